@@ -1,8 +1,9 @@
 """BFCL: does a model call the right functions with the right arguments, in one turn?
 
-Patil et al., "The Berkeley Function Calling Leaderboard", ICML 2025. The published files of the categories with Python
-functions are read from `--data`; no file is shipped. Single-turn calls are scored by the rules of the leaderboard's AST
-evaluation. Multi-turn calls are scored by the objects' states and the calls' results (`bfcl_multi_turn`).
+Patil et al., "The Berkeley Function Calling Leaderboard", ICML 2025. The published files of the Python categories are
+read from `--data`; evalsuite ships none of them. Single-turn calls are scored by the rules of the leaderboard's AST
+evaluation. Multi-turn calls are scored by their results and by the states of the called objects (see
+`bfcl_multi_turn`).
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class BfclOptions:
     """The arguments of `@benchmark("bfcl", ...)`."""
 
     categories: Sequence[str] | None = None  # The categories to run; None runs all categories in the folder.
-    # The importable package with the classes of the multi-turn categories; None leaves out these categories.
+    # Name of the importable package with the classes that the multi-turn categories need; None leaves out these
+    # categories.
     classes: str | None = None
     max_tokens: int = 1024
 
@@ -164,7 +166,7 @@ def _read_messages(record: Mapping[str, Any], path: Path, place: str) -> tuple[M
 
 
 def _read_answers(path: Path) -> dict[str, list[dict[str, Any]]]:
-    """Map each question's id to its right calls, in a form that `trajectories.read_call` reads."""
+    """Map each question's id to its right calls, in the form that `trajectories.read_call` expects."""
     answers = {}
     for place, record in read_json_lines(path):
         calls = read_field(record, "ground_truth", list, path, place)
@@ -193,7 +195,7 @@ def _make_function(written: Mapping[str, Any], path: Path, place: str) -> dict[s
 
 
 def _convert_schema(written: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert BFCL's variant of a JSON schema, in which an object is a `dict`."""
+    """Convert BFCL's variant of JSON schema, which has the type `dict` instead of `object`, to JSON schema."""
     schema: dict[str, Any] = {}
     for key, value in written.items():
         if key == "properties" and isinstance(value, dict):
@@ -235,7 +237,7 @@ class BfclSolver:
 
 
 def make_call_event(call: ToolCall) -> dict[str, Any]:
-    """Make the event of a call that is recorded but not executed."""
+    """Make the transcript's event for a call that is recorded but not executed."""
     try:
         arguments, after = parse_arguments(call.arguments or "{}")
         faults = ["unparseable"] if after else []
@@ -249,7 +251,7 @@ _IGNORED = re.compile(r"[ ,./\-_*^]")
 
 @dataclass(frozen=True, slots=True)
 class Correct:
-    """Scores `correct`: 1 if exactly the expected calls were made, in any order; otherwise 0."""
+    """Scores `correct`: 1 if the model made exactly the expected calls, in any order; otherwise 0."""
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
         """Score the calls of one turn; if no function applies, making no call is correct."""
@@ -277,7 +279,7 @@ def _find_schema(sample: Sample, name: str) -> Mapping[str, Any]:
 
 
 def _accepts_call(accepted: Mapping[str, Any], schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
-    """Tell whether a call has all required parameters, no undocumented parameters, and only accepted values."""
+    """Tell whether a call has all required parameters, has no undocumented ones, and has only accepted values."""
     documented = schema.get("properties")
     return (
         set(schema.get("required", ())) <= arguments.keys()
@@ -315,9 +317,9 @@ def accepts_arguments(accepted: Mapping[str, Any], arguments: Mapping[str, Any],
 def is_same_value(value: Any, accepted: Any, *, within: bool = False) -> bool:
     """Tell whether an argument's value equals an accepted value.
 
-    Texts are compared without case, spaces and the characters `,./-_*^`. An int is accepted for a float. A float is
-    accepted for an int only within an object, because the leaderboard does not check types within objects. In an
-    object, each field has its own accepted values.
+    Texts are compared without case, spaces and the characters `,./-_*^`. An int is accepted for a float. A float is not
+    accepted for an int, except within an object, because the leaderboard does not check types there. In an object, each
+    field has its own accepted values.
     """
     if isinstance(value, str) and isinstance(accepted, str):
         return _normalise_text(value) == _normalise_text(accepted)

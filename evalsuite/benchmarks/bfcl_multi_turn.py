@@ -1,7 +1,7 @@
-"""Run BFCL's multi-turn categories: successive requests to an agent with stateful functions.
+"""Run BFCL's multi-turn categories, in which several requests are sent to an agent whose functions share a state.
 
-The functions are methods of the authors' Python classes, which are not shipped. The user names the package to import,
-for example the one that `pip install --no-deps bfcl-eval` installs.
+The agent's functions are methods of the authors' Python classes, which evalsuite does not ship. The user names the
+package with these classes, for example the one that `pip install --no-deps bfcl-eval` installs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from evalsuite.tools.worlds import World, open_tools
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
 
-MOST_STEPS = 21  # Maximum model messages per request, because the leaderboard stops after the 21st message with a call.
+MOST_STEPS = 21  # Maximum model messages per request; the leaderboard stops after the 21st message with a call.
 MORE_FUNCTIONS = "You have more functions now. Please try again with them."
 
 
@@ -56,14 +56,14 @@ def map_class_modules(package: str) -> Mapping[str, str]:
 
 
 class FunctionWorld:
-    """The objects of one sample, keyed by class name; a subclass has one tool per documented function."""
+    """One sample's objects by class name; each sample has a subclass with one tool per documented function."""
 
     def __init__(self, instances: Mapping[str, Any]) -> None:
         self.instances = instances
 
 
 def make_world(package: str, sample: Sample) -> FunctionWorld:
-    """Make a sample's objects in their initial state."""
+    """Make the objects that a sample's functions act on, in their initial state."""
     modules, about = map_class_modules(package), sample.metadata
     instances = {}
     for name in about["classes"]:
@@ -89,7 +89,7 @@ def _make_method(name: str) -> Callable[..., str]:
 
 
 def call_function(instances: Mapping[str, Any], name: str, values: Sequence[Any], named: Mapping[str, Any]) -> str:
-    """Call a function and write its result, or its error, as the leaderboard's checker does."""
+    """Call a function; return its result or its error as a text, written as by the leaderboard's checker."""
     owner = next((made for made in reversed(instances.values()) if hasattr(made, name)), None)  # type: ignore[call-overload]
     try:
         if owner is None or name.startswith("_"):
@@ -106,7 +106,7 @@ def call_function(instances: Mapping[str, Any], name: str, values: Sequence[Any]
 
 
 def run_written_call(instances: Mapping[str, Any], text: str) -> str:
-    """Run a call of the right answer, such as `mv(source='a', destination='b')`; the arguments must be literals."""
+    """Run a right call that is given as text, such as `mv(source='a', destination='b')`, with literal arguments."""
     try:
         call = ast.parse(text, mode="eval").body
         if not isinstance(call, ast.Call):
@@ -127,7 +127,7 @@ class _AnyArguments(Registry):
 
 @dataclass(frozen=True, slots=True)
 class MultiTurnSolver:
-    """Sends the requests one after another; after each request, the model calls functions until it answers in text."""
+    """Sends a sample's requests one after another; the model answers each by calling functions until it writes text."""
 
     package: str
     max_tokens: int
@@ -159,23 +159,23 @@ class MultiTurnSolver:
 
 @dataclass(frozen=True, slots=True)
 class CorrectTurns:
-    """Scores `correct` for a multi-turn sample by the state of the objects and by the results of the calls."""
+    """Scores `correct` for a multi-turn sample: by the results of the calls, and by the final states of the objects."""
 
     package: str
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> Mapping[str, Score]:
-        """Repeat the made calls and the right calls, and compare their effects; skip samples with a single turn."""
+        """Run the model's calls and the right calls, and compare their effects; give single-turn samples no score."""
         if "turns" not in sample.metadata:
             return {}
         fault = await run_in_thread(self.find_fault, sample, split_turns(transcript))
         return {"correct": Score(float(not fault), fault)}
 
     def find_fault(self, sample: Sample, turns: Sequence[Sequence[tuple[str, Mapping[str, Any]]]]) -> str:
-        """Describe the first fault of the calls; return an empty text if all turns are correct.
+        """Describe the first mistake in the model's calls; return an empty text if all turns are correct.
 
-        After each turn, the objects must have the same public attributes as after the right calls. Each result of the
-        turn's right calls must also be a result of the model's calls so far. Turns without an expected call are
-        ignored.
+        After each turn, the objects must have the same public attributes as after the right calls. Each result of a
+        right call in the turn must also be the result of a call that the model has made so far. Turns without an
+        expected call are ignored.
         """
         right_turns = sample.metadata["calls"]
         if len(turns) != len(right_turns):

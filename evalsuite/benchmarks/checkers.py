@@ -1,6 +1,6 @@
-"""Read the verdicts of benchmarks' own checkers from the checkers' files, without running the checkers.
+"""Read the scores that benchmarks' own checkers wrote to files; the checkers themselves are not run.
 
-`evalsuite score benchmark` scores the same outputs with evalsuite's scorers, and counts equal verdicts.
+`evalsuite score benchmark` scores the same outputs with evalsuite's scorers, and counts outputs with equal scores.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TOLERANCE = 1e-6  # Maximum difference of scores that count as equal, because ch
 
 @dataclass(frozen=True, slots=True)
 class CheckerVerdict:
-    """One output of a model, and the scores of this output by the benchmark's own checker."""
+    """A model's output, and the scores that the benchmark's own checker gave it."""
 
     sample: str  # The sample's id.
     transcript: Transcript  # The output in the form that a solver returns.
@@ -39,7 +39,7 @@ class CheckerVerdict:
 
 
 def read_bfcl_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:
-    """Read BFCL's folders `result` and `score`; a score file lists only the wrong answers."""
+    """Read BFCL's folders `result` (all answers) and `score` (only the wrong answers)."""
     for results in sorted((folder / "result").rglob("BFCL_v*_result.json")):
         name = results.name.replace("_result.json", "_score.json")
         model = results.relative_to(folder / "result").parts[0]
@@ -61,7 +61,7 @@ def read_bfcl_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[
 
 
 def _list_turns(result: Any) -> Iterator[dict[str, Any]]:
-    """List the events of a multi-turn output, which has a list of steps per turn."""
+    """List the transcript events of a multi-turn output, which has a list of steps per turn."""
     for steps in result if isinstance(result, list) else ():
         yield {"kind": "user"}
         for step in steps if isinstance(steps, list) else ():
@@ -69,7 +69,7 @@ def _list_turns(result: Any) -> Iterator[dict[str, Any]]:
 
 
 def _read_bfcl_calls(result: Any) -> list[ToolCall]:
-    """Read the calls of an output: a list of functions with arguments, or a text in Python syntax."""
+    """Read the function calls of an output, which is a list of functions with arguments, or a text in Python syntax."""
     if isinstance(result, list):
         pairs = [pair for entry in result if isinstance(entry, dict) for pair in entry.items()]
         return [
@@ -169,7 +169,7 @@ def read_treb_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[
 
 
 def read_wiki_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:  # noqa: ARG001 - the readers' signature
-    """Read predictions from `NAME.tsv` (id and values) and verdicts from `NAME.txt`, the output of `evaluator.py`."""
+    """Read predictions from `NAME.tsv` (id and values), and scores from `NAME.txt`, the output of `evaluator.py`."""
     for path in sorted(folder.glob("*.tsv")):
         lines = [line.split("\t") for line in read_text(path.with_suffix(".txt")).splitlines()]
         verdicts = {line[0]: line[1] for line in lines if len(line) > 1 and line[1] in {"True", "False"}}
@@ -205,7 +205,7 @@ MODES = {"tool_eyes": ["released"], "treb": ["auto", "published"]}
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Agreement of evalsuite's scorers with a benchmark's own checker."""
+    """How often evalsuite's scorers agree with a benchmark's own checker."""
 
     scorers: str  # Fingerprint of the scorers.
     verdicts: int
@@ -213,7 +213,7 @@ class Agreement:
 
     @classmethod
     def read(cls, folder: Path) -> Agreement:
-        """Read a file that `write` made."""
+        """Read the agreement from a file that `write` made."""
         path = folder / AGREEMENT
         plain = read_json(path, dict)
         verdicts, agree = (read_field(plain, name, int, path, "the file") for name in ("verdicts", "agree"))

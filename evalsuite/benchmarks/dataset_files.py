@@ -11,7 +11,7 @@ from evalsuite.core.errors import DatasetError
 from evalsuite.core.phrases import shorten_to_beginning
 
 T = TypeVar("T")
-AGREEMENT = "agreement.json"  # In a benchmark's data folder: how far evalsuite's scorers and its checker agree.
+AGREEMENT = "agreement.json"  # File that states how often evalsuite's scorers agree with the benchmark's checker.
 NAMES = {
     dict: "an object",
     list: "a list",
@@ -40,7 +40,7 @@ def parse_json(text: str, path: Path, where: str = "") -> Any:
     try:
         value = json.loads(text)
         if "\\ud" in text or "\\uD" in text:
-            # Raise an error if an escape is a lone surrogate, because surrogates cannot be written as UTF-8.
+            # Raise an error if a JSON escape is a lone surrogate, because a surrogate cannot be written as UTF-8.
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         place = where or f"line {error.lineno}, column {error.colno}"
@@ -58,7 +58,7 @@ def parse_json(text: str, path: Path, where: str = "") -> Any:
 
 
 def read_json(path: Path, kind: type[T]) -> T:
-    """Read a JSON file whose top-level value must be of this kind."""
+    """Read a JSON file whose top-level value must have the type `kind`."""
     return require_type(parse_json(read_text(path), path), kind, path, "the top of the file")
 
 
@@ -79,7 +79,7 @@ def require_type(value: Any, kind: type[T], path: Path, where: str) -> T:
 
 
 def read_field(record: Mapping[str, Any], name: str, kind: type[T], path: Path, where: str) -> T:
-    """Return one field of a record."""
+    """Return one field of a record; raise DatasetError if it is missing or has another type."""
     if name not in record:
         there_is = f"only the fields {', '.join(map(repr, record))}" if record else "an empty object"
         raise DatasetError(path, where, there_is, f"the field {name!r}")

@@ -2,8 +2,9 @@
 
 WikiTableQuestions (Pasupat and Liang, ACL 2015), TabFact (Chen et al., arXiv 1909.02164), TableBench (Wu et al., arXiv
 2408.09174), DataBench (Osés Grijalba et al., LREC-COLING 2024), Spider (Yu et al., arXiv 1809.08887) and BIRD (Li et
-al., arXiv 2305.03111). No data set is shipped. A data set is described by its files, item fields and table locations.
-The model writes a program as in TReB's PoT mode, and `denotation` compares the program's output with the answer.
+al., arXiv 2305.03111). No data set is shipped. Each data set is defined by its files, the fields of its items, and the
+locations of its tables. The model writes a program as in TReB's PoT mode, and `denotation` compares the program's
+output with the answer.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ MOST_ROWS, MOST_BYTES, QUERY_SECONDS = 200, 64 << 20, 30.0
 class TableOptions:
     """The arguments of `@benchmark("tabfact", ...)` and of the other data sets."""
 
-    file: str | None = None  # File of questions in the set's folder, or a glob pattern; None selects the test set.
+    file: str | None = None  # File of questions in the data set's folder, or a glob pattern; None selects the test set.
     max_tokens: int = 1024
     temperature: float | None = 0.0
     timeout: float = 30.0  # Seconds for one program or query.
@@ -68,12 +69,12 @@ class TableOptions:
 
 @dataclass(frozen=True, slots=True)
 class TableSet:
-    """A published data set: its questions, and the reader of its tables."""
+    """A published data set: where its questions are, how its tables are read, and how answers are compared."""
 
     title: str
     source: PublishedDataset
     read: TableReader
-    distinct: bool = False  # Whether repeated values in an answer count once.
+    distinct: bool = False  # Whether a repeated value in an answer counts only once.
     match: Match | None = None  # The rule that compares results of SQL queries; None if the set has no queries.
 
     @property
@@ -108,7 +109,7 @@ def load_dataset(name: str, setup: Setup) -> Dataset:
 
 
 def _make_mode_sample(sample: Sample, mode: str, setup: Setup, folder: Path) -> Sample | None:
-    """Return the sample for a mode; None if its database or answer is too large for a program."""
+    """Return the sample for a mode; None if its database or its answer is too large for the mode `pot`."""
     name = f"{sample.id}-{mode}" if len(setup.modes) > 1 else sample.id
     sample = replace(sample, id=name, tags={**sample.tags, "mode": mode, "cluster": sample.id})
     if mode == "sql" or "database" not in sample.metadata:
@@ -170,7 +171,7 @@ def make_solver(name: str, setup: Setup) -> TableSolver:
 
 @dataclass(frozen=True, slots=True)
 class TableScores:
-    """Scores a program's output by `denotation`, and a query by `sql_execution`."""
+    """Scores a program's output by the metric `denotation`, and an SQL query by `sql_execution`."""
 
     execution: SqlExecution
     distinct: bool
@@ -212,7 +213,7 @@ def _read_table_file(path: Path) -> Mapping[str, TableFile]:
 
 
 def _read_database(path: Path) -> Mapping[str, TableFile]:
-    """Read each table of a database; table names become valid variable names."""
+    """Read each table of a database, and make its name a valid variable name."""
     tables: dict[str, TableFile] = {}
     with open_database(path) as database:
         for name in list_tables(database):
@@ -249,7 +250,7 @@ def _read_wiki_questions(path: Path) -> Iterator[SourceItem]:
 
 
 def _read_tabfact(path: Path) -> Iterator[SourceItem]:
-    """Read TabFact's statements; each table has a list of statements, a list of labels, and a caption."""
+    """Read TabFact's statements; the file has, per table, a list of statements, a list of labels, and a caption."""
     for table, found in read_json(path, dict).items():
         try:
             statements, labels, *_, caption = found
@@ -263,7 +264,7 @@ def _read_tabfact(path: Path) -> Iterator[SourceItem]:
 
 
 def _read_tablebench(path: Path) -> Iterator[SourceItem]:
-    """Read TableBench's questions except chart questions, because their answers are code."""
+    """Read TableBench's questions; leave out questions about charts, because their answers are code."""
     for place, item in READERS[path.suffix.lower()](path):
         if item.get("qtype") != "Visualization":
             table = item.get("table")
@@ -276,7 +277,7 @@ def _read_tablebench(path: Path) -> Iterator[SourceItem]:
 
 
 def _list_answers(item: Item) -> str | list[str]:
-    """Read DataBench's answer; lists have Python's syntax, with or without quotes around items."""
+    """Read an answer of DataBench; a list is in Python's syntax, but its items may lack quotes."""
     answer = str(item["answer"]).strip()
     if not read_text_field(item, "type").startswith("list"):
         return answer
@@ -286,7 +287,7 @@ def _list_answers(item: Item) -> str | list[str]:
 
 
 def _find_table(item: Item) -> str:
-    """Return the path of DataBench's table: beside the questions file, or in the folder of the question's data set."""
+    """Return the path of a DataBench table: beside the questions file, or in a folder named like its data set."""
     folder, _, name = item[FILE].rpartition("/")
     named = f"data/{read_text_field(item, 'dataset')}/all.parquet"
     return f"{folder}/all{name.removeprefix('qa')}" if name.startswith("qa.") else named
@@ -307,7 +308,7 @@ def _make_question_set(
 def _make_query_set(
     files: tuple[str, ...], folder: str, query: str, number: str | None, **tags: str
 ) -> PublishedDataset:
-    """Describe a set of questions with SQL queries; the databases are in `folder`."""
+    """Describe a data set of questions with SQL queries, whose databases are in `folder`."""
 
     def find_database(item: Item) -> str:
         name = read_text_field(item, "db_id")

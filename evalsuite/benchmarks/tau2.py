@@ -1,12 +1,13 @@
 """tau2-bench: an agent with tools serves a simulated customer under a policy.
 
 Barres et al., "tau2-bench", arXiv 2506.07982. A domain's published files (`tasks.json`, `policy.md`) are read from
-`--data`. A domain's tools are Python code, which is not among the published files. Pass the tools as a world: a class
-with `@tool` methods and a method `state()`.
+`--data`. A domain's tools are Python code, which is not among the published files. The user passes the tools as a
+world: a class with `@tool` methods and a method `state()`.
 
     @benchmark("tau2", world=Airline)
 
-In some domains, the customer also has tools. The world has all tools, and `user_tools` names the customer's tools.
+In some domains, the customer also has tools. The world contains the tools of both sides, and `user_tools` names the
+customer's tools.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from evalsuite.tools.execution import ToolFailure, as_json
 from evalsuite.tools.worlds import OpenWorld, World, open_tools
 
 TASKS, POLICY, SPLITS = "tasks.json", "policy.md", "split_tasks.json"
-DEFAULT_BASIS = ("DB", "COMMUNICATE")  # The rewarded criteria if a task names no criteria.
+DEFAULT_BASIS = ("DB", "COMMUNICATE")  # The criteria that are rewarded if a task names none.
 DATA_METHODS = {"agent_data": "update_db", "user_data": "update_user_db"}
 """The methods of a world that get the parts of a task's `initialization_data`."""
 
@@ -44,7 +45,7 @@ DATA_METHODS = {"agent_data": "update_db", "user_data": "update_user_db"}
 class Tau2Options:
     """The arguments of `@benchmark("tau2", ...)`."""
 
-    world: Any = None  # A class with the domain's tools, or a function that makes its object for a sample.
+    world: Any = None  # A class with the domain's tools, or a function that makes an object with them for a sample.
     user_tools: Sequence[str] = ()  # Names of the tools that only the customer may call.
     domain: str | None = None  # The domain's folder within the data folder, as in the published repository.
     max_turns: int = 30  # Maximum number of the customer's messages.
@@ -63,14 +64,14 @@ class Tau2Options:
 
     @property
     def own_world(self) -> World:
-        """Return the world that makes a task's initial calls; a plain class must keep all state in memory."""
+        """Return a world that starts in a task's initial state; a plain class must keep all state in memory."""
         world = copy(self.world) if isinstance(self.world, World) else World(self.world, outside=False)
         world.prepare = make_initial_calls
         return world
 
 
 async def make_initial_calls(world: Any, sample: Sample) -> None:
-    """Make the calls that establish a task's initial state: initial data and actions, and tool calls of its history."""
+    """Bring a world into a task's initial state, by the task's initial data, initial actions and past tool calls."""
     # Copy the arguments, because a world may keep them as a part of its state and change them.
     for name, data, arguments, is_tool in deepcopy(sample.metadata["initial_calls"]):
         method = _find_method(world, name)
@@ -82,7 +83,7 @@ async def make_initial_calls(world: Any, sample: Sample) -> None:
             result = method(*data, **arguments)
             await result if inspect.isawaitable(result) else None
         except Exception:
-            # Ignore unknown and failing tools, because these calls failed in the published conversation, too.
+            # Ignore failing tool calls, because they failed in the published conversation, too.
             if not is_tool:
                 raise
 
@@ -93,9 +94,9 @@ def _find_method(world: Any, name: str) -> Callable[..., Any] | None:
 
 
 def _list_initial_calls(state: Mapping[str, Any]) -> list[tuple[str, Sequence[Any], Mapping[str, Any], bool]]:
-    """List the calls that establish a task's initial state.
+    """List the method calls that bring a world into a task's initial state.
 
-    A call consists of a method's name, positional and named arguments, and whether it is a tool call.
+    Each call is a method's name, its positional and its named arguments, and whether it is a tool call.
     """
     given = state.get("initialization_data") or {}
     actions = state.get("initialization_actions") or []
@@ -185,7 +186,7 @@ def _make_instructions(scenario: Mapping[str, Any], path: Path, where: str) -> t
 
 
 def read_history(sample: Sample) -> list[Message]:
-    """Read the messages at the beginning of a task's conversation, without the customer's tool calls."""
+    """Read the messages with which a task's conversation begins, leaving out the customer's tool calls."""
     return [
         Message(
             message["role"],
@@ -201,7 +202,7 @@ def read_history(sample: Sample) -> list[Message]:
     ]
 
 
-CALLS = ("call", "user_call")  # Event kinds of calls by the agent and by the customer.
+CALLS = ("call", "user_call")  # The kinds of events that are calls: by the agent, and by the customer.
 JUDGED_BASIS = "NL_ASSERTION"
 BASES = {
     "DB": "db",
@@ -220,16 +221,17 @@ LEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """Scores a conversation by comparing it with the task's own actions, which run in a fresh world."""
+    """Scores a conversation by comparing its effects with those of the task's own actions in a new world."""
 
     world: World
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
-        """Return a score per criterion, and `reward`: the product of the criteria that the task rewards.
+        """Return a score per criterion, and `reward`: the product of the scores of the criteria that the task rewards.
 
-        `db`: the final state of the world equals the state after the task's actions. `communicate`: the agent told the
-        customer all required information. `actions`: all of the task's actions were taken. `env_assertions`: each
-        method that the task lists returns the expected value.
+        The criterion `db` requires that the final state equals the state after the task's actions. The criterion
+        `communicate` requires that the agent told the customer all required information. The criterion `actions`
+        requires that all of the task's actions were taken. The criterion `env_assertions` requires that each method
+        that the task lists returns the expected value.
         """
         if "state" not in transcript.facts:
             raise ScoringError("the world of tau2 has no method `state()`, so it cannot be compared with")
@@ -243,13 +245,13 @@ class Reward:
         return scores | compute_reward(sample, scores)
 
     async def compute_wanted_state(self, sample: Sample) -> Any:
-        """Compute the state of a fresh world after the task's actions; failing actions are ignored."""
+        """Compute the state of a new world after the task's actions; actions that fail are ignored."""
         actions = [(action["name"], action.get("arguments") or {}) for action in sample.metadata["actions"]]
         async with self._repeat_calls(sample, actions) as world:
             return as_json(await world.state())
 
     async def check_assertions(self, sample: Sample, transcript: Transcript) -> bool:
-        """Tell whether all assertions of the task hold in a fresh world after the transcript's calls."""
+        """Repeat the transcript's calls in a new world, and tell whether all assertions of the task then hold."""
         # Leave out calls of unknown tools, because such calls had no effect.
         known = {document.name for document in self.world.documents}
         calls = [(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] in CALLS]
@@ -284,8 +286,8 @@ class Reward:
 
 
 def compute_reward(sample: Sample, scores: Mapping[str, float]) -> dict[str, float]:
-    """Return `reward`, the product of the rewarded criteria's scores; return {} if any of these scores is missing."""
-    # A criterion without assertions counts as fulfilled.
+    """Return `reward`, the product of the scores that the task rewards; return {} if any of them is missing."""
+    # If a task has no assertions of a kind, this criterion counts as fulfilled.
     fulfilled = {name: 1.0 for name in ("env_assertions", "nl_assertions") if not sample.metadata[name]}
     scored = {**fulfilled, **scores}
     names = [BASES.get(name, name) for name in sample.metadata["basis"]]
@@ -299,7 +301,7 @@ class JudgedReward:
     rules: Reward
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-        """Return `nl_assertions` (1 if all statements are true) and `reward`; empty if no statement counts."""
+        """Return `nl_assertions` (1 if all statements are true) and `reward`; empty if statements are not rewarded."""
         claims = sample.metadata["nl_assertions"]
         if JUDGED_BASIS not in sample.metadata["basis"] or not claims:
             return {}
@@ -321,8 +323,8 @@ class JudgedReward:
 def _has_taken_actions(actions: Sequence[Mapping[str, Any]], transcript: Transcript) -> bool:
     """Tell whether every action was taken, either by the agent or by the customer.
 
-    As in tau2-bench, an action's `compare_args` names the arguments to compare; by default, all arguments of the made
-    call.
+    As in tau2-bench, an action's `compare_args` names the arguments to compare; by default, all arguments of the
+    agent's or customer's call are compared.
     """
     calls = [(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] in CALLS]
 

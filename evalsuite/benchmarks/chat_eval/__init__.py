@@ -1,8 +1,8 @@
 """ChatEval: how well does a model, used as a judge, agree with people?
 
-Chan et al., "ChatEval: Towards Better LLM-based Evaluators through Multi-Agent Debate", ICLR 2024,
-arXiv 2308.07201. The model under test judges FairEval's comparisons and Topical-Chat's responses, either alone or
-as a debating panel. People's verdicts and ratings are the right answers.
+Chan et al., "ChatEval: Towards Better LLM-based Evaluators through Multi-Agent Debate", ICLR 2024, arXiv 2308.07201.
+The model under test judges FairEval's comparisons and Topical-Chat's responses, either alone or as a debating panel.
+The right answers are people's verdicts (on comparisons) and ratings (of responses).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Measure judges' agreement with people; compare modes by paired tests, and draw the paper's figure 3.
 
-In accuracy, a comparison without a usable verdict counts as disagreement. In kappa, a missing verdict counts as a
-separate label, which people never give. A dialogue without a usable judgement has no score to correlate; tables show
-how many dialogues lack a score.
+For accuracy, a comparison without a usable verdict of the judge counts as disagreement. For kappa, the missing verdict
+is a separate label, which people never give. A dialogue without a usable judgement is left out of correlations; tables
+show how many dialogues are left out.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JudgeSetting:
-    """A judge, that is, a run's model in one of the run's modes."""
+    """A judge: the model of a run, in one mode of this run."""
 
     name: str
     mode: JudgingMode
@@ -44,7 +44,7 @@ class JudgeSetting:
 
 
 def list_judge_settings(views: Sequence[RunView]) -> list[JudgeSetting]:
-    """List one judge per run and mode, in order."""
+    """List one judge per run and mode, in the order of runs and modes."""
     return [
         JudgeSetting(f"{view.label}, {name}", parse_mode(name), tally, view)
         for view in views
@@ -78,23 +78,23 @@ def compute_kappa(tally: Tally) -> Estimate | None:
 
 
 def correlate_judge(tally: Tally, coefficient: Coefficient, aspects: Sequence[str] = ASPECT_NAMES) -> Estimate | None:
-    """Compute the judge's correlation with people's ratings; see `RatedResponses.compute_correlation`."""
+    """Correlate the judge's scores with people's ratings; see `RatedResponses.compute_correlation`."""
     return RatedResponses.from_judge(tally).compute_correlation(coefficient, aspects)
 
 
 def correlate_overall(tally: Tally, coefficient: Coefficient) -> Estimate | None:
-    """Correlate people's overall rating with the mean of the judge's four aspects, each scaled to [0, 1]."""
+    """Correlate people's overall rating with the mean of the judge's scores in four aspects, each scaled to [0, 1]."""
     return RatedResponses.from_judge(tally).select_overall().compute_correlation(coefficient, (OVERALL,))
 
 
 def correlate_systems(tally: Tally, coefficient: Coefficient) -> Estimate | None:
-    """Correlate the mean scores of systems; see `RatedResponses.correlate_systems`."""
+    """Correlate the judge's and people's mean scores of systems; see `RatedResponses.correlate_systems`."""
     return RatedResponses.from_judge(tally).correlate_systems(coefficient)
 
 
 @dataclass(frozen=True, slots=True)
 class RatedResponses:
-    """Responses in dialogues, with people's ratings and the values to correlate with these ratings."""
+    """Dialogue responses with people's ratings, and values (of a judge or a metric) to correlate with the ratings."""
 
     rows: Sequence[Row]
     values: Sequence[Mapping[str, float]]  # Each response's value by aspect.
@@ -106,14 +106,14 @@ class RatedResponses:
 
     @classmethod
     def from_metric(cls, tally: Tally, name: str) -> RatedResponses:
-        """Select the responses that have an overlap metric, and use the metric's value for every aspect."""
+        """Select the responses with a value of an overlap metric; this value is used for every aspect."""
         rows = [row for row in tally if name in row.facts.get(OVERLAP, {})]
         return cls(rows, [dict.fromkeys(ASPECT_NAMES, row.facts[OVERLAP][name]) for row in rows])
 
     def compute_correlation(self, coefficient: Coefficient, aspects: Sequence[str] = ASPECT_NAMES) -> Estimate | None:
-        """Average the aspects' correlations over all responses, as in UniEval's script; None if undefined.
+        """Correlate each aspect over all responses; average the correlations, as UniEval does; None if undefined.
 
-        The interval is a jackknife over dialogues.
+        The interval of the correlation is a jackknife over dialogues.
         """
         from evalsuite.stats.correlation import rank_interval
 
@@ -123,7 +123,7 @@ class RatedResponses:
         return Estimate.of(value, interval.low, interval.high, len(self.rows))
 
     def select_overall(self) -> RatedResponses:
-        """Select the responses with an overall rating; each value is the mean of the aspects, scaled to [0, 1]."""
+        """Select the responses with an overall rating; a response's value is its aspects' mean, scaled to [0, 1]."""
         both = [two for two in zip(self.rows, self.values, strict=True) if OVERALL in two[0].facts["human"]]
         means = [
             math.fsum((values[one.name] - one.low) / (one.high - one.low) for one in HUMAN_ASPECTS) / len(HUMAN_ASPECTS)
@@ -132,7 +132,7 @@ class RatedResponses:
         return RatedResponses([row for row, _ in both], [{OVERALL: mean} for mean in means])
 
     def correlate_systems(self, coefficient: Coefficient) -> Estimate | None:
-        """Correlate systems' mean scores and ratings, averaged over aspects; None for fewer than three systems."""
+        """Correlate systems' mean scores with their mean ratings, averaged over aspects; None below three systems."""
         from evalsuite.stats.correlation import compute_rank_replicates
 
         systems = sorted({row.tags.get("system", "") for row in self.rows})
@@ -154,14 +154,14 @@ class RatedResponses:
         return [str(row.facts["dialogue"]) for row in self.rows]
 
     def compute_replicates(self, coefficient: Coefficient, aspects: Sequence[str]) -> tuple[float, list[float]]:
-        """Compute the mean correlation over all dialogues, and with each dialogue left out; NaN if undefined."""
+        """Compute the aspects' mean correlation over all dialogues, and without each dialogue; NaN if undefined."""
         from evalsuite.stats.correlation import compute_rank_replicates
 
         return compute_rank_replicates([self._pair_values(one) for one in aspects], self._list_dialogues(), coefficient)
 
 
 def estimate_corrected_means(judges: Sequence[tuple[str, Tally]]) -> list[tuple[str, CorrectedMean]]:
-    """Estimate means (the first system's win rate, and each aspect) from judge scores and some human labels."""
+    """Estimate the first system's win rate and each aspect's mean, from all judge scores and a few human labels."""
     estimates = []
     for name, tally in judges:
         compared = select_comparisons(tally).where(lambda row: row.facts["verdict"] is not None)
@@ -179,7 +179,7 @@ def estimate_corrected_means(judges: Sequence[tuple[str, Tally]]) -> list[tuple[
 def _correct_mean(
     question: str, scores: Sequence[tuple[str, float, float]], bounds: tuple[float, float]
 ) -> CorrectedMean | None:
-    """Correct a judge's mean with a fifth of the human labels (at least `FEWEST`), the same labels in every run."""
+    """Correct a judge's mean by a fifth of the human labels, at least `FEWEST`; every run uses the same labels."""
     if not scores:
         return None
     kept = max(FEWEST, len(scores) // 5)
@@ -204,7 +204,7 @@ RHO_NOTE = (
 
 
 def compare_modes(views: Sequence[RunView]) -> list[Table]:
-    """Compare each pair of a run's modes, in one table for comparisons and one for dialogue responses."""
+    """Compare the modes of each run in pairs; make one table for comparisons and one for dialogue responses."""
     from evalsuite.stats import mcnemar
 
     on_pairs: list[tuple[Cell, ...]] = []
@@ -238,7 +238,7 @@ def compare_modes(views: Sequence[RunView]) -> list[Table]:
 
 
 def _pair_rows(first: Tally, second: Tally) -> list[tuple[Row, Row]]:
-    """Pair the rows of two modes that belong to the same question and epoch."""
+    """Pair the rows of two modes by question and epoch."""
     others = {(row.question[0], row.epoch): row for row in second}
     return [(row, others[key]) for row in first if (key := (row.question[0], row.epoch)) in others]
 
@@ -250,7 +250,7 @@ PUBLISHED_LINES: Mapping[str, tuple[str, Mapping[int, published.PairsResult]]] =
 
 
 def draw_panel_sizes(judges: Sequence[JudgeSetting]) -> list[Chart | Passage]:
-    """Draw accuracy and kappa of panels of a single model, by number of roles and by number of turns."""
+    """Draw how the accuracy and kappa of one-model panels depend on the number of roles and of turns."""
     by_roles = _group_judges_by_line(judges, lambda mode: mode.roles, lambda mode: write_count(mode.turns, "turn"))
     by_turns = _group_judges_by_line(judges, lambda mode: mode.turns, lambda mode: write_count(mode.roles, "role"))
     charts = [*_make_charts(by_roles, "roles"), *_make_charts(by_turns, "turns")]
@@ -265,11 +265,11 @@ def _group_judges_by_line(
         same = ", same role" if judge.mode.same_role else ""
         alike = f"{judge.mode.kind}:{judge.mode.strategy}, {fixed(judge.mode)}{same}"
         line = f"{_join_models(judge)}, {alike}"
-        # A second run of the same panel gets a separate line.
+        # If a second run has the same panel, draw a separate line for it.
         line = f"{judge.view.label}, {alike}" if along(judge.mode) in lines.get(line, {}) else line
         lines.setdefault(line, {})[along(judge.mode)] = judge
     for points in lines.values():
-        # `paper:single` is the point at x = 1 on a line of the paper's panels, as in figure 3.
+        # As in the paper's figure 3, the mode `paper:single` is the point at x = 1 of a panel's line.
         panel = next(iter(points.values()))
         for single in judges:
             alone = single.mode.kind == panel.mode.kind == "paper" and not single.mode.strategy

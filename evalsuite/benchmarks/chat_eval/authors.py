@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
     from evalsuite.judges.prompts import JudgedInput, Part
 
-FOLDER = "llm_eval"  # The folder of all files; in the authors' repository, it is `agentverse/tasks/llm_eval`.
+FOLDER = "llm_eval"  # Folder of all configurations; `agentverse/tasks/llm_eval` in the authors' repository.
 SLOTS = {"pairs": ("compared_text_one", "compared_text_two"), "dialogues": ("generated_text", "reference_text")}
 SETS = {"pairs": "faireval", "dialogues": "topical_chat"}
 OTHER_FORM = "direct_pair_comparison"  # The name of folders whose panels give a verdict instead of scores.
@@ -37,9 +37,9 @@ class AuthorsSetting:
     strategy: Strategy
     turns: int
     template: str
-    final: Mapping[str, str]  # The requested form of the judgement, by the debater's name.
+    final: Mapping[str, str]  # Maps each debater's name to the text that requests the form of the judgement.
     summary: str  # The template of the summarizer's prompt.
-    params: Mapping[str, Any]  # The temperature and the limit on tokens.
+    params: Mapping[str, Any]  # Generation parameters: temperature and maximum tokens.
 
     @property
     def same_role(self) -> bool:
@@ -47,14 +47,14 @@ class AuthorsSetting:
         return len({role.prompt.replace(role.name, "") for role in self.debaters}) == 1
 
     def make_panel(self, form: Form, params: Mapping[str, Any], **options: Any) -> Panel:
-        """Make the panel that the file describes; `params` override the file's parameters."""
+        """Make the panel that this configuration describes; `params` override its parameters."""
         options = {**options, "params": {**self.params, **params}, "wording": AuthorsWording(form, self)}
         return Panel(form, self.debaters, self.strategy, self.turns, **options)
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorsWording(Wording):
-    """Writes each prompt from the authors' templates as a single user message, without section marks."""
+    """Fills the authors' templates; each prompt is a single user message without section marks."""
 
     setting: AuthorsSetting
 
@@ -89,7 +89,7 @@ class AuthorsWording(Wording):
 
 
 def read_settings(folder: Path | None) -> list[AuthorsSetting]:
-    """Read all panel configurations that compare answers by scores, or that score dialogue responses."""
+    """Read all panel configurations, except those in which the panel gives verdicts instead of scores."""
     files = sorted((folder / FOLDER).rglob("config.yaml")) if folder else []
     texts = {file: read_text(file) for file in files if OTHER_FORM not in file.parts}
     return [
@@ -138,10 +138,10 @@ def _read_mapping(agent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def choose_settings(settings: Sequence[AuthorsSetting], mode: Any, task: str) -> dict[str, AuthorsSetting]:
-    """Choose a panel configuration for each aspect in a `paper:` mode; a comparison has the single aspect ''.
+    """Choose a panel configuration per aspect for a `paper:` mode; comparisons have a single aspect, ''.
 
-    The result is empty if any aspect lacks a configuration with the mode's strategy, roles and turns. If several
-    configurations fit, prefer those for the paper's data, then those without roles, then the first by name.
+    The result is empty if any aspect lacks a configuration with the mode's strategy, roles and turns. Of several
+    fitting configurations, one for the paper's data is preferred, then one without roles, then the first by file name.
     """
     fitting = [setting for setting in settings if _has_slots(setting.template, task) and _is_for_mode(setting, mode)]
 
@@ -192,7 +192,7 @@ class AspectPanels:
 def make_aspect_panels(
     settings: Mapping[str, AuthorsSetting], params: Mapping[str, Any], **options: Any
 ) -> AspectPanels:
-    """Make the panel of each aspect."""
+    """Make one panel per aspect."""
     return AspectPanels(
         tuple(settings[aspect.name].make_panel(ScoresForm((aspect,)), params, **options) for aspect in HUMAN_ASPECTS)
     )

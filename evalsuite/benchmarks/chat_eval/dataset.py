@@ -1,7 +1,7 @@
-"""Read published files: comparisons of FairEval and other sets, and ratings of Topical-Chat.
+"""Read published files with comparisons (FairEval and other data sets) or ratings (Topical-Chat).
 
-The other sets are MT-Bench's human judgements (Zheng et al., arXiv 2306.05685), LLMBar (Zeng et al., arXiv 2310.07641),
-JudgeBench (Tan et al., arXiv 2410.12784) and RewardBench (Lambert et al., arXiv 2403.13787).
+The other data sets are MT-Bench's human judgements (Zheng et al., arXiv 2306.05685), LLMBar (Zeng et al., arXiv
+2310.07641), JudgeBench (Tan et al., arXiv 2410.12784) and RewardBench (Lambert et al., arXiv 2403.13787).
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ from evalsuite.judges import Likert
 from evalsuite.samples.files import Field, SampleFields
 from evalsuite.samples.published import FILE, PublishedDataset, make_label_reader, read_text_field
 
-# The four aspects of the ChatEval paper; the files also contain understandability and an overall rating. The scales are
-# from Mehri and Eskenazi, "USR" (arXiv 2005.00456, section 3), the names from UniEval (arXiv 2210.07197).
+# The four aspects of the ChatEval paper; the files also contain understandability and an overall rating. The aspects'
+# scales are from Mehri and Eskenazi, "USR" (arXiv 2005.00456, section 3); their names are from UniEval (arXiv
+# 2210.07197).
 HUMAN_ASPECTS = (
     Likert("would a person say it like this?", 1, 3, name="naturalness"),
     Likert("does it fit what was said before?", 1, 3, name="coherence"),
     Likert("is it interesting, or is it dull?", 1, 3, name="engagingness"),
     Likert("1 if it makes use of the background, 0 if not", 0, 1, name="groundedness"),
 )
-OVERALL = "overall"  # The overall rating in the USR files, from 1 to 5; the judge does not give this rating.
+OVERALL = "overall"  # People's overall rating in the USR files, from 1 to 5; the judge is not asked for it.
 ASPECT_NAMES = tuple(aspect.name for aspect in HUMAN_ASPECTS)
 
 
 SHIPPED = Path(__file__).parent / "data"
 NO_FACT = "_nofact"
-GROUND_TRUTH = "Original Ground Truth"  # Labels original responses, which are the references for other responses.
+GROUND_TRUTH = "Original Ground Truth"  # Marks a conversation's original response, the reference for all others.
 TEXTS = ("source", "context", "system_id", "system_output")
 LABELS = {"gpt35": "CHATGPT"}
 NAMES = {"gpt35": ("ChatGPT", "GPT-3.5", "GPT3.5"), "vicuna-13b": ("Vicuna",)}
@@ -43,7 +44,7 @@ NAMES = {"gpt35": ("ChatGPT", "GPT-3.5", "GPT3.5"), "vicuna-13b": ("Vicuna",)}
 
 
 def load_dataset(setup: Setup) -> Dataset:
-    """Load pairs and dialogues, each once per mode."""
+    """Load one sample per mode for each pair of answers and each dialogue response."""
     folder = setup.data or SHIPPED
     sets = [name for name in PAIR_SETS if (folder / name).exists()]
     pairs, dialogues = folder / "faireval", folder / "topical_chat.json"
@@ -93,7 +94,7 @@ def read_pairs(folder: Path) -> list[Sample]:
             id=f"pair-{number}",
             input=read_field(question, "text", str, questions, place),
             target=verdict,
-            # The modes of a run judge the same answers, so the cases of all modes share a cluster.
+            # All modes of a run judge the same answers, so their cases on one question share a cluster.
             tags={"task": "pairs", "category": category, "cluster": f"pair-{number}"},
             metadata={
                 "answers": [answer["text"] for answer in both],
@@ -106,7 +107,7 @@ def read_pairs(folder: Path) -> list[Sample]:
 
 
 def _list_aliases(system: str, answer: Mapping[str, str]) -> Iterator[str]:
-    """List names that would reveal an answer's system, except plain words, which any answer may contain."""
+    """List names that would reveal an answer's system; leave out plain words, which any answer may contain."""
     yield from NAMES.get(system, ())
     yield from (name for name in (system, answer["model_id"].split(":")[0]) if not name.isalpha())
 
@@ -210,13 +211,13 @@ def _make_fields_reader(*names: str) -> Callable[[Mapping[str, Any]], list[str]]
 def _make_pair_set(
     files: tuple[str, ...], question: Field, answers: Field, verdict: Field, **more: Field
 ) -> PublishedDataset:
-    """Describe a published set; `more` may define the fields `category`, `cluster` and `systems`."""
+    """Describe a published data set; `more` may define the fields `category`, `cluster` and `systems`."""
     systems = {"systems": more.pop("systems")} if "systems" in more else {}
     return PublishedDataset(files, SampleFields(question, verdict, None, more, {"answers": answers, **systems}))
 
 
 def _read_turns(item: Mapping[str, Any], conversation: str, role: str, titles: tuple[str, str]) -> str:
-    """Join one role's messages up to the judged turn of an MT-Bench conversation; two messages get titles."""
+    """Join one role's messages in an MT-Bench conversation, up to the judged turn; add titles to two messages."""
     turns = [read_text_field(said, "content") for said in item[conversation] if said["role"] == role]
     if item["turn"] not in (1, 2) or len(turns) < item["turn"]:
         raise ValueError(f"turn {item['turn']!r:.20} of {len(turns)}")
@@ -236,7 +237,7 @@ def _read_answers_by_turn(item: Mapping[str, Any]) -> list[str]:
 
 
 def _make_order_reader(chosen: str, rejected: str) -> Callable[[Mapping[str, Any]], list[str]]:
-    """Make a reader that puts RewardBench's chosen answer first or second, by a hash of the prompt and the answer."""
+    """Make a reader that puts RewardBench's chosen answer first or second, depending on a hash of prompt and answer."""
 
     def read_in_order(item: Mapping[str, Any]) -> list[str]:
         values = [read_text_field(item, name) for name in (chosen, rejected)]
@@ -287,10 +288,10 @@ PAIR_SETS = {
 
 
 def read_published_set(name: str, folder: Path) -> Iterator[Sample]:
-    """Read a set's samples, with ids and tags like FairEval's pairs, and the tag `set` with the set's name.
+    """Read a data set's samples, with ids and tags like FairEval's pairs; the tag `set` names the data set.
 
     Raises:
-        DatasetError: the folder lacks the set's files, or an item does not have the published format.
+        DatasetError: the folder lacks the data set's files, or an item does not have the published format.
     """
     source = PAIR_SETS[name]
     if not source.find_files(folder):
@@ -300,7 +301,7 @@ def read_published_set(name: str, folder: Path) -> Iterator[Sample]:
         systems = sample.metadata.get("systems", [])
         cluster = f"{name}-{sample.tags['cluster']}" if "cluster" in sample.tags else case
         category = f"{name}: {sample.tags['category']}"
-        # Leave out plain words, because any answer may contain them.
+        # Leave out names that are plain words, because any answer may contain them.
         about = {"names": [system for system in systems if not system.isalpha()], "human": sample.target}
         tags = {"task": "pairs", "set": name, "category": category, "cluster": cluster}
         yield replace(sample, id=case, tags=tags, metadata={**sample.metadata, **about})

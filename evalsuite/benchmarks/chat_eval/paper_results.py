@@ -1,9 +1,9 @@
-"""Published results for ChatEval's files; reports show these results beside a run's and cite the source.
+"""Published results on ChatEval's files; reports show these results beside the run's results and cite the source.
 
 Sources: [1] Chan et al., "ChatEval" (arXiv 2308.07201), tables 1 to 4 and section 3, and the authors' repository
 thunlp/ChatEval: the script that draws figure 3, and GPT-4's judgements of Topical-Chat, from which correlations are
-computed. [2] Wang et al., "Large Language Models are not Fair Evaluators" (arXiv 2305.17926), the main table. A cell is
-None if the result could not be checked.
+computed. [2] Wang et al., "Large Language Models are not Fair Evaluators" (arXiv 2305.17926), the main table. A
+published result is None if it could not be checked.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ STRATEGIES = {
     "simultaneous_summarizer": PairsResult("ChatGPT, simultaneous with summarizer, 3 roles, 2 turns [1]", 0.55, 0.27),
 }
 SAME_ROLE = PairsResult("ChatGPT, panel of the same role, 2 roles, 2 turns [1]", 0.538, 0.25)
-# Correlations in naturalness, coherence, engagingness and groundedness, computed from the released outputs. The panel's
-# means (0.684 and 0.632) agree with table 2.
+# Correlations with people in naturalness, coherence, engagingness and groundedness, computed from the released outputs.
+# The means of the panel's correlations (0.684 and 0.632) agree with table 2.
 DIALOGUES = {
     "GPT-4, single agent [1]": {
         "spearman": (0.5318, 0.5908, 0.7342, 0.7736),

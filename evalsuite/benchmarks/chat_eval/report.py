@@ -164,7 +164,7 @@ DIALOGUE_NOTE = (
 
 
 def tabulate_dialogues(judges: Sequence[JudgeSetting]) -> Iterator[Table]:
-    """Make one table per coefficient; make none if the judges rated no response."""
+    """Make one table per correlation coefficient; make none if the judges rated no response."""
     rated = [judge for judge in judges if len(judge.tally.where(task="dialogues"))]
     for sign, title in COEFFICIENTS.items() if rated else ():
         rows: list[tuple[Cell, ...]] = [
@@ -172,7 +172,7 @@ def tabulate_dialogues(judges: Sequence[JudgeSetting]) -> Iterator[Table]:
             for name, row in published.DIALOGUES.items()
             if sign in row
         ]
-        # One judge's cases suffice for metrics that need no judge, because all judges rate the same responses.
+        # For metrics without a judge, use one judge's cases, because all judges rate the same responses.
         tally = rated[0].tally
         for metric in dict.fromkeys(name for row in tally for name in row.facts.get(OVERLAP, {})):
             responses = RatedResponses.from_metric(tally, metric)
@@ -214,8 +214,8 @@ class TwoBallots:
     turn: int  # Number of the earlier turn, from 1.
     before: Any  # The verdict or the scores after the earlier turn.
     after: Any  # The verdict or the scores after the later turn.
-    people: str | None  # People's verdict; None if responses were scored.
-    informed: bool = True  # Whether the debater saw a further speech between the two ballots.
+    people: str | None  # People's verdict on a comparison; None for dialogue responses, which have scores instead.
+    informed: bool = True  # Whether the debater saw a new speech between the two ballots.
 
     @property
     def changed(self) -> bool:
@@ -223,7 +223,7 @@ class TwoBallots:
 
 
 def tabulate_changed_minds(judges: Sequence[JudgeSetting]) -> Table | None:
-    """Tabulate changed ballots by judge, task and turn; None if no judge has secret ballots."""
+    """Count how often debaters changed their ballot, by judge, task and turn; None without secret ballots."""
     rows = [row for judge in judges for task in ("pairs", "dialogues") for row in _make_change_rows(judge, task)]
     return Table("Minds changed in the debate", CHANGED_COLUMNS, rows, CHANGED_NOTE) if rows else None
 
@@ -244,10 +244,11 @@ def _make_change_rows(judge: JudgeSetting, task: str) -> Iterator[tuple[Cell, ..
 
 
 def pair_ballots(row: Row, turns: int, *, at_once: bool = False) -> Iterator[TwoBallots]:
-    """Pair every two successive ballots of one debater for one order of the answers.
+    """Pair each ballot with the same debater's next ballot, separately for each order of the answers.
 
     Args:
-        at_once: whether debaters speak simultaneously, so that nobody sees a further speech before the last ballot.
+        at_once: whether debaters speak simultaneously. If so, no debater sees a new speech between the last two
+            ballots.
     """
     ballots: dict[tuple[str, bool, int], Ballot] = {}
     for ballot in row.facts["interim"]:
@@ -271,7 +272,7 @@ SHOWN = 2  # Maximum judgements shown per judge; records.jsonl has all judgement
 
 
 def make_debate_passages(name: str, tally: Tally, view: RunView) -> Iterator[Passage]:
-    """Show all messages of the first comparisons in which the judge disagrees with people."""
+    """Show the whole debate for the first few comparisons in which the judge disagrees with people."""
     differing = [row for row in select_comparisons(tally) if row.facts["verdict"] != row.facts["human"]]
     for row in differing[:SHOWN]:
         transcript = view.read(row.case).transcript

@@ -1,4 +1,4 @@
-"""Use the model under test as a judge: modes, judge's input, and scores of the judgements."""
+"""Use the model under test as a judge: its modes, its input, and the scores of its judgements."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ PANELS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class JudgingMode:
-    """The options of a mode, read from its name."""
+    """The options that a mode's name encodes."""
 
     kind: JudgingMethod
     strategy: Strategy | None = None
-    roles: int = 1  # Number of debaters; 1 if the mode has no panel.
-    turns: int = 0  # Number of turns, the judgement included; 0 if the mode has no panel.
+    roles: int = 1  # Number of debaters in the panel; 1 without a panel.
+    turns: int = 0  # Number of turns, including the judgement; 0 without a panel.
     same_role: bool = False  # Whether all debaters have the same role.
-    steps: bool = False  # Whether the model first generates evaluation steps.
+    steps: bool = False  # Whether the model first writes the steps by which it will evaluate.
     ballots: bool = False  # Whether debaters also cast a secret ballot after each turn except the last.
 
 
@@ -83,7 +83,7 @@ def parse_mode(name: str) -> JudgingMode:
 
 
 class ModeDescriptions(Mapping[str, str]):
-    """Descriptions of the modes by name; names with suffixes are valid keys, but iteration omits them."""
+    """Descriptions by mode name; names with suffixes, such as a number of roles, are valid but are not listed."""
 
     def __getitem__(self, name: str) -> str:
         mode = parse_mode(name)
@@ -114,14 +114,14 @@ PAPER_QUALITY = Likert("its helpfulness, relevance, accuracy and level of detail
 
 @dataclass(frozen=True, slots=True)
 class JudgingSolver:
-    """Lets the model judge each sample in the sample's mode."""
+    """Has the model judge each sample in the mode that the sample's tag names."""
 
-    attempts: int = 2  # Maximum requests per answer; an unreadable answer is requested again.
+    attempts: int = 2  # Maximum requests per answer: an unreadable answer is requested again.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters, which override `PARAMS`.
-    seed: int = 0  # The seed that shuffles simultaneous speeches.
+    seed: int = 0  # The seed for shuffling the order in which simultaneous speeches are shown.
     # The folder of an encoder for BERTScore of dialogue responses; BERTScore needs the extra `neural`.
     bert_score: str | Path | None = None
-    released: Sequence[AuthorsSetting] = ()  # The prompts that the authors released.
+    released: Sequence[AuthorsSetting] = ()  # Panel configurations, with prompts, that the authors released.
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         """Judge one sample; an unreadable answer is a failure of the model, not an error."""
@@ -132,13 +132,15 @@ class JudgingSolver:
         if mode.kind == "paper":
             chosen = choose_settings(self.released, mode, sample.tags["task"])
             facts["prompts"] = ", ".join(setting.file for setting in chosen.values()) or OWN_WORDS
-        # Leave the model under test out of the signature, so that models with the same prompts share a signature.
+        # Leave the model under test out of the signature, so that all models judged with the same prompts have the same
+        # signature.
         facts["signature"] = write_judge_signature(judge, [])
         try:
             assessment = await judge(subject, model)
         except JudgeError as error:
             if mode.kind == "paper" and sample.tags["task"] == "pairs":
-                # The authors' script counts missing scores as a tie; the key `unparsed` in `facts` marks these ties.
+                # Count missing scores as a tie, as the authors' script does; the key `unparsed` in `facts` marks such
+                # ties.
                 facts["verdict"] = "tie"
             facts |= {"unparsed": str(error), **make_cut_off_fact(tuple(error.log))}
             return Transcript(NO_VERDICT, events=_make_events(error.log), facts=facts)
@@ -169,7 +171,7 @@ class JudgingSolver:
         return {**facts, "lengths": [len(answer) for answer in subject.answers], "verdict": None}
 
     def _make_papers_judge(self, mode: JudgingMode, task: str, params: Mapping[str, Any]) -> Judge:
-        """Make the paper's judge, with the authors' prompts if a released file configures the mode."""
+        """Make the judge of a `paper:` mode; use the authors' prompts if a released file configures this mode."""
         options: dict[str, Any] = {"attempts": self.attempts, "seed": self.seed, "interim": mode.ballots}
         form: Form = PairedScores(PAPER_QUALITY) if task == "pairs" else ScoresForm(HUMAN_ASPECTS)
         if chosen := choose_settings(self.released, mode, task):
@@ -183,7 +185,7 @@ class JudgingSolver:
 
 
 def make_solver(setup: Setup) -> JudgingSolver:
-    """Make the solver from the benchmark's arguments: fields of `JudgingSolver`, and generation parameters."""
+    """Make the solver; the benchmark's arguments are fields of `JudgingSolver` or generation parameters."""
     own = [field.name for field in fields(JudgingSolver) if field.name != "released"]
     refuse_unknown("ChatEval", setup.args, {*own, *GENERATION})
     options = {name: value for name, value in setup.args.items() if name in own}
@@ -194,7 +196,7 @@ def make_solver(setup: Setup) -> JudgingSolver:
 
 
 def make_judged_input(sample: Sample) -> JudgedInput:
-    """Make the judge's input, without the authors of the answers and without people's verdict."""
+    """Make the judge's input; it does not reveal which systems wrote the answers, or people's verdict."""
     names = sample.metadata["names"]
     answers = tuple(redact_names(answer, names) for answer in sample.metadata["answers"])
     return JudgedInput(str(sample.input), answers, sample.metadata.get("background", ""))
@@ -204,13 +206,13 @@ def _make_events(log: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], .
     return tuple({"kind": "said", **entry} for entry in log)
 
 
-OVERLAP = "overlap"  # Key in `facts`: the overlap of response and reference, by metric.
+OVERLAP = "overlap"  # Key in `facts`: how far a response overlaps with its reference, by metric.
 ENCODER_LOCK = Lock()  # Held while a thread loads or uses the encoder.
 
 
 @lru_cache(maxsize=1024)
 def compute_overlap(response: str, reference: str, encoder: Path | None) -> dict[str, float]:
-    """Compute ROUGE-L, BLEU and, with an encoder, BERTScore's F1 of a response and its reference, in [0, 1]."""
+    """Compute ROUGE-L and BLEU of a response and its reference, in [0, 1]; with an encoder, also BERTScore's F1."""
     values = {"ROUGE-L": rouge_l(response, reference), "BLEU": bleu(response, reference)}
     if encoder is not None:
         # Use a lock, because cases are scored in threads, and transformers' imports and tokenizers are not thread-safe.
@@ -227,10 +229,10 @@ def _load_bert_score(folder: Path) -> BertScore:
 
 
 def against_people(sample: Sample, transcript: Transcript) -> NamedScores:
-    """Score `parsed` (1.0 if the judgement could be read), and compare the judgement with people's judgement.
+    """Return `parsed` (1.0 if the judgement could be read, otherwise 0.0) and scores of its agreement with people.
 
-    For pairs, `accuracy` is 1.0 if the judge's verdict equals people's verdict, otherwise 0.0. For dialogues, each
-    aspect's score is the judge's score on the raters' scale, or is missing if the judge gave none.
+    For pairs, `accuracy` is 1.0 if the judge's verdict equals people's verdict, otherwise 0.0. For dialogues, the
+    scores are the judge's scores by aspect, on people's scale; a score that the judge did not give is missing.
     """
     if sample.tags["task"] == "pairs":
         scores = {"accuracy": float(transcript.facts["verdict"] == sample.metadata["human"])}

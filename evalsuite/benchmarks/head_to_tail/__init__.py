@@ -1,4 +1,4 @@
-"""Head-to-Tail: how much does a model know about popular and less popular things?
+"""Head-to-Tail: how much does a model know about popular and about less popular things?
 
 Sun et al., "Head-to-Tail: How Knowledgeable are Large Language Models (LLMs)?", NAACL 2024,
 arXiv 2308.10168. The benchmark asks short factual questions about head, torso and tail entities. An answer is right,

@@ -4,8 +4,8 @@ Each source has one JSON file: an object with three lists of records.
 
     {"head": [[entity, template, question, answer], ...], "torso": [...], "tail": [...]}
 
-The published scripts write files such as `head_to_tail_imdb.json`. An entity depends on the source: a name, an
-identifier, a DBpedia triple or a DBLP record. An answer is a string, a number, or a list of strings and numbers.
+The published scripts write files such as `head_to_tail_imdb.json`. The form of an entity depends on the source: a name,
+an identifier, a DBpedia triple or a DBLP record. An answer is a string, a number, or a list of strings and numbers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BUCKETS = ("head", "torso", "tail")
 DOMAINS = ("movie", "book", "academics", "open")
 # The domain of each source in the paper.
 SOURCES = {"imdb": "movie", "goodreads": "book", "mag": "academics", "dblp": "academics", "dbpedia": "open"}
-SHIPPED = "shipped samples"  # The name by which reports call the shipped questions.
+SHIPPED = "shipped samples"  # How reports name the source of the shipped questions.
 _SHIPPED = Path(__file__).parent / "data"
 _SHAPE = "[entity, template id, question, answer]"
 
@@ -39,20 +39,21 @@ _SHAPE = "[entity, template id, question, answer]"
 class QuestionItem:
     """One question of a file."""
 
-    origin: str  # The prefix of sample ids: the source that the file's name shows or, if it shows none, the domain.
+    origin: str  # The prefix of sample ids: the source in the file's name, if any, otherwise the domain.
     domain: str  # `movie`, `book`, `academics`, `open`, or the file name of another domain.
     bucket: str
     template: str
     question: str
     answers: tuple[str, ...]  # Acceptable answers as text; at least one.
     entity: Any  # The entity, as plain JSON data.
-    # Further tags from the files beside the questions. The tag `top` is `10%` for the most popular tenth of the head.
-    # The tag `predicate` states the popularity of the question's predicate, such as `tail predicate`.
+    # Tags of the question that are read from files beside the questions. The tag `top` is `10%` for the most popular
+    # tenth of the head. The tag `predicate` states the popularity bucket of the question's predicate, such as `tail
+    # predicate`.
     facets: Mapping[str, str] = field(default_factory=dict)
 
 
 def load_dataset(setup: Setup) -> Dataset:
-    """Load the user's questions or the shipped questions; each becomes one sample per mode that can ask it."""
+    """Load the user's questions or the shipped ones; make one sample per question and mode that can ask it."""
     files = _find_files(setup.data or _SHIPPED)
     items = [item for path in files for item in read_items(path)]
     modes = setup.modes or (DEFAULT_MODE,)
@@ -66,7 +67,7 @@ def load_dataset(setup: Setup) -> Dataset:
 
 
 def is_shipped(source: str) -> bool:
-    """Tell whether a run's source (`Dataset.source`) means the shipped questions."""
+    """Tell whether a run used only the shipped questions, given its data source (`Dataset.source`)."""
     return source.partition("; ")[0] in {"", SHIPPED}
 
 
@@ -89,8 +90,8 @@ def read_items(path: Path) -> list[QuestionItem]:
     for place, item in enumerate(items):
         facets = {"top": "10%"} if place < tenth else {}
         if item.template in predicates:
-            # The tag's value is not just `tail`, because the gate head_to_tail[tail] must select only the entity's
-            # bucket.
+            # Add the word "predicate" to the bucket, because the gate head_to_tail[tail] must select questions by the
+            # entity's bucket only.
             facets["predicate"] = f"{predicates[item.template]} predicate"
         items[place] = replace(item, facets=facets)
     return items
@@ -112,7 +113,7 @@ def _read_item(record: Any, bucket: str, path: Path, where: str) -> QuestionItem
     question = _format_answer(parts[2], path, f"{where}, question")
     source = re.sub(r"^head[_-]to[_-]tail[_-]?", "", path.stem, flags=re.IGNORECASE)
     source = re.sub(r"[^a-z0-9]+", "-", source.lower()).strip("-")
-    # The domain comes from the file name, or else from the template's id (`imdb-title-0`); the default is open.
+    # Find the domain from the file name, or else from the template's id (`imdb-title-0`); the default is `open`.
     known = [name for name in (source, template.partition("-")[0]) if name in SOURCES or name in DOMAINS]
     domain = SOURCES.get(known[0], known[0]) if known else source or "open"
     answers = tuple(_read_answers(parts[3], path, f"{where}, answer"))
@@ -153,8 +154,8 @@ def make_samples(items: Sequence[QuestionItem], modes: Sequence[str]) -> Iterato
     """Yield one sample per question and mode, except for questions that the mode cannot ask.
 
     The tag `cluster` names the entity, because answers about one entity are correlated. The tag `natural` says whether
-    people are likely to ask the question. The metadata contain the entity and, if the mode needs it, an example
-    question (`example`) or the sentence with a gap (`gap`).
+    people are likely to ask the question. The metadata contain the entity. If the mode needs it, the metadata also
+    contain an example question (`example`) or the question as a sentence with a gap (`gap`).
     """
     counts: Counter[tuple[str, str]] = Counter()
     templates: defaultdict[str, list[QuestionItem]] = defaultdict(list)
@@ -175,7 +176,7 @@ def make_samples(items: Sequence[QuestionItem], modes: Sequence[str]) -> Iterato
 
 
 def can_ask(mode: str, item: QuestionItem) -> bool:
-    """Tell whether a mode can ask this question; some modes need natural questions or a sentence with a gap."""
+    """Tell whether a mode can ask a question: some modes need a natural question, or one that can be a gap sentence."""
     own = OWN_MODES.get(mode)
     return own is None or not (
         (own.cloze and make_gap_sentence(item.question) is None)
@@ -184,7 +185,7 @@ def can_ask(mode: str, item: QuestionItem) -> bool:
 
 
 def _make_tags(item: QuestionItem, mode: str) -> dict[str, str]:
-    # A DBpedia triple begins with the entity.
+    # In a DBpedia triple, the entity is the first element.
     entity = item.entity[0] if isinstance(item.entity, list) and len(item.entity) == 3 else item.entity
     is_name = isinstance(entity, str) and 0 < len(entity) <= _LONGEST_ENTITY
     return {
@@ -203,7 +204,7 @@ def _make_example(mode: str, item: QuestionItem, template: Sequence[QuestionItem
     if own and own.cloze:
         return {"gap": make_gap_sentence(item.question)}
     for other in template if mode in SHOWS_TEMPLATE else ():
-        # The example is about another entity, so that it does not reveal the answer.
+        # Choose an example about another entity, so that the example does not reveal the answer.
         differs = other.question != item.question and other.entity != item.entity
         if differs and not set(other.answers) & set(item.answers):
             return {"example": {"question": other.question, "answer": other.answers[0]}}
@@ -238,7 +239,7 @@ def read_predicate_buckets(questions: Path) -> dict[str, str]:
     return {template: bucket for template, _, bucket in lines[1:]}
 
 
-# Verbs of questions such as "Who directed ...?", and the participles that differ from their verbs.
+# Verbs in questions such as "Who directed ...?", and the irregular participles among them.
 _MAKER_VERBS = (
     "authored|composed|created|designed|developed|directed|discovered|founded|invented|painted|played|produced|"
     "publishes|wrote"
@@ -257,7 +258,7 @@ _PAST_TENSES = {
     "write": "wrote",
 }
 _DID_VERBS = "|".join(_PAST_TENSES)
-# The first rule that matches the whole question makes the sentence.
+# Rules that turn a question into a sentence; the first rule that matches the whole question is used.
 _RULES = tuple(
     (re.compile(rf"{pattern}[?.]", re.IGNORECASE), sentence)
     for pattern, sentence in (
@@ -298,7 +299,7 @@ _RULES = tuple(
 
 
 def make_gap_sentence(question: str) -> str | None:
-    """Rewrite a question as a sentence with the gap `_` for the answer; return None if no rule fits.
+    """Rewrite a question as a sentence with the gap `_` in place of the answer; return None if no rule fits.
 
     "Who directed Titanic?" becomes "Titanic was directed by _."
     """
@@ -313,7 +314,7 @@ def make_gap_sentence(question: str) -> str | None:
     return None
 
 
-# Unnatural templates: first the templates of `evalsuite build`, then the templates of the published scripts.
+# Templates that people are unlikely to ask: first those of `evalsuite build`, then those of the published scripts.
 _UNNATURAL = {
     *("goodreads-book-isbn10", "goodreads-book-isbn13", "imdb-person-department", "imdb-person-specialty"),
     *("imdb-title-running-time", "mag-journal-issn", "mag-paper-doi", "mag-paper-publisher"),

@@ -4,8 +4,9 @@ Source: Sun et al. 2024 (arXiv 2308.10168v2), Tables 2, 10 and 14; Tables 3, 4 a
 `published/*.csv` contains percentages as printed, which this module converts to shares.
 
 The paper's own questions were never published. A run is comparable if it uses the paper's prompt and the paper's mix of
-questions (Table 2). The mix consists of the templates, the number of questions per domain, and equal numbers of head,
-torso and tail questions. `evalsuite build head-to-tail --mix paper` makes questions in the paper's mix.
+questions (Table 2). The paper's mix of questions has certain numbers of templates and of questions per domain, and
+equal numbers of head, torso and tail questions. `evalsuite build head-to-tail --mix paper` makes questions in the
+paper's mix.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ JUDGE, MODE = "gpt-3.5-turbo-0301", "paper"  # The judge and the mode of the pap
 
 @dataclass(frozen=True, slots=True)
 class DomainMix:
-    """A domain's numbers of templates and questions in the paper (Table 2), and the allowed deviation as a share."""
+    """A domain's numbers of templates and questions in the paper (Table 2); a run may deviate by the share `leeway`."""
 
     templates: int
     questions: int
     leeway: float = 0.05
 
 
-# The paper's DBpedia templates, drafted with ChatGPT, were not published. The authors published 435 other templates,
-# written by another model.
+# Allow a larger deviation for DBpedia: the paper's templates, drafted with ChatGPT, were not published, and the 435
+# published templates were written by another model.
 PAPER_MIX = {
     "open": DomainMix(393, 9132, leeway=0.12),
     "movie": DomainMix(13, 3093),
@@ -44,7 +45,7 @@ PAPER_MIX = {
 
 
 def list_mix_differences(asked: Tally, domain: str) -> list[str]:
-    """List the differences between the paper's mix and a run's cases (errors included) in one mode and domain."""
+    """List how a run's questions in one mode and domain, including errors, deviate from the paper's mix."""
     mix, tags = PAPER_MIX[domain], list({row.sample: row.tags for row in asked.where(domain=domain)}.values())
     if not tags:
         return [f"nothing is asked about {domain}"]
@@ -72,7 +73,7 @@ _DOMAINS = tuple(PAPER_MIX)
 
 @cache
 def read_table_14() -> Mapping[tuple[str, str], Mapping[str, float]]:
-    """Read Table 14 by popularity (`all` or a bucket) and model, as shares (`A_LM`, `H_EM`, `M`, `A_movie`, ...)."""
+    """Read Table 14: shares (`A_LM`, `H_EM`, `M`, `A_movie`, ...) by popularity (`all` or a bucket) and model."""
     return MappingProxyType(
         {(row.pop("popularity"), row.pop("model")): _convert_to_shares(row) for row in _read_csv_rows("table_14")}
     )
@@ -80,7 +81,7 @@ def read_table_14() -> Mapping[tuple[str, str], Mapping[str, float]]:
 
 @cache
 def read_table_10() -> Mapping[str, Mapping[str, float]]:
-    """Read Table 10 (natural questions only) by model: `A_movie`, `H_movie` and so on, as shares."""
+    """Read Table 10, about natural questions only: shares (`A_movie`, `H_movie` and so on) by model."""
     return MappingProxyType({row.pop("model"): _convert_to_shares(row) for row in _read_csv_rows("table_10")})
 
 
@@ -90,7 +91,7 @@ def list_models() -> list[str]:
 
 
 def list_published_tuning() -> list[list[Cell]]:
-    """List how instruction tuning changes accuracy, hallucination and missing rate, by popularity."""
+    """List how instruction tuning changes the paper's accuracy, hallucination and missing rate, by popularity."""
     pairs = [(f"{base} ({size})", f"{tuned} ({size})") for base, tuned, *sizes in _TUNING_PAIRS for size in sizes]
     rates = ("A_LM", "H_LM", "M")
     return [
@@ -102,13 +103,13 @@ def list_published_tuning() -> list[list[Cell]]:
 
 
 def compare_with_published(label: str, asked: Tally, judge: str | None) -> list[Block]:
-    """Compare the accuracy in one mode with comparable published runs; `judge` is None if exact match decides."""
+    """Compare a run's accuracy in one mode with the paper's; `judge` is None if exact match decides what is right."""
     by_domain = {domain: list_mix_differences(asked, domain) for domain in _DOMAINS}
     differing = [text for differences in by_domain.values() for text in differences]
     mode = next((row.tags.get("mode", "") for row in asked), "")
     if mode != MODE:
         differing.append(f"asked by the mode {mode or 'of its own'}, not by the paper's Prompt 3")
-    # A different judge does not prevent a comparison, because the paper's judge has been retired.
+    # Compare even if the judges differ, because the paper's judge has been retired.
     if judge is None:
         differing.append("decided by exact match, and compared with the paper's exact match")
     elif judge != JUDGE:
@@ -150,7 +151,7 @@ def _make_difference(asked: Tally, part: str, model: str, *, judged: bool) -> Ce
 
 
 def make_published_tables() -> list[Table]:
-    """Make the paper's Table 14, over all questions and by popularity, marked as published."""
+    """Make the paper's Table 14 (over all questions, and by popularity) and mark it as published."""
     rates = [("all", rate) for rate in ("A_LM", "H_LM", "M")]
     rates += [(bucket, f"{rate}_LM") for bucket in BUCKETS for rate in "AH"]
     rates += [("all", f"{rate}_{domain}") for domain in _DOMAINS for rate in "AH"]

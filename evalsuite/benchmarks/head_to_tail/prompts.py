@@ -1,8 +1,8 @@
-"""Prompts for the model and the judge by mode: evalsuite's own prompts, and the paper's prompts from user files.
+"""Prompts for the model and the judge, by mode: evalsuite's own, or the paper's, which the user must provide.
 
 Prompts 2 to 7 of the paper's appendix A.1 are not shipped because they have no licence. Users may copy these prompts to
-`prompt_2.txt` to `prompt_7.txt` beside the questions, including the slots in braces (`{QUESTION}`). Copied prompts are
-used verbatim.
+`prompt_2.txt` to `prompt_7.txt` beside the questions, including the slots in braces (`{QUESTION}`). evalsuite uses the
+prompts in these files verbatim.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SLOT = re.compile(r"\{[A-Z_]+#?\}")
 
 @dataclass(frozen=True, slots=True)
 class PaperPrompts:
-    """The prompts for the chosen modes, keyed by their numbers in the paper."""
+    """The paper's prompts for the chosen modes, keyed by their numbers in the paper."""
 
     texts: Mapping[int, str]
 
@@ -48,14 +48,14 @@ class PaperPrompts:
         return _fill_placeholders(self.texts[PAPER_MODES[mode]], words)
 
     def write_verdict_prompt(self, question: str, answers: Sequence[str], answer: str) -> str:
-        """Fill in the prompt for the judge; acceptable answers are a JSON list, as in the paper."""
+        """Fill in the judge's prompt; the acceptable answers are written as a JSON list, as in the paper."""
         truth = json.dumps(list(answers), ensure_ascii=False)
         words = {"{QUESTION}": question, "{GROUND_TRUTH}": truth, "{PREDICTION}": answer}
         return _fill_placeholders(self.texts[JUDGE_PROMPT], words)
 
 
 def read_paper_prompts(folder: Path | None, modes: Iterable[str], *, judged: bool) -> PaperPrompts | None:
-    """Read the prompt files of the paper's modes, and Prompt 2 if `judged`; return None if no mode is the paper's."""
+    """Read the prompt files of the `paper:` modes, and Prompt 2 if `judged`; return None without such a mode."""
     numbers = {PAPER_MODES[mode] for mode in modes if mode in PAPER_MODES}
     if not numbers:
         return None
@@ -112,7 +112,7 @@ def make_solver(setup: Setup) -> PromptSolver:
     return PromptSolver(generate(params=params), paper)
 
 
-# Section 3.5 of the paper removes each of the prompt's two instructions: brevity, and permission to be unsure.
+# Section 3.5 of the paper removes each of the prompt's two instructions: to be brief, and to say "unsure" if necessary.
 _BREVITY_INSTRUCTION = "Be as brief as you can: a name, a number or a few words, nothing else."
 _DOUBT_INSTRUCTIONS = {
     "unsure": ['If you are not confident that you know the answer, reply "unsure".'],
@@ -131,14 +131,14 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class PromptMode:
-    """The options of a mode's prompt."""
+    """What the prompt of a mode contains."""
 
     description: str
-    # With `general`, the prompt shows two questions of general knowledge, of which one is unanswerable. With
-    # `template`, another question of the same template replaces the answerable question.
+    # With `general`, the prompt shows two examples of general knowledge, one answerable and one unanswerable. With
+    # `template`, the answerable example is another question of the same template.
     examples: Literal["none", "general", "template"] = "general"
     brief: bool = True
-    # With `unsure`, the prompt asks a model that does not know the answer to say "unsure"; with `guess`, to guess it.
+    # What a model that does not know the answer is asked to do: say "unsure" (`unsure`), or guess (`guess`).
     doubt: Literal["unsure", "guess", "nothing"] = "unsure"
     cloze: bool = False  # Whether to ask for the missing words of a sentence with a gap.
     natural: bool = False  # Whether to ask only questions that people are likely to ask.
@@ -164,8 +164,8 @@ MODES = {name: mode.description for name, mode in OWN_MODES.items()} | {
 }
 SHOWS_TEMPLATE = {"in_domain", "paper:in_domain"}  # Modes whose prompt contains another question of the same template.
 
-# An answerable example, an unanswerable example about a fictional subject, and its replacement if "unsure" is not
-# permitted.
+# The answerable example, the unanswerable example (about a fictional subject), and the example that replaces the latter
+# if "unsure" is not permitted.
 _ANSWERED = Example("Which planet is nearest to the Sun?", "Mercury")
 _UNANSWERABLE = Example("Who founded the town of Marlowick Hollow?", "unsure")
 _ANSWERABLE = Example("Who painted the ceiling of the Sistine Chapel?", "Michelangelo")
@@ -176,10 +176,10 @@ _GAP_EXAMPLES = {
 
 
 def make_prompt(mode: str, question: str, example: Example | None = None) -> tuple[Message, ...]:
-    """Build the conversation for one question (or sentence with a gap); the earlier turns are examples.
+    """Build the conversation that asks one question (or gap sentence) after some examples.
 
     Every turn repeats the instructions, because small models forget instructions that are stated only once. `example`
-    is another question of the same template, for modes that show an example.
+    is another question of the same template; only modes that show such an example use it.
     """
     chosen = OWN_MODES[mode]
     task = "Fill the gap, which is marked by _." if chosen.cloze else "Answer the question."
@@ -197,7 +197,7 @@ def make_prompt(mode: str, question: str, example: Example | None = None) -> tup
 
 
 def make_judge_prompt(question: str, answers: Sequence[str], reply: str) -> str:
-    """Write the prompt that asks the judge whether a reply is correct; the judge must answer in one word."""
+    """Write the prompt that asks the judge, for a one-word answer, whether a reply is correct."""
     accepted = "\n".join(f"- {answer}" for answer in answers)
     parts = [("question", question), ("right", accepted), ("given", reply)]
     return f"""You check answers to factual questions against answers that are known to be right.

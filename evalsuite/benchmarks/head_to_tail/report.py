@@ -49,7 +49,7 @@ def make_report(views: Sequence[RunView]) -> Section:
     by_rule = _make_percent_columns(*(f"{rate}, {rule}" for rule in _RULES for rate in "AH"))
 
     def make_rule_cells(bucket: str, tally: Tally) -> list[Cell]:
-        """Make the cells of accuracy and hallucination by rule, as in the paper's Table 14."""
+        """Make the table cells of accuracy and hallucination for each rule, as in the paper's Table 14."""
         return [cell for rule in _RULES for cell in _make_cells(tally.where(bucket=bucket), VERDICTS[rule])[1:3]]
 
     def tabulate_domains(rate: str) -> Table:
@@ -89,7 +89,7 @@ def _tabulate_by_value(
     columns: Sequence[Column],
     make_cells: Callable[[str, Tally], list[Cell]],
 ) -> Table:
-    """Make a table with one row per value and run (or mode); a column names the run or mode if there are several."""
+    """Make a table with one row per value and run (or mode); if there are several, a column names the run or mode."""
     kind = "Mode" if lines and all(line.view is lines[0].view for line in lines) else "Run"
     several = len(lines) > 1
     rows = [
@@ -128,7 +128,7 @@ def _make_verdict_cells(verdict: str, tally: Tally) -> list[Cell]:
 
 
 def _draw_figure(lines: Sequence[LabelledCases], domains: Sequence[str]) -> Chart:
-    """Draw Figure 1 of the paper; a single run is also drawn by domain, without intervals."""
+    """Draw the paper's Figure 1; if there is only one run, also draw it by domain, without intervals."""
     series = [Series(line.label, _estimate_by_bucket(line.tally)) for line in lines]
     if len(lines) == 1:
         tally = lines[0].tally
@@ -153,17 +153,17 @@ def _list_domains(lines: Sequence[LabelledCases]) -> list[str]:
     return sorted(domains, key=lambda name: (DOMAINS.index(name) if name in DOMAINS else len(DOMAINS), name))
 
 
-# The paper's studies. Each function below returns a table, or None if the runs lack the needed data. The judge's study
-# needs several runs, the study of stability several epochs, and the study of prompts several modes. The tables of very
-# popular entities and of predicates need the additional files of `evalsuite build`.
+# The paper's studies. Each function below returns a table, or None if the runs lack the needed data. The comparison of
+# rules with the judge needs several runs, the study of stability several epochs, and the study of prompts several
+# modes. The tables of very popular entities and of predicates need files that only `evalsuite build` writes.
 
-# Domains of the table of natural questions, which leaves out the open domain, as the paper does.
+# Domains in the table of natural questions; like the paper, it leaves out the open domain.
 _NATURAL_DOMAINS = ("movie", "book", "academics")
-_FEWEST_RUNS = 3  # With two runs every correlation is 1 or -1.
+_FEWEST_RUNS = 3  # With only two runs, every correlation would be 1 or -1.
 
 
 def make_study_blocks(views: Sequence[RunView], *, shipped: bool) -> list[Block]:
-    """Return all studies that these runs allow, and published results unless all runs used the shipped questions."""
+    """Make the tables of all studies that these runs allow; add published results unless all questions are shipped."""
     tables = (
         compare_rules_with_judge(views),
         tabulate_stability(views),
@@ -183,12 +183,12 @@ def make_study_blocks(views: Sequence[RunView], *, shipped: bool) -> list[Block]
 
 
 def compare_rules_with_judge(views: Sequence[RunView]) -> Table | None:
-    """Compare how rules and the judge rank and rate models (Table 8); None for fewer than three judged runs.
+    """Compare rules and the judge in ranking and rating models (Table 8); None for fewer than three judged runs.
 
-    For each domain and bucket, the rate by rule is correlated (Spearman, Pearson) with the rate by judge over runs. The
-    table shows the minimum and the mean of each correlation. Combinations of domain and bucket in which all runs have
-    equal rates are left out. A run in several modes counts once, with its default mode, because its modes share one
-    model.
+    For each domain and bucket, the runs' rates by rule are correlated (Spearman, Pearson) with their rates by judge.
+    The table shows the minimum and the mean of these correlations over domains and buckets. Where all runs have equal
+    rates, no correlation is computed. A run in several modes counts once, with its default mode, because its modes
+    share one model.
     """
     judged = [tally for tally in map(_choose_default_mode, views) if tally.values("accuracy_lm")]
     if len(judged) < _FEWEST_RUNS:
@@ -209,7 +209,7 @@ def compare_rules_with_judge(views: Sequence[RunView]) -> Table | None:
 
 
 def tabulate_stability(views: Sequence[RunView]) -> Table | None:
-    """Count questions whose answers differ between epochs, apart from case, punctuation and articles (section 3.5)."""
+    """Count questions whose answers change between epochs (section 3.5), ignoring case, punctuation and articles."""
     rows: list[list[Cell]] = []
     for view in views:
         for mode, tally in _group_by_mode(view).items():
@@ -233,7 +233,7 @@ def tabulate_stability(views: Sequence[RunView]) -> Table | None:
 
 
 def tabulate_prompts(views: Sequence[RunView]) -> Table | None:
-    """Show how the prompt's wording and examples change the rates (Table 9); differences are paired."""
+    """Show by paired differences how the prompt's wording and examples change the rates (Table 9)."""
     rows: list[list[Cell]] = []
     for view in views:
         modes, first = _group_by_mode(view), _choose_default_mode(view)
@@ -255,7 +255,7 @@ def tabulate_prompts(views: Sequence[RunView]) -> Table | None:
 
 
 def compare_models(views: Sequence[RunView], *, shipped: bool) -> Table | None:
-    """Compare each run with the first run on shared questions, by mode (Table 7); None without shared questions."""
+    """Compare each run with the first run, per mode, on the questions of both (Table 7); None if they share none."""
     rows: list[list[Cell]] = []
     first = _group_by_mode(views[0])
     for view in views[1:]:
@@ -307,7 +307,7 @@ def tabulate_predicates(views: Sequence[RunView]) -> Table | None:
 
 
 def tabulate_natural_questions(views: Sequence[RunView], *, shipped: bool) -> Table | None:
-    """Tabulate questions that people are likely to ask (Table 10); None if all questions are natural or untagged."""
+    """Tabulate the questions that people are likely to ask (Table 10); None if these are all questions or unknown."""
     rows: list[list[Cell]] = []
     for line in _list_labelled_cases(views):
         kinds = line.tally.groups("natural")
@@ -353,7 +353,7 @@ def _make_run_table(title: str, columns: Sequence[Column], rows: list[list[Cell]
 
 
 def _summarise_correlations(judged: Sequence[Tally], by_judge: str, by_rule: str) -> list[Cell]:
-    """Return the number of correlations, and each coefficient's minimum and mean."""
+    """Return the number of correlations, and the minimum and mean of each coefficient (Spearman, Pearson)."""
     from evalsuite import stats
 
     pairs = []
@@ -382,7 +382,7 @@ def _read_answer(view: RunView, row: Row) -> str:
 
 
 def _compute_paired_change(base: Tally, part: Tally, rate: str) -> Estimate | None:
-    """Compute the paired change of a rate on shared questions, clustered by entity; None without shared questions."""
+    """Compute the paired change of a rate on the questions of both tallies, clustered by entity; None without any."""
     from evalsuite import stats
 
     before, after = (_map_by_question(tally, rate) for tally in (base, part))
@@ -393,11 +393,11 @@ def _compute_paired_change(base: Tally, part: Tally, rate: str) -> Estimate | No
     change = stats.paired_difference(
         [one.scores[rate] for one, _ in pairs], [other.scores[rate] for _, other in pairs], clusters=clusters, scale=1
     )
-    # A single entity gives no interval, even if several questions are about it.
+    # If all questions are about a single entity, give no interval.
     low, high = (change.low, change.high) if len(set(clusters)) > 1 else (None, None)
     return Estimate(change.difference, low, high, len(pairs))
 
 
 def _map_by_question(tally: Tally, rate: str) -> dict[tuple[str, int], Row]:
-    """Map each question and epoch to its row; the key leaves out the mode."""
+    """Map each question and epoch to its row, so that rows of different modes have equal keys."""
     return {(row.question[0], row.epoch): row for row in tally.scored(rate)}

@@ -26,7 +26,7 @@ from evalsuite.metrics.text import convert_targets, exact_match, normalise_answe
 if TYPE_CHECKING:
     from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Setup
 
-# The rules by the suffix of their scores, as in `accuracy_em`.
+# The rules, keyed by the suffix of their scores: `em` in `accuracy_em`.
 RULES = {"em": ("exact_match", exact_match), "f1": ("token_f1", token_f1), "rl": ("rouge_l", rouge_l)}
 JUDGE_PARAMS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
 _SUBJECTS = ("answer", "given answer", "reply", "response", "given", "it", "this")
@@ -37,16 +37,16 @@ _LABEL = re.compile(r"\s*(?:a|answer|the answer is)\s*:\s*", re.IGNORECASE)
 
 
 def make_scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
-    """Return the rule scorer and, for accuracy and hallucination, a judge if the run has one, or else exact match."""
+    """Return a scorer by rules, and a scorer of the main rates: a judge if the run has one, else exact match."""
     if setup.judge is None:
         return (ByRule(), ByExactMatch())
     return (ByRule(), ByJudge(read_paper_prompts(setup.data, setup.modes, judged=True)))
 
 
 class ByRule:
-    """Scores `missing`, three text metrics, and accuracy and hallucination by each of these metrics.
+    """Scores `missing`, three text metrics, and (by each metric) accuracy and hallucination.
 
-    Each metric compares the given answer with all accepted answers and their variants; the best result counts.
+    Each metric compares the model's answer with all accepted answers and their variants; the best result counts.
     """
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
@@ -71,14 +71,14 @@ class ByExactMatch:
 class ByJudge:
     """Scores `correct`, `accuracy` and `hallucination` by the judge's verdict.
 
-    A missing answer is not shown to the judge, because it is neither right nor made up. Questions asked with the
-    paper's prompts are judged with the paper's prompt.
+    A missing answer is not shown to the judge, because it is neither right nor made up. If a question was asked with a
+    prompt of the paper, the paper's prompt for the judge is used.
     """
 
     paper: PaperPrompts | None = None
 
     def asks(self, sample: Sample, transcript: Transcript) -> bool:
-        """Tell whether the judge must see an answer; people label only answers that the judge sees."""
+        """Tell whether the judge must see an answer; people are asked to label only answers that the judge sees."""
         return not is_answer_missing(sample, transcript)
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
@@ -100,7 +100,7 @@ class ByJudge:
 
 
 def list_accepted_answers(sample: Sample) -> tuple[str, ...]:
-    """Return the sample's answers with their variants."""
+    """Return the sample's answers, and other spellings of them."""
     return add_variants(_list_answers(sample), str(sample.input))
 
 
@@ -172,20 +172,20 @@ _ABSTENTION_START = re.compile(
     r"|(?:我)?不(?:知道|确定|確定)|(?:私は)?(?:分|わ)かりません|知りません|(?:잘 )?(?:모르겠(?:습니다|어요)|모릅니다)"
     r"|(?:मुझे )?(?:नहीं पता|पता नहीं|नहीं मालूम)"
 )
-# Words that announce an answer after "not sure".
+# Words that announce an attempt to answer after "not sure".
 _ATTEMPT_WORDS = re.compile(
     r"\b(?:but|maybe|may be|might|perhaps|possibly|probably|likely|guess|think|believe|could be|could have"
     r"|aber|vielleicht|wohl|mais|peutêtre|peut être|pero|quizás?|forse|talvez|misschien|maar|но|может|возможно"
     r"|ama|belki|kanske|mutta|ehkä|možná|asi)\b|लेकिन|शायद|但|可能|也许|也許|たぶん|おそらく"
 )
-# Matches the end of an abstention's sentence, and the rest of the line. A comma counts as an end only after "unsure" or
-# "not sure", because "I'm sorry, I don't know" is a single abstention.
+# Matches the end of a sentence such as "I don't know.", and the rest of the line. A comma counts as an end only after
+# "unsure" or "not sure", because "I'm sorry, I don't know" is a single abstention.
 _ABSTENTION_END = re.compile(
     r"[^\w]*(?:(?:unsure|not sure),|(?P<owned>(?:(?!\s-\s)[^.!?:;\n\u2013\u2014])*)(?:[.!?:;\u2013\u2014]+|\s-\s))"
     r"[^\S\n]*(?P<rest>[^\n]*)",
     re.IGNORECASE,
 )
-# A real answer after an abstention is short and does not begin like an explanation.
+# Words with which an explanation begins; text that follows an abstention and begins so is not an answer.
 _EXPLANATION_START = re.compile(
     r"(?:as|because|can|could|i|im|it|its|more|my|no|note|please|question|since|sorry|that|there|theres|they|this|"
     r"unfortunately|without|you|your)\b"
@@ -196,15 +196,15 @@ _MOST_WORDS = 8
 def is_abstention(answer: str) -> bool:
     """Tell whether an answer is empty or only states that the model does not know.
 
-    "Unsure.", "I'm not sure who directed it." and "I have no clue" are missing; "Not sure, but I think it was Kubrick"
-    is an attempt, and "Unknown Pleasures" is an answer.
+    True for "Unsure.", "I'm not sure who directed it." and "I have no clue"; false for "Not sure, but I think it was
+    Kubrick" and "Unknown Pleasures".
     """
     text = normalise_answer(answer)
     if not any(map(str.isalnum, text)) or _WHOLE.fullmatch(text):
         return True
     start = _ABSTENTION_START.match(text)
     if not start:
-        # The first sentence may say that the answer is unknown ("It is not known. ...").
+        # The answer may begin with a sentence such as "It is not known."
         parts = _ABSTENTION_END.match(answer)
         is_unknown = bool(parts and _WHOLE.fullmatch(normalise_answer(parts["owned"] or "")))
         return is_unknown and not _has_named_answer(answer)
@@ -212,7 +212,7 @@ def is_abstention(answer: str) -> bool:
 
 
 def _has_named_answer(answer: str) -> bool:
-    """Tell whether a short answer follows an abstention on the same line."""
+    """Tell whether a short answer follows "I don't know" or the like on the same line."""
     parts = _ABSTENTION_END.match(answer)
     rest = normalise_answer(parts["rest"]) if parts else ""
     return (
@@ -237,7 +237,7 @@ _COMPANY = re.compile(
     r"studio|team)s?)\b",
     re.IGNORECASE,
 )
-# Letters that Unicode does not decompose into a plain letter and an accent.
+# Plain letters for those that Unicode does not decompose into a letter and an accent.
 _PLAIN_LETTERS = str.maketrans(
     {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ß": "ss", "æ": "ae", "Æ": "Ae", "œ": "oe"}
 )
@@ -250,7 +250,7 @@ _SUBTITLE = re.compile(r"\s*(?:: |; | [-\u2013\u2014] | \().*")
 
 
 def add_variants(answers: Sequence[str], question: str) -> tuple[str, ...]:
-    """Return the answers, then their variants for this question, without repetition."""
+    """Return the answers, followed by other spellings that are right for this question, without repetition."""
     persons = is_person_question(question)
     # Normalise names, because they may contain decomposed accents, no-break spaces and Unicode line separators.
     cleaned = [" ".join(unicodedata.normalize("NFC", answer).translate(_INVISIBLE).split()) for answer in answers]
@@ -297,9 +297,9 @@ _LONGEST = 6  # Maximum words of a person's name.
 def list_person_variants(name: str) -> Iterable[str]:
     """Yield other spellings of a person's name, and each ending of the name, because any ending may be the surname.
 
-    For example, Nolan is an ending, as are van Beethoven, Beethoven, García Márquez and Márquez. A suffix (Jr.) and a
-    disambiguation, as in DBpedia ("John Smith (actor)") and DBLP ("John Smith 0001"), may be left out. A name of one
-    word, or of more than six words, has no variants.
+    For example, the endings of "Ludwig van Beethoven" are "van Beethoven" and "Beethoven". A suffix such as Jr. may be
+    left out, as may a disambiguation of DBpedia ("John Smith (actor)") or DBLP ("John Smith 0001"). A name of one word,
+    or of more than six words, has no variants.
     """
     bare = _DISAMBIGUATION.sub("", name)
     plain = _SUFFIX.sub("", bare)
@@ -314,7 +314,7 @@ def list_person_variants(name: str) -> Iterable[str]:
 
 
 def _list_initials_variants(first_names: Sequence[str], surname: str) -> Iterable[str]:
-    """Yield forms of a name whose first names are initials, with and without spaces between the initials."""
+    """Yield a name with its first names as initials, with and without spaces between the initials."""
     initials = [f"{word[0]}." for word in first_names]
     yield " ".join((*initials, surname))
     yield f"{''.join(initials)} {surname}"
@@ -425,5 +425,5 @@ def _parse_date(answer: str) -> date | None:
     names = [number for number, name in enumerate(_MONTHS, 1) if name.lower().startswith(month)]
     try:
         return date(int(written["year"]), names[0] if names else int(month), int(written["day"]))
-    except ValueError:  # The month or the day does not exist.
+    except ValueError:  # Not a date, because the month or the day does not exist.
         return None

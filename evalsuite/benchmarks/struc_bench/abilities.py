@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     Numbers = Sequence[Sequence[float | None]]
 
 
-RIGHT: frozenset[CellVerdict] = EQUAL | {"sign missing"}  # Verdicts on cells that mean a correct value.
+RIGHT: frozenset[CellVerdict] = EQUAL | {"sign missing"}  # Results of comparing cells that mean a right value.
 
 
 @dataclass(frozen=True, slots=True)
 class CellPair:
-    """A wanted data cell and the predicted cell at the same position, without markup."""
+    """The texts, without markup, of a wanted data cell and the predicted cell at the same position."""
 
     predicted: str
     wanted: str
@@ -44,7 +44,7 @@ class CellPair:
 
 @dataclass(slots=True)
 class TableComparison:
-    """The differences between all tables of two texts.
+    """The differences between the wanted and the predicted tables.
 
     The head rows of a wanted table contain the column names; if the markup marks no head row, the first row is the
     head. In tables with two or more columns, the first column contains the names of the rows. All other cells are data.
@@ -53,8 +53,8 @@ class TableComparison:
     tables: int = 0  # The number of wanted tables.
     # Numbers of missing, unwanted and displaced tables, rows and columns; the keys are texts such as `missing rows`.
     structure: Counter[str] = field(default_factory=Counter)
-    names: list[tuple[str, str]] = field(default_factory=list)  # Pairs of a wrong name and the wanted name.
-    cells: list[CellPair] = field(default_factory=list)  # All data cells that are in both tables.
+    names: list[tuple[str, str]] = field(default_factory=list)  # Wrong names, each with the wanted name.
+    cells: list[CellPair] = field(default_factory=list)  # Pairs of data cells that both tables have.
     lost: list[str] = field(default_factory=list)  # Wanted data cells in rows or columns that the prediction lacks.
     predicted: list[str] = field(default_factory=list)  # All data cells of the prediction.
     # Whether each sum of the wanted tables also holds in the prediction (see `check_sums`).
@@ -67,7 +67,7 @@ class TableComparison:
 
 
 def compare_tables(content: ContentComparison, wanted: Sequence[CellGrid]) -> TableComparison:
-    """Derive the differences in names, data and structure from a comparison of the tables' contents."""
+    """List the differences in names, data and structure, given a comparison of the tables' contents."""
     comparison = TableComparison(tables=len(wanted))
     for pair in content.pairs:
         _add_table(pair, wanted[pair.wanted].head_rows, comparison)
@@ -80,7 +80,7 @@ def compare_tables(content: ContentComparison, wanted: Sequence[CellGrid]) -> Ta
 
 def _add_table(pair: TablePair, head_rows: int, comparison: TableComparison) -> None:
     wanted, predicted = _strip_markup(pair.right.texts), _strip_markup(pair.left.texts)
-    # If a table has only head rows, the names of its columns are in the first row.
+    # If all rows are head rows, take only the first row as the head.
     head = head_rows if 0 < head_rows < len(wanted) else 1
     first = int(pair.right.width > 1)
     rows = {there: here for here, there in pair.rows}
@@ -136,15 +136,15 @@ def _strip_markup(rows: Sequence[Sequence[str]]) -> list[list[str]]:
 
 MOST_COLUMNS = 16  # Maximum columns checked for sums, because the time grows with the cube of the number of columns.
 TOLERANCE = 1e-6
-FEWEST_LINES = 2  # Minimum lines in which a sum holds; in one line, two small numbers may equal a third by chance.
+FEWEST_LINES = 2  # Minimum positions at which a sum must hold; a single one may hold by chance.
 
 
 def check_sums(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> list[bool]:
     """Check whether each sum in a wanted table also holds for the predicted cells at the same positions.
 
-    A line (row or column) is a sum if it equals the sum of two other lines, or of all other lines. Only positions at
-    which all these lines have numbers are compared, and at least two such positions are necessary. A difference
-    (c - b = a) counts as the sum a + b = c. Each position of a sum gives a separate result.
+    A line (row or column) counts as a sum if its numbers equal the sums of two other lines, or of all other lines.
+    Positions at which any of these lines lacks a number are ignored, and at least two positions must remain. Each
+    position of a sum gives a separate result. Differences need no rule of their own, because c - b = a means a + b = c.
     """
     numbers = [[_parse_number(cell) for cell in row] for row in wanted]
     answered = [[_parse_number(cell) for cell in row] for row in predicted]
@@ -183,7 +183,7 @@ def _is_sum_in_all_rows(rows: Numbers, total: int, parts: tuple[int, ...]) -> bo
 
 
 def _is_sum(row: Sequence[float | None], total: int, parts: tuple[int, ...]) -> bool | None:
-    """Tell whether the column `total` is the sum of `parts` in a row; None if a number is missing or a part is 0."""
+    """Tell whether `total` is the sum of the columns `parts` in a row; None if one is not a number or a part is 0."""
     whole, values = row[total], [row[part] for part in parts]
     numbers = [value for value in values if value]
     if whole is None or len(numbers) < len(values):
@@ -208,21 +208,21 @@ ABILITIES = {
     "hallucination_control": "Hallucination control",
 }
 """Metric names, and their labels in the radar chart."""
-SIZE_FACTS = frozenset({"tables", "rows", "columns"})  # Facts of form that concern the size, not the markup.
+SIZE_FACTS = frozenset({"tables", "rows", "columns"})  # Checks of layout that concern the tables' size, not the markup.
 
 
 def measure_abilities(
     comparison: TableComparison, *, source: str, form: float, markup: float, share: float
 ) -> dict[str, float]:
-    """Measure the abilities of an output, each in [0, 1]; leave out abilities that the item does not test.
+    """Score the abilities that an output shows, each in [0, 1]; leave out abilities that the item does not test.
 
     If no table was wanted, only formatting is measured. If no wanted cell contains a value, coverage,
     comprehension and pragmatics are left out.
 
     Args:
-        form: the share of all facts of form (checks of layout and markup) that are fulfilled.
-        markup: the share of facts about the markup that are fulfilled, see `measure_markup`.
-        share: the share of the answer's characters that belong to the answer's table.
+        form: the share of passed checks of layout and markup.
+        markup: the share of passed checks of the markup alone, see `measure_markup`.
+        share: the share of the answer's characters that are part of its table, not of other text.
     """
     if not comparison.tables:
         return {"formatting": form}
@@ -244,13 +244,13 @@ def measure_abilities(
 
 
 def measure_markup(facts: Iterable[FormFact]) -> float:
-    """Return the share of fulfilled facts about markup: heads, spans, rules, links."""
+    """Return the share of passed checks of the markup: heads, spans, rules, links."""
     about_markup = [fact.fulfilled for fact in facts if fact.name not in SIZE_FACTS]
     return sum(about_markup) / len(about_markup)
 
 
 def _measure_derived_values(comparison: TableComparison, text: SearchedText) -> float | None:
-    # If the source text lacks a wanted value, the value must be derived from the text.
+    # A value that the source text does not contain must be derived from it.
     derived = [pair for pair in comparison.cells if not text.contains_value(pair.wanted)]
     right = sum(pair.verdict in RIGHT for pair in derived)
     return _divide_or_none(right, len(derived) + sum(not text.contains_value(cell) for cell in comparison.lost))
@@ -286,8 +286,8 @@ BROKEN = frozenset({"markup", "well_formed", "compiles"})
 def find_error_types(comparison: TableComparison, facts: Iterable[FormFact] = ()) -> dict[str, float]:
     """Map each type of error to 1.0 if the output has such an error, otherwise to 0.0; empty if no table was wanted.
 
-    `error_free` is 1.0 if no type occurs and every fact of form is fulfilled. Cells of missing rows and columns are not
-    counted as errors.
+    `error_free` is 1.0 if no type of error occurs and every check of layout and markup is passed. Cells of missing rows
+    and columns are not counted as errors of their own.
     """
     if not comparison.tables:
         return {}

@@ -26,9 +26,9 @@ ASPECTS = {"content": "Content", "format": "Format"}
 
 @dataclass(frozen=True, slots=True)
 class HumanScores:
-    """One person's scores for one output, on any scale that is the same for all outputs."""
+    """One person's scores for one output; the scale is free, but equal for all outputs."""
 
-    sample: str  # The item's id in reports (`html-003`), or the id of one mode's sample (`html-003-format_cot`).
+    sample: str  # The item's id in reports (`html-003`), or the id of its sample in one mode (`html-003-format_cot`).
     content: float  # The score for content.
     format: float  # The score for structure and format.
     model: str = ""  # The model whose output was rated; empty if the file has ratings of one model only.
@@ -43,13 +43,13 @@ class RatedOutput:
 
     content: float  # The mean score for content.
     format: float  # The mean score for structure and format.
-    # Each person's two scores; numbers replace the people's names.
+    # Each person's scores for content and format; people are numbered instead of named.
     raters: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     # The share of people who found each type of error, among those who looked for errors; empty if nobody looked.
     errors: Mapping[str, float] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
-        """Convert the scores to plain data for the `facts` of a record."""
+        """Convert these scores to plain data for a record's `facts`."""
         raters = {rater: list(scores) for rater, scores in self.raters.items()}
         return {"content": self.content, "format": self.format, "raters": raters, "errors": dict(self.errors)}
 
@@ -87,9 +87,9 @@ def _read_errors(labels: object, path: Path, where: str) -> tuple[str, ...] | No
 
 
 def select_model_ratings(scores: Sequence[HumanScores], model: str) -> dict[str, RatedOutput]:
-    """Return the ratings of one model's outputs by item.
+    """Average the ratings of one model's outputs per item.
 
-    A rating without a model's name counts for every model, unless the item has ratings that name the model.
+    A rating that names no model counts for every model, unless the item also has ratings that name the model.
     """
     by_sample: dict[str, list[HumanScores]] = {}
     for score in scores:
@@ -110,7 +110,7 @@ def _average_ratings(ratings: Sequence[HumanScores], model: str, numbers: Mappin
 
 
 NEURAL = ("bertscore", "bartscore", "bleurt")
-QUICK = 4  # Number of shipped items per format that run by default.
+QUICK = 4  # Number of shipped items per format in a run without the option `each`.
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +118,16 @@ class StrucBenchOptions:
     """The keyword arguments of Struc-Bench in `@benchmark`."""
 
     each: int = 0  # Maximum items per format (4 by default for shipped samples); the default 0 means no limit.
-    # Maximum tokens of an answer; by default 1.5 times the wanted table's tokens, but at least `least_tokens`.
+    # Maximum tokens of an answer; by default 1.5 times the tokens of the wanted table, at least `least_tokens`.
     max_tokens: int | None = None
     least_tokens: int = 2048  # Minimum of the default token limit, so that a model can reason before the table.
     temperature: float | None = 0.0
-    row_order: bool = True  # Whether rows must be in the wanted order; RotoWire's texts give no order.
-    bertscore: str | None = None  # Folder of an encoder; None leaves out BERTScore.
+    row_order: bool = True  # Whether the order of rows matters; use False for RotoWire, whose texts have no order.
+    bertscore: str | None = None  # Folder of the encoder for BERTScore; None leaves out this score.
     # The encoder's layer whose embeddings are compared; None selects the usual layer of the model.
     bertscore_layer: int | None = None
     bertscore_baseline: str | None = None  # File of the bert_score package with baselines for rescaling BERTScore.
-    bartscore: str | None = None  # Folder of an encoder-decoder; None leaves out BARTScore.
+    bartscore: str | None = None  # Folder of the encoder-decoder for BARTScore; None leaves out this score.
     bleurt: str | None = None  # Folder of a BLEURT checkpoint; None leaves out BLEURT.
     # The prompt template for the P-Score's judge; None selects `PROMPT` in `struc_bench.p_score`. A template must
     # contain {tables} and may contain the other placeholders of `PROMPT`.
@@ -158,10 +158,10 @@ class TableItem:
     """One item of a published file."""
 
     instruction: str  # The task for the model.
-    input: str  # The text from which the table is to be made.
+    input: str  # The text that the model must write as a table.
     output: str  # The wanted table.
-    # FormatCoT's description of the table's format; may be empty. The published files lack descriptions; `evalsuite
-    # build struc-bench format-cot` adds them.
+    # Description of the table's format for the mode `format_cot`; may be empty. The published files lack descriptions;
+    # `evalsuite build struc-bench format-cot` adds them.
     format_description: str = ""
 
 
@@ -186,7 +186,7 @@ def _read_item(record: object, path: Path, where: str) -> TableItem:
 
 def encode_items(items: Iterable[TableItem]) -> str:
     """Convert items to the JSON that `read_items` reads; lone surrogates become question marks."""
-    # Leave out an empty description, because the published files lack this field.
+    # Leave out the field of an empty description, because the published files do not have this field.
     records = [
         {name: value for name, value in asdict(item).items() if value or name != "format_description"} for item in items
     ]
@@ -195,7 +195,7 @@ def encode_items(items: Iterable[TableItem]) -> str:
 
 
 def find_files(folder: Path) -> dict[Format, Path]:
-    """Find each format's file by the file names in a folder; of several files, prefer a name with `test`."""
+    """Find each format's file in a folder by its name; of several files, prefer one with `test` in its name."""
     paths: dict[Format, list[Path]] = {}
     for path in sorted(folder.glob("*.json")):
         if written := find_format(path):
@@ -246,13 +246,13 @@ def write_question(item: TableItem, syntax: Format, mode: str) -> str:
 
 
 def extract_text(asked: str, syntax: Format) -> str:
-    """Extract from a complete question the text from which the table was to be made."""
+    """Extract, from a complete question, the text that had to be written as a table."""
     after = asked.partition(TEXT_FOLLOWS)[2] or asked
     return after.removesuffix(ANSWER[syntax].strip()).strip()
 
 
 def write_instruction(item: TableItem, mode: str) -> str:
-    """Return the instruction and, in every mode but `direct`, the description of the format."""
+    """Return the instruction and, except in the mode `direct`, the description of the format."""
     parts = [item.instruction]
     if mode != "direct":
         parts.append(f"The format of the table:\n{item.format_description}")
@@ -296,7 +296,7 @@ def load_dataset(setup: Setup) -> Dataset:
 
 
 def _check_readable(item: TableItem, syntax: Format, path: Path, number: int) -> None:
-    # Refuse an unreadable wanted table, because no answer could be compared with it.
+    # Refuse an item whose wanted table cannot be read, because no answer could be compared with it.
     if not read_wanted(item.output, syntax).tables:
         start = " ".join(item.output.split())[:60]
         expected = f"a table that can be read as {syntax} (docs/table_metrics.md lists the markup)"

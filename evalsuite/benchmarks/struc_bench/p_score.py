@@ -1,8 +1,8 @@
 """Compute the P-Score: a judge scores how similar two tables are in content and in structure.
 
-Source: the prompting score of Struc-Bench (arXiv 2309.08963). The judge gives reasons, then scores from 0 to
-10, at temperature 0.1. The judge sees the tables in both orders, because judges prefer one position. A
-score of 5 means that half of the cells agree. Formatting does not affect the score for structure.
+Source: the prompting score of Struc-Bench (arXiv 2309.08963). The judge gives reasons, then scores from 0 to 10, at
+temperature 0.1. Because judges prefer one position, the judge scores the tables in both orders. By the judge's
+instructions, a score of 5 means that half of the cells agree, and formatting does not affect the score for structure.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ from 0 (nothing in common) to {highest} (the same); a content in which half of t
 
 @dataclass(frozen=True, slots=True)
 class PScore:
-    """A P-Score: the mean over both orders of the tables."""
+    """A P-Score, averaged over both orders of the tables."""
 
     content: float  # Similarity of the contents, in [0, 10].
     format: float  # Similarity of the structures, in [0, 10].
     log: tuple[Mapping[str, Any], ...]  # All messages; the calls with the prediction as the first table come first.
-    signature: str = ""  # A line to cite with the scores; it identifies the judge model, prompt and settings.
+    signature: str = ""  # A line that identifies the judge model, prompt and settings, to be cited with the scores.
 
 
 async def request_p_score(
@@ -103,7 +103,7 @@ def check_prompt(prompt: str) -> None:
 
 
 def parse_scores(text: str) -> dict[str, float]:
-    """Read both scores from an answer: a JSON object, alone or within prose, or labelled lines."""
+    """Read both scores from an answer, which is a JSON object (perhaps within prose) or has labelled lines."""
     try:
         return parse_aspect_scores(text, SCALES, LABELS)
     except ValueError as error:

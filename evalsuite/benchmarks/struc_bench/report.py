@@ -64,7 +64,7 @@ def make_report(views: Sequence[RunView]) -> Section:
         *_make_metric_tables(lines),
         *_make_fact_table(lines),
         _make_released_table(lines),
-        # The paper's Figure 2 and Appendix A.2 use these categories.
+        # These categories are those of the paper's Figure 2 and Appendix A.2.
         _make_shares_table("Types of errors", SHOWN_ERRORS, Tally.estimate, lines, ERRORS_NOTE),
         _make_chart("bars", "struc_bench_errors", "Share of outputs with each type of error", SHOWN_ERRORS, lines),
         *_make_cell_maps(lines),
@@ -139,7 +139,7 @@ def _make_score_table(lines: Sequence[LabelledCases]) -> Table:
 
 
 def _make_fact_table(lines: Sequence[LabelledCases]) -> Iterator[Table]:
-    """Tabulate the share of outputs that fulfil each fact of form (check of layout or markup)."""
+    """Tabulate the share of outputs that pass each check of layout or markup."""
     rows: list[list[Cell]] = []
     for line in lines:
         counts: dict[str, list[bool]] = {}
@@ -176,11 +176,11 @@ def _make_metric_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
         if rows:
             paper = ([model, None, *values] for model, values in _read_published(name, METRICS))
             yield Table(name, columns, [*rows, *paper], note)
-            note = ""  # The note is shown only below the first table.
+            note = ""  # Show the note only below the first table.
 
 
 def _read_published(name: str, metrics: Iterable[str]) -> Iterator[tuple[str, list[float | None]]]:
-    """Read the paper's values of `metrics` for each of its models; None where the paper has no such metric."""
+    """Read the paper's values of `metrics` for each of its models; None for a metric that the paper lacks."""
     with PUBLISHED.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             values = [float(row[key]) / (100 if key in PERCENT else 1) if key in row else None for key in metrics]
@@ -195,7 +195,7 @@ def _estimate_metric(tally: Tally, metric: str) -> Cell:
 
 
 def _make_released_table(lines: Sequence[LabelledCases]) -> Table:
-    """Tabulate the published H-Score by format; the H-Score is a sum over parts of the tables."""
+    """Tabulate the published H-Score, which is a sum of several parts, by format."""
     rows: list[list[Cell]] = [
         [
             name,
@@ -207,7 +207,7 @@ def _make_released_table(lines: Sequence[LabelledCases]) -> Table:
     ]
     names = [name for name in FORMAT_NAMES.values() if any(row[0] == name for row in rows)]
     rows += [[name, model, *values, None] for name in names for model, values in _read_published(name, RELEASED)]
-    rows.sort(key=lambda row: names.index(str(row[0])))  # The sort is stable: published rows follow this run's.
+    rows.sort(key=lambda row: names.index(str(row[0])))  # A stable sort: published rows follow this run's.
     columns = parse_columns("Format | Run | Content (sum): number 3 | Format (sum): number 3 | No score: count")
     note = (
         "As the authors' scripts compute it, for comparison with published numbers: content is at most 2 (LaTeX "
@@ -244,7 +244,7 @@ def _make_shares_table(
 def _make_chart(
     kind: Literal["bars", "radar"], name: str, title: str, metrics: Mapping[str, str], lines: Sequence[LabelledCases]
 ) -> Chart:
-    """Draw one bar or polygon per run and mode, or per format if there is a single run and mode."""
+    """Draw one bar or polygon per run and mode; if there is only one run and mode, draw one per format."""
     if len(lines) > 1:
         tallies = [(line.label, line.tally) for line in lines]
     else:
@@ -259,7 +259,7 @@ MOST_COLUMNS = 12  # Maximum columns of a heat map; the columns with the most wr
 
 
 def _make_cell_maps(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
-    """Draw the share of wrong cells by kind of row and name of column, for each run with wrong cells."""
+    """Draw, for each run with wrong cells, the share of wrong cells by kind of row and column name."""
     for place, line in enumerate(lines):
         counts: dict[str, dict[str, list[int]]] = {}
         for row in line.tally:
@@ -292,10 +292,10 @@ def _make_agreement_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
 
 
 def _make_items_table(lines: Sequence[LabelledCases]) -> Table:
-    """Make the paper's Table 1 about the items; runs and modes with the same items share a row."""
+    """Make the paper's Table 1, which describes the items; runs and modes with the same items share a row."""
     rows: dict[tuple[Cell, ...], list[Cell]] = {}
     for name, _, tally in _list_formats(lines):
-        # An item counts once for all its modes and epochs.
+        # Count an item only once, whatever its number of modes and epochs.
         items = {row.cluster: row.facts for row in tally if "words" in row.facts}.values()
         counts = Counter(
             label for facts in items for label in facts["names"] if label and name == FORMAT_NAMES["markdown"]
@@ -324,7 +324,7 @@ def _make_items_table(lines: Sequence[LabelledCases]) -> Table:
 
 
 def _show_extreme_outputs(line: LabelledCases) -> Iterator[Passage]:
-    """Show the outputs with the lowest and highest table scores in folded passages; of equal scores, show the first."""
+    """Show the outputs with the lowest and highest table scores in folded passages; on a tie, show the first output."""
     for written, name in FORMAT_NAMES.items():
         rows = line.tally.where(format=written).scored(RANKED_BY).rows
         if not rows:
@@ -348,15 +348,15 @@ def _show_output(title: str, row: Row, line: LabelledCases) -> Passage:
     return Passage(heading, text, folded=True)
 
 
-LONG_TEXTS = (300, 500)  # The paper counts texts longer than each of these numbers of words.
-MOST_KINDS = 4  # Maximum table names, such as Team and Player, that have separate rows.
+LONG_TEXTS = (300, 500)  # Like the paper, count texts with more words than each of these numbers.
+MOST_KINDS = 4  # Maximum number of table names, such as Team and Player, for which separate rows are shown.
 RESAMPLES = 300  # Bootstrap resamples per interval; few, because a report has about a hundred intervals.
 FEWEST = 3
 OTHERS = "A person and the mean of the others"
 
 
 def tabulate_agreement(title: str, metrics: Mapping[str, str], outputs: Sequence[Row]) -> Table:
-    """Correlate each metric with people's scores over rated outputs (Pearson, Spearman and Kendall)."""
+    """Correlate each metric with people's scores (Pearson, Spearman and Kendall) over the outputs that people rated."""
     from evalsuite.stats.correlation import COEFFICIENTS, PairResamples
 
     draws = PairResamples([row.cluster for row in outputs], resamples=RESAMPLES)
@@ -413,7 +413,7 @@ def _correlate_with_people(
 
 
 def _correlate_raters(outputs: Sequence[Row], draws: PairResamples) -> list[list[Cell]]:
-    """Correlate each person's scores with the mean of the other people's scores, for comparison with the metrics."""
+    """Correlate each person's scores with the others' mean scores, to compare metrics with people."""
     from evalsuite.stats.correlation import COEFFICIENTS, SHARE_OF_SLOW, SLOW
 
     sides = [_split_ratings(outputs, place) for place in range(len(ASPECTS))]
@@ -431,7 +431,7 @@ def _correlate_raters(outputs: Sequence[Row], draws: PairResamples) -> list[list
 
 
 def _split_ratings(outputs: Sequence[Row], place: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return each person's scores, the mean of the others' scores (NaN without any), and the outputs that have both."""
+    """Return each person's scores, the others' mean scores (NaN if there are none), and which outputs have both."""
     import numpy as np
 
     ratings = _list_ratings(outputs, place)
@@ -461,7 +461,7 @@ def _average_over_raters(coefficient: Any, one: NDArray[Any], others: NDArray[An
 
 
 def _describe_alpha(outputs: Sequence[Row]) -> str:
-    """Describe Krippendorff's alpha among the people, if some outputs have several ratings."""
+    """State Krippendorff's alpha among people in a sentence; empty if no output has several ratings."""
     from evalsuite.stats import krippendorff_alpha
 
     ratings = [_list_ratings(outputs, place) for place in range(len(ASPECTS))]

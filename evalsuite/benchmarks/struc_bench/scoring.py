@@ -39,7 +39,7 @@ FACT = "bleu"
 
 
 def count_bleu_matches(prediction: str, reference: str) -> dict[str, Any]:
-    """Count the matching and all n-grams (orders 1 to 4), and the length of both texts, in sacrebleu's tokens."""
+    """Count matching n-grams and all n-grams (n from 1 to 4), and both texts' lengths, in sacrebleu's tokens."""
     score = _load_bleu().corpus_score([prediction], [[reference]])
     return {"matched": list(score.counts), "all": list(score.totals), "lengths": [score.sys_len, score.ref_len]}
 
@@ -78,14 +78,14 @@ METRICS = {
     "p_format": "Format P-Score",
 }
 """The columns of the paper's Table 2, in the same order."""
-COMPILES = "form_compiles"  # Score: 1 if pdflatex accepts the output; only for LaTeX whose reference compiles.
-FORM = "form"  # Key in `facts` of the list that states whether each check of form was passed.
-CELLS = "cells"  # Key in `facts` of the counts of wanted and wrong cells, see `_count_wrong_cells`.
+COMPILES = "form_compiles"  # Score: 1 if pdflatex accepts the output; only for LaTeX items whose reference compiles.
+FORM = "form"  # Key in `facts`: for each check of layout and markup, whether it was passed.
+CELLS = "cells"  # Key in `facts`: numbers of wanted and wrong cells, see `_count_wrong_cells`.
 ROW_KINDS = ("head", "first row", "middle rows", "last row")
 LONGEST_NAME = 24  # Maximum characters of a column's name in `facts[CELLS]`.
 MOST_NAMED = 3  # Maximum differing cells in a case's note.
 EMPTY: Mapping[str, Any] = MappingProxyType({})
-LONGEST_CELL = 80  # Maximum characters per differing cell in the note.
+LONGEST_CELL = 80  # Maximum characters of a differing cell in a case's note.
 RELEASED = {"h_content_released": "Content H-Score, released", "h_format_released": "Format H-Score, released"}
 
 
@@ -94,7 +94,7 @@ def make_solver(setup: Setup) -> Solver:
     options = StrucBenchOptions.from_setup(setup)
 
     async def ask_model(sample: Sample, model: Model) -> Transcript:
-        # Allow 1.5 times the wanted table's expected tokens (2.5 characters per token).
+        # Allow 1.5 times the tokens that the wanted table probably has, at 2.5 characters per token.
         room = 32 + int(1.5 * len(str(sample.target)) / 2.5)
         limit = options.max_tokens or max(options.least_tokens, room)
         return await generate(max_tokens=limit, temperature=options.temperature)(sample, model)
@@ -135,7 +135,7 @@ class TableScorer:
 
 
 def score_table(sample: Sample, text: str, ours: TableScore, facts: Mapping[str, Any] = EMPTY) -> NamedScores:
-    """Compute the scores that need neither a model nor another program; the score of form stores `facts`."""
+    """Compute the scores that need neither a model nor another program; the score `table_form` stores `facts`."""
     written, reference = _find_format(sample), str(sample.target)
     answer = strip_answer(text, written)
     wanted = read_tables(reference, written)
@@ -165,7 +165,7 @@ def score_table(sample: Sample, text: str, ours: TableScore, facts: Mapping[str,
 
 
 def _count_wrong_cells(score: TableScore) -> list[list[Any]]:
-    """Count the non-empty wanted cells, and the wrong cells among them, by kind of row and name of column."""
+    """Count the nonempty wanted cells, and how many of them are wrong, by kind of row and column name."""
     counts: dict[tuple[str, str], list[int]] = {}
     for rows in score.compared:
         wanted = [row for row in rows if any(cell.state != "surplus" for cell in row)]
@@ -191,7 +191,7 @@ def _find_format(sample: Sample) -> Format:
 
 
 def _score_released(answer: str, reference: str, syntax: Format) -> NamedScores:
-    """Compute the published H-Score; empty for markup that the published scripts cannot score."""
+    """Compute the published H-Score; return no score for markup that the published scripts cannot score."""
     try:
         score = h_score(answer, reference, format=syntax)
     except ScoringError:
@@ -235,7 +235,7 @@ class PScorer:
         self._prompt = prompt
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> NamedScores:
-        """Score one transcript; an unreadable judgement makes only the P-Score missing."""
+        """Score one transcript; if the judgement cannot be read, only the P-Score is missing."""
         answer, written = strip_answer(transcript.answer, _find_format(sample)), _find_format(sample)
         try:
             score = await request_p_score(judge, answer, str(sample.target), format=written, prompt=self._prompt)
@@ -266,14 +266,14 @@ print(subprocess.run(command, **quiet).returncode)
 
 @dataclass(slots=True)
 class TexCheck:
-    """Checks LaTeX by compiling it; one instance compiles each reference once."""
+    """Checks LaTeX by compiling it; an instance compiles each reference only once."""
 
     absent: str = ""  # The reason why LaTeX cannot be compiled on this machine; empty if compiling is possible.
     _sandbox: Sandbox | None = None
     _known: dict[str, bool] = field(default_factory=dict)
 
     async def accepts_table(self, table: str, reference: str, answer: str = "") -> bool | None:
-        """Tell whether TeX accepts a non-empty table after the definitions that precede the table in the answer.
+        """Tell whether TeX accepts a nonempty table, given the definitions before the table in the answer.
 
         The result is None if TeX also refuses the reference, or if LaTeX cannot be compiled on this machine.
         """
@@ -313,7 +313,7 @@ def _make_sandbox(tex: Path) -> Sandbox:
 
 
 def _find_definitions(answer: str, latex: str) -> str:
-    """Find the definitions before a table: the document's preamble, or else the lines of commands directly above it."""
+    """Find the definitions before a table: the document's preamble, or else the commands directly above the table."""
     before = answer.rpartition(latex)[0]
     if DOCUMENT_CLASS in before:
         return before[before.rindex(DOCUMENT_CLASS) :]

@@ -1,4 +1,4 @@
-"""Define ToolEyes' options and score names, load its samples, and read the turns of an episode from a transcript."""
+"""ToolEyes' options, names of scores and samples, and the turns of an episode as read from a transcript."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def uses_released_code(sample: Sample) -> bool:
     return sample.tags["mode"] in RELEASED_MODES
 
 
-# Faults of a call that make the call unreal for the score `reality`. Wrong types are not among these faults, because
-# published documents declare all parameters as strings.
+# Mistakes because of which a call does not count as real in the score `reality`. A wrong type is not such a mistake,
+# because the published documents declare all parameters as strings.
 _UNREAL = {"unknown_tool", "unknown_parameter", "missing_parameter"}
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One turn of the model: its thought, its fault (None if well-formed), and the events of its calls."""
+    """One turn of the model: its thought, what is malformed about it (None if nothing), and the events of its calls."""
 
     thought: str
     fault: str | None
@@ -84,16 +84,17 @@ Executors = Literal["python", "simulated", "recorded", "live"]
 class ToolEyesOptions:
     """The keyword arguments of `@benchmark(TOOL_EYES, ...)`."""
 
-    queries: int | None = None  # Number of queries per scenario, in file order; None means all queries.
-    # The executor of the published tools: `simulated`, `recorded` or `live`. evalsuite's own tools run as Python code.
+    queries: int | None = None  # Number of queries per scenario, the first ones in the file; None means all queries.
+    # How the published tools are executed: `simulated`, `recorded` or `live`. evalsuite's own tools always run as
+    # Python code.
     executor: Executors | None = None
     # Folder that stores the observations of simulated tools and users for later runs; None selects the reports folder.
     observations: str | None = None
-    recording: str | None = None  # For `recorded`: the folder of the run whose observations are replayed.
-    library: str | None = None  # For `live`: the published folder `Tool_Library`, which contains the `tool.py` files.
-    allow_network: bool = False  # For `live`: must be True, because live tools call services on the internet.
-    # For `live`: whether to run tools that execute code written by the model. False leaves out queries with tools that
-    # execute code; None raises an error if a query has such a tool.
+    recording: str | None = None  # With the executor `recorded`: the folder of the run whose observations are replayed.
+    library: str | None = None  # For the executor `live`: the published folder `Tool_Library` with the `tool.py` files.
+    allow_network: bool = False  # Must be True for the executor `live`, whose tools use the internet.
+    # With the executor `live`: whether to run tools that execute code written by the model. False leaves out queries
+    # with tools that execute code; None raises an error if a query has such a tool.
     allow_code: bool | None = None
     max_turns: int = MAX_TURNS  # Maximum number of turns of the model; 9 in the paper.
     # Maximum consecutive malformed turns before an episode ends; None means no limit, as in the paper.
@@ -155,7 +156,7 @@ def _make_shipped_documents() -> dict[str, tuple[ToolDocument, ...]]:
 
 
 def _select_runnable_queries(queries: Sequence[Query], options: ToolEyesOptions) -> Sequence[Query]:
-    """Leave out queries whose live tools execute code of the model, if the options exclude such tools."""
+    """Leave out queries with live tools that execute the model's code, if the options exclude such tools."""
     if options.executor != "live" or not options.library or options.allow_code:
         return queries
     executing = find_code_executing_tools(Path(options.library)) & {query.subject for query in queries}
@@ -262,7 +263,7 @@ def _format_subject(written: str, path: Path, where: str) -> str:
 
 
 def read_documents(folder: Path) -> dict[str, tuple[ToolDocument, ...]]:
-    """Read each subject's tool documents from `<category>/<subcategory>/config_gpt4.json`; tool names may repeat."""
+    """Read each subject's tool documents from `<category>/<subcategory>/config_gpt4.json`; names may recur."""
     paths = sorted(folder.glob(f"*/*/{DOCUMENTS}"))
     if not paths:
         raise DatasetError(folder, "", "no tools", f"files <category>/<subcategory>/{DOCUMENTS}")
@@ -301,7 +302,7 @@ def _make_document(record: Mapping[str, Any], origin: str, path: Path, where: st
 
 
 def _check_schema(schema: Mapping[str, Any], path: Path, where: str) -> None:
-    """Refuse schemas that would fail on the first call: malformed schemas, and schemas with references."""
+    """Raise an error for schemas that would fail on the first call: those that are malformed or contain references."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 

@@ -51,11 +51,11 @@ FIVE_EXAMPLES = tuple(_read_examples())
 
 
 class ToolEyesSolver:
-    """Runs each sample in its mode; each episode has its own shipped tools and its own view of a recording."""
+    """Runs each sample in its mode; episodes share neither instances of tools nor positions in a recording."""
 
     def __init__(self, setup: Setup) -> None:
         self.options, self.data = ToolEyesOptions.from_setup(setup), setup.data
-        # Without a judge, the model under test also simulates the tools and the user, as records and the report state.
+        # Without a judge, the model under test also simulates the tools and the user; records and the report say so.
         kept = Path(self.options.observations) if self.options.observations else setup.reports
         self.simulator = SimulatingModel(
             setup.judge or setup.model, setup.judge_base_url if setup.judge else None, ObservationStore(kept)
@@ -77,7 +77,7 @@ class ToolEyesSolver:
         self.simulator.library.close()
 
     def _choose_simulators(self, *, shipped: bool) -> tuple[Callable[[Sample], Executor] | None, User]:
-        """Return a factory of executors (None if the tools are Python functions) and the user who answers questions."""
+        """Return a factory of tool executors (None for tools that are Python functions), and the simulated user."""
         kind = self.options.executor or ("python" if shipped else "simulated")
         if shipped != (kind == "python"):
             raise SettingsError(
@@ -109,7 +109,7 @@ class ToolEyesSolver:
             "observation_limit": options.observation_limit,
         }
         max_tokens = options.get_max_tokens(mode)
-        # `outside=False`, because the shipped tools have no state outside their instance.
+        # Set `outside=False`, because the shipped tools keep all state in their instance.
         tools = [World(self.make_tools, outside=False)]
         if mode in RELEASED_MODES:
             prompts = read_prompts(self.data)

@@ -49,7 +49,10 @@ _FIELDS = {"document", "query", "thought_chain", "thought", "tool", "response"}
 
 @dataclass(frozen=True, slots=True)
 class ReleasedQuestion:
-    """A question to the judge. The user message is a list of pieces: texts, and field names (marked by True)."""
+    """A question to the judge.
+
+    The user message is a list of pieces: fixed texts, and names of fields to fill in (marked by True).
+    """
 
     system: str
     user: tuple[tuple[str, bool], ...]
@@ -63,9 +66,9 @@ class ReleasedPrompts:
     """The prompts of the released code."""
 
     zero_shot: str  # The system prompt, with a field for the tools' documents.
-    five_shot: str  # The system prompt with the five examples.
-    reminder: str  # The message to the model after arguments that cannot be read.
-    given_up: str  # The turn that is added in the model's name if the episode reaches the limit.
+    five_shot: str  # The system prompt that also contains the authors' five examples.
+    reminder: str  # The message that the model gets if the arguments of its call cannot be read.
+    given_up: str  # The turn that the released runner adds if an episode reaches the limit of turns.
     # Questions to the judge: `intent`, `validity`, `integrity`, `match`, `quality`.
     questions: Mapping[str, ReleasedQuestion]
 
@@ -100,7 +103,7 @@ def _format_template(path: Path, *fields: str) -> str:
 def _parse_code(path: Path) -> ast.Module:
     try:
         with warnings.catch_warnings():
-            # The released code has invalid escapes such as "\\s".
+            # Ignore warnings, because the released code has invalid escapes such as "\\s".
             warnings.simplefilter("ignore")
             return ast.parse(read_text(path))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -108,7 +111,7 @@ def _parse_code(path: Path) -> ast.Module:
 
 
 def _find_reminder(module: ast.Module, path: Path) -> str:
-    """Find the runner's message for unreadable arguments, which is the value of the key `format` in a dict."""
+    """Find the released runner's message for unreadable arguments: the value of the key `format` in a dict."""
     for key, value in _list_text_pairs(module):
         if key == "format":
             return value
@@ -116,7 +119,7 @@ def _find_reminder(module: ast.Module, path: Path) -> str:
 
 
 def _find_turn_limit_message(module: ast.Module, path: Path) -> str:
-    """Find the message that the runner adds in the model's name when an episode reaches `max_turn`."""
+    """Find the message that the released runner adds as if from the model when an episode reaches `max_turn`."""
     for node in ast.walk(module):
         if isinstance(node, ast.If) and "max_turn" in ast.dump(node.test) and "finish" in ast.dump(node.test):
             for statement in node.body:
@@ -137,7 +140,7 @@ def _list_text_pairs(node: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def _read_question(module: ast.Module, name: str, path: Path) -> ReleasedQuestion:
-    """Read a question from the values that an evaluator function assigns to `sys_prompt` and `user_input`."""
+    """Read a question to the judge from an evaluator function, which assigns it to `sys_prompt` and `user_input`."""
     functions = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == name]
     assigned = {
         node.targets[0].id: node.value
@@ -189,7 +192,7 @@ _NOT_PYTHON = re.compile(r"\b(?:true|false|null)\b")
 
 @dataclass(frozen=True, slots=True)
 class ReleasedReAct:
-    """The protocol of the released code; `reminder_text` is the reply to unreadable arguments."""
+    """The message format of the released code; `reminder_text` is the reply to unreadable arguments."""
 
     system: str
     reminder_text: str
@@ -200,7 +203,7 @@ class ReleasedReAct:
         return (Message("system", shown), Message("user", str(sample.input)))
 
     def list_request_tools(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002 - likewise
-        """Offer no functions, because the system message lists the tools."""
+        """Pass no functions to the model, because the system message lists the tools."""
         return ()
 
     def parse_completion(self, completion: Completion) -> ParsedTurn:
@@ -217,7 +220,7 @@ class ReleasedReAct:
         return Message("user", observation if call.name == ASK_TO_USER.name else f"Function: {observation}")
 
     def make_reminder(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:  # noqa: ARG002 - likewise
-        """Return the authors' reminder or, if the message names no tool, the error of the failed call."""
+        """Reply to a malformed message: the authors' reminder or, if the message names no tool, the call's error."""
         words = self.reminder_text if turn.fault == "unparseable" else f"Function: {turn.words}"
         return [Message("user", words)]
 
@@ -229,7 +232,7 @@ def encode_documents(sample: Sample) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MessageParts:
-    """The three parts of a message without their keywords, and a message that is rebuilt from the parts."""
+    """The parts of a message (thought, action, input) without their keywords, and the message rebuilt from them."""
 
     thought: str
     action: str
@@ -258,10 +261,10 @@ def _cut_between(message: str, start: str, end: str) -> str:
 
 
 def read_turn(text: str) -> ParsedTurn:
-    """Read one message as the released code does.
+    """Parse one message of the model as the released code does.
 
-    The thought may be missing. A call of `finish` is well-formed with any input. The input of any other call must be
-    a Python literal, so JSON's true, false and null are refused.
+    A message may lack a thought. A call of `finish` is well-formed with any input. The input of any other call must be
+    a Python literal, so JSON's true, false and null are malformed.
     """
     parts = split_message(text)
     if not parts.action:
@@ -279,7 +282,7 @@ def read_turn(text: str) -> ParsedTurn:
 
 
 def read_answer(written: str) -> str:
-    """Read the answer from the input of `finish`: the field `answer` or, without this field, the whole input."""
+    """Read the answer from the input of `finish`: its field `answer` or, if the field is missing, the whole input."""
     closed = _close_brackets(written)
     try:
         answer = _make_python_dict(closed)["answer"]
@@ -294,10 +297,10 @@ _KEY, _VALUE = re.compile(r"'[^,\"]*':"), re.compile(r":\s*(['\"][^}]*)")
 def read_shown_answer(written: str) -> str:
     """Read the answer as the released evaluator shows it to its judge.
 
-    If the answer has no field `answer`, the evaluator shows a dictionary of keys and values found by two patterns. A
-    key is a text in single quotes. A value begins with a quote after a colon and ends before a brace; missing values
-    are empty. Before the search, the evaluator halves doubled backslashes and drops an escaped line break before a
-    backslash.
+    If the input of `finish` has no field `answer`, the evaluator shows a dictionary of keys and values that two
+    patterns find. A key is a text in single quotes. A value begins with a quote after a colon and ends before a brace;
+    missing values are empty. Before this search, the evaluator halves doubled backslashes and drops an escaped line
+    break before a backslash.
     """
     closed = _close_brackets(written).replace("\\\\", "\\")
     try:
@@ -330,8 +333,8 @@ _SCORE = re.compile(r"10|\d")
 def compute_rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:
     """Return the scores that need no judge, each in [0, 1].
 
-    In `format_alignment`, an unfinished episode has one more turn, which the runner adds and which counts as malformed.
-    `finished` is 1 if the model called finish within the limit of turns. `compute_reality` defines `reality`.
+    For `format_alignment`, an unfinished episode has an additional, malformed turn, because the released runner adds
+    one. `finished` is 1 if the model called finish within the limit of turns. `compute_reality` defines `reality`.
     """
     steps, finished = read_steps(transcript), is_finished(transcript)
     turns = len(steps) if finished else len(steps) + 1
@@ -343,7 +346,7 @@ def compute_rule_scores(sample: Sample, transcript: Transcript) -> dict[str, flo
 
 
 def compute_reality(sample: Sample, steps: Sequence[Step]) -> float:
-    """Compute 1 - (calls of unknown tools + calls with wrong parameters) / valid turns; 0 without a valid turn.
+    """Compute 1 - (calls of unknown tools + calls with wrong parameters) / calls, over valid turns; 0 without calls.
 
     `steps` excludes the turn that calls finish. Parameters are not checked after the first unknown tool. A required
     parameter that was given once counts as given in all later calls of its tool.
@@ -364,7 +367,7 @@ def compute_reality(sample: Sample, steps: Sequence[Step]) -> float:
 async def judge_capabilities(
     sample: Sample, transcript: Transcript, judge: Model, prompts: ReleasedPrompts
 ) -> dict[str, float | Score]:
-    """Return the judged capabilities, their parts, and `overall`; an unreadable answer of the judge counts as 0."""
+    """Return the capabilities that the judge scores, their parts, and `overall`; an unreadable score counts as 0."""
     questions = _JudgeQuestions(sample, transcript, judge, prompts)
     thoughts = [step.thought for step in questions.steps]
     intent, validity, integrity, quality, *matches = await asyncio.gather(
@@ -378,7 +381,7 @@ async def judge_capabilities(
         ),
     )
     rules = compute_rule_scores(sample, transcript)
-    # Leave out malformed turns, but keep the last turn.
+    # Leave out malformed turns, except the last turn, as the released evaluator does.
     last = len(matches) - 1
     counted = [match for at, match in enumerate(matches) if questions.steps[at].is_valid or at == last]
     match = sum(counted) / len(counted)
@@ -394,7 +397,7 @@ async def judge_capabilities(
         "integrity": integrity,
         "match": match,
         "quality": quality,
-        # Attach the log of all questions to this score.
+        # This score carries the log of all questions to the judge.
         "intent_comprehension": Score(intent, log=questions.log),
         OVERALL: (rules["format_alignment"] + sum(capabilities.values())) / len(CAPABILITIES),
     }
@@ -403,7 +406,7 @@ async def judge_capabilities(
 class _JudgeQuestions:
     """Sends the authors' questions about one episode to the judge, and stores the judge's answers.
 
-    For an unfinished episode, the questions include the turn that the runner adds.
+    If an episode is unfinished, the questions also show the turn that the released runner adds.
     """
 
     def __init__(self, sample: Sample, transcript: Transcript, judge: Model, prompts: ReleasedPrompts) -> None:
@@ -431,7 +434,7 @@ class _JudgeQuestions:
         return read_score(completion.text)
 
     def list_thoughts(self, *, replies: bool = False) -> str:
-        """List the thoughts by turn; if `replies` is true, also the user's messages between the thoughts."""
+        """List the thoughts by turn; if `replies` is true, also list the user's messages between them."""
         lines = []
         for number, step in enumerate(self.steps, 1):
             lines.append(f"Turn {number}:\n{step.thought}")

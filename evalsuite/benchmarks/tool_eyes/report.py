@@ -1,7 +1,7 @@
 """ToolEyes' section of the report, with the tables and figures of the paper (arXiv 2401.00741).
 
 The section shows capabilities, scores by rule, failures, two episodes, and overall scores by scenario. All other tables
-and charts are folded.
+and charts of the section are folded, that is, shown on a click.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _PARTS_NOTE = (
     "only."
 )
 
-# Faults of a turn, in the order of the checks.
+# What can be wrong with a turn, in the order of the checks.
 FAULTS = {
     "keywords": "a keyword is missing or out of order",
     "no_call": "no call where one was expected",
@@ -127,7 +127,7 @@ def _describe_variant(tally: Tally) -> str:
 
 
 def _warn_of_hidden_tools(tally: Tally) -> str:
-    """Warn if the mode `functions` has no tool call at all, because the server may hide the tools from the model."""
+    """Warn if no model called a tool in the mode `functions`, because the server may hide the tools from the model."""
     rows = [row.facts for row in _list_episodes(tally.where(mode="functions"))]
     if not rows or any(facts["faults"].get("no_call") != facts["turns"] for facts in rows):
         return ""
@@ -150,7 +150,7 @@ def _list_scenarios(lines: Sequence[LabelledCases]) -> list[str]:
 
 
 def _tabulate_overall(lines: Sequence[LabelledCases]) -> Table:
-    """Tabulate the overall score by scenario (Table 2), with the total first, because pages may cut off columns."""
+    """Tabulate the overall score by scenario (Table 2); the total comes first, because pages may cut off columns."""
     present = _list_scenarios(lines)
     rows: list[list[Cell]] = [[line.label, *_list_shares(line, OVERALL, present)] for line in lines]
     return Table("Overall score by scenario", [Column("Run"), *_make_columns(present)], rows)
@@ -211,7 +211,7 @@ def _tabulate_asked(lines: Sequence[LabelledCases]) -> Table:
 
 
 def _count_tools(tally: Tally, scenario: str) -> int:
-    """Count the tools of all subcategories with at least one episode in the scenario."""
+    """Count the tools in those subcategories that occur in at least one of the scenario's episodes."""
     by_subject = {
         (row.tags.get("category"), row.tags.get("subcategory")): int(row.facts.get("tools", 0))
         for row in _list_episodes(tally.where(scenario=scenario))
@@ -291,7 +291,7 @@ def _tabulate_failures(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
 
 
 def average_by_sample(tally: Tally, metric: str) -> dict[str, float]:
-    """Average a metric over the repetitions of each sample."""
+    """Average a metric over the epochs of each sample."""
     scores: dict[str, list[float]] = {}
     for row in tally.scored(metric):
         scores.setdefault(row.sample, []).append(row.scores[metric])
@@ -345,7 +345,7 @@ def _correlate_over_runs(lines: Sequence[LabelledCases]) -> Sequence[Table | Cha
 def _correlate_pairs(
     values: Mapping[str, Mapping[str, float]], chart: str, title: str, note: str
 ) -> tuple[Table, Chart]:
-    """Correlate all pairs of metrics over units (samples or runs); return a table and a chart."""
+    """Correlate each pair of metrics over samples or over runs; return a table and a chart."""
     matrix = {name: [_compute_correlation(values[name], values[other]) for other in values] for name in values}
     labels = [_format_heading(name) for name in values]
     columns = [Column(""), *(Column(label, "number", 2) for label in labels)]
@@ -366,10 +366,10 @@ def _replace_nan(value: float) -> float | None:
 
 
 def _make_episode_tables(line: LabelledCases) -> list[Table]:
-    """Show the worst episode and, if there are two or more episodes, a typical episode.
+    """Show the worst episode; if there are several episodes, also show a typical one.
 
     The worst episode has the lowest overall score (without a judge, the lowest format alignment). The typical episode
-    has the median score. Ties keep the order of the cases.
+    has the median score. Episodes with equal scores are sorted in the order of the cases.
     """
     read: Callable[[str], Record] = line.view.read
     metric = OVERALL if line.tally.values(OVERALL) else "format_alignment"

@@ -53,7 +53,7 @@ class RuleScores:
 
 @dataclass(frozen=True, slots=True)
 class JudgedCapabilities:
-    """Scores the judged capabilities; `released` contains the authors' questions, or is None if no mode uses them."""
+    """Scores capabilities by a judge; `released` has the authors' questions, or is None if no mode uses them."""
 
     released: ReleasedPrompts | None = None
 
@@ -69,17 +69,18 @@ class JudgedCapabilities:
 
 
 JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
-# The `match` score of a call without a thought; as in the published evaluator, it is 5 of 10 without asking the judge.
+# The `match` score of a call without a thought: 5 of 10, without asking the judge, as in the published evaluator.
 NO_THOUGHT = 0.5
 NOT_RUN = "(this turn was not of the demanded form, so nothing was called)"
-LONGEST_IN_LOG = 200  # Maximum characters of an observation in the judge's log; a longer one is replaced by its length.
+LONGEST_IN_LOG = 200  # Maximum characters of an observation in the judge's log; others are replaced by their length.
 
 
 def compute_rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:  # noqa: ARG001 - as in the released variant
     """Return the scores that need no judge, each in [0, 1].
 
-    `format_alignment` is the share of valid turns. `reality` is the mean share of real calls over valid turns, or 0 if
-    no turn is valid. `finished` is 1 if the model called finish within the limit of turns.
+    `format_alignment` is the share of valid turns. `reality` is the share of real calls (right tool and parameter
+    names) in a turn, averaged over valid turns; 0 if no turn is valid. `finished` is 1 if the model called finish
+    within the limit of turns.
     """
     steps = read_steps(transcript)
     valid = [step for step in steps if step.is_valid]
@@ -91,10 +92,11 @@ def compute_rule_scores(sample: Sample, transcript: Transcript) -> dict[str, flo
 
 
 async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-    """Return the judged capabilities, their parts, and `overall`, the mean of all five capabilities.
+    """Return the capabilities that the judge scores, their parts, and `overall`, the mean of all five capabilities.
 
-    An episode costs 3 questions to the judge, one per call of a valid turn with a thought, and one if the episode is
-    finished. Without a valid turn, `match` is missing; in an unfinished episode, `quality` is missing.
+    The judge is asked three questions per episode, one question per call of a valid turn with a thought, and one more
+    if the episode is finished. Without a valid turn, `match` is missing; in an unfinished episode, `quality` is
+    missing.
     """
     questions = _JudgeQuestionsOfEpisode(sample, transcript, judge)
     chain = questions.list_thoughts(questions.steps)
@@ -129,19 +131,19 @@ class _JudgeQuestionsOfEpisode:
         self.documents: Sequence[Mapping[str, Any]] = sample.metadata["documents"]
         self.request = str(sample.input)
         self.steps, self.judge = read_steps(transcript), judge
-        # With function calling, a call needs no thought.
+        # In the mode `functions`, a call needs no thought.
         self.native = sample.tags["mode"] == "functions"
         self.logs: dict[str, Sequence[Mapping[str, Any]]] = {}
         self.problems: dict[str, str] = {}
 
     async def ask_for_score(self, criterion: str, shown: Sequence[Part], name: str = "") -> float:
-        """Request a score in [0.1, 1]; record the problem and return NaN if no answer of the judge can be read."""
+        """Request a score in [0.1, 1] from the judge; if no answer can be read, record the problem and return NaN."""
         prompt = make_judge_prompt(criterion, self.documents, self.request, shown, native=self.native)
         name = name or criterion
         try:
             judgement = await ask_until_parsed(self.judge, prompt, parse_score, **JUDGE_PARAMETERS)
         except JudgeError as error:
-            # Do not raise, because the answers to the other questions are already paid for.
+            # Do not raise the error yet, because the answers to the other questions are already paid for.
             self.logs[name], self.problems[name] = error.log, f"{name}: {error}"
             return math.nan
         self.logs[name] = judgement.log
@@ -159,7 +161,7 @@ class _JudgeQuestionsOfEpisode:
         return await self.ask_for_score("quality", [*results, ("answer", transcript.answer)])
 
     async def average_selection(self) -> tuple[float | None, float]:
-        """Average the two values of `average_turn` over all valid turns."""
+        """Average both results of `average_turn` over all valid turns; without a valid turn, return None and 0."""
         valid = [(number, step) for number, step in enumerate(self.steps, 1) if step.is_valid]
         turns = await asyncio.gather(*(self.average_turn(number, step) for number, step in valid))
         if not turns:
@@ -168,14 +170,14 @@ class _JudgeQuestionsOfEpisode:
         return sum(matches) / len(turns), sum(products) / len(turns)
 
     async def average_turn(self, number: int, step: Step) -> tuple[float, float]:
-        """Return the mean match of a turn's calls, without and with 0 for calls that `is_real_call` rejects."""
+        """Return the mean match of a turn's calls, and the same mean with 0 for calls that `is_real_call` rejects."""
         matches = [await self.judge_match(number, at, step) for at in range(1, len(step.calls) + 1)]
         products = [match if is_real_call(call) else 0.0 for match, call in zip(matches, step.calls, strict=True)]
         count = max(1, len(matches))
         return sum(matches) / count, sum(products) / count
 
     async def judge_match(self, number: int, at: int, step: Step) -> float:
-        """Judge how well one call fits the turn's thought or, without a thought, the state of the episode."""
+        """Have the judge score how well a call fits the turn's thought or, without a thought, the episode so far."""
         tool, name = ("tool", _format_call(step.calls[at - 1])), f"match {number}.{at}"
         if step.thought:
             return await self.ask_for_score("match", [("thought", step.thought), tool], name)
@@ -204,7 +206,7 @@ class _JudgeQuestionsOfEpisode:
         return sections
 
     def list_judge_log(self) -> list[Mapping[str, Any]]:
-        """List the judge's questions and answers, sorted by name; placeholders replace documents and long results."""
+        """List the judge's questions and answers by question name; placeholders replace documents and long results."""
         return [
             {"speaker": f"judge of {name}", **entry, "content": self.shorten_documents(entry["content"])}
             for name in sorted(self.logs)
@@ -270,7 +272,7 @@ def encode_documents(documents: Sequence[Mapping[str, Any]]) -> str:
 def make_judge_prompt(
     criterion: str, documents: Sequence[Mapping[str, Any]], request: str, shown: Sequence[Part], *, native: bool = False
 ) -> str:
-    """Write a question to the judge about the sections `shown`; `native` means function calling without thoughts."""
+    """Write a question to the judge with the sections `shown`; `native` means function calling without thoughts."""
     note = f"{_NATIVE_CALLS_NOTE}\n\n" if native and criterion in {"intent", "validity", "integrity"} else ""
     parts = [("tools, one document a line", encode_documents(documents)), ("request", request), *shown]
     return (
@@ -282,12 +284,12 @@ def make_judge_prompt(
 
 
 def list_judge_templates() -> list[str]:
-    """List every question to the judge with empty fields, for the judge's signature."""
+    """List the templates of all questions to the judge, from which the judge's signature is computed."""
     return [
         make_judge_prompt(criterion, (), "", (), native=native) for criterion in _CRITERIA for native in (False, True)
     ]
 
 
 def parse_score(text: str) -> float:
-    """Read the judge's score from 1 to 10; return a tenth of it."""
+    """Read the judge's score from 1 to 10, and divide it by 10."""
     return _FORM.parse_opinion(text).scores["Score"] / 10

@@ -23,10 +23,11 @@ class TrebOptions:
     max_tokens: int = 2048  # Maximum tokens of one model answer.
     # Sampling temperature, by default the paper's; `--model-param temperature=...` overrides it.
     temperature: float | None = 0.2
-    # The model's context length in tokens; 8192 in the paper. In TCoT, a table may have half this number of characters,
-    # as in the published code. In PoT and ICoT, the description of the data frames may use about half of the context.
+    # The model's context length in tokens; 8192 in the paper. As in the published code, a table in TCoT may have half
+    # as many characters as the context has tokens. In PoT and ICoT, the description of the data frames may use about
+    # half of the context.
     context: int = 8192
-    timeout: float = 10.0  # Time limit in seconds for one program or one round of a program.
+    timeout: float = 10.0  # Time limit in seconds for one program (PoT) or one round of code (ICoT).
     published: bool = False  # Whether the report shows the paper's results; `--mode published` has the same effect.
 
     @classmethod
@@ -36,7 +37,8 @@ class TrebOptions:
 
 
 SHIPPED = Path(__file__).parent / "data" / "samples"
-# Folders that may contain subtask files: one per language in the published archive, `JSON` in the leaderboard's files.
+# Folders that may contain subtask files: the published archive has a folder per language, the leaderboard's files have
+# `JSON`.
 FOLDERS = (".", "English", "Chinese", "JSON")
 MODES = {
     "auto": "official files: all modes of each subtask; shipped samples: one per subtask, the modes in turn",
@@ -96,7 +98,7 @@ def _number_repeated_ids(records: Iterable[QuestionRecord]) -> Iterator[Question
 
 
 def _split_modes(modes: Iterable[str]) -> set[str]:
-    """Return the requested modes; empty if none is requested, so that each subtask runs in its own modes."""
+    """Return the requested modes; if the result is empty, each subtask runs in its own modes."""
     wanted = set(modes) - {"auto", "published"}
     if "tcot" in wanted:
         wanted |= {"tcot_markdown", "tcot_html"}
@@ -104,7 +106,7 @@ def _split_modes(modes: Iterable[str]) -> set[str]:
 
 
 def _choose_one_per_subtask(records: Iterable[QuestionRecord]) -> Iterator[tuple[QuestionRecord, str]]:
-    """Pair the first record of each subtask with one mode; the modes take turns, so that every mode occurs."""
+    """Pair the first record of each subtask with one of its modes, in rotation, so that every mode occurs."""
     turns = {modes: cycle(modes) for modes in {subtask.modes for subtask in SUBTASKS}}
     seen = set()
     for record in records:
@@ -119,7 +121,7 @@ def _make_sample(record: QuestionRecord, mode: str, *, published: bool) -> Sampl
         "subtask": record.subtask.name,
         "mode": mode,
         "language": "zh" if HAN.search(record.question) else "en",
-        # Modes and translations of one record share a cluster, because these cases are not independent.
+        # Cases of one record in several modes or languages share a cluster, because they are not independent.
         "cluster": record.cluster,
     }
     return Sample(

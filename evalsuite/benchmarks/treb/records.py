@@ -16,7 +16,7 @@ from evalsuite.benchmarks.treb.rules import list_broken_rules
 from evalsuite.core.errors import DatasetError, ScoringError
 from evalsuite.metrics.numbers import numeric_match, parse_number
 
-# The column order of the paper's Tables 2, 3 and 5.
+# The skills in the order of the columns in the paper's Tables 2, 3 and 5.
 SKILLS = {
     "NLU": "Natural Language Understanding",
     "TU": "Table Understanding",
@@ -26,8 +26,8 @@ SKILLS = {
     "ADA": "Advanced Data Analysis",
 }
 TCOT, POT, ICOT = "TCoT", "PoT", "ICoT"
-# The paper's column for each value of the tag `mode`. Questions without a table have `tcot`, because their prompts do
-# not depend on Markdown or HTML.
+# Maps each value of the tag `mode` to a column of the paper's tables. Questions without a table have the mode `tcot`,
+# because their prompts contain neither Markdown nor HTML.
 COLUMN_OF = {"tcot": TCOT, "tcot_markdown": TCOT, "tcot_html": TCOT, "pot": POT, "icot": ICOT}
 TABLE_MODES = ("tcot_markdown", "tcot_html", "pot", "icot")
 TEXT_MODES = ("tcot_markdown", "tcot_html")
@@ -50,7 +50,7 @@ class Subtask:
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """The modes in which the subtask runs, as tags of samples."""
+        """The modes in which the subtask runs, as values of the tag `mode`."""
         if not self.table:
             return ("tcot",)
         return TABLE_MODES if self.programs else TEXT_MODES
@@ -91,12 +91,12 @@ def find_subtask(written: str) -> Subtask | None:
 
 
 def _normalise_name(written: str) -> str:
-    # The paper and the files differ in plural forms ("Operation", "Operations").
+    # Ignore plural forms, in which the paper and the files differ ("Operation", "Operations").
     return re.sub(r"[^a-z]", "", written.lower()).rstrip("s")
 
 
 _BY_LETTERS = {_normalise_name(subtask.file): subtask for subtask in SUBTASKS}
-# The columns (skill, mode) of the paper's Tables 2 and 3.
+# The columns of the paper's Tables 2 and 3: pairs of a skill and a mode.
 COLUMNS = tuple(
     (skill, column)
     for skill in SKILLS
@@ -111,7 +111,7 @@ _PERCENTAGE = re.compile(r"[-+]?\d[\d.,]*\s*[%\uff05]")
 
 @dataclass(frozen=True, slots=True)
 class RecordSource:
-    """The location of a record within `root`, for errors and for finding its files."""
+    """Where a record is, to name it in errors and to find the files that it refers to."""
 
     root: Path
     path: Path
@@ -129,19 +129,19 @@ class QuestionRecord:
     subtask: Subtask
     question: str  # The question, with the tables' titles if the subtask shows them.
     answer: str
-    number: str | None  # The reference answer if it is a number, with its percent sign; None if it is text.
-    # Each table's `csv` (path or None), `header_rows`, `markdown` and `html` (empty if absent).
+    number: str | None  # The reference answer, with any percent sign, if it is a number; None if it is text.
+    # Per table: `csv` (path or None), `header_rows`, and `markdown` and `html` (each empty if absent).
     tables: tuple[Mapping[str, Any], ...]
     # The rules for answers (see `rules.py`); None if the record has no rules.
     rules: Sequence[Mapping[str, Any]] | None
-    cluster: str = ""  # The record's id in the file, which its modes and its translation share.
+    cluster: str = ""  # The record's id in the file, which is the same in all modes and for its translation.
 
 
 def read_records(path: Path, root: Path, shown: int) -> Iterator[QuestionRecord]:
     """Read the records of one subtask's file, a JSON list or JSON lines.
 
-    `shown` is the maximum number of a table's characters in a prompt. A longer text is dropped if the record names a
-    CSV file, because the prompt is then written from this file.
+    `shown` is the maximum number of a table's characters in a prompt. A longer table text is dropped if the record
+    names a CSV file, because the prompt is then written from the CSV file.
     """
     for where, raw in read_raw_records(path):
         yield _read_record(raw, RecordSource(root, path, where), shown)
@@ -174,7 +174,7 @@ def _read_rules(raw: Mapping[str, Any], source: RecordSource) -> Sequence[Mappin
         require_type(rule, dict, source.path, place) for rule in require_type(raw["rules"], list, source.path, place)
     ]
     try:
-        list_broken_rules("", rules)  # Raises an error for malformed rules, whatever the answer is.
+        list_broken_rules("", rules)  # Raises an error for malformed rules, whatever the answer.
     except ScoringError as error:
         raise source.make_error("rules", str(error), "rules as docs/treb.md has them") from error
     return rules
@@ -244,7 +244,7 @@ def _read_header_rows(headers: Any, index: int, source: RecordSource) -> int:
 
 
 def _find_csv(written: str, source: RecordSource) -> str | None:
-    """Find the CSV file, relative to the record's file or to the benchmark's folder.
+    """Find a record's CSV file, whose path is relative to the record's file or to the benchmark's folder.
 
     Leading parts of the path are dropped until a file is found, because the authors' paths may begin with folders
     that the user lacks.
@@ -265,11 +265,11 @@ def _find_file_below(root: Path, written: Path) -> Path | None:
     try:
         path = written.resolve()
         return path if path.is_relative_to(root.resolve()) and path.is_file() else None
-    except (OSError, ValueError):  # The path is too long, or contains a null character.
+    except (OSError, ValueError):  # The system refuses a path that is too long or contains a null character.
         return None
 
 
-AT_ONCE = 16 << 20  # Maximum bytes of a file that is read at once, which is faster and gives errors a line and column.
+AT_ONCE = 16 << 20  # Maximum bytes of a file that is read as a whole, so that errors state line and column.
 PIECE = 1 << 20
 _BLANK = re.compile(r"\s*")
 _DECODER = json.JSONDecoder()
@@ -280,7 +280,7 @@ def read_raw_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     try:
         large = path.stat().st_size > AT_ONCE
     except OSError:
-        large = False  # `_read_whole` explains why the file cannot be read.
+        large = False  # Let `_read_whole` raise the error, because it explains why the file cannot be read.
     yield from _stream_records(path) if large else _read_whole(path)
 
 
@@ -346,12 +346,12 @@ class _JsonList:
             try:
                 _, end = _DECODER.raw_decode(self._text, self._at)
             except ValueError as error:
-                # Double the amount to read each time, because each attempt parses the record from its beginning.
+                # Read twice as much each time, because each attempt parses the record again from its beginning.
                 if not self._read_more(wanted):
                     raise self._make_fault(place, "a whole JSON object") from error
                 wanted *= 2
             except RecursionError:
-                end = len(self._text)  # `parse_json` below raises the error.
+                end = len(self._text)  # Ignore the error here, because `parse_json` below raises it again.
                 break
             else:
                 break
@@ -374,7 +374,7 @@ class _JsonList:
                 return ""
 
     def _read_more(self, size: int) -> bool:
-        """Drop the parsed text and read more; return False at the end of the file."""
+        """Drop the text that is already parsed, and read more; return False at the end of the file."""
         data = self._file.read(size)
         self._text = self._text[self._at :] + self._decoder.decode(data, final=not data)
         self._at = 0

@@ -1,12 +1,12 @@
 """TReB's section of the report: the paper's tables, the leaderboard, a table by kind of model, and details.
 
-The paper averages over cases, then over subtasks, then over columns of skill and mode. The paper's numbers show that
-the overall score is the mean of the columns, and that a column is the mean of its subtasks (docs/treb.md).
+The paper averages over cases, then over subtasks, then over columns (pairs of a skill and a mode). The paper's numbers
+show that the overall score is the mean of the columns, and that a column is the mean of its subtasks (docs/treb.md).
 
 The leaderboard has five skills with twenty subtasks about tables. The leaderboard uses the judge's marks, and each
-subtask counts with its best mode. The authors' numbers confirm that the best mode counts. In TBO (basic operations),
-the leaderboard gives QwQ-32B 81.98; Table 3 gives its single modes only 80.57, 78.23 and 74.00. In TU, the leaderboard
-gives 83.22, less than the 91.02 of ICoT in Table 3, because few subtasks run in ICoT.
+subtask counts with its best mode. The published numbers confirm that the best mode counts: for QwQ-32B in TBO (basic
+operations), the leaderboard has 81.98, more than each single mode in Table 3 (80.57, 78.23 and 74.00). In TU
+(understanding), the leaderboard has 83.22, less than the 91.02 of ICoT in Table 3, because few TU subtasks run in ICoT.
 """
 
 from __future__ import annotations
@@ -59,28 +59,30 @@ def list_columns(metric: str) -> tuple[AverageColumn, ...]:
 
 
 def find_column(row: Row) -> AverageColumn:
-    """Return the column to which a case belongs."""
+    """Return the column of the paper's tables to which a case belongs."""
     return row.tags["skill"], COLUMN_OF[row.tags["mode"]]
 
 
 def average_column(tally: Tally, metric: str, column: AverageColumn) -> float | None:
-    """Average the subtasks of a column that have a measured case; None if no subtask has a measured case."""
+    """Average a column's subtasks, ignoring subtasks without measured cases; None if all are ignored."""
     scored = tally.scored(metric).where(lambda row: find_column(row) == column)
     return _compute_mean(cases.mean(metric) for cases in scored.groups("subtask").values())
 
 
 def average_columns(tally: Tally, metric: str, confidence: float = 0.95) -> Estimate | None:
-    """Average a metric over the paper's columns (skill and mode) that have scored cases, with a normal interval.
+    """Average a metric over the paper's columns (skill and mode) with scored cases; add a normal interval.
 
-    The mean is a weighted sum of cases. The modes and epochs of one record form one cluster. Records vary only within
-    their subtask, because the 26 subtasks are fixed. If a subtask has a single record, the estimate has no interval.
+    The overall mean is a weighted sum of the cases' scores. The modes and epochs of one record form one cluster.
+    Records vary only within their subtask, because the 26 subtasks are fixed. If any subtask has only a single record,
+    no interval is computed.
 
     If all records of each subtask have the same score, the observed spread is zero, although the true spread may not
     be. If each record is correct with its own probability p, the probability that all records are correct is at most
     exp(-sum(1 - p)). Suppose that the true mean is below the observed mean by w ln(2 / (1 - confidence)), where w is
     the maximum weight of a record. Then all records are correct with a probability of at most (1 - confidence) / 2. The
-    same holds for a true mean above the observed mean. So every interval of 0/1 scores extends at least by w ln(2 / (1
-    - confidence)) to both sides, because a wrong answer could otherwise narrow the interval.
+    same bound holds if the true mean is as far above the observed mean. Therefore an interval with zero spread extends
+    by w ln(2 / (1 - confidence)) to both sides. Every other interval of 0/1 scores extends at least as far, because a
+    wrong answer could otherwise narrow the interval.
     """
     columns = list_columns(metric)
     scored = tally.scored(metric).where(lambda row: find_column(row) in columns)
@@ -88,7 +90,7 @@ def average_columns(tally: Tally, metric: str, confidence: float = 0.95) -> Esti
         return None
     weighted = list(zip(scored, _compute_weights(scored), strict=True))
     value = math.fsum(weight * row.scores[metric] for row, weight in weighted)
-    # The cases and their weights by subtask and record.
+    # Maps each subtask, then each record, to its cases with their weights.
     records: dict[str, dict[str, list[tuple[Row, float]]]] = defaultdict(lambda: defaultdict(list))
     for row, weight in weighted:
         records[row.tags["subtask"]][row.cluster].append((row, weight))
@@ -111,7 +113,7 @@ OVERALLS = {f"overall_{metric}": partial(average_columns, metric=metric) for met
 
 
 def _compute_weights(scored: Iterable[Row]) -> list[float]:
-    """Weight each case by 1 / (columns x subtasks in its column x cases of its subtask in that column)."""
+    """Weight a case by 1 / (columns x subtasks in the case's column x cases of the case's subtask in this column)."""
     cells: dict[AverageColumn, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for row in scored:
         cells[find_column(row)][row.tags["subtask"]] += 1
@@ -121,9 +123,9 @@ def _compute_weights(scored: Iterable[Row]) -> list[float]:
 
 
 RULES = "instruction_following"
-# Values of `facts["program"]`, in the order of the columns; the column of "missing" is called "no program".
+# Values of `facts["program"]` in the order of the table's columns; the column of "missing" is titled "no program".
 PROGRAM_STATES = ("ok", "failed", "package missing", "timed out", "printed nothing", "missing")
-# Charts show the first of these metrics that was measured. The leaderboard also uses the judge's scores.
+# Metrics for charts: the first one that was measured is drawn. The leaderboard also uses the judge's scores.
 PICTURED = ("judge", "rouge_l")
 SHOWN_FILES = 20
 
@@ -189,7 +191,7 @@ def _make_note(views: Sequence[RunView], metric: str) -> str:
 
 
 def _choose_metrics(views: Sequence[RunView]) -> list[str]:
-    """Return the metric for the charts in a list, or an empty list if no metric in `PICTURED` was measured."""
+    """Return a list with the metric to draw; empty if no metric in `PICTURED` was measured."""
     measured = {metric for view in views for metric in view.tally.metrics()}
     return [metric for metric in PICTURED if metric in measured][:1]
 
@@ -289,12 +291,12 @@ def find_best_mode(tally: Tally, subtask: str) -> tuple[float, str] | None:
         rows[COLUMN_OF[row.tags["mode"]]].append(row)
     means = [(Tally(tuple(cases)).mean(RANKING_METRIC), mode) for mode, cases in rows.items()]
     measured = [(mean, mode) for mean, mode in means if mean is not None]
-    # Compare only the means, so that the first mode wins a tie.
+    # Compare only the means, so that of several modes with the same mean, the first is chosen.
     return max(measured, key=lambda pair: pair[0], default=None)
 
 
 def compute_skill_score(tally: Tally, skill: str) -> float | None:
-    """Average a skill's judged subtasks, each in its best mode; None if no subtask was judged."""
+    """Average the judge's scores of a skill's subtasks, each in its best mode; None if no subtask was judged."""
     names = [subtask.name for subtask in SUBTASKS if subtask.skill == skill]
     return _compute_mean(pair and pair[0] for pair in (find_best_mode(tally, name) for name in names))
 
@@ -346,9 +348,9 @@ def infer_model_kind(model: str) -> str:
 
 
 def tabulate_by_kind(views: Sequence[RunView], metric: str, *, published: bool) -> Iterator[Block]:
-    """Average a metric over runs by the kind of model (Table 4); yield nothing if there is only one run.
+    """Average a metric over the runs of each kind of model (Table 4); yield nothing if there is only one run.
 
-    If `published`, the table of the judge's metric contains the paper's rows.
+    If `published` is true, the table of the judge's scores also contains the paper's rows.
     """
     if len(views) < 2:
         return
@@ -413,7 +415,7 @@ def read_published_results() -> dict[str, PublishedTable]:
 
 
 def choose_rows(tally: Tally, modes: Sequence[str]) -> list[Row]:
-    """Choose one row per question, from the first epoch and the first of `modes` in which the question ran."""
+    """Choose one row per question: the first epoch, in the first of `modes` in which the question ran."""
     ran = sorted({row.tags["mode"] for row in tally})
     if unknown := [mode for mode in modes if mode not in ran]:
         raise SettingsError(f"--mode {unknown[0]}: no question of this run has this mode; it has {', '.join(ran)}")
@@ -434,13 +436,13 @@ def choose_rows(tally: Tally, modes: Sequence[str]) -> list[Row]:
 
 
 def make_submission_line(record: Record, model: str) -> dict[str, Any]:
-    """Convert a record to a line of the submission, with the model's answer, messages and last reasoning."""
+    """Convert a record to a line of a leaderboard submission: the model's answer, messages and last reasoning."""
     transcript = record.transcript
     written = [message.content for message in transcript.messages if message.role == "assistant"] if transcript else []
     if transcript and transcript.reasoning:
         written.insert(max(0, len(written) - 1), f"<think>\n{transcript.reasoning}\n</think>")
     return {
-        # Use the id in the record's file, because the sample id of a translation has an appended number.
+        # Use the id in the record's file, because a translation's sample id has a number appended to it.
         "id": record.tags["cluster"],
         "model_name": model,
         "question": record.input,

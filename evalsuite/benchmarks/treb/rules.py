@@ -1,6 +1,6 @@
 """Check answers to Instruction Following by rules, without a judge.
 
-A rule is an object with the name of a `check` and the arguments of this check:
+A rule is a JSON object with the name of a `check` and the arguments of this check:
 
     {"check": "equals", "text": "OK"}                   the whole answer, without surrounding blanks
     {"check": "starts_with", "text": "Lost"}            likewise `ends_with`, `contains`, `excludes`
@@ -35,7 +35,7 @@ def list_broken_rules(answer: str, rules: Sequence[Mapping[str, Any]]) -> list[M
 
 
 def find_published_rules(question: str) -> Sequence[Mapping[str, Any]] | None:
-    """Return evalsuite's rules for an official question, whose file has no rules; None for other questions.
+    """Return evalsuite's own rules for an official question (official files have none); None for other questions.
 
     Questions are identified by their SHA-256, so that the package does not contain the questions.
     """
@@ -78,12 +78,12 @@ def _has_valid_items(answer: str, rule: Mapping[str, Any]) -> bool:
 
 
 def _find_shape(text: str) -> tuple[int, ...]:
-    """Return the first position of each character, which is equal for texts with the same pattern of repetition."""
+    """Replace each character by the index of its first occurrence: texts of one shape, such as "AABB", become equal."""
     return tuple(map(text.index, text))
 
 
 def _make_comparison(compare: Callable[[str, str], bool]) -> Callable[[str, Mapping[str, Any]], bool]:
-    """Make a check that compares the answer with the rule's text, ignoring case and accents if the rule says so."""
+    """Make a check that compares the answer with the rule's text; the rule may ignore case and accents."""
     return lambda answer, rule: compare(_normalise_text(answer, rule), _normalise_text(rule["text"], rule))
 
 

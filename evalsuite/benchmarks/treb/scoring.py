@@ -1,8 +1,9 @@
 """TReB's metrics: BLEU, ROUGE-L, numeric exact match, rules, a judge, and variants as in the authors' released code.
 
-As in the paper, a missing or failed program scores zero on every metric, because the model is responsible.
+As in the paper, an answer whose program is missing or has failed scores zero on every metric, because the model is
+responsible.
 
-The published rows were computed with the authors' code (github.com/JT-LM/jiutian-treb, `src/judge`; packages
+The paper's results were computed with the authors' code (github.com/JT-LM/jiutian-treb, `src/judge`; packages
 rouge-chinese 1.0.3, rouge-score 0.1.2, sacrebleu 2.5.1, jieba 0.42.1). The variants named `*_released` follow the
 authors' code and differ from `metrics.text` as follows:
 
@@ -10,8 +11,8 @@ authors' code and differ from `metrics.text` as follows:
   including punctuation, which `metrics.text.rouge_l` ignores, and case matters.
 - In ROUGE-L of other texts, words consist of the letters a-z and digits, so accents split them.
 - Exact match compares how often each capital letter occurs, so two answers without capitals are equal. The authors'
-  code applies exact match to every answer; this package applies it only if the reference is a number, as the paper's
-  Table 5 apparently does.
+  code applies exact match to every answer. evalsuite applies exact match only if the reference is a number, as the
+  paper's Table 5 apparently does.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ Explain in one or two sentences, then give a whole or decimal number from 0 (ent
 
 
 def make_scorers(setup: Setup) -> tuple[Scorer | JudgedScorer, ...]:
-    """Make the scorers; include a judge if the run has one, `released_scores` if the report shows published rows."""
+    """Make the scorers; add a judge if the run has one, and `released_scores` if the report shows published results."""
     own: list[Scorer | JudgedScorer] = [text_scores, number_score, rule_score]
     if setup.judge:
         own.append(AnswerJudge())
@@ -81,7 +82,7 @@ def number_score(sample: Sample, transcript: Transcript) -> dict[str, float | Sc
         return {}
     if note := explain_failed_program(sample, transcript):
         return {"exact_match": Score(0.0, note)}
-    # An answer that equals the whole reference, such as "12 goals", is also right.
+    # Accept also an answer that equals the whole reference, such as "12 goals".
     same = transcript.answer.strip() == str(sample.target).strip()
     value = 1.0 if same else numeric_match(strip_latex(transcript.answer), number)
     return {"exact_match": Score(value, f"the reference is {number}")}
@@ -125,12 +126,12 @@ class AnswerJudge:
 
 
 def _has_reference(sample: Sample) -> bool:
-    """Tell whether a sample has a reference for comparison; Instruction Following and some test sets have none."""
+    """Tell whether a sample has a reference answer; Instruction Following and some test sets have none."""
     return sample.tags["subtask"] != RULES_SUBTASK and bool(str(sample.target).strip())
 
 
 def read_mark(text: str) -> float:
-    r"""Read the mark in a judge's last `\boxed{...}`, with or without `/10`; without a box, read a labelled score.
+    r"""Read a judge's mark from its last `\boxed{...}`, with or without `/10`; without a box, from a labelled score.
 
     The message of a ValueError tells the judge how to give a mark.
     """
@@ -162,8 +163,8 @@ def explain_failed_program(sample: Sample, transcript: Transcript) -> str:
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 WORDS = re.compile(r"[a-z0-9]+")
-# The ends of sentences in rouge-chinese: a Chinese full stop, two dots or a closing quotation mark. A blank
-# line counts as one empty word.
+# Where rouge-chinese ends a sentence: after a Chinese full stop (or ? or !), an ellipsis or a closing quotation mark.
+# As in rouge-chinese, a blank line counts as one empty word.
 _ENDS = (
     re.compile(r"([\u3002\uff01\uff1f?])([^\u201d\u2019])"),
     re.compile(r"(\.{6})([^\u201d\u2019])"),

@@ -1,6 +1,6 @@
 """TReB's solvers: TCoT, PoT and ICoT, with their prompts.
 
-The prompts have the paper's content in evalsuite's own wording. Each sample's tag `mode` selects the solver.
+The prompts have the paper's content in evalsuite's own wording. A sample's tag `mode` decides which solver is used.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class TcotSolver:
     cache: TableCache = field(default_factory=TableCache)
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Send one request; `facts["json"]` of the transcript tells whether the answer has the requested JSON form."""
+        """Send one request; `facts["json"]` in the transcript states whether the answer has the requested JSON form."""
         tables = await run_in_thread(self._format_tables, sample)
         instructions = IN_WORDS if should_be_json(sample) else SUMMARY
         prompt = _build_prompt(instructions, "", sample, "\n\n".join(tables))
-        if not tables:  # Questions of language understanding are sent unchanged.
+        if not tables:  # Questions without a table (language understanding) are sent unchanged.
             prompt = [Message("user", str(sample.input))]
         completion = await model.chat(prompt, **self.params)
         answer, facts = completion.text.strip(), {"finish": completion.finish_reason}
@@ -89,7 +89,7 @@ def make_solver(setup: Setup) -> ModeSolver:
     params: dict[str, Any] = {"max_tokens": options.max_tokens, "temperature": options.temperature}
     cache = TableCache()
     shared: dict[str, Any] = {"tables": partial(make_sandbox_tables, cache=cache), "timeout": options.timeout, **params}
-    # Use the paper's package versions with the official files, because reports compare the results with the paper's.
+    # For the official files, use the paper's package versions, because reports compare the results with the paper's.
     usual = "treb-2025" if setup.data is not None else "own"
     # Preload scipy.stats, because hypothesis tests need it and importing it takes half a second.
     sandbox = Sandbox(preload=("numpy", "pandas", "scipy.stats"), usual=usual)
@@ -112,7 +112,7 @@ def make_sandbox_tables(sample: Sample, cache: TableCache) -> dict[str, TableFil
 
 
 def _make_program_prompt(instructions: str, tokens: int) -> Callable[[Sample, str], list[Message]]:
-    """Make a function that writes prompts whose table descriptions have about `tokens` tokens at most."""
+    """Make a function that writes prompts in which the description of tables has at most about `tokens` tokens."""
     limit = CHARACTERS_PER_TOKEN * tokens
     return lambda sample, described: _build_prompt(
         instructions, REMINDER, sample, shorten_to_beginning(described, limit)
@@ -154,20 +154,20 @@ It is run, you are shown its output, and its variables stay for your next block.
 three such turns at most. As soon as you know the answer, write no more code: give it, in the language of \
 the question, as \\boxed{the answer alone}."""
 
-# The reminder follows the table, because after a long table small models forget to write a program.
+# Repeat the request for a program after the table, because small models forget it after a long table.
 REMINDER = "Now begin: say in one sentence what you do, then write the ```python block."
 COUNTING_RULE = "Rows and columns are counted from 1; row 1 is the first row of data, below the names of columns."
 
 
 def should_be_json(sample: Sample) -> bool:
-    """Tell whether a TCoT answer must be a JSON object, as for all questions with a table except summaries."""
+    """Tell whether a TCoT answer must be a JSON object: for all questions about tables except summaries."""
     return sample.tags["mode"] != "tcot" and sample.tags["subtask"] != "Table Summary"
 
 
 def format_table(table: SourceTable, written: str, mode: str, limit: int) -> str:
-    """Write a table for TCoT in at most `limit` characters; a large table is cut to at most 50 rows.
+    """Write a table for TCoT in at most `limit` characters; of a large table, write at most 50 rows.
 
-    A small table is returned as `written`, the record's own text, if this text is not empty and fits.
+    For a small table, the record's own text (`written`) is returned, unless it is empty or too long.
     """
     small = len(table.rows) + table.left_out < SMALL_ROWS and table.width < SMALL_COLUMNS
     if small and written and len(written) <= limit:
@@ -191,9 +191,9 @@ def _build_prompt(instructions: str, reminder: str, sample: Sample, shown: str) 
     return [Message("system", instructions + counting), Message("user", question)]
 
 
-LONGEST = 100_000  # Characters at a reply's end that are searched for JSON; nested objects take quadratic time.
+LONGEST = 100_000  # Maximum characters at a reply's end that are searched for JSON, in quadratic time.
 _LATEX = re.compile(r'(?<!\\)\\(?!["\\/bfnrtu])')  # A LaTeX backslash that is invalid in JSON: `12.5\%`.
-# LaTeX commands that JSON reads as control characters (backspace, tab), and their repair.
+# LaTeX commands whose backslash JSON reads as part of a control character (backspace, tab), with their repair.
 _LATEX_REPAIRS = (("\x08oxed{", "\\boxed{"), ("\text{", "\\text{"))
 _JSON = json.JSONDecoder(strict=False)
 
@@ -201,8 +201,8 @@ _JSON = json.JSONDecoder(strict=False)
 def read_answer(text: str) -> tuple[str, bool]:
     """Read the answer, and tell whether a JSON object contained it.
 
-    The last JSON object with the key `answer` counts; without any, the whole text is the answer. Lists are joined by
-    commas, and a LaTeX box around the whole answer is removed.
+    The answer is read from the last JSON object with the key `answer`; without one, the whole text is the answer. The
+    items of a list are joined by commas, and a LaTeX box around the whole answer is removed.
     """
     for written in (text, _LATEX.sub(r"\\\\", text)):
         for value in reversed(find_json_objects(written)):

@@ -20,13 +20,13 @@ from evalsuite.core.phrases import write_count
 
 Cells = tuple[str, ...]
 _BAR = re.compile(r"(?<!\\)\|")
-# The line of dashes below a header. Possessive quantifiers prevent exponential backtracking.
+# The line of dashes below a header. The pattern's possessive quantifiers prevent exponential backtracking.
 _RULE = re.compile(r"\s*+\|?\s*+:?-++:?\s*+(\|\s*+:?-++:?\s*+)*+\|?\s*+")
 
 
 @dataclass(frozen=True, slots=True)
 class SourceTable:
-    """Header rows (possibly none) and data rows; cells have no surrounding blanks, and all rows have the same width."""
+    """A table's header rows (if any) and data rows; cells have no surrounding blanks, and all rows are equally long."""
 
     header: tuple[Cells, ...]
     rows: tuple[Cells, ...]
@@ -41,7 +41,7 @@ class SourceTable:
         return replace(self, rows=self.rows[:rows])
 
     def format_markdown(self) -> str:
-        """Write a pipe table; header rows after the first become data rows, because the syntax allows one header."""
+        """Write a pipe table; all header rows but the first become data rows, because the syntax allows only one."""
         top, below = (self.header or (("",) * self.width,))[:1], self.header[1:]
         rule = f"|{'---|' * self.width}"
         return "\n".join([*map(_format_row, top), rule, *map(_format_row, (*below, *self.rows))])
@@ -80,9 +80,9 @@ def read_first_rows(path: Path, header_rows: int, rows: int) -> SourceTable:
 
 
 def parse_markdown(text: str, header_rows: int) -> SourceTable:
-    r"""Read a pipe table; skip lines without a bar, and the rule below the header; `\|` is a literal bar."""
+    r"""Read a pipe table, skipping lines without a bar and the rule below the header; `\|` is a bar within a cell."""
     lines = [line.strip() for line in text.splitlines() if "|" in line]
-    # Only the first line of dashes ends the header, because a data row may also consist of dashes.
+    # Drop only the first line of dashes, because a later one may be a data row.
     rule = next((index for index, line in enumerate(lines) if index and _RULE.fullmatch(line)), None)
     cells = [_split_cells(line) for index, line in enumerate(lines) if index != rule]
     if header_rows == 0 and cells and not any(cells[0]):
@@ -118,7 +118,7 @@ def _join_lines(cell: str) -> str:
     return " ".join(cell.split())
 
 
-MOST_CHARACTERS = 16 << 20  # Maximum characters of CSV in the cache; parsed cells take about ten times as many bytes.
+MOST_CHARACTERS = 16 << 20  # Maximum characters of cached CSV; parsed cells take about ten times as many bytes.
 # Maximum bytes of a CSV file that is parsed as a whole, and number of rows read from a larger file.
 LARGEST, FIRST_ROWS = 16 << 20, 50
 
@@ -130,7 +130,7 @@ def is_large_table(source: Mapping[str, Any]) -> bool:
 
 
 class TableCache:
-    """Thread-safe cache of the last tables read, because all modes and prompts of a question use the same tables."""
+    """Thread-safe cache of the last tables read, because a question's modes and prompts use the same tables."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -170,7 +170,8 @@ def _make_table(
 ) -> CellGrid:
     """Make a table of the values that the report mentions, leaving out empty rows and columns.
 
-    `rows` maps each row to its values by column key; `mentioned` maps it to the keys whose values the report mentions.
+    `rows` maps each row to its values by column key; `mentioned` maps each row to the keys of the values that the
+    report mentions.
     """
     kept = [column for column in columns if any(column.key in keys for keys in mentioned.values())]
     cells = [

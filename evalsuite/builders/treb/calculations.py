@@ -258,7 +258,7 @@ def _choose_testable_column(sheet: Sheet, random: Random) -> tuple[str, list[flo
 
 
 def _make_verdict_pair(question: str, pvalue: float, test: str, before: str = "") -> TemplatePair | None:
-    if abs(pvalue - LEVEL) < CLOSE:  # Implementations of a test differ slightly in the p-value.
+    if abs(pvalue - LEVEL) < CLOSE:  # Ambiguous: implementations of a test differ slightly in the p-value.
         return None
     program = f"{IMPORT}{before}print('Yes' if {test} >= {LEVEL} else 'No')"
     return make_text_pair(f"{question} Yes or No?", "Yes" if pvalue >= LEVEL else "No", program)

@@ -70,7 +70,7 @@ class ModelPair:
     program: str  # Pandas code on `df`; empty if no program can find the answer.
     candidates: Sequence[str] = ()  # The candidates' answers; an empty string is an abstention.
     agreeing: int = 0  # Number of candidates that agree with the answer.
-    quality: str = ""  # How the answer was settled: "unanimous", "replaced" or "reviewed"; empty if disputed.
+    quality: str = ""  # How the answer was determined: "unanimous", "replaced" or "reviewed"; empty if disputed.
 
     @property
     def number(self) -> float | None:
@@ -418,7 +418,7 @@ class BuiltPairs:
     further: list[Sheet] = field(default_factory=list)  # Invented tables, and tables with a column's name removed.
     skipped: dict[str, str] = field(default_factory=dict)  # The reasons why files were not used, by file name.
     refuted: dict[str, str] = field(default_factory=dict)  # The reasons why pairs were dropped, by the pair's id.
-    disputed: list[Sequence[str]] = field(default_factory=list)  # Disputed questions, by `REVIEW_COLUMNS`.
+    disputed: list[Sequence[str]] = field(default_factory=list)  # Disputed questions, as rows of `REVIEW_COLUMNS`.
     reviews: dict[tuple[str, str], str] = field(default_factory=dict)  # People's answers, by id and question.
 
     def keep_table(self, sheet: Sheet) -> Sheet:

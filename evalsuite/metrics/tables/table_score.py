@@ -311,7 +311,7 @@ PAGE = """\
 class ComparedCell:
     """A position of the compared tables, with the predicted and the wanted cell."""
 
-    # How the cell is shown. With `missing` and `surplus`, only one side has the cell's row or column.
+    # How the cell is shown; `missing` and `surplus` mean that one side lacks the cell's row or column.
     state: CellState
     verdict: CellVerdict  # The result of comparing the cell with the wanted cell.
     predicted: str  # The predicted text without markup; empty if the prediction lacks the position.
