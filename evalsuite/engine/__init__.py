@@ -1,1 +1,1 @@
-"""Runs benchmarks: makes, solves and scores cases, stores their records, and opens the run's gateway and journal."""
+"""Runs benchmarks: makes, solves and scores their cases, stores records, and opens the run's gateway and journal."""

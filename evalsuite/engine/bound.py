@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class BoundBenchmark:
     """A benchmark in a run: its samples, solver and scorers, made under the run's settings.
 
-    The parts are made in advance, because two threads use these parts: the event loop's thread solves cases, and the
-    test thread scores cases.
+    Samples, solver and scorers are made in advance, because two threads use them: the event loop's to solve, the test's
+    to score.
     """
 
     declaration: Declaration  # The arguments of `@benchmark`.
@@ -49,13 +49,13 @@ class BoundBenchmark:
 
     @property
     def metric_names(self) -> frozenset[str] | None:
-        """Names of all metrics; None if a scorer does not declare its scores."""
+        """Names of all metrics that scorers and benchmark declare; None if a scorer does not declare its scores."""
         if not self.scorers or not all(getattr(scorer, "metrics", None) for scorer in self.scorers):
             return None
         return frozenset(self.declared_metrics)
 
     def find_range(self, metric: str) -> tuple[float, float] | None:
-        """Find a score's declared range by its name or the longest matching pattern; None if no range is declared."""
+        """Find a score's declared range by name or by the longest pattern that matches; None without a range."""
         name: str | None = metric
         if metric not in self.declared_metrics:
             fitting = [pattern for pattern in self.declared_metrics if fnmatchcase(metric, pattern)]
@@ -118,7 +118,7 @@ def _make_benchmark_setup(declaration: Declaration, settings: Settings, model: s
 
 @contextmanager
 def _name_benchmark_in_errors(benchmark: Benchmark, part: str) -> Iterator[None]:
-    """Convert an exception from making a part (such as the solver) to an error that names benchmark and part."""
+    """Convert an exception from making a part (such as the solver); the new error names benchmark and part."""
     try:
         yield
     except EvalsuiteError:
@@ -147,7 +147,7 @@ def _load_samples(benchmark: Benchmark, setup: Setup, answers: str | None) -> Da
 
 
 def _add_checker_agreement(dataset: Dataset, folder: Path | None, scorers: ScorerGroups) -> Dataset:
-    """Add the scorers' agreement with the benchmark's own checker, if the data contain it, to the description."""
+    """Add to a dataset's description how often the scorers agree with the benchmark's own checker, if the data tell."""
     if folder is None or not (folder / AGREEMENT).is_file():
         return dataset
     from evalsuite.benchmarks.checkers import Agreement
@@ -159,7 +159,7 @@ def _add_checker_agreement(dataset: Dataset, folder: Path | None, scorers: Score
 
 
 def _replace_by_traces(dataset: Dataset, file: str, benchmark: str) -> Dataset:
-    """Replace samples by the traces in a file of answers; take target and tags from the sample with the same id."""
+    """Replace samples by the traces in a file of answers; a trace takes target and tags from the sample with its id."""
     from evalsuite.models.answers import read_answers_file
 
     traces = read_answers_file(file).list_traces(benchmark)
@@ -207,7 +207,7 @@ def _make_declared_metrics(
 
 
 def choose_modes(declared: Benchmark, wanted: Sequence[str]) -> tuple[str, ...]:
-    """Choose a benchmark's modes: `name=mode` is for one benchmark, a bare mode is for all benchmarks that have it."""
+    """Choose a benchmark's modes; `name=mode` is for one benchmark, a bare mode for all benchmarks with this mode."""
     chosen = []
     for text in wanted:
         name, equals, mode = text.partition("=")

@@ -1,4 +1,4 @@
-"""Make a case's record from its solution and its test: scores, outcome, the failed assertion, the cause of an error."""
+"""Make a case's record from its solution and its test: scores, outcome, the failed assertion, and an error's cause."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NOT_RUN = "async def functions are not natively supported"
 
 @dataclass
 class CaseFindings:
-    """The findings about a case so far, collected while its test runs."""
+    """The data about a case that are collected while its test runs."""
 
     # The transcript and the judges' scores; None if the case has no solver or was not solved yet.
     solved: SolvedCase | None = None
@@ -52,13 +52,13 @@ class CaseFindings:
     outcome: Outcome = "passed"
     error: str | None = None
     cause: str | None = None
-    # The reason why a missed threshold does not fail the session: `gate`, `epochs`, `quarantine` or `xfail`.
+    # Why a missed threshold does not fail the session: `gate`, `epochs`, `quarantine` or `xfail`.
     excused: str | None = None
     used: Usage = field(default_factory=Usage)  # Usage of the test's own calls (fixtures `model` and `judge`).
-    judge_used: Usage = field(default_factory=Usage)  # The part of `used` for calls of the judge.
+    judge_used: Usage = field(default_factory=Usage)  # The part of `used` that belongs to the judge.
     asked: dict[str, str] = field(default_factory=dict)  # Fingerprints of the requests that the case sent.
-    conversation: Transcript | None = None  # The messages, if the test itself calls the model.
-    failures: int = 0  # Number of pytest reports of the case that count as failures of the session.
+    conversation: Transcript | None = None  # The test's messages, if the test itself calls the model.
+    failures: int = 0  # Number of the case's pytest reports (setup, call, teardown) that failed the session.
 
     def score_case(self, case: Case, solved: SolvedCase) -> None:
         """Add a solved case's transcript and judges' scores, and run the scorers that call no model.
@@ -128,7 +128,7 @@ class CaseFindings:
         return ScoresByName(scores, self.read)
 
     def note_error(self, error: BaseException, message: str, *, in_test: bool) -> bool:
-        """Record an exception of a case; return whether the case thereby missed its threshold."""
+        """Record a case's exception; return whether the exception is a missed threshold."""
         if _is_pytest_outcome(error, "skip"):
             if self.outcome == "passed":
                 self.outcome = "skipped"
@@ -202,11 +202,11 @@ def provide_model(
     *,
     judge: bool,
 ) -> Iterator[BlockingModel]:
-    """Yield the model or judge for a test; afterwards, add the usage and requests of the test to the case's findings.
+    """Yield the model or judge to a test; after the test, add the usage and requests to the case's findings.
 
     Args:
-        case: None if the test is not a case; `findings` is then None, too.
-        name: the test's name; a test that is not a case numbers its requests under this name.
+        case: the test's case; None if the test is not a case, and `findings` is then None, too.
+        name: the name under which a test that is not a case numbers its requests.
     """
     from evalsuite.applications.case_model import BlockingModel
 
@@ -239,7 +239,7 @@ def explain_excuse(case: Case, settings: Settings, quarantine: Quarantine | None
 
 
 def list_grouping_metadata(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return the metadata that can group cases, as text: short texts, integers and booleans."""
+    """Return those metadata by which cases can be grouped, as text: short texts, integers and booleans."""
     return {
         name: str(value)
         for name, value in metadata.items()
@@ -248,7 +248,7 @@ def list_grouping_metadata(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _drop_large_state(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Remove the final state of a simulated world if the facts also contain the changes of this state."""
+    """Drop the final state of a simulated environment from the facts if they also list its changes."""
     return {name: value for name, value in facts.items() if name != "state" or CHANGES not in facts}
 
 
@@ -272,13 +272,13 @@ def _is_pytest_outcome(error: BaseException, name: str) -> bool:
 
 
 class KeptRecord(NamedTuple):
-    """A finished record as JSON text, with the data needed to store it; another process may have sent the record."""
+    """A finished record as JSON text, with what is needed to store it, because it may come from another process."""
 
     line: str  # The record as a line of `records.jsonl`.
     benchmark: str  # Name of the case's benchmark.
-    declared: str  # The location of the benchmark's code.
+    declared: str  # The place of the benchmark's declaration.
     metrics: Mapping[str, Mapping[str, Any]] | None  # Declared metrics of the benchmark; None if unknown.
-    same: str  # A hash that is equal for two records of the same request and scorers (see `digest_fingerprints`).
+    same: str  # Hash of the fingerprints; it is equal for two records of the same question, model and scorers.
 
     @classmethod
     def from_record(cls, record: Record, metrics: Mapping[str, Mapping[str, Any]] | None) -> KeptRecord:
@@ -286,7 +286,7 @@ class KeptRecord(NamedTuple):
         return cls(dumps(encode_record(record)), record.benchmark, record.declared, metrics, same)
 
 
-LONGEST_VALUE = 240  # Maximum characters of a shown value, as in pytest.
+LONGEST_VALUE = 240  # Maximum characters of a value that is shown for a failed assertion, as in pytest.
 
 
 def get_statement_source(lines: Sequence[str], number: int) -> str:
@@ -318,8 +318,8 @@ def _find_statement(lines: Sequence[str], number: int) -> ast.stmt | None:
 def describe_assertion(error: AssertionError) -> str:
     """Describe a failed assertion as the first line of pytest's message, such as `assert 0.0 == 1.0`.
 
-    pytest rewrites assertions only in files that it imports as tests. In other files, assertions have empty messages,
-    so the values of a simple comparison are read from the frame that failed.
+    pytest rewrites assertions only in files that it imports as tests. In other files, an assertion has no message, so
+    the values of a simple comparison are read from the failed frame.
     """
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_next is not None:
@@ -351,7 +351,7 @@ def _explain_node(node: ast.expr, names: Mapping[str, Any]) -> str:
 
 
 def _evaluate_expression(node: ast.expr, names: Mapping[str, Any]) -> Any:
-    """Evaluate an expression that contains no call."""
+    """Evaluate an expression, unless it contains a call."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):

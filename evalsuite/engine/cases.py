@@ -27,10 +27,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class CaseChoice:
-    """The choice of a benchmark's cases from all samples."""
+    """How a benchmark's cases were chosen from all its samples."""
 
-    samples: int = 0  # The number of samples that `--limit` draws.
-    of: int | None = None  # Number of all samples; None if the samples are a stream that was not read to its end.
+    samples: int = 0  # The number of samples that `--limit` allows.
+    of: int | None = None  # Number of all samples; None if they are a stream that was not read to the end.
     left_out: int = 0  # Number of this machine's cases that were never made, because -k excludes them.
 
 
@@ -39,10 +39,10 @@ class Case:
     """One pytest item: a sample of a benchmark in one epoch."""
 
     bound: BoundBenchmark  # The benchmark in this run.
-    source: SampleSource  # The sample, or its id and the function that makes it.
+    source: SampleSource  # The sample itself, or its id and the function that makes it.
     epoch: int  # The repetition, counted from 1.
     beyond: bool = False  # Whether the sample is beyond `--limit`, so that the case runs only with `--until-decided`.
-    nodeid: str = ""  # The item's node id if the test has further parameters; otherwise empty.
+    nodeid: str = ""  # The item's node id if the test has parameters besides the case; otherwise empty.
     choice: CaseChoice = CaseChoice()  # How the cases of the benchmark's function were chosen.
 
     @property
@@ -58,11 +58,11 @@ class Case:
 
     @property
     def storage_scope(self) -> str:
-        """The key under which the case's answers and tool calls are stored: its unique id, with the epoch marked."""
+        """The key under which the case's answers and tool calls are stored: its unique id with the epoch marked."""
         name, id_ = self.nodeid or self.id, make_id(self.source.id, self.epoch)
         if self.bound.epochs == 1:
             return name
-        # Match the id in escaped form, too, because pytest escapes non-ASCII characters.
+        # Also match the id with non-ASCII characters escaped, because pytest shows it in this form.
         ends = "|".join(re.escape(text) for text in (id_, id_.encode("unicode_escape").decode("ascii")))
         test, rest = self.bound.nodeid, name.removeprefix(self.bound.nodeid)
         suffix = f"-e{self.epoch}"
@@ -81,23 +81,23 @@ class Case:
                 yield sandbox
 
     def make_plan_row(self, name: str, fingerprints: Mapping[str, str], *, selected: bool = True) -> PlannedCase:
-        """Make the row that the run's journal stores before the case runs."""
+        """Make the case's row in the plan, which the journal stores before the case runs."""
         bound, sample = self.bound, self.sample
         planned = name, bound.name, sample.id, self.epoch, dict(sample.tags)
         return PlannedCase(*planned, bound.dataset.source, bound.place, selected, fingerprints, self.beyond)
 
     def add_parameters(self, parameters: Mapping[str, object], nodeid: str) -> Case:
-        """Return the case with a test's parameters in the sample's metadata; texts and numbers also become tags."""
+        """Return the case with a test's parameters in its sample's metadata; texts and numbers also become tags."""
         plain = {name: str(value) for name, value in parameters.items() if isinstance(value, str | int | float)}
         tags, metadata = {**self.sample.tags, **plain}, {**self.sample.metadata, **parameters}
         return replace(self, source=replace(self.sample, tags=tags, metadata=metadata), nodeid=nodeid)
 
 
 class ShardAssignment:
-    """Assigns samples to shards in the order of collection, so that each machine makes only the items of its own shard.
+    """Assigns samples to shards in the order of collection, so that each machine makes only its own shard's items.
 
-    A sample's epochs stay together, because some benchmarks decide over all epochs of a sample. Later filtering or
-    reordering by -k, -m or plugins does not change the shards, so together the shards cover each sample once.
+    A sample's epochs stay together, because some benchmarks decide over all epochs of a sample. Filters and orders that
+    are applied later (-k, -m, plugins) do not change the shards, which together cover each sample once.
 
     Args:
         shard: K/N, the K-th of N shards; None means all samples.
@@ -125,12 +125,12 @@ def make_cases(
 
     At least one case of a benchmark is made, because pytest skips a function without cases.
 
-    With `--until-decided`, the samples beyond the limit become cases, too, unless the benchmark runs in several modes.
-    With several modes, each chosen question is asked in every mode, so further cases would not be a random sample.
+    With `--until-decided`, samples beyond the limit also become cases, unless the benchmark runs in several modes. With
+    several modes, each chosen question is asked in every mode, so cases beyond the limit would not be a random sample.
     """
     limit, goes_on = settings.limit, settings.until_decided
     every = _read_needed_samples(bound, None if goes_on else limit)
-    # Keep all canaries (cases that test the judge), because they need no model call and are more reliable together.
+    # Keep all canaries (cases that test the judge), because they call no model and are more reliable together.
     limit = None if every and all(isinstance(each, Sample) and CANARY in each.tags for each in every) else limit
     samples = choose_samples(every, limit, f"{bound.setup.seed} {bound.name}")
     chosen = {sample.id for sample in samples}
@@ -151,7 +151,7 @@ def make_cases(
 
 
 def _read_needed_samples(bound: BoundBenchmark, limit: int | None) -> Sequence[SampleSource]:
-    """Read only as many samples as are needed to choose `limit` samples."""
+    """Read only as many samples as are needed to choose `limit` of them."""
     samples = bound.dataset.samples
     if isinstance(samples, LazySamples):
         return samples.list_samples()
@@ -163,9 +163,9 @@ def _read_needed_samples(bound: BoundBenchmark, limit: int | None) -> Sequence[S
 
 
 def choose_samples(samples: Sequence[SampleSource], limit: int | None, seed: str) -> Sequence[SampleSource]:
-    """Choose at most `limit` samples in their order; a larger limit only adds samples to the choice.
+    """Choose at most `limit` samples and keep their order; a larger limit keeps the choice and adds samples.
 
-    The same questions are chosen for each mode, as far as the limit allows, so that modes can be compared.
+    As far as the limit allows, all modes get the same questions, so that they can be compared.
     """
     if limit is None or limit >= len(samples):
         return samples
@@ -197,7 +197,7 @@ def make_id(sample: str, epoch: int | None) -> str:
 def order_items(items: Sequence[T], case_of: Callable[[T], Case | None], settings: Settings, workers: int) -> list[T]:
     """Shuffle the items if the run may end early, but put plain tests first, because all of them must run.
 
-    `workers` processes share the items.
+    The items are shared among `workers` processes.
     """
 
     def find_stage(item: T) -> tuple[int, bool]:
@@ -209,8 +209,8 @@ def order_items(items: Sequence[T], case_of: Callable[[T], Case | None], setting
         random.Random(settings.seed).shuffle(ordered)  # noqa: S311 - not a secret
         ordered.sort(key=lambda item: case_of(item) is not None)
     if settings.until_decided:
-        # Put samples within --limit first, then further samples, because new samples are more informative than further
-        # epochs.
+        # Put cases within --limit first. Then put new samples before further epochs, because new samples are more
+        # informative.
         ordered.sort(key=find_stage)
         from evalsuite.decisions.early_stops import spread_over_workers
 

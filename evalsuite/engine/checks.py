@@ -1,6 +1,7 @@
 """Checks the settings, then the chosen cases, before the first model call.
 
-Checks of settings raise an error. Checks of cases return a message with what the user has to change, or an empty text.
+A check of settings raises an error. A check of cases returns a message about what the user has to change, or an empty
+text.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def require_model(name: str | None) -> str:
 
 
 def check_callability(settings: Settings, model: str | None) -> None:
-    """Check, before cases are made, that the model can be called; this process must have the keys."""
+    """Check, before any case is made, that the model can be called; this process must have the API keys."""
     if settings.replay or needs_outside_code(model or ""):
         return
     if settings.gateway:
@@ -60,7 +61,7 @@ def _check_model(name: str, base_url: str | None, settings: Settings) -> None:
 
 
 def check_given_options(settings: Settings, root: Path, named: AbstractSet[str]) -> None:
-    """Check that the user's options are consistent."""
+    """Check that the options that the user gave are consistent."""
     from evalsuite.decisions.gates import parse_gates
     from evalsuite.results.run_folders import check_run_name, find_run_folder
     from evalsuite.results.runs import load_run
@@ -148,7 +149,7 @@ def _check_batch_support(settings: Settings) -> None:
 
 
 def _check_gateway_services(settings: Settings, named: AbstractSet[str]) -> None:
-    """Check that the gateway services (which have the keys) can be reached, and that the model's name is valid."""
+    """Check that the gateway services can be reached, and that the model's name is valid; they have the keys."""
     from evalsuite.service.clients import parse_services
     from evalsuite.service.remote import check_services
 
@@ -160,7 +161,7 @@ def _check_gateway_services(settings: Settings, named: AbstractSet[str]) -> None
 
 
 def find_unmet_option(cases: Sequence[Case], settings: Settings, gates: Sequence[str] = ()) -> str:
-    """Return a message if a mode or a gate applies to no case."""
+    """Return a message if a mode or a gate concerns none of the cases."""
     bare = [mode for mode in settings.mode if "=" not in mode]
     return (
         _find_unknown_mode(bare, cases)
@@ -208,7 +209,7 @@ def find_missing_sandbox(cases: Sequence[Case], settings: Settings) -> str:
     for sandbox, affected in needing.items():
         try:
             sandbox.set_defaults(tiers=read_tiers(settings.sandbox))
-            # Probe each remote sandbox separately, because the installed packages depend on the sandbox's machine.
+            # Test each remote sandbox by itself, because its packages are those of its own machine.
             is_remote = not set(sandbox.tiers) & set(TIERS)
             by_default = settings.program_env == AUTO and not is_remote
             sandbox.set_defaults(

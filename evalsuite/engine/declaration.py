@@ -42,20 +42,20 @@ class Declaration:
 
     benchmark: Benchmark  # Samples, solver and scorers.
     epochs: int | None = None  # Repetitions of each sample, unless the run sets the number; None means one.
-    at_least: int | None = None  # Minimum number of passed epochs for a sample to pass; None means all epochs.
+    at_least: int | None = None  # Minimum number of passed epochs with which a sample passes; None means all epochs.
     args: Mapping[str, Any] = field(default_factory=dict)  # Arguments for the benchmark, passed in its `Setup`.
-    # Arguments that override `args` in a run on the shipped samples in the default modes.
+    # These replace `args` in a run with shipped samples and default modes.
     shipped: Mapping[str, Any] = field(default_factory=dict)
     pool: bool = False  # Whether cases of benchmarks with the same name in several files are counted together.
     faults: Sequence[str] = ()  # Faults to inject, in the form of `--inject`.
     asserts: bool = True  # Whether the test can fail; if it cannot, its benchmark has no pass rate.
 
 
-HARMLESS = {"print", "len", "str", "repr", "sorted", "round"}  # Built-in functions that check nothing in a test.
+HARMLESS = {"print", "len", "str", "repr", "sorted", "round"}  # Calls of these do not count as checks.
 
 
 def can_test_fail(test: Callable[..., object]) -> bool:
-    """Tell whether a test function can fail: it asserts, raises, or calls a function that may raise an exception."""
+    """Tell whether a test function can fail: it asserts, raises, or calls a function that might raise."""
     code = getattr(test, "__code__", None)
     if code is None:
         return True
@@ -87,8 +87,8 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
     `model` and `judge` belong to one case. `evaluate` runs the same function without pytest.
 
     Args:
-        name: lower-case identifier of the benchmark, as used in gates; or a `Benchmark`, which has all other parts.
-            If `samples` is None, this is the name of a benchmark of evalsuite or of an installed package.
+        name: lower-case identifier of the benchmark, as gates use it, or a `Benchmark`, which brings its own samples,
+            solver and scorers. If `samples` is None, the name of a benchmark of evalsuite or of an installed package.
         samples: a list, `LazySamples`, or a generator or function that yields the samples, whose ids must be unique.
             With `--limit`, only the first samples of a generator are read.
         solver: a solver of evalsuite, or any plain or async function of (sample, model) that returns text or a
@@ -96,21 +96,20 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
         scorers: functions or objects that score the transcripts.
         epochs: the number of repetitions of each sample, unless `--epochs` overrides the number.
         at_least: a sample passes if this many of its epochs pass; by default, all of them must pass.
-        shipped: arguments that override `args` in a run on the shipped samples in the default modes, to keep a
-            demonstration short. A run on official files (`--data`), or in a chosen mode (`--mode`), does not use these
-            arguments.
+        shipped: arguments that replace those in `args` if the run uses the shipped samples and the default modes, to
+            keep a demonstration short.
         metrics: metrics over all cases at once, such as `macro_f1()` or any named function of a `Tally`. Gates may use
             these metrics. A `Benchmark` declares its own metrics as `derived`.
         canary: whether the cases test the judge. Each sample's metadata has a fixed `answer` and a human label,
             `human`. The model under test is not called, `--limit` keeps all cases, and the judge is compared with the
             baseline's judge.
-        pool: whether the cases count together with the cases of other files that declare this name with `pool`. Without
-            `pool`, a name that two files declare is refused.
+        pool: whether cases count together with those of other files that declare the same name with `pool`. Without
+            `pool`, evalsuite refuses a name that two files declare.
         cluster: a tag, a metadata entry, or a function of the sample. The value is equal for samples that depend on
             each other, such as questions about one document. Intervals and tests count clusters, not cases.
         faults: faults to inject into the calls of the model under test, in the form of `--inject`, such as
             `["status=529:5%"]`. A case's tag `fault` lists the kinds of its injected faults, or is `none`.
-        args: arguments for the `Benchmark`, passed in `Setup.args`.
+        args: arguments for the `Benchmark`, which finds them in `Setup.args`.
 
     Raises:
         SettingsError: the declaration is invalid.
@@ -235,7 +234,7 @@ def _list_canaries(
 
 
 def _make_parts_for_case_metrics(name: str, metrics: Sequence[CaseMetric | Measure]) -> dict[str, Any]:
-    """Make the arguments of a `Benchmark` that metrics over all cases need."""
+    """Make those arguments of a `Benchmark` that define metrics over all cases."""
     if not metrics:
         return {}
     from evalsuite.output.reports.generic import make_case_metric, make_report_function
@@ -251,7 +250,7 @@ def _make_parts_for_case_metrics(name: str, metrics: Sequence[CaseMetric | Measu
 
 
 def _require_plugin() -> None:
-    """Raise a short error if pytest collects the declaring file without evalsuite's plugin."""
+    """Raise a short error when pytest collects the decorated function although evalsuite's plugin is not loaded."""
     pytest: Any = sys.modules.get("pytest")
     if pytest and "PYTEST_VERSION" in os.environ and not started_sessions and not being_imported:
         raise pytest.Collector.CollectError(PLUGIN_NOT_LOADED)

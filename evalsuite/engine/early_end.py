@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from evalsuite.journal.planned import PlannedCase
     from evalsuite.results.tally import Row
 
-FIRST = (1, False)  # The stage of the first cases; a stage is the pair (epoch, whether the case is beyond `--limit`).
+FIRST = (1, False)  # The first cases' stage. A stage is a pair: the epoch, and whether the case is beyond `--limit`.
 
 
 class EarlyStopper:
     """Decides gates on results in the planned order, and ends the session when all gates are decided.
 
-    Using results in the order of arrival would bias the decision, because fast answers would count first.
+    Results in the order of arrival would bias the decision, because fast answers would count first.
     """
 
     def __init__(self, settings: Settings, gates: Sequence[Gate], reports: Path, stop: Callable[[str], None]) -> None:
@@ -29,9 +29,9 @@ class EarlyStopper:
         self._order: PlannedOrder[tuple[str, Row]] = PlannedOrder(())
         self._goes_on = settings.until_decided
         self._stages: dict[str, tuple[int, bool]] = {}
-        self._at_first = 0  # The number of cases that would also run without `--until-decided`.
+        self._at_first = 0  # The number of cases that run even without `--until-decided`.
         self.decided = False
-        self._open = ""  # The reason why the session ended although a gate or comparison is undecided; otherwise empty.
+        self._open = ""  # Why the session ended although a gate or comparison is undecided; else empty.
 
     @property
     def is_possible(self) -> bool:
@@ -54,14 +54,14 @@ class EarlyStopper:
             self._stop(reason)
 
     def set_order(self, items: Sequence[str], cases: Iterable[PlannedCase] = ()) -> None:
-        """Set the order in which the gates' statistical tests use the results."""
+        """Set the order in which the gates' statistical tests use results."""
         self._order = PlannedOrder(items)
         if self._goes_on:
             self._stages = {planned.case: (planned.epoch, planned.beyond) for planned in cases}
         self._at_first = sum(stage == FIRST for stage in self._stages.values())
 
     def add_result(self, item: str, result: tuple[str, Row] | None) -> None:
-        """Add an item's result (benchmark and row); None if the item affects neither a gate nor a comparison."""
+        """Add an item's result, a benchmark and a row; None if the item concerns neither a gate nor a comparison."""
         if self._tests is None:
             return
         for benchmark, row in self._order.add_result(item, result):
@@ -73,7 +73,7 @@ class EarlyStopper:
             self._stop("every gate is decided")
 
     def _end_if_decided(self, tests: EarlyDecisions) -> None:
-        # Results count in the planned order, so the stages before the next awaited item are complete.
+        # Because results count in the planned order, all stages before that of the next awaited item are complete.
         epoch, beyond = self._stages.get(self._order.awaited or "", FIRST)
         if epoch > 1 and not tests.can_use_epochs:
             self._end_undecided("more epochs would decide nothing more")

@@ -1,7 +1,7 @@
 """`evaluate`: runs a benchmark from a script or a notebook, without pytest.
 
-The run has the same folder, journal, records and report as a pytest run; `evaluate` and pytest can resume or replay
-each other's runs.
+The run has the same folder, journal, records and report as a pytest run, so either can resume or replay a run of the
+other.
 """
 
 from __future__ import annotations
@@ -70,14 +70,15 @@ def evaluate(
 ) -> EvaluatedRun:
     """Run a benchmark and return its run, with records, verdict and report.
 
-    A function decorated with `@benchmark` runs on each case as under pytest, so the records are the same. The function
-    may take `sample`, `transcript`, `scores`, `model`, `judge` and `endpoint`. A function that takes other fixtures, or
-    that has marks for pytest, is refused. If `benchmark` is a `Benchmark` or a name, no test function runs, so every
-    scored case passes.
+    A function decorated with `@benchmark` runs once per case, as under pytest, so the records are the same. The
+    function may take `sample`, `transcript`, `scores`, `model`, `judge` and `endpoint`. A function with other fixtures
+    or with marks for pytest is refused, because only pytest can provide these. A `Benchmark` or a name has no test
+    function, so every scored case passes.
 
-    If an event loop is running (in a notebook or async function), the run uses a new thread and `evaluate` returns at
-    once. With a running event loop, `await` the run, or read a result, which waits for the end. In a script, `evaluate`
-    waits for the run's end. An interruption ends the run; received answers are kept, and `resume` continues the run.
+    If an event loop is running (in a notebook or an async function), `evaluate` returns at once and a new thread runs
+    the cases. In this situation, `await` the run, or read one of its results, which waits for the end. In a script,
+    `evaluate` waits for the run's end. An interruption ends the run; received answers are kept, and `resume` continues
+    the run.
 
     Args:
         benchmark: a decorated function, a `Benchmark`, or the name of a benchmark of evalsuite or an installed package.
@@ -175,7 +176,7 @@ class _Evaluation:
     """One call of `evaluate`: prepares a run, runs its cases, and decides the verdict.
 
     Attributes:
-        ending: the future that receives the run's report.
+        ending: the future that receives the report of the run.
         cases: the run's cases, in their order.
         done: the number of finished cases.
     """
@@ -222,7 +223,7 @@ class _Evaluation:
             case.make_plan_row(_write_case_name(case), compute_planned_fingerprints(case, settings, model))
             for case in self.cases
         )
-        plan = list(plan) if settings.can_end_early else plan  # Keep the plan in memory only if the run may end early.
+        plan = list(plan) if settings.can_end_early else plan  # Keep the plan only if needed for an early end.
         order = [planned.case for planned in plan] if settings.can_end_early else []
         try:
             return OpenRun(
@@ -269,7 +270,7 @@ class _Evaluation:
     def _run_cases(self) -> None:
         background = self.run.access.background
         models = RunModels(self.run.access.gateway, self._settings, require_model(self._spec.model))
-        # All cases have the same benchmark and so the same solver (or no solver).
+        # Take any case, because all cases have the same benchmark and so the same solver.
         is_solved = self.cases[0].bound.solver is not None
         queue = UpcomingCases(self.cases if is_solved else ())
         prefetcher = Prefetcher(background, models, queue, compute_window_size(self._settings))
@@ -306,7 +307,7 @@ class _Evaluation:
         if case.bound.solver is not None:
             solved = prefetcher.wait_for_result(case)
             if isinstance(solved.error, Detached):
-                # Skip the case, because its answer is in a batch, which a later session will collect.
+                # Skip the case, because a later session will collect its answer from a batch.
                 findings.outcome = "skipped"
                 return
             findings.score_case(case, solved)
@@ -393,7 +394,7 @@ def _write_function_name(function: Callable[..., Any]) -> str:
 
 
 def _find_declaration(given: str | Benchmark | Callable[..., Any]) -> tuple[Declaration, Callable[..., Any] | None]:
-    """Return the declaration to run, and the test function, if one exists."""
+    """Return the declaration of the benchmark to run, and its test function, if it has one."""
     if isinstance(given, str):
         return Declaration(find_benchmark(given)), None
     if isinstance(given, Benchmark):
@@ -413,7 +414,7 @@ def _find_declaration(given: str | Benchmark | Callable[..., Any]) -> tuple[Decl
 
 
 def _find_need_of_pytest(test: Callable[..., Any]) -> str:
-    """Describe why only pytest can run a test function; empty if `evaluate` can run the function."""
+    """Explain why only pytest can run a test function; empty if `evaluate` can run it, too."""
     others = [name for name in inspect.signature(test).parameters if name not in FIXTURES]
     if others:
         return f"takes {', '.join(others)}"
@@ -425,7 +426,7 @@ def _find_need_of_pytest(test: Callable[..., Any]) -> str:
 
 
 def _make_node_id(test: Callable[..., Any], root: Path) -> str:
-    """Return the node id that pytest would give a function; a function outside of the folder is named by its module."""
+    """Return the node id that pytest would give a function; outside of the folder, use its module's name."""
     plain = inspect.unwrap(test)
     file = Path(plain.__code__.co_filename)
     is_below = file.is_file() and file.resolve().is_relative_to(root.resolve())
@@ -434,13 +435,13 @@ def _make_node_id(test: Callable[..., Any], root: Path) -> str:
 
 
 def _write_case_name(case: Case) -> str:
-    """Return a case's name as pytest writes it, with non-ASCII characters escaped."""
+    """Return a case's name as pytest writes it, in which non-ASCII characters are escaped."""
     own = case.id.removeprefix(case.bound.nodeid)
     return case.bound.nodeid + own.encode("unicode_escape").decode("ascii")
 
 
 def _write_call(name: str, settings: Settings) -> str:
-    """Write the call of `evaluate` without secrets, for the report."""
+    """Write the call of `evaluate` as Python code for the report, without secrets."""
     plain = make_public_settings(settings).plain()
     arguments: Iterator[str] = (f"{option}={plain[option]!r}" for option in sorted(settings.given))
     return f"evaluate({', '.join([repr(name), *arguments])})"

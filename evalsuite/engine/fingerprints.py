@@ -1,8 +1,8 @@
-"""Fingerprints: short hashes that show whether two records have the same question, request and scoring.
+"""Fingerprints: short hashes that show whether two records come from the same question, request and scoring.
 
 The fingerprints `input` and `target` describe the sample, `model` and `judge` describe the run, and `scorers` describes
-the benchmark. The fingerprint `programs` describes Python and the packages that the model's programs can import.
-`prompt` and `params` are hashes of the case's first request; `requests` is a hash of all its requests.
+the benchmark. The fingerprint `programs` describes Python and the packages that the model's programs can import. The
+fingerprints `prompt` and `params` are hashes of the case's first request; `requests` covers all its requests.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A run in progress: opens its folder, journal and gateway, stores arriving records, and decides its verdict."""
+"""A run in progress: opens its folder, journal and gateway, stores records as they arrive, and decides its verdict."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from evalsuite.output.reports.write import RunReport
 
 CRASH = "WorkerDied"  # The error cause in the record of a case whose process died.
-EXCUSED = '"excused":"gate"'  # Text in the record of each case whose missed threshold a gate excuses.
+EXCUSED = '"excused":"gate"'  # Text in a case's record if a gate excuses its missed threshold.
 NOTABLE_REFUSALS = 0.03  # Share of refused requests above which the report mentions refusals.
 
 
@@ -50,7 +50,7 @@ class RunGateway:
 
     Attributes:
         background: the event loop of the gateway.
-        gateway: the run's gateway; used in the loop's thread only.
+        gateway: the run's gateway, which only the loop's thread may use.
     """
 
     def __init__(
@@ -63,11 +63,11 @@ class RunGateway:
     ) -> None:
         self._settings, self._reports, self._journal = settings, reports, journal
         self._servers: dict[Any, ChannelServer] = {}
-        # Protects `_servers`, because one thread per worker and the event loop's thread use this mapping.
+        # Protects `_servers`, which several threads use: one per worker, and the event loop's.
         self._lock = threading.Lock()
         self.gateway = self._open_gateway(give_up)
         self._pending = self._make_pending_batches(on_detached) if settings.batch else None
-        # Start the event loop last, because its thread would keep running after an error in the lines above.
+        # Start the event loop last, because after an error above its thread would keep running.
         self.background = BackgroundLoop()
 
     def _open_gateway(self, give_up: Callable[[EvalsuiteError], None]) -> Gateway:
@@ -86,7 +86,7 @@ class RunGateway:
         return open_gateway(self._settings, answers, give_up, self._replace_backend)
 
     def _replace_backend(self, backend: Backend, model: str) -> Backend:
-        """Return the backend to use; a replay, a gateway service or batches replace the given backend."""
+        """Return the backend to use; a replay, a gateway service or batches use another than the given one."""
         if self._settings.replay:
             from evalsuite.models.answers import ReplayBackend
 
@@ -158,7 +158,7 @@ class RunWatcher(Protocol):
 
     @property
     def faults(self) -> Sequence[str]:
-        """Exceptions of the watchers, one line each; they do not affect the run."""
+        """Exceptions that the watchers raised, one line each; they do not affect the run."""
 
     def receive_record(self, line: str) -> None:
         """Receive a record after it was stored in the journal."""
@@ -174,9 +174,9 @@ class OpenRun:
     """A run from its first case to its verdict.
 
     Args:
-        cases: the run's plan, iterated once unless the run may end early.
+        cases: the run's planned cases, which are iterated only once unless the run may end early.
         order: names of all items of the session, in the order in which their results count for an early end.
-        watchers: objects that receive the run's records and verdict; None if no object does.
+        watchers: objects that receive the run's records and verdict; None if there are none.
 
     Attributes:
         folder: the run's folder.
@@ -185,11 +185,12 @@ class OpenRun:
         early: ends the session as soon as all gates and comparisons are decided.
         verdict: the run's verdict; None before the run has ended.
         report: the run's report; None before the run has ended.
-        below: the cases whose missed threshold a gate excuses, by benchmark.
+        below: the cases of each benchmark that are below their threshold, but excused by a gate.
         detached: why the session stopped waiting for batches (with --detach); empty if the session did not stop
             waiting.
         aside: further lines to show on the terminal at the end.
-        hopeless: the error that ended the session because no further case could be decided; None without an error.
+        hopeless: the error that ended the session because running further cases would be useless;
+            None without such an error.
     """
 
     def __init__(
@@ -212,7 +213,7 @@ class OpenRun:
         self.baseline = self._find_baseline()
         self._clock, self._started = time.monotonic(), datetime.now(UTC)
         self.hopeless: EvalsuiteError | None = None
-        # Benchmarks with at least one scored case; the names of their metrics are known.
+        # Benchmarks with at least one scored case, whose gates' metrics have been checked.
         self._scored: set[str] = set()
         self._places: set[str] = set()
         self._metrics: dict[str, Mapping[str, Any]] = {}
@@ -237,7 +238,7 @@ class OpenRun:
         try:
             return load_run(find_run_folder(self._spec.reports_folder, names[0])) if names else None
         except RunError:
-            # Ignore the baseline's error, because the verdict reports it.
+            # Ignore an error of the baseline here, because the verdict reports it.
             return None
 
     def _open_files(self, cases: Iterable[PlannedCase]) -> None:
@@ -290,7 +291,7 @@ class OpenRun:
         self._stop(str(error))
 
     def is_failure_excused(self, case: str, benchmark: str) -> bool:
-        """Tell whether a case may fail without failing the session, because a gate or the quarantine excuses it."""
+        """Tell whether a gate or quarantine excuses a case, so that its missed threshold does not fail the session."""
         return any(gate.covers(benchmark) for gate in self._gates) or self._is_quarantined(case)
 
     def _is_quarantined(self, case: str) -> bool:
@@ -312,7 +313,7 @@ class OpenRun:
             self._spans.add_record(kept.line)
         if not (self._gates or self.early.is_possible):
             return
-        # Do not decode most records, because decoding takes longer than this check.
+        # Do not decode every record, because decoding takes longer than the rest of this check.
         if not self.early.is_possible and kept.benchmark in self._scored and EXCUSED not in kept.line:
             return
         plain = json.loads(kept.line)
@@ -321,7 +322,7 @@ class OpenRun:
             self._count_record(decode_record(kept.line))
 
     def keep_crash_record(self, case: str, message: str) -> str | None:
-        """Store an error record for a case whose process died; return the case's benchmark, or None if unplanned."""
+        """Store an error record for a case whose process died; return its benchmark, None if unplanned."""
         planned = self.journal.find_planned(case)
         if planned is None:
             return None
@@ -343,14 +344,14 @@ class OpenRun:
         return planned.benchmark
 
     def _count_record(self, record: Record) -> None:
-        # Ignore skipped cases (for example after the budget was spent), because a skipped case has no score.
+        # Ignore skipped cases, because they have no score (for example after the budget was spent).
         decides = not self._is_quarantined(record.case) and record.outcome != "skipped"
         if record.cause == SpendLimitReached.__name__:
             self.early.end_over_budget()
         self.early.add_result(record.case, (record.benchmark, Row.of(record)) if decides else None)
 
     def _check_gated_metrics(self, plain: Mapping[str, Any]) -> None:
-        """Check that the gates' metrics exist, and note cases below their threshold for a rerun by `--lf`."""
+        """Check that gates name existing metrics; note each case below its threshold, so that `--lf` can rerun it."""
         benchmark = plain["benchmark"]
         if plain["excused"] == "gate":
             self.below.setdefault(benchmark, []).append(plain["case"])
@@ -374,7 +375,7 @@ class OpenRun:
         counted = self.journal.find_counted_records()
         if counted.missing and not (stopped or self.early.has_ended):
             stopped = f"{write_count(len(counted.missing), 'case')} left no record, among them {counted.missing[0]}"
-        # Whether the run's files or evalsuite itself, and not the model, ended the session.
+        # Whether the session ended because of the run's files or of evalsuite itself, not because of the model.
         is_own_fault = type(self.hopeless).__name__ in NEVER_EXCUSED
         facts = {
             "seconds": round(seconds, 1),

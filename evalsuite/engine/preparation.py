@@ -1,4 +1,4 @@
-"""Prepares a run before collection: its settings (also those of a resumed or replayed run) and package versions."""
+"""Prepares a run before collection: finds its settings (also a resumed or replayed run's) and package versions."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ PACKAGES = ("evalsuite", "pytest", "pytest-xdist", "xllamacpp", "sacrebleu", "nl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSpec:
-    """The specification of a run: settings, models, selection."""
+    """The specification of a run: its settings, its model, and its selection of tests."""
 
     settings: Settings  # The run's settings, including those of a resumed or replayed run.
-    model: str | None  # The model's name or the default model's; None if no model was named or installed.
+    model: str | None  # The model's name; without `--model`, the installed default model's, or None.
     root: Path  # The folder to which relative paths refer.
     command: str = ""  # The command, without secrets.
     # The tests that the command selects; a run that resumes this run selects the same tests.
@@ -56,7 +56,7 @@ class RunSpec:
         return self.root / self.settings.reports
 
     def make_info(self) -> dict[str, Any]:
-        """Return the specification's entries in `run.json`."""
+        """Return the entries of the specification for `run.json`."""
         from evalsuite.gateway.concealment import make_public_settings
 
         return {
@@ -78,7 +78,7 @@ def prepare_run(
     named: AbstractSet[str],
     runs: bool = True,
 ) -> RunSpec:
-    """Take over the settings of an earlier run, and do the checks that are possible before collection."""
+    """Take over an earlier run's settings, and make those checks that are possible before collection."""
     settings = _add_file_prices(settings, root)
     settings, selection = adopt_earlier_run(settings, root / settings.reports, selection)
     lease = _lock_resumed_run(settings)
@@ -106,7 +106,7 @@ def prepare_run(
 
 
 def _add_file_prices(settings: Settings, root: Path) -> Settings:
-    """Add the prices in the user's file to the settings, which the run stores, so that a resumed run needs no file."""
+    """Add the prices in the user's file to the settings: the run stores them, so a resumed run needs no file."""
     if settings.prices is None:
         return settings
     from evalsuite.gateway.spend import read_price_file
@@ -143,17 +143,18 @@ def adopt_earlier_run(
             "--model, or leave out --resume"
         )
     check_batch(taken)
-    # Store the run's path instead of `last`, because `last` will mean the new run once the new run begins.
+    # Store the run's path instead of `last`, because `last` will mean the new run as soon as that begins.
     path = str(folder.path.resolve())
-    # A replay stores no answers, so a replay of a replay reads the answers of the run that had asked the model.
+    # A replay stores no answers, so a replay of a replay reads the answers of the original run.
     named = replace(taken, resume=path) if settings.resume else replace(taken, replay=earlier.replay or path)
     return named, selection if any(selection.values()) else info.get("selection", selection)
 
 
 def _refuse_code_of_run(settings: Settings, run: str) -> None:
-    """Refuse code that only a run's folder names, because the folder may come from an untrusted source.
+    """Refuse to load code that only a run's folder names, because the folder may come from an untrusted source.
 
-    A replay imports no model, but installs the packages of its programs, which may be in a foreign folder.
+    Check a replay, too: it imports no model, but it installs its programs' packages from a list that an untrusted
+    folder may hold.
     """
     for option in ("program_env", *(MODELS if settings.resume else ())):
         value = getattr(settings, option) or ""
@@ -169,7 +170,7 @@ def _refuse_code_of_run(settings: Settings, run: str) -> None:
 
 
 def list_options_to_repeat(settings: Mapping[str, Any]) -> str:
-    """Return the options that the user must repeat to resume a run, each with a space before it."""
+    """Return the options that the user must repeat to resume a run, with a space before each option."""
     options = [(option, str(settings.get(option.name) or "")) for option in OPTIONS]
     return "".join(
         " " + shlex.quote(f"{'-o' if option.per_project else ''}{option.shown_name}={value}")
@@ -195,7 +196,7 @@ def _lock_resumed_run(settings: Settings) -> RunLock | None:
 
 
 def add_root_to_path(settings: Settings, root: Path) -> None:
-    """Add the root directory to `sys.path` if a model is a function, because the function's module may be there."""
+    """Add the root directory to `sys.path` if a model is a function, because its module may be in this directory."""
     names = (getattr(settings, option) or "" for option in MODELS)
     if any(name.startswith(CODE) for name in names) and str(root) not in sys.path:
         sys.path.insert(0, str(root))
@@ -229,7 +230,7 @@ def _read_quarantine(settings: Settings, root: Path) -> Quarantine | None:
 
 
 def format_command(args: Sequence[str]) -> str:
-    """Return pytest's command as it could be typed, without the secrets in addresses and parameters."""
+    """Return pytest's command as the user could type it, without secrets in addresses and parameters."""
     from evalsuite.gateway.concealment import Vault
 
     return redact(shlex.join(["pytest", *Vault().conceal_arguments(args)]))

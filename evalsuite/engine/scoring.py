@@ -18,7 +18,7 @@ from evalsuite.core.types import COUNTED_APART, Sample, Score, Transcript
 from evalsuite.engine.signals import is_keyboard_interrupt
 
 LONGEST_NOTE = 200  # Maximum characters of a scorer's note in the repr of a score.
-ROUNDING = 1e-9  # Share of a metric's range by which rounding may move a score out of the range.
+ROUNDING = 1e-9  # Share of a metric's range by which a score may lie outside the range, because of rounding.
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # Matches an object's memory address, which differs in every process.
 SCORER_SIGNATURE = "a scorer takes (sample, transcript)"
 
@@ -51,7 +51,7 @@ class ScoresByName(dict[str, float]):
 
     Args:
         scores: the scores by name.
-        read: the set of the names of scores that the test has read.
+        read: collects the names of the scores that the test reads.
     """
 
     def __init__(self, scores: Mapping[str, float], read: set[str]) -> None:
@@ -75,14 +75,14 @@ class ScoresByName(dict[str, float]):
 class ScorerGroups(NamedTuple):
     """The scorers of a benchmark, grouped by how they run; one scorer may be in several groups."""
 
-    rules: tuple[Any, ...]  # Scorers that are plain functions and run in the test's thread.
+    rules: tuple[Any, ...]  # Scorers that are plain functions, which run in the test's thread.
     asynchronous: tuple[Any, ...]  # Scorers that are async functions.
     judged: tuple[JudgedScorer, ...]  # Scorers that call the judge.
     asking: tuple[ModelScorer, ...]  # Scorers that call a model of their own choice.
 
 
 def group_scorers(scorers: Sequence[Any]) -> ScorerGroups:
-    """Group scorers by how they run; called once per benchmark, because `isinstance` of a protocol is slow."""
+    """Group scorers by how they run; call this once per benchmark, because `isinstance` with a protocol is slow."""
     return ScorerGroups(
         tuple(scorer for scorer in scorers if callable(scorer) and not is_async(scorer)),
         tuple(scorer for scorer in scorers if is_async(scorer)),
@@ -98,14 +98,14 @@ def get_callable_name(part: object) -> str:
 
 
 def get_own_judge(scorer: object) -> str:
-    """Return the model that a scorer names as its judge; empty if the scorer asks the run's judge."""
+    """Return the model that a scorer names as its judge; empty if the scorer uses the run's judge."""
     named = getattr(scorer, "models", None) or getattr(scorer, "model", None)
     first = named[0] if isinstance(named, tuple) else named
     return first if isinstance(first, str) else ""
 
 
 def needs_run_judge(scorer: object) -> bool:
-    """Tell whether a scorer asks the run's judge."""
+    """Tell whether a scorer uses the run's judge."""
     return isinstance(scorer, JudgedScorer) and not get_own_judge(scorer)
 
 
@@ -137,7 +137,7 @@ def _check_scorer(scorer: object) -> None:
 
 
 def _check_score_names(scorers: Sequence[object]) -> None:
-    # Compare only declared names of scores; other names are known only when scores arrive.
+    # Compare declared names only, because other scores' names are known only when the scores arrive.
     given_by: dict[str, object] = {}
     for scorer in scorers:
         for name in getattr(scorer, "metrics", None) or ():
@@ -150,11 +150,11 @@ def _check_score_names(scorers: Sequence[object]) -> None:
 def check_callable(
     part: object, wanted: str, arguments: int = 2, *, error: type[EvalsuiteError] = SettingsError
 ) -> None:
-    """Check that a callable takes this number of arguments, if Python can read its signature."""
+    """Check that a callable takes this number of arguments; skip the check if Python cannot read the signature."""
     module = getattr(part, "__module__", None) or ""
     if module.startswith(("evalsuite.metrics.", "evalsuite.stats")):
-        # Refuse functions of metrics and statistics, which are not scorers. Some of these functions take two arguments,
-        # as scorers do, so the number of arguments does not reveal the mistake.
+        # Refuse functions from `metrics` and `stats`, because they compare plain values and are not scorers. Some of
+        # these functions take two arguments, like scorers, so counting arguments would not reveal the mistake.
         namespace = "evalsuite.scorers" if arguments == 2 else "evalsuite.case_metrics"
         raise error(
             f"{wanted}; {get_callable_name(part)} of {module} compares plain values: "
@@ -195,7 +195,7 @@ def convert_scores(scores: object, scorer: str) -> NamedScores:
 
 
 def convert_score(name: str, value: Any, scorer_name: str, declared: tuple[float, float] | None = None) -> float:
-    """Convert a score, such as a number of numpy, to a float; check the float against the `declared` range, if any."""
+    """Convert a score (also a number of numpy) to a float; check that it lies in the `declared` range, if any."""
     try:
         number = math.nan if isinstance(value, str | bytes) else float(value)
     except (TypeError, ValueError):
@@ -219,7 +219,10 @@ def convert_score(name: str, value: Any, scorer_name: str, declared: tuple[float
 
 
 def run_rule_scorer(scorer: Scorer, sample: Sample, transcript: Transcript) -> Mapping[str, float | Score]:
-    """Run a scorer that calls no model; convert SystemExit and KeyboardInterrupt to errors, so that the run goes on."""
+    """Run a scorer that calls no model.
+
+    Convert SystemExit and KeyboardInterrupt to errors, so that they do not end the run.
+    """
     try:
         return convert_scores(scorer(sample, transcript), get_callable_name(scorer))
     except TypeError:
@@ -248,9 +251,9 @@ def _describe_scorer(scorer: Any) -> str:
 
 
 def make_stable_repr(value: Any) -> str:
-    """Return a repr that is equal in every process: members of sets are sorted, and memory addresses are left out.
+    """Return a repr that is equal in every process: members of sets are sorted, memory addresses are left out.
 
-    The order of a set depends on the process's hash seed, which differs between workers.
+    Without sorting, the order of a set would depend on the process's hash seed, which differs between workers.
     """
     if isinstance(value, (set, frozenset)):
         return f"{{{', '.join(sorted(map(make_stable_repr, value)))}}}"
@@ -270,12 +273,13 @@ def _get_closure_value(cell: Any) -> Any:
     try:
         return cell.cell_contents
     except ValueError:
-        # A closure's cell is empty if a recursive function is not yet assigned to its name.
+        # A closure's cell is empty while a recursive function has not been assigned to its name.
         return None
 
 
 def _describe_version(scorer: Any, kind: Any) -> str:
-    # Use the scorer's own version; without one, a shipped scorer has evalsuite's version, any other its source code.
+    # Use the scorer's own version. Without one, use evalsuite's version for its own scorers, and the source code for
+    # others.
     if (own := getattr(scorer, "version", None)) is not None:
         return str(own)
     if _is_shipped_class(kind):

@@ -19,7 +19,7 @@ _last_words: list[tuple[int, str]] = []
 
 
 def is_keyboard_interrupt() -> bool:
-    """Tell whether a KeyboardInterrupt comes from the keyboard, not from the code under test."""
+    """Tell whether a KeyboardInterrupt was caused by the keyboard, and not by the code under test."""
     return bool(_received) or signal.getsignal(signal.SIGINT) not in {_handle_interrupt, signal.SIG_IGN}
 
 
@@ -30,7 +30,7 @@ def describe_ending_signal() -> str:
 
 
 def _handle_interrupt(number: int, _frame: FrameType | None) -> None:
-    """End the run cleanly at the first Ctrl-C, and immediately at a later Ctrl-C."""
+    """End the run cleanly at the first Ctrl-C, and immediately at the second."""
     now = time.monotonic()
     if number not in _received:
         _received.append(number)
@@ -45,11 +45,11 @@ def _handle_interrupt(number: int, _frame: FrameType | None) -> None:
 def install_handlers(
     *names: str, end: Callable[[str, int], None], terminal: int | None, words: str = ""
 ) -> dict[int, Any]:
-    """Set handlers for signals that still have the default handler.
+    """Set handlers for those signals that still have the default handler.
 
     Args:
-        terminal: a separate file descriptor to which an aborted run writes its last line. None in a worker, because the
-            controlling process ends the worker.
+        terminal: a copy of the terminal's file descriptor, to which an aborted run writes its last line. None in a
+            worker, because the controlling process ends the worker.
         words: the text at the end of the run's last line.
     """
     _close_terminal_descriptors()
@@ -58,7 +58,7 @@ def install_handlers(
 
     def end_by_signal(number: int, _frame: FrameType | None) -> None:
         _received.append(number)
-        # A second signal of the same kind must not interrupt the writing of the report.
+        # Ignore a second signal of the same kind, because it must not interrupt the writing of the report.
         signal.signal(number, signal.SIG_IGN)
         end(f"ended by {signal.Signals(number).name}; go on with --resume last", 128 + number)
 
@@ -90,9 +90,9 @@ def restore_signals(earlier: dict[int, Any]) -> None:
 def intercept_exit(status: Callable[[], int]) -> Callable[[], None]:
     """Replace `os._exit`, and return a function that restores `os._exit`.
 
-    In this process, the replaced `os._exit(0)` exits with the given status; in forked children, it exits with 0. While
-    the status is not 0, `os.exec*` raises an error, because the new program's status would become this process's
-    status. The returned function restores `os.exec*`, too.
+    The replaced `os._exit(0)` exits with the given status in this process, and with 0 in forked children. While the
+    given status is not 0, `os.exec*` raises an error, because the new program's status would replace it. The function
+    that is returned restores `os.exec*`, too.
     """
     # Copy the descriptor of standard error, because pytest redirects the original while a test runs.
     original, guarded, errors = os._exit, os.getpid(), os.dup(2)

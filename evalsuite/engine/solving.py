@@ -1,7 +1,7 @@
 """Solves several cases concurrently, and runs the scorers that have to wait for a judge or another model.
 
-A process solves and judges its next cases before their tests begin. So the gateway's limits, not the number of
-processes, determine the concurrency.
+Each process solves and judges its next cases before their tests begin. The number of calls at once therefore depends on
+the gateway's limits, not on the number of processes.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ class SolvedCase:
     """The transcript and the judges' scores of a case, made before the case's test begins."""
 
     transcript: Transcript | None  # The transcript; None if solving failed or the benchmark has no solver.
-    # Scores by name, one mapping per scorer that had to wait for a call or other input.
+    # Scores by name, one mapping per scorer that had to wait (for example for a judge).
     judged: Sequence[Mapping[str, float | Score]]
     error: BaseException | None  # The exception with which solving or judging failed; None if nothing failed.
-    logs: Mapping[str, Sequence[Mapping[str, Any]]]  # Answers in failed judgements, kept because they were paid for.
+    logs: Mapping[str, Sequence[Mapping[str, Any]]]  # Answers in failed judgements, which were paid for.
     usage: Usage  # Tokens and cost of all calls of the case.
     judge_usage: Usage  # The part of `usage` for calls of judges.
     simulator_usage: Usage  # The part of `usage` for models that simulated users or tools.
     seconds: float  # Wall-clock time of solving and judging, including waits for the limiter.
-    solving_seconds: float  # Seconds until the answer was complete, without the calls' waits for the limiter.
+    solving_seconds: float  # Seconds until the answer was complete, minus those for which calls waited for the limiter.
     fingerprints: Mapping[str, str]  # Hashes of the requests, as in `Meter.fingerprints`.
     faults: Sequence[str] = ()  # The injected faults, in order.
 
 
 class RunModels:
-    """Provides the run's models to cases."""
+    """Gives cases access to the run's models."""
 
     def __init__(self, asker: CaseAsker, settings: Settings, model: str) -> None:
         # Remove logins from the addresses, because only the gateway needs the logins.
@@ -77,7 +77,7 @@ class RunModels:
         return (settings.judge_model, settings.judge_base_url) if settings.judge_model else None
 
     def get_judge(self, epoch: int = 1, meter: Meter | None = None, own: str = "") -> CaseModel | None:
-        """Return the run's judge or, without one, the scorer's own judge (`own`); return None if neither exists."""
+        """Return the run's judge; without one, return the scorer's own judge (`own`), or None if it has none."""
         name, base_url = self._settings.judge_model or own, self._settings.judge_base_url
         overrides = self._settings.judge_params
         return CaseModel(self._asker, name, base_url, epoch, overrides, meter) if name else None
@@ -90,7 +90,7 @@ class RunModels:
 
 
 async def solve_case(case: Case, models: RunModels) -> SolvedCase:
-    """Solve and judge a case. Never raises an exception: failures are part of the result."""
+    """Solve and judge a case. Never raise an exception: a failure is part of the result."""
     started, meter = time.monotonic(), models.make_meter(case.storage_scope)
     of_judge, transcript = Meter(meter), None
     error: BaseException | None = None
@@ -128,7 +128,7 @@ async def solve_case(case: Case, models: RunModels) -> SolvedCase:
 def _list_waiting_scorings(
     case: Case, transcript: Transcript, judge_of: Callable[[str], CaseModel | None], model: CaseModel
 ) -> list[Scoring]:
-    """List the scorings that have to wait for a judge, another model or other input."""
+    """List the scorings that have to wait: for a judge, another model, or whatever an async scorer awaits."""
     _, asynchronous, judged, asking = case.bound.sorted_scorers
     waiting: list[tuple[object, Scoring]] = [
         *((scorer, partial(_call_scorer, scorer, case, transcript)) for scorer in asynchronous),
@@ -149,7 +149,7 @@ async def _call_judged_scorer(
     try:
         return await scorer.judged(case.sample, transcript, judge)
     except ModelError as error:
-        # Keep the error's class, so that errors with the same cause are counted together.
+        # Keep the class of the error, because errors are counted by class.
         if type(error).__module__ != ModelError.__module__:
             raise
         raise type(error)(f"the judge {judge.name}: {error}") from error
@@ -172,26 +172,26 @@ async def _name_scoring(scoring: Scoring, scorer: object) -> Mapping[str, float 
 async def _catch_exception(work: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseException | None]:
     """Return the result or the exception, because any exception of a case's code is an error of this case only.
 
-    This function creates the coroutine, because a task that is cancelled before its first step would never await it.
+    The coroutine is created here, because a task that is cancelled before its first step would never await it.
     """
     try:
         return await work(), None
     except asyncio.CancelledError:
         raise
     except (SystemExit, KeyboardInterrupt) as caught:
-        # Convert the exception, because the original exception would end the event loop with all cases in flight.
+        # Convert the exception, because the original would end the event loop and with it all cases in flight.
         return None, ScoringError(f"the code of this case raised {caught!r}; it should raise an exception")
     except Exception as caught:  # noqa: BLE001 - see above
         return None, caught
 
 
-MOST_CASES_IN_BATCH = 50_000  # Maximum cases in flight if requests are sent in batches: the maximum size of a batch.
+MOST_CASES_IN_BATCH = 50_000  # Maximum cases in flight with `--batch`: the maximum size of a batch.
 
 
 def compute_window_size(settings: Settings, workers: int = 1) -> int:
     """Return how many cases a process keeps in flight: its share of the connections, doubled with several processes.
 
-    Doubling keeps connections busy when another process falls behind.
+    Doubling the share keeps connections busy when another process falls behind.
     """
     if settings.batch:
         return MOST_CASES_IN_BATCH
@@ -200,7 +200,7 @@ def compute_window_size(settings: Settings, workers: int = 1) -> int:
 
 
 class UpcomingCases:
-    """Yields a process's cases in order; items that are not cases, or have no solver, are None."""
+    """Yields a process's cases in order; for an item that is not a case, or has no solver, it yields None."""
 
     def __init__(self, cases: Sequence[Case | None]) -> None:
         self._cases, self._position, self._given = cases, 0, 0
@@ -222,8 +222,8 @@ class UpcomingCases:
 class Prefetcher:
     """Solves the next cases while the current case is tested.
 
-    `upcoming` yields the cases among the given number of following items, each case once. The loop's thread calls
-    `upcoming`.
+    The function `upcoming` yields the cases among the given number of following items, each case once. The function
+    `upcoming` is called in the loop's thread.
     """
 
     def __init__(
@@ -231,7 +231,7 @@ class Prefetcher:
     ) -> None:
         self._background, self._models, self._upcoming, self._window = background, models, upcoming, window
         self._tasks: set[asyncio.Task[None]] = set()
-        # Only the main thread waits for and removes these futures, so that the threads rarely have to wake each other.
+        # Only the main thread waits for and removes these futures, so that threads seldom have to wake each other.
         self._results: dict[Case, Future[SolvedCase]] = {}
         self._bounds: set[BoundBenchmark] = set()
         self._in_flight = 0
@@ -240,7 +240,8 @@ class Prefetcher:
         """Start the current case, and as many further cases as may be in flight; called when an item begins."""
         is_started = case is None or case in self._results
         if not (is_started and self._in_flight >= self._window):
-            # Pass None if the case was started, because its result may be removed before the event loop runs this call.
+            # Pass None if the case was started: its result may be removed before the loop runs the call, which would
+            # start it again.
             self._background.schedule_call(self._begin_case, None if is_started else case)
 
     def wait_for_result(self, case: Case) -> SolvedCase:
@@ -261,7 +262,7 @@ class Prefetcher:
         return self._results.get(case) or self._start_solving(case)
 
     def _fill_window(self) -> None:
-        # Limit the look-ahead, because during a slow test, results that wait for their tests would fill the memory.
+        # Limit the look-ahead, because during a slow test, results of later cases would fill the memory.
         coming = self._upcoming(4 * self._window)
         while self._in_flight < self._window and (case := next(coming, None)) is not None:
             if case not in self._results:
@@ -284,7 +285,7 @@ class Prefetcher:
             future.cancel()
             raise
         except Exception as error:  # noqa: BLE001 - whoever waits for the result gets it
-            # The exception is a bug of evalsuite, because exceptions of solvers and scorers are part of results.
+            # An exception here is a bug of evalsuite, because exceptions of solvers and scorers are part of results.
             failed = InternalError(f"evalsuite failed on {case.id}: {type(error).__name__}: {error}")
             failed.__cause__ = error
             future.set_exception(failed)

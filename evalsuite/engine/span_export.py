@@ -1,6 +1,6 @@
 """`--otel`: exports a run as OpenTelemetry spans, one trace per case, by the GenAI semantic conventions.
 
-A case is a span with an event `gen_ai.evaluation.result` per score; each answered model call of the case is a child
+Each case is a span with an event `gen_ai.evaluation.result` per score; each of its answered model calls is a child
 span. Prompts and answers are not exported.
 """
 
@@ -30,10 +30,10 @@ NANOSECONDS = 1e9
 
 
 class RunSpanExporter:
-    """Exports the spans of one run in the background; a collector that fails does not affect the run.
+    """Exports the spans of one run in the background; an OpenTelemetry collector that fails does not affect the run.
 
     Args:
-        run: the run's name, which distinguishes its traces from the traces of other runs.
+        run: the run's name, by which its traces differ from those of other runs.
 
     Raises:
         SettingsError: the packages or the endpoint are missing.
@@ -98,7 +98,7 @@ class RunSpanExporter:
         self._export_span(f"case {record.benchmark}", record.case, "", record.seconds, attributes, events, error)
 
     def add_call(self, request: Request, completion: Completion) -> None:
-        """Export a model call as a span; must be called right after the answer."""
+        """Export a model call as a span; call this right after the answer, because the span ends now."""
         self._calls += 1
         embeds = request.params.get("api") == "embeddings"
         operation = "embeddings" if embeds else "chat"
@@ -155,7 +155,7 @@ class RunSpanExporter:
         )
 
     def flush_spans(self) -> str:
-        """Send the remaining spans; return a message for the terminal, empty if the collector accepted all spans."""
+        """Send the remaining spans; return a message for the terminal, or "" if the collector accepted all."""
         self._processor.shutdown()
         lost = write_count(self._exporter.lost, "span")
         message = f"--otel: the collector did not accept {lost}; is {ENDPOINTS[1]} right?"

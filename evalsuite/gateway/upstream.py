@@ -20,7 +20,7 @@ FIRST_WAIT, LONGEST_WAIT, PACED_WAIT = 0.5, 8.0, 0.1
 """FIRST_WAIT: maximum seconds to wait after the first failure; each further failure doubles the maximum, up to
 LONGEST_WAIT (both values are the openai package's). A refused request that is paced waits at most PACED_WAIT, so that
 others are tried before it."""
-SPREAD = 0.25  # Share by which a told wait may be longer (at most FIRST_WAIT) from a request's second refusal on.
+SPREAD = 0.25  # Share by which a wait that a server told is lengthened after a second refusal (at most FIRST_WAIT).
 
 
 class Retries:
@@ -37,7 +37,7 @@ class Retries:
         self.refusals = self._doublings = self.failures = self.unreached = 0
 
     def compute_wait(self, error: RateLimited | Transient, *, plain: bool, dry_since: float | None) -> float:
-        """Return the seconds to wait before the next attempt; `dry_since` is the circuit breaker's."""
+        """Return the seconds to wait before the next attempt; since `dry_since`, the server has refused all calls."""
         lost = dry_since is None and (isinstance(error, LostAnswer) or not isinstance(error, RateLimited | Outage))
         longest = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(self._doublings, 10)) if plain or lost else PACED_WAIT
         wait: float = random.uniform(0.0, longest)  # noqa: S311 - jitter, not a secret
@@ -50,7 +50,7 @@ class Retries:
         self.refusals += 1
         told = getattr(error, "retry_after", None)
         if told is not None:
-            # Requests that were told the same wait would come back together, and be refused together again.
+            # Without this, requests that were told the same wait would be sent together and refused together again.
             spread = min(FIRST_WAIT, SPREAD * told) if self.refusals > 1 else 0.0
             wait = told + random.uniform(0.0, spread)  # noqa: S311 - jitter, not a secret
         now = self._clock()
@@ -61,7 +61,7 @@ class Retries:
 
 
 SHORTEST_SHOWN_PAUSE = 1.5  # Shortest pause in seconds that the terminal shows.
-FIRST_CONNECTION = 1.0  # Seconds until an unreachable server is tried again, because the server may be starting.
+FIRST_CONNECTION = 1.0  # Seconds until an unreachable server, which may be starting, is tried again.
 
 
 class Upstream:
@@ -113,7 +113,7 @@ class Upstream:
 
     def _report_failure(self, error: Exception, call: PacedCall) -> None:
         if isinstance(error, CallFailed):
-            # Count nothing, because the request was not sent.
+            # Do not count this attempt, because the request was not sent.
             return
         if isinstance(error, Outage):
             least = FIRST_CONNECTION if isinstance(error, Unreachable) else 0.0
@@ -121,7 +121,7 @@ class Upstream:
         elif not isinstance(error, RateLimited):
             self.limiter.note_answer(call)
             self.answered = self.answered or isinstance(error, RequestRefused)
-        # If the server requests a wait of more than `patience` seconds, requests fail instead of waiting.
+        # If the server wants a request to wait for more than `patience` seconds, the request fails instead.
         elif (error.retry_after or 0.0) <= self._patience:
             self.limiter.note_refusal(call, error.retry_after)
 

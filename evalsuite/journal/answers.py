@@ -50,8 +50,8 @@ class Answers:
         session: the number of the run's session; None outside a run.
 
     Attributes:
-        damaged: number of damaged answers found; the requests of these answers are sent again.
-        holds_older: whether some answers are stored under keys of older versions, which do not number equal requests.
+        damaged: number of damaged answers found; their requests are sent again.
+        holds_older: whether older versions stored some answers under keys that do not number equal requests.
         tool_calls: the stored tool calls.
         outcomes: requests that ended without an answer; None if this process does not run cases.
     """
@@ -63,7 +63,7 @@ class Answers:
         self.damaged = 0
         self.holds_older = database.read_row(OLDER) is not None
         self._group = database.group
-        # The keys of all answers; None if the file was opened read-only or already contained answers.
+        # The keys of all stored answers; None (unknown) if the file was opened read-only or already contained answers.
         looked_for = database.read_only or database.read_row("SELECT 1 FROM answers LIMIT 1")
         self._kept: set[str] | None = None if looked_for else set()
         self._attempts = 0 if database.read_only else database.read_row("SELECT coalesce(max(id), 0) FROM attempts")[0]
@@ -91,7 +91,7 @@ class Answers:
                 "SELECT request, completion, checksum FROM answers JOIN requests USING (key) WHERE key = ?", key
             )
         except RunError:
-            # A page of the file is unreadable.
+            # A read error means that a page of the file is damaged.
             self.damaged += 1
             return None
         if row is None:
@@ -142,7 +142,7 @@ class Answers:
     def note_end(
         self, attempt: int, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, words: str = ""
     ) -> None:
-        """Record how a call ended; a `failed` call may have been billed, but a `refused` call was not billed."""
+        """Record how a call ended; a `failed` call may have been billed, a `refused` call was not."""
         counts = (usage.cost, usage.prompt_tokens, usage.completion_tokens) if usage else (None, None, None)
         values = (time.time(), state, *counts, words[:500], attempt)
         statement = (
@@ -153,7 +153,7 @@ class Answers:
         self._group.flush_within(LONGEST_NOTE_DELAY)
 
     def read_spending(self) -> float:
-        """Sum the US dollars that all sessions of the run paid or may have been billed."""
+        """Sum the US dollars that all sessions of the run paid, or may have to pay for failed calls."""
         self._group.flush()
         return float(self._database.read_row(BILLED)[0])
 
@@ -198,7 +198,8 @@ class Outcomes:
         session: the number of the run's session; None outside a run.
 
     Attributes:
-        cancelled: seconds after which a case of an earlier session cancelled a request, by the request's key.
+        cancelled: maps keys of requests that cases cancelled in earlier sessions to the seconds until the
+            cancellation.
     """
 
     def __init__(self, database: Database, session: int | None = None) -> None:
@@ -209,11 +210,11 @@ class Outcomes:
         self._holds_errors = database.read_row("SELECT 1 FROM outcomes WHERE error IS NOT NULL LIMIT 1") is not None
 
     def find_error(self, key: str, case: str) -> Any | None:
-        """Find the stored error of a request, as JSON data; None if the request must be sent instead.
+        """Find the stored error of a request, as JSON data; None if the request must be sent.
 
-        A replay returns every stored error. A resumed run returns only errors of requests that the server refused in an
-        earlier session, because the server would refuse these requests again. If the case ended in an error, the case's
-        refused requests are sent again.
+        A replay returns every stored error. A resumed run returns an error only if the server refused the request in an
+        earlier session, because the server would refuse it again. If the case ended in an error, the resumed run sends
+        the case's refused requests again.
 
         Args:
             case: the name of the case that sends the request.
@@ -231,7 +232,7 @@ class Outcomes:
         escaped = case.encode("unicode_escape").decode("ascii")
         query = 'SELECT record FROM records WHERE "case" IN (?, ?) ORDER BY number DESC LIMIT 1'
         row = self._database.read_row(query, case, escaped)
-        # Accept control characters, because names of large parts contain them.
+        # Accept control characters in the JSON, because the names of large parts contain them.
         return row is not None and json.loads(row[0], strict=False)["outcome"] == "error"
 
     async def note_error(self, key: str, error: Any) -> None:
@@ -274,7 +275,7 @@ class ToolCalls:
         return row[0], json.loads(row[1]), json.loads(join_large_strings(row[2], self._database.find_part))
 
     def put(self, case: str, epoch: int, number: int, name: str, arguments: Any, result: Any) -> None:
-        """Store a call; an earlier call with the same number is replaced."""
+        """Store a tool call; an earlier call with the same number is replaced."""
         written, parts = split_large_strings(json.dumps(result, ensure_ascii=False))
         arguments = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
         row = (case, epoch, number, name, arguments, written, self._session, time.time())

@@ -80,7 +80,7 @@ class StoredBatches:
         return [row[0] for row in self._database.read_rows(query, number)]
 
     def list_requests(self) -> set[str]:
-        """List all requests that are in a batch or have a result that was not delivered yet."""
+        """List all requests whose result in a batch is missing or was not delivered to a caller."""
         return {row[0] for row in self._database.read_rows("SELECT key FROM batch_lines WHERE NOT taken")}
 
     def find_result(self, key: str) -> str | None:
@@ -96,7 +96,7 @@ class StoredBatches:
             db.executemany(statement, ((result, number, key) for key, result in results))
 
     def mark_delivered(self, key: str) -> None:
-        """Mark a request's failure as delivered to its caller, so that the request may be sent again."""
+        """Mark a request's failure as delivered to its caller; the request may then be sent again."""
         self._database.write(("UPDATE batch_lines SET taken = 1 WHERE key = ?", (key,)))
 
     def close_batch(self, number: int, state: str) -> None:
@@ -107,7 +107,7 @@ class StoredBatches:
         )
 
     def mark_unbilled(self) -> None:
-        """Record calls in batches as not billed, because the session that reads their answers counts the cost."""
+        """Record calls in batches as not billed, because the cost is counted by the session that reads the answers."""
         self._database.write((CARRIED_OVER, ()))
 
     def delete_stored(self) -> None:

@@ -22,10 +22,10 @@ PATIENCE = 60.0  # Seconds to wait for a file that another process has locked.
 
 
 class Database:
-    """An open journal file; any thread may use the object.
+    """An open journal file, which any thread may use.
 
     Args:
-        read_only: whether to never write; the file must then exist.
+        read_only: whether the file is never written; it must then exist.
 
     Attributes:
         lost: rows that could not be recovered when the file was repaired.
@@ -52,7 +52,7 @@ class Database:
             db = sqlite3.connect(address, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
         except sqlite3.Error as error:
             raise RunError(f"{self.path}: {error}") from error
-        # Replace invalid bytes, because a damaged text must fail its checksum, not the query that reads it.
+        # Replace bytes that are not UTF-8: the query must be able to read a damaged text, whose checksum then fails.
         db.text_factory = lambda data: data.decode("utf-8", "replace")
         return db
 
@@ -88,7 +88,7 @@ class Database:
             self._upgrade_schema()
 
     def _upgrade_schema(self) -> None:
-        """Add the table that files of older versions lack; if the file is read-only, add the table in memory."""
+        """Add the table of outcomes, which older versions' files lack; for a read-only file, add it in memory."""
         if self.read_only:
             self._db.execute("PRAGMA temp_store = MEMORY")
             self._db.execute(OUTCOMES.replace("CREATE TABLE", "CREATE TEMP TABLE"))
@@ -97,7 +97,7 @@ class Database:
 
     def _repair_file(self) -> None:
         """Replace a damaged file by a new one with its readable rows."""
-        # Also check the indexes (unlike `quick_check`), because a damaged index finds and replaces no stored answer.
+        # Check the indexes, too (`quick_check` does not), because a damaged index could hide stored answers.
         if self._db.execute("PRAGMA integrity_check(1)").fetchone()[0] == "ok":
             return
         self._db.close()
@@ -189,8 +189,8 @@ class GroupCommit:
         """Queue a write after all earlier writes; any thread may call this method.
 
         Args:
-            done: called with None once the data are stored, or with the error. Without `done`, a failed write is
-                retried in the next transaction.
+            done: function that gets None once the data are stored, or the error. Without `done`, a failed write is
+                repeated in the next transaction.
         """
         with self._lock:
             self._waiting.append((work, done))
@@ -200,7 +200,7 @@ class GroupCommit:
         with self._lock:
             waiting, self._waiting = self._waiting, []
             if waiting and self._execute_writes([work for work, _ in waiting]) is not None:
-                # A write that fails must not prevent the other writes.
+                # Repeat each write separately, so that one write that fails does not prevent the others.
                 for work, done in waiting:
                     error = self._execute_writes([work])
                     if error is not None and done is None:
@@ -235,7 +235,7 @@ class GroupCommit:
         self.flush()
 
     async def commit(self, work: Work) -> None:
-        """Write to the database, in one transaction with all other writes of the event loop's current iteration.
+        """Write to the database, in one transaction with other writes of the same iteration of the event loop.
 
         After the return, the data survive a killed process.
         """
@@ -261,7 +261,7 @@ class GroupCommit:
             raise error
 
 
-WIDEST_GAP = 1_000_000  # Maximum number of rows to try one by one, between the readable rows at both ends of a table.
+WIDEST_GAP = 1_000_000  # Maximum rows to try one by one between the readable ends of a damaged table.
 
 
 def salvage_file(path: Path) -> int:
@@ -284,7 +284,7 @@ def salvage_file(path: Path) -> int:
 def _open_connection(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, isolation_level=None)
     db.text_factory = lambda data: data.decode("utf-8", "replace")
-    # Merge the write-ahead log into the file, because the log may contain newer rows.
+    # Merge the write-ahead log into the file first, because the log may contain newer rows than the file.
     with suppress(sqlite3.Error):
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return db
@@ -295,14 +295,14 @@ def _copy_rows(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> 
     for row in _iterate_readable(old, table):
         highest = max(highest, row[0])
         places = ", ".join("?" * (len(row) - 1))
-        # A row that violates the table's constraints is damaged.
+        # A row is damaged if it violates the table's constraints.
         with suppress(sqlite3.Error):
             copied += new.execute(f"INSERT OR IGNORE INTO {table} VALUES ({places})", row[1:]).rowcount  # noqa: S608
     return max(0, highest - copied)
 
 
 def _iterate_readable(db: sqlite3.Connection, table: str) -> Iterator[tuple[int, ...]]:
-    """Yield all readable rows, each after its row number: first from both ends, then one by one in between."""
+    """Yield each readable row after its row number: rows from both ends first, then those in between one by one."""
     low = high = None
     try:
         for row in db.execute(f"SELECT rowid, * FROM {table} ORDER BY rowid"):  # noqa: S608 - a constant

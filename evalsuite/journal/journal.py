@@ -1,4 +1,4 @@
-"""The journal of a run: sessions, planned cases and records. For requests and answers see `answers`."""
+"""The journal of a run: sessions, planned cases and records. For requests and answers, see the module `answers`."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ ALL = 'SELECT "case", record, checksum, max(number) FROM records GROUP BY "case"
 
 @dataclass(frozen=True, slots=True)
 class CountedRecords:
-    """The records of a run that enter its scores, and the reasons why other records do not."""
+    """The run's records that count in its scores, and the reasons why other records do not count."""
 
-    cases: int  # The number of cases whose records are complete and up to date.
-    left_out: list[str]  # Cases without an up-to-date record, because the suite has since changed.
+    cases: int  # The number of cases that have a complete record from the current version of the suite.
+    left_out: list[str]  # Cases whose record is out of date, because the suite has changed since.
     damaged: list[str]  # Cases whose record is damaged.
     missing: list[str]  # Selected cases without a record.
 
@@ -51,7 +51,7 @@ class Journal:
     """An open journal; `schema.SCHEMA` describes its tables.
 
     Args:
-        read_only: whether to never write; the file must then exist.
+        read_only: whether the file is never written; it must then exist.
 
     Attributes:
         session: the number of the writing session, from 1; if read-only, the number of the latest session.
@@ -64,7 +64,7 @@ class Journal:
 
     @property
     def lost(self) -> int:
-        """The number of rows that were lost because the file was damaged."""
+        """The number of rows that were lost when the damaged file was repaired."""
         return self.database.lost
 
     def begin_session(self, started: str, command: str) -> None:
@@ -122,7 +122,7 @@ class Journal:
         return next(self.list_planned('AND "case" = ?', case), None)
 
     def list_planned(self, where: str = "AND selected", *values: str) -> Iterator[PlannedCase]:
-        """Yield this session's planned cases that the condition selects."""
+        """Yield those planned cases of this session that fulfil an SQL condition."""
         columns = '"case", benchmark, sample, epoch, tags, source, declared, selected, fingerprints'
         query = f"SELECT {columns} FROM cases WHERE session = ? {where}"  # noqa: S608 - constants
         rows = self.database.iterate_rows(query, self.session, *values)

@@ -12,10 +12,10 @@ LOCK = ".journal.lock"
 
 
 def is_run_locked(folder: Path, host: str) -> bool | None:
-    """Check whether a session of another process is writing to a run; None if this host cannot determine this.
+    """Tell whether a session of another process is writing to a run; None if this host cannot tell.
 
-    The writing process must not call this function, because a process that closes any descriptor of its lock file loses
-    the lock.
+    Never call this function in the process that writes to the run: closing any descriptor of its lock file loses the
+    lock.
     """
     try:
         import fcntl
@@ -37,7 +37,7 @@ def is_run_locked(folder: Path, host: str) -> bool | None:
 
 
 class RunLock:
-    """The right to write to a run, until `release` or the end of the process."""
+    """The right to write to a run; it ends with `release` or with the process."""
 
     def __init__(self, folder: Path, name: str = LOCK) -> None:
         self.folder = folder
@@ -52,7 +52,7 @@ class RunLock:
         try:
             import fcntl
         except ImportError:
-            # Windows has no such lock, so two sessions may write to the same run.
+            # Windows has no such lock, so nothing keeps two sessions from writing to the same run.
             return
         try:
             # Use `lockf`, because forked children do not inherit its lock, which therefore ends with the session's
@@ -79,7 +79,7 @@ class RunLock:
         return ""
 
     def write_holder(self, host: str, since: str) -> None:
-        """Write this session's host and start into the lock file, for messages of other sessions."""
+        """Write this session's host and start into the lock file; other sessions' messages name them."""
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"{os.getpid()}\n{host}\n{since}\n".encode(), 0)
 

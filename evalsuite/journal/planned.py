@@ -1,4 +1,7 @@
-"""Planned cases, and a digest that is equal for the same case. Workers import this file, so its imports are few."""
+"""Planned cases, and a digest of fingerprints that tells whether a case has stayed the same.
+
+Workers import this file, so its imports are few.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ class PlannedCase:
     epoch: int
     tags: Mapping[str, str]
     source: str
-    declared: str  # The location of the benchmark's code; see `declarations`.
-    selected: bool  # False if the case belongs to the suite but the command line left the case out.
+    declared: str  # The location of the benchmark's code, as the module `declarations` writes it.
+    selected: bool  # False if the command line left the case out of this run, although it belongs to the suite.
     fingerprints: Mapping[str, str]  # The fingerprints that are known before the case runs (`FINGERPRINTS_BEFORE_RUN`).
     beyond: bool = False  # Whether the case is beyond `--limit`, so that it runs only while the verdict is undecided.
 
@@ -33,7 +36,7 @@ def encode_plan(plan: Sequence[PlannedCase]) -> list[Any]:
 
 
 def decode_plan(plain: Sequence[Any]) -> list[PlannedCase]:
-    """Reverse `encode_plan`; equal texts are shared to save memory, because a plan is kept until the end."""
+    """Convert JSON data back to a plan; store equal texts once, because the plan stays in memory until the end."""
     known: dict[str, str] = {}
 
     def share_strings(value: Any) -> Any:
@@ -49,12 +52,12 @@ FINGERPRINTS_BEFORE_RUN = ("input", "target", "scorers", "model", "judge", "user
 
 
 def digest_fingerprints(fingerprints: Mapping[str, str]) -> str:
-    """Hash the fingerprints known before the run; equal hashes mean equal samples, models, parameters and scorers."""
+    """Hash fingerprints that are known early; equal hashes mean equal samples, models, parameters and scorers."""
     return digest({name: fingerprints[name] for name in FINGERPRINTS_BEFORE_RUN if name in fingerprints})
 
 
 def compute_checksum(*texts: str) -> str:
-    """Compute 32 hexadecimal digits of a SHA-256 over texts and their lengths."""
+    """Compute the first 32 hexadecimal digits of the SHA-256 of texts and their lengths."""
     whole = hashlib.sha256()
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")

@@ -145,7 +145,7 @@ _NAME = re.compile(rf"{_MARK}([0-9a-f]{{64}}){_MARK}")
 
 
 def split_large_strings(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """Replace the large Base64 strings in JSON by names; return the new text, and the strings by name."""
+    """Replace the large Base64 strings in JSON by names; return the new text, and each string with its name."""
     if len(text) < LARGE:
         return text, []
     parts: dict[str, str] = {}

@@ -1,6 +1,6 @@
 """The pytest plugin: its hooks, which delegate to the other modules.
 
-To use the plugin, a suite has one line in the conftest.py of its root directory:
+A suite uses the plugin if the conftest.py of its root directory has this line:
 
     pytest_plugins = ["evalsuite.plugin"]
 """
@@ -64,7 +64,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """Set how xdist distributes cases, make `--plan` only collect, and run one session for each of several models."""
+    """Set how xdist distributes cases, let `--plan` only collect, and run a session per model if there are several."""
     configure_plan_only(config)
     set_default_distribution(config)
     models = list_models([str(arg) for arg in config.invocation_params.args])
@@ -97,7 +97,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Return header lines that name the model under test and the run that is replayed or resumed, if any."""
+    """Return lines for pytest's header: the model under test, and the run that is replayed or resumed, if any."""
     return make_header(config)
 
 
@@ -115,7 +115,7 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Do not collect from the folders of runs, because they contain only data and may come from anybody."""
+    """Do not collect from folders of runs, because a run contains only data and may come from anybody."""
     return is_run_folder(collection_path) or None
 
 
@@ -132,7 +132,7 @@ def pytest_make_collect_report(
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> Generator[None, Any, Any]:
-    """Mark a benchmark's function before pytest makes its items, and count its cases afterwards."""
+    """Mark a benchmark's function before pytest makes its items; afterwards, count its cases."""
     mark_function(obj)
     made = yield
     count_collected_cases(collector.config, made)
@@ -155,14 +155,14 @@ def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.It
 def pytest_choose_items(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     """Select this machine's shard and set the run's order, after -k and -m have selected items.
 
-    The function's name begins with `pytest_`, because pytest ignores all other names.
+    The function's name must begin with `pytest_`, because pytest would otherwise not find the hook.
     """
     choose_items(config, items)
     check_judge_and_sandboxes(session, items)
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
-    """Note the cases that pytest deselects in a resumed run, because these cases still belong to the suite."""
+    """Note the cases that pytest deselects in a resumed run, because they still belong to the suite."""
     note_deselected(items)
 
 
@@ -174,13 +174,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Move the queue of cases to this item, and start solving later cases, up to the limit of cases in flight."""
+    """Move the queue of cases to this item, and start solving as many later cases as may be in flight."""
     advance_to_item(item, nextitem)
 
 
 @pytest.hookimpl(wrapper=True, specname="pytest_runtest_protocol")
 def pytest_item_runs(item: pytest.Item) -> Generator[None, object, object]:
-    """Record which item is running, because the fixtures of a case need the running item."""
+    """Record which item is running, because a case's fixtures need to know."""
     return (yield from note_running(item))
 
 
@@ -200,7 +200,7 @@ def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> Generator
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-    """Let pytest show where a signal interrupted the code, even if the signal arrived between two lines."""
+    """Let pytest show where a signal interrupted the code, even if it arrived between two lines."""
     remove_unknown_lines(excinfo)
 
 

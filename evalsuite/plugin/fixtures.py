@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from evalsuite.engine.case_record import CaseFindings
     from evalsuite.engine.cases import Case
 
-CASE_FIXTURES = ("sample", "transcript", "scores", "evalsuite_case")  # Only the test of a benchmark can use these.
+CASE_FIXTURES = ("sample", "transcript", "scores", "evalsuite_case")  # Only a benchmark's test can use these fixtures.
 
 
 class RunningCase(NamedTuple):
-    """The running case and its findings (such as answer and scores) so far."""
+    """The running case, and the data that were collected for it so far (such as answer and scores)."""
 
     case: Case
     findings: CaseFindings
 
 
-# For speed, these fixtures do not use `request`, which pytest would create three times per test.
+# These fixtures do not use `request`, because pytest would create it three times per test, which takes time.
 @pytest.fixture
 def evalsuite_case() -> RunningCase:
     """The item's case, solved and scored; each test of a benchmark uses this fixture."""
@@ -86,7 +86,7 @@ def model(request: pytest.FixtureRequest) -> Iterator[BlockingModel]:
 
 @pytest.fixture
 def endpoint(model: BlockingModel) -> Endpoint:
-    """A loopback address that serves the model under test to programs in any language."""
+    """An address on loopback at which programs in any language can call the model under test."""
     return model.endpoint()
 
 

@@ -1,8 +1,8 @@
 """The hooks that a conftest.py, or any pytest plugin, may implement to watch a run and to add to its report.
 
-The controlling process calls all hooks of this module. Implement these hooks in the conftest.py of the root directory,
-because with -n that process does not load conftests of other folders. An exception in an implementation is reported at
-the end of the session; the run, its report and its exit status do not change.
+The controlling process calls all hooks of this module. Implement the hooks in the root directory's conftest.py, because
+with -n the controlling process loads no other. An exception in an implementation is reported at the end of the session;
+the run, its report and its exit status do not change.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class HookCaller:
         return list(self._faults.values())
 
     def receive_record(self, line: str) -> None:
-        """Pass a record, given as a line of `records.jsonl`, to the hook's implementations."""
+        """Pass a record, which is a line of `records.jsonl`, to all implementations of the hook."""
         if self._wants_records:
             from evalsuite.core.json_codec import decode_record
 

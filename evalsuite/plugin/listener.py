@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from evalsuite.engine.preparation import RunSpec
     from evalsuite.journal.planned import PlannedCase
 
-INCOMPLETE = 12  # Equals `Status.INCOMPLETE`, whose import would slow down sessions without cases.
+INCOMPLETE = 12  # Equals `Status.INCOMPLETE`; importing it would slow down sessions without cases.
 PLAN = "plan "  # Prefix of a worker's message with the plan; all other messages are JSON objects.
 NOT_COLLECTED: dict[str, int | None] = {"cases": 1, "samples": 0, "of": 0, "selected": 0}
 RESUME_HINT = "; go on with --resume last (nothing is asked twice)"
@@ -44,7 +44,9 @@ ENDED = "evalsuite ended the session, for the reason given above"
 
 
 class ReportListener:
-    """The plugin that receives reports. Every session has a listener, which opens the run when the first case begins.
+    """The plugin that receives reports.
+
+    Every session has such a plugin, which opens the run when the first case begins.
 
     Attributes:
         planned: the number of cases known so far.
@@ -68,7 +70,7 @@ class ReportListener:
         self._channels: list[Any] = []
         self._items: list[str] = []
         self._passed_over: set[str] = set()  # Node ids of finished items that are not cases.
-        # For each case, the number of failed reports, and the number of failed reports that do not fail the session.
+        # For each case: the number of failed reports, and how many of these do not fail the session.
         self._failures: dict[str, tuple[int, int]] = {}
         # Workers' requests arrive in one thread per worker, while reports arrive in the main thread.
         self._opening = threading.Lock()
@@ -77,7 +79,7 @@ class ReportListener:
 
     @property
     def run(self) -> OpenRun:
-        """The run with its folder, journal and gateway; made once, by the thread that first needs the run."""
+        """The run with its folder, journal and gateway; the thread that first needs it makes it."""
         with self._opening:
             if self._failure is not None:
                 raise self._failure
@@ -91,7 +93,7 @@ class ReportListener:
             return self._run
 
     def open_run(self) -> OpenRun:
-        """Return the run in the main thread before the first case runs; end the session if the run cannot be made."""
+        """Return the run, in the main thread, before the first case begins; end the session if there can be none."""
         try:
             return self.run
         except RunError as error:
@@ -116,7 +118,7 @@ class ReportListener:
         )
 
     def _find_gated_elsewhere(self, plan: Sequence[PlannedCase]) -> list[str]:
-        """Find benchmarks of the ini file's gates that are declared only in test files outside of this session."""
+        """Find benchmarks that gates in the ini file name and that only test files outside of this session declare."""
         absent = self._list_gated_benchmarks() - {planned.benchmark for planned in plan}
         return sorted(find_declared_benchmarks(absent, self._config, self.spec.reports_folder)) if absent else []
 
@@ -129,7 +131,7 @@ class ReportListener:
         return {gate.benchmark for gate in gates} - {"*", JUDGE}
 
     def is_missing_gated_cases(self) -> bool:
-        """Tell whether no case ran although this session has a model and should have collected cases for a gate."""
+        """Tell whether no case ran although the session has a model and should have collected cases for a gate."""
         if self.has_begun or self.settings.partial or not self.settings.model:
             return False
         gated = self._list_gated_benchmarks()
@@ -139,7 +141,7 @@ class ReportListener:
         )
 
     def _list_planned_order(self) -> list[str]:
-        """Return the order in which results count if the run may end early, which is fixed before the first call."""
+        """Return the order in which results count if the run may end early; it is fixed before the first call."""
         if not self.settings.can_end_early:
             return []
         from evalsuite.decisions.early_stops import interleave_parts
@@ -156,8 +158,8 @@ class ReportListener:
     def _count_selected(self, plan: Sequence[PlannedCase]) -> dict[str, dict[str, int | None]]:
         """Return how many cases of each benchmark were collected and selected.
 
-        In a shard, the plan also contains one case of another shard for each function without cases in this shard. A
-        benchmark that was not collected counts as one case without samples.
+        In a shard, a function without own cases is planned with one case of another shard, because pytest skips
+        functions without cases. A benchmark whose cases were not collected counts as one case without samples.
         """
         collected = self._sent_plan[1] if self._sent_plan is not None else self._config.stash[PROCESS].collected
         selected = Counter(planned.benchmark for planned in plan if planned.selected)
@@ -169,7 +171,7 @@ class ReportListener:
         }
 
     def _find_uncollected(self) -> set[str]:
-        """Find the benchmarks that this session's test files declare, if a gate applies to all benchmarks (`*`)."""
+        """Find the benchmarks that this session's test files declare, if a gate is for all benchmarks (`*`)."""
         from evalsuite.decisions.gates import parse_gates
 
         covers_all = any(gate.benchmark == "*" for gate in parse_gates(self.settings.gate))
@@ -188,7 +190,7 @@ class ReportListener:
 
     @property
     def has_cases(self) -> bool:
-        """Whether this session is known to have cases."""
+        """Whether this session has cases, as far as known."""
         return bool(self.planned or self._sent_plan is not None)
 
     @property
@@ -197,7 +199,7 @@ class ReportListener:
 
     @property
     def covered_failure_count(self) -> int:
-        """The number of failed reports that do not fail the session, because a gate or quarantine covers the case."""
+        """The number of failed reports that do not fail the session, because a gate or quarantine excuses the case."""
         return sum(covered for _, covered in self._failures.values())
 
     def connect_node(self, node: Any) -> None:
@@ -219,7 +221,7 @@ class ReportListener:
         self._channels.append(connect_worker(node, data, self._receive_request))
 
     def explain_uncallable_model(self) -> str:
-        """Return why the model cannot be called, to send it to workers; empty if the model can be called."""
+        """Explain to workers why the model cannot be called; empty if it can be called."""
         from evalsuite.engine.checks import check_callability
 
         try:
@@ -229,7 +231,7 @@ class ReportListener:
         return ""
 
     def import_client(self) -> None:
-        """Import a named model's client while the workers start, because some case will probably call the model."""
+        """Import a named model's client while the workers start, because some case will probably need it."""
         if self.settings.model and not self.settings.replay:
             from evalsuite.models.choice import import_client
 
@@ -257,15 +259,15 @@ class ReportListener:
         try:
             self.run.access.answer_worker(channel, text)
         except RunError as error:
-            # Opening the run can fail at this point only if no case was planned; otherwise, the main thread has already
-            # opened it.
+            # Opening the run can fail here only if no case was planned; otherwise, the main thread has opened it
+            # before.
             from evalsuite.gateway.channel import refuse_question
 
             refuse_question(channel, text, error)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Store the record that is attached to a report; if the worker died, store an error record."""
+        """Store the record in a report; if the case's worker died, store an error record."""
         if hasattr(report, RECORD) or str(report.when) == "???":
             try:
                 self._keep_record(self.open_run(), report)
@@ -303,13 +305,13 @@ class ReportListener:
     def pytest_testnodedown(self, node: Any, error: object) -> None:
         """Store a worker's number of planned cases, and stop replacing workers that die while collecting.
 
-        xdist would replace four times as many workers before it ends the session. This method lets as many workers die
-        as were started first.
+        By itself, xdist would replace four times as many workers before it ends the session. With this method, at most
+        as many replacements die as there were workers at first.
         """
         self.planned = max(self.planned, get_planned_count(node))
         if error and not self._items:
             self._died_early += 1
-            # There is one channel for each of the first workers, and one for each replacement so far.
+            # Each worker has a channel: each of the first workers, and each replacement so far.
             if len(self._channels) < 2 * self._died_early:
                 stop_replacing_workers(self._config)
 
@@ -354,7 +356,7 @@ class ReportListener:
 
 
 def find_least_status(config: pytest.Config) -> int:
-    """Return the least exit status that this session may have, even if a hook or a library ends the process."""
+    """Return the lowest exit status with which this session may end, even if a hook or a library ends the process."""
     listener = config.stash.get(LISTENER, None)
     if listener is not None and listener.status is not None:
         return listener.status
@@ -362,7 +364,7 @@ def find_least_status(config: pytest.Config) -> int:
 
 
 def find_declared_benchmarks(names: Iterable[str], config: pytest.Config, reports: Path) -> set[str]:
-    """Find the named benchmarks that are declared in test files outside of this session's paths."""
+    """Find those of the named benchmarks that test files outside of this session's paths declare."""
     collected = _list_paths(config)
     found: set[str] = set()
     for file in _list_test_files(config.rootpath, config, reports):

@@ -28,12 +28,12 @@ ENOUGH = 5  # Minimum finished cases for an estimate of the remaining time; with
 
 # Control sequences of ECMA-48 and of the VT100, which every current terminal supports.
 ERASE_BELOW = "\x1b[J"
-MAKE_ROOM = "\x1bD\x1b[1A"  # Adds a line below the cursor, even if the cursor is on the last row.
+MAKE_ROOM = "\x1bD\x1b[1A"  # Adds a line below the cursor, also if the cursor is on the last row.
 BELOW, BACK = "\x1b7\x1b[1B\r\x1b[2K", "\x1b8"
 
 
 class StatusFile:
-    """Wraps the terminal's file, so that pytest's output first erases the live line below.
+    """Wraps the terminal's file, so that the live line is erased before pytest writes.
 
     While a test runs, pytest captures the file descriptor, so the live line would count as the test's output.
     The live line is written to a duplicate of the terminal's descriptor, made before the first test.
@@ -107,7 +107,7 @@ class LiveLine:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
-        """Print that a large suite is being collected if the output is not a terminal; pytest itself prints nothing."""
+        """Print that a large suite is being collected, unless there is a terminal, to which pytest itself reports."""
         if not self._terminal.isatty:
             self._open_terminal()
 
@@ -180,11 +180,10 @@ class LiveLine:
                 file.print_line(escape_for_terminal(notices[self._announced - 1]))
 
     def list_parts(self, now: float) -> list[tuple[int, str]]:
-        """Return the parts of the line, each with its rank; a narrow terminal omits the parts with the highest rank."""
+        """Return the line's parts, each with its rank; if a terminal is narrow, parts with high ranks are left out."""
         gateway = self._listener.run.access.gateway
         paid, places = gateway.ledger.paid, gateway.limiter.places
-        # Count only this session's calls, because a resumed run takes over the cost of earlier sessions, not their
-        # calls.
+        # These are this session's calls only: a resumed run takes over the cost of earlier sessions, not their calls.
         answers = paid.calls
         parts = [(0, f"evalsuite {self._done}/{write_count(self._total, 'case')}"), (4, write_count(answers, "answer"))]
         parts += [(1, outage) for outage in gateway.describe_outages()]
@@ -218,14 +217,14 @@ def _format_rate(rate: float) -> str:
 def estimate_seconds_left(seconds: float, done: int, answers: int, total: int) -> float | None:
     """Estimate the seconds left from the share of finished cases; None if the share is unknown.
 
-    Until `ENOUGH` cases are finished, count answers instead, because many answers arrive before the first case ends.
+    Until `ENOUGH` cases are finished, count answers, because many answers arrive before the first case ends.
     """
     progress = done if done >= ENOUGH else min(max(done, answers), total)
     return seconds / progress * (total - progress) if 0 < progress < total else None
 
 
 def fit_to_width(parts: Sequence[tuple[int, str]], width: int) -> str:
-    """Join the parts to one line; until the line fits, drop the parts with the highest rank."""
+    """Join the parts to one line; while the line is too long, drop the part with the highest rank."""
     kept = list(parts)
     while len(kept) > 1 and len(_join_parts(kept)) > width:
         kept.remove(max(kept, key=lambda part: part[0]))
@@ -237,7 +236,7 @@ def _join_parts(parts: Sequence[tuple[int, str]]) -> str:
 
 
 def show_progress(config: pytest.Config, listener: ReportListener) -> None:
-    """Show progress in the controlling process, unless the user asked pytest to be quiet.
+    """Show progress in the controlling process, unless the user asked pytest to be quiet or uses the debugger.
 
     If tests write to the terminal themselves (`-s`), no line is shown.
     """

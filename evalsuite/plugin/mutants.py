@@ -1,4 +1,4 @@
-"""Faults that `evalsuite gate attack` injects into a replayed session, to test whether the gates notice them."""
+"""Errors that `evalsuite gate attack` injects into a replayed session, to test whether the gates notice them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VARIABLE = "EVALSUITE_MUTANT"  # Environment variable with the fault as JSON, wh
 
 
 class Fault(NamedTuple):
-    """The fault that is injected into a session."""
+    """The fault that is injected into a session, with the data that it needs."""
 
     mutant: str  # A name in `MUTANTS`.
     best: dict[str, float]  # The best score of each metric in the attacked run; any other score counts as wrong.
@@ -31,11 +31,11 @@ class Fault(NamedTuple):
 
 
 class Mutant(NamedTuple):
-    """One kind of fault."""
+    """One kind of fault, and how it is injected."""
 
     summary: str
     options: tuple[str, ...] = ()  # Additional pytest options for the session with this fault.
-    # Function from a scorer's scores and the best scores to changed scores; None if the fault does not change scores.
+    # Makes changed scores from a scorer's scores and the best scores; None if the fault changes no scores.
     change: Callable[[Scores, Mapping[str, float]], Scores] | None = None
 
 
@@ -93,13 +93,13 @@ MUTANTS: Mapping[str, Mutant] = {
 
 
 def read_fault() -> Fault | None:
-    """Read the fault of this session from the environment."""
+    """Read this session's fault from the environment; None if none is injected."""
     text = os.environ.get(VARIABLE)
     return Fault(**json.loads(text)) if text else None
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Change the scores that scorers return."""
+    """Change scores after scorers have returned them, if the fault says so."""
     fault = read_fault()
     if fault is None or (change := MUTANTS[fault.mutant].change) is None:
         config.addinivalue_line("markers", "slow: cases that a mutant leaves out")
@@ -117,13 +117,13 @@ def pytest_configure(config: pytest.Config) -> None:
     vars(case_record)["run_rule_scorer"] = partial(mutate_scores, scoring.run_rule_scorer)
     vars(solving)["convert_scores"] = partial(mutate_scores, scoring.convert_scores)
     if fault.mutant == "flattered":
-        # Change the scorers' version, too, because a scorer that really changed would have another version.
+        # Change the scorers' version, too, because the version of a scorer that really changed would differ.
         vars(scoring)["_describe_version"] = lambda *_: "a mutant"
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark cases, leave cases out, or rename the first case's benchmark, depending on the fault."""
+    """Mark cases, leave cases out, or rename the first case's benchmark, as the session's fault says."""
     fault = read_fault()
     cases = [(item, case) for item in items if (case := get_case(item)) is not None]
     if fault and fault.mutant == "excluded":
@@ -138,7 +138,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
-    """Replace the fault's test file by an empty module."""
+    """Collect a test file as an empty module, if the session's fault empties this file."""
     fault = read_fault()
     if fault and fault.mutant == "emptied" and str(module_path) == fault.file:
         return _EmptyModule.from_parent(parent, path=module_path)
@@ -152,7 +152,7 @@ class _EmptyModule(pytest.Module):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """End the process when the chosen case begins if the session's fault is a crash."""
+    """End the process when the chosen case begins, if the session's fault is a crash."""
     fault = read_fault()
     if not fault or item.nodeid != fault.killed:
         return

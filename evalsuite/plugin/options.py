@@ -34,10 +34,10 @@ INI: dict[type, Literal["string", "int", "float", "bool"]] = {str: "string", int
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Declare every setting as an ini key and, unless it is meant for whole projects, as an option.
+    """Declare every setting as an ini key; also declare it as an option, unless it concerns the whole project.
 
-    For one run, `-o evalsuite_min_paired=0.5` overrides a project's setting. Project settings that used to be options
-    are still accepted as options.
+    A project's setting is changed for one run with `-o`, as in `-o evalsuite_min_paired=0.5`. Project settings that
+    used to be options are still accepted as options.
     """
     group = parser.getgroup("evalsuite", "evalsuite: language-model benchmarks as cases")
     for name in FORMER:
@@ -51,7 +51,7 @@ def add_options(parser: pytest.Parser) -> None:
         group.addoption(option.flag, dest=dest, default=None, help=shown, **taken)
         explanation = option.help.replace("%%", "%") if option.per_project else f"default of {option.flag}"
         if option.repeat:
-            # In an ini file, the key of a list is in the plural, unless the plural is already another option's key.
+            # In an ini file, the key of a list is in the plural, unless the plural is the key of another option.
             free = all(other.ini_key != f"{option.ini_key}s" for other in OPTIONS)
             name, aliases = (f"{option.ini_key}s", [option.ini_key]) if free else (option.ini_key, [])
             parser.addini(name, f"{explanation}, a list", type="linelist", default=None, aliases=aliases)
@@ -72,7 +72,7 @@ def describe_former_options(config: pytest.Config) -> list[str]:
 
 
 def list_models(args: Sequence[str]) -> list[str]:
-    """List the distinct models in a command line, which take precedence over the ini file's model."""
+    """List the distinct models that a command line names; the ini file's model counts only if it names none."""
     named = [
         arg.removeprefix("--model=")
         for before, arg in pairwise(("", *args))
@@ -82,9 +82,10 @@ def list_models(args: Sequence[str]) -> list[str]:
 
 
 def is_requesting_cases(config: pytest.Config) -> bool:
-    """Tell whether the command line requests cases: by one of evalsuite's options, or by the id of a test.
+    """Tell whether the command line requests cases, by one of evalsuite's options or by the id of a test.
 
-    Without a request, as with plain `pytest` in a project with unit tests, cases are skipped if no model is available.
+    If cases are not requested, as with plain `pytest` in a project with unit tests, they are skipped when no model is
+    available.
     """
     return is_option_given(config) or any("::" in arg for arg in config.args)
 
@@ -95,9 +96,9 @@ def is_option_given(config: pytest.Config) -> bool:
 
 
 def expects_verdict(config: pytest.Config) -> bool:
-    """Tell whether the session names a model or one of evalsuite's options, and does not only collect.
+    """Tell whether the session names a model or one of evalsuite's options, and will run tests.
 
-    The command line is read as text, because pytest imports conftests before it parses the options that they declare.
+    The command line is read as text, because evalsuite needs this before pytest parses options that conftests declare.
     """
     added = (*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *config.getini("addopts"))
     words = {str(arg).partition("=")[0] for arg in (*added, *config.invocation_params.args)}
@@ -130,7 +131,7 @@ def read_config_settings(config: pytest.Config) -> Settings:
 
 
 def _read_ini(config: pytest.Config, name: str) -> Any:
-    """Read a key of the ini file or of `-o`; name the key in errors, because pytest names it only for TOML files."""
+    """Read a key of the ini file or of `-o`; name the key in errors, because pytest does so only for TOML files."""
     import pytest
 
     try:
@@ -140,7 +141,7 @@ def _read_ini(config: pytest.Config, name: str) -> Any:
 
 
 def _refuse_unknown_keys(keys: Iterable[str]) -> None:
-    """Refuse unknown ini keys, because pytest only warns, and a gate under a misspelt key would never be decided."""
+    """Refuse unknown ini keys: pytest would only warn, and a gate under a misspelt key would never be decided."""
     known = {
         name for option in OPTIONS for name in (option.ini_key, *([f"{option.ini_key}s"] if option.repeat else ()))
     }
@@ -151,7 +152,7 @@ def _refuse_unknown_keys(keys: Iterable[str]) -> None:
 
 
 def refuse_unread_settings(config: pytest.Config) -> None:
-    """Refuse settings in a file or section that pytest does not read, because gates there would have no effect."""
+    """Refuse settings in a file or section that pytest does not read, because a gate there would have no effect."""
     if config.option.inifilename:
         # Accept the file, because the user chose it with `-c`.
         return

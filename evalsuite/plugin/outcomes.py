@@ -1,6 +1,6 @@
 """Makes a case's record from the exceptions of its item's phases, and adapts the reports that pytest shows.
 
-If a case misses its threshold, the report shows a text block with question, answer and scores instead of the traceback.
+If a case misses its threshold, the report shows a block of text (question, answer and scores) instead of the traceback.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def note_running(item: pytest.Item) -> Generator[None, object, object]:
     try:
         return (yield)
     except pytest.exit.Exception:
-        # Send the record now, because the user has quit the debugger, and pytest makes no further report of this case.
+        # Send the record now, because the user has quit the debugger, and pytest will make no further report of this
+        # case.
         _send_record(item)
         raise
     finally:
@@ -54,7 +55,7 @@ def note_running(item: pytest.Item) -> Generator[None, object, object]:
 
 
 def _send_record(item: pytest.Item) -> None:
-    """Send the record of a case that failed before the user quit the session."""
+    """Send the record of a case that had failed when the user quit the session."""
     listener = item.config.pluginmanager.get_plugin("evalsuite-listener")
     findings = item.stash.get(FINDINGS, None)
     case = get_case(item)
@@ -88,7 +89,7 @@ def lend_to_debugger(node: pytest.Item | pytest.Collector) -> Generator[None, ob
 
 
 def advance_to_item(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Advance the queue of cases to the item."""
+    """Move the queue of cases to the item."""
     if item.config.option.setupplan:
         # Do not solve any case, because with `--setup-plan` pytest only lists the fixtures.
         return
@@ -101,7 +102,7 @@ def advance_to_item(item: pytest.Item, nextitem: pytest.Item | None) -> None:
 def make_report(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Let pytest make the report of one phase of an item, and add the case's text block and record."""
+    """Let pytest report one phase of an item; then add the case's text block and record to the report."""
     case = get_case(item)
     if call.excinfo is None or case is None:
         report = yield
@@ -157,7 +158,7 @@ def _skip_for_money(findings: CaseFindings, report: pytest.TestReport) -> None:
 
 
 class ReportTrimmer:
-    """Removes parts of reports that pytest will not show again, because pytest keeps every report until the end."""
+    """Removes those parts of reports that pytest will not show, because pytest keeps every report until the end."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -197,7 +198,7 @@ def _excuse_failure(findings: CaseFindings, report: pytest.TestReport, excuse: s
 
 
 def inspects_single_failures(config: pytest.Config) -> bool:
-    """Tell whether the user inspects single failures (`-x`, `--pdb`), so that any missed threshold fails its case."""
+    """Tell whether the user inspects single failures (`-x`, `--pdb`); each missed threshold then fails its case."""
     option = config.option
     return any(getattr(option, name, False) for name in ("maxfail", "usepdb", "runxfail", "stepwise"))
 
@@ -208,15 +209,15 @@ def _attach_record(item: pytest.Item, case: Case, report: pytest.TestReport) -> 
     kept = findings.make_kept_record(case, item.nodeid, process.settings, process.model_name or "")
     # Send a plain tuple, because execnet does not serialise named tuples.
     setattr(report, RECORD, (*kept, findings.failures))
-    # Delete the case's findings (such as the transcript) to save memory, because pytest keeps all items until the end.
+    # Delete the case's data (such as the transcript) to save memory, because pytest keeps all items until the end.
     del item.stash[FINDINGS]
 
 
 def explain_failure(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, block: str) -> None:
-    """Add the block to the report of a failed case, in place of the traceback unless `--tb` asks for one.
+    """Add the block to a failed case's report; it replaces the traceback unless `--tb` asks for one.
 
-    An exception, as opposed to a missed threshold, keeps its traceback. The block is a section of the failure itself,
-    so that JUnit reports, pytest-html and workers handle it like a traceback.
+    A case that failed by an exception, not by its threshold, keeps its traceback. The block is a section of the failure
+    itself, because JUnit reports, pytest-html and workers pass on sections as they do tracebacks.
     """
     from evalsuite.plugin.pytest_internals import is_traceback, make_failure
 
@@ -226,7 +227,7 @@ def explain_failure(item: pytest.Item, call: pytest.CallInfo[None], report: pyte
         report.longrepr.addsection(SECTION, block, "-")  # type: ignore[union-attr] # it is a traceback
         return
     is_ours = isinstance(raised.value, EvalsuiteError)  # Leave out the class names of evalsuite's own exceptions.
-    # Use the failure's text for a missing fixture, because only this text lists the existing fixtures.
+    # Use the failure's own text for a missing fixture, because no other text lists the existing fixtures.
     said = str(raised.value) if is_ours else getattr(report.longrepr, "errorstring", raised.exconly(tryshort=True))
     message = escape_for_terminal(said)
     file, line, _ = report.location
@@ -256,12 +257,12 @@ def _suppress_traceback(item: pytest.Item, call: pytest.CallInfo[None]) -> Itera
     try:
         yield
     finally:
-        # Restore the item's method `repr_failure`, because the item may run again and fail in another way.
+        # Restore the method `repr_failure`, because the item may run again and fail in another way.
         del item.repr_failure
 
 
 def _replaces_traceback(config: pytest.Config, call: pytest.CallInfo[None]) -> bool:
-    """Tell whether the case's block replaces the traceback of an assertion or evalsuite error; false with `--tb`."""
+    """Tell whether the block replaces the traceback, as for assertions and evalsuite's errors; false with `--tb`."""
     assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
     return config.option.tbstyle == "auto" and isinstance(
         call.excinfo.value, AssertionError | EvalsuiteError | pytest.fail.Exception
@@ -283,7 +284,7 @@ def get_block(report: pytest.TestReport) -> str:
 
 
 def show_baseline_answer(report: pytest.TestReport, baseline: Run | None) -> None:
-    """Add the baseline's answer to the block of a failed case."""
+    """Add the baseline's answer to a failed case's block, if the baseline has the case."""
     from evalsuite.output.reports.case_block import add_baseline_answer
 
     if baseline is None or report.nodeid not in baseline.offsets:

@@ -34,7 +34,7 @@ class SessionQueue:
         self._queue = UpcomingCases([get_solvable_case(item) for item in items])
 
     def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - as WorkerQueue has it
-        """Move to an item; ignore an item of another session."""
+        """Move the queue to an item, unless it belongs to another session."""
         if item in self._positions:
             self._queue.set_position(self._positions[item])
 
@@ -44,14 +44,15 @@ class SessionQueue:
 
 @cache
 def _freeze_heap(*, in_worker: bool) -> None:
-    """Once per process, exclude objects made before the first case (modules, pytest, items) from garbage collection.
+    """Exclude objects made before the first case (modules, pytest, items) from garbage collection, once per process.
 
-    The collector would traverse these objects repeatedly. In a run of quick cases with eight workers, garbage
-    collection took an eighth of the time. Collection at the interpreter's exit took a tenth of the processor time.
+    Otherwise, the garbage collector would traverse these objects again and again. Without this exclusion, garbage
+    collection took an eighth of the time in a run of quick cases with eight workers. Garbage collection at the
+    interpreter's exit took a tenth of the processor time.
     """
     gc.freeze()
-    # A worker skips garbage collection at exit. All other processes unfreeze the objects, because nanobind extensions
-    # (such as duckdb's) report objects that were never freed as leaks.
+    # A worker exits without garbage collection, to save time. All other processes unfreeze the objects, because
+    # nanobind extensions (such as duckdb's) report objects that are never freed.
     atexit.register(gc.freeze if in_worker else gc.unfreeze)
 
 
@@ -59,14 +60,14 @@ class CaseProcess:
     """A process that runs tests, with or without workers. The event loop and the models start with the first case.
 
     Args:
-        model: the name of the model under test or of the default model; None if no model was named or installed.
+        model: name of the model under test; without one, the installed default model's name, or None.
         quarantine: cases that are excluded from decisions until a date; None if no quarantine file exists.
 
     Attributes:
         deselected: cases that the command line leaves out of a resumed run.
         collected: the number of cases of each benchmark before any selection, and how `--limit` chose the samples.
         declared_in: the test function that first declares each benchmark, and whether its cases may be pooled.
-        stopping: why this worker must end after the current case; empty if the worker continues.
+        stopping: why this worker must end after the current case; empty if it need not.
     """
 
     def __init__(
@@ -142,7 +143,7 @@ class CaseProcess:
         return self._prefetcher.wait_for_result(case)
 
     def plan_cases(self, items: Iterable[pytest.Item]) -> list[PlannedCase]:
-        """Return the cases among the session's items, and the cases that a resumed run leaves out."""
+        """Return the session's cases, including those that a resumed run leaves out."""
         from evalsuite.engine.fingerprints import compute_planned_fingerprints
 
         every = [*((item, True) for item in items), *((item, False) for item in self.deselected)]
@@ -169,7 +170,7 @@ PROCESS = pytest.StashKey[CaseProcess]()
 
 
 def note_deselected(items: Iterable[pytest.Item]) -> None:
-    """Remember the cases that a resumed run leaves out, because their earlier records still count."""
+    """Note the cases that a resumed run leaves out, because their earlier records still count."""
     for item in items:
         process = item.config.stash.get(PROCESS, None)
         if process is not None and process.settings.resume and get_case(item) is not None:

@@ -1,6 +1,6 @@
 """Access to private parts of pytest, one function per part.
 
-tests/unit/plugin/test_internals_of_others.py shows for each function what would break without the function.
+For each function, tests/unit/plugin/test_internals_of_others.py shows what would fail without it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def list_ini_keys(config: pytest.Config) -> set[str]:
 
     Without this function, pytest would only warn of a removed setting, and the setting would have no effect.
     """
-    keys = getattr(config, "_inicfg", None)  # For pytest 9.1 and newer, which deprecate `inicfg`.
+    keys = getattr(config, "_inicfg", None)  # For pytest 9.1 and later, in which `inicfg` is deprecated.
     overridden = (text.partition("=")[0] for text in config.option.override_ini or ())
     return {*(config.inicfg if keys is None else keys), *overridden}
 
@@ -66,7 +66,7 @@ def skip_conftests_of_data(manager: Any, is_data: Callable[[Path], bool]) -> Non
 
 
 def guard_conftests(manager: Any, status: Callable[[], int]) -> None:
-    """Give a session the exit status of `status` if a conftest.py that pytest imports calls `sys.exit(0)`.
+    """Let a session end with the result of `status` if a conftest.py that pytest imports calls `sys.exit(0)`.
 
     Without this function, pytest ends with 0 before any hook is called.
     """
@@ -87,7 +87,7 @@ def guard_conftests(manager: Any, status: Callable[[], int]) -> None:
 def has_parameters(metafunc: pytest.Metafunc) -> bool:
     """Tell whether the names of a test's items contain other parameters than the case.
 
-    Without this function, `-k` could not be applied before items are made.
+    evalsuite needs this to apply `-k` before items are made.
     """
     if any(metafunc.definition.iter_markers("parametrize")):
         return True
@@ -96,7 +96,7 @@ def has_parameters(metafunc: pytest.Metafunc) -> bool:
 
 
 def collect_items(config: pytest.Config) -> list[pytest.Item]:
-    """Collect the items of a command that runs no session, without output; empty if the collection fails.
+    """Collect the items that a command selects, without output and without a session; empty if the collection fails.
 
     Without this function, `evalsuite doctor` cannot tell whether the suite runs programs.
     """
@@ -126,7 +126,7 @@ def is_traceback(longrepr: object) -> bool:
 def make_failure(lines: Sequence[str], path: str, line: int, message: str) -> Any:
     """Make a failure object whose text a report shows in place of a traceback.
 
-    pytest's own classes are needed, because xdist keeps the sections only of these classes when it serialises a report.
+    pytest's own classes are used, because xdist serialises sections only for these classes.
     """
     from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 
@@ -135,7 +135,7 @@ def make_failure(lines: Sequence[str], path: str, line: int, message: str) -> An
 
 
 def replace_in_failure(longrepr: Any, text: str, words: str) -> None:
-    """Replace a text in a report's failure and in the report's line of the short summary.
+    """Replace a text in a report's failure and in the line for the short summary.
 
     Without this function, the reason for ending the session early is repeated for each affected case.
     """
@@ -149,7 +149,7 @@ def remove_unknown_lines(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
     """Remove a traceback's entries that have no line number.
 
     A signal that arrives between two lines of source leaves such an entry. Without this function, pytest would fail
-    with a TypeError when it shows this entry, and the session would end with the status 1.
+    with a TypeError when it shows the entry, and the session would end with status 1.
     """
     excinfo.traceback = excinfo.traceback.filter(
         lambda entry: entry._rawentry.tb_lineno is not None  # noqa: SLF001
@@ -167,7 +167,7 @@ def replace_terminal_file(terminal: pytest.TerminalReporter, file: Any) -> None:
 
 
 def get_session(terminal: pytest.TerminalReporter) -> pytest.Session | None:
-    """Return the session of a terminal reporter; the summary hook needs its items for `--plan` but gets no session."""
+    """Return a terminal reporter's session: for `--plan`, the summary hook needs its items but gets no session."""
     return getattr(terminal, "_session", None)
 
 

@@ -49,7 +49,7 @@ REPEATED = (
 
 
 def watch_imports(manager: pytest.PytestPluginManager) -> None:
-    """Never import a run's conftest.py, and let no code that pytest imports from now on end the session with 0."""
+    """Never import a run's conftest.py; let no code that pytest imports end the session with status 0."""
     config: Any = manager.get_plugin("pytestconfig")
     guard_conftests(manager, lambda: find_least_status(config))
     skip_conftests_of_data(manager, lambda folder: any(map(is_run_folder, (folder, *folder.parents))))
@@ -131,7 +131,7 @@ def _make_loop() -> BackgroundLoop:
 
 
 def send_plan(session: pytest.Session) -> None:
-    """Send the number of a worker's cases to the controlling process; if requested, also send the cases."""
+    """Send the number of a worker's cases to the controlling process; if it wants the plan, also send the cases."""
     if not is_worker(session.config):
         return
     report_planned_count(session.config, len(list_cases(session.items)))
@@ -147,7 +147,7 @@ def send_plan(session: pytest.Session) -> None:
 
 
 def make_header(config: pytest.Config) -> list[str]:
-    """Return lines for pytest's header: the models and, if an earlier run is repeated, a note about that run.
+    """Return lines for pytest's header: the models, and the earlier run that is resumed or replayed, if any.
 
     The list is empty if no setting of evalsuite was given.
     """
@@ -168,7 +168,7 @@ def finish_session(session: pytest.Session) -> None:
     if listener is None:
         return
     if not (listener.has_begun or listener.broken or _is_missing_gated_cases(session, listener)):
-        listener.status = 0  # Hooks may change the exit status of a session without cases.
+        listener.status = 0  # Set the exit status later, because hooks may change that of a session without cases.
         return
     listener.status = INCOMPLETE
     if listener.broken:
@@ -184,7 +184,7 @@ def finish_session(session: pytest.Session) -> None:
         session.exitstatus = INCOMPLETE
         return
     session.exitstatus = listener.status = _choose_exit_status(session, listener, run, is_stopped=bool(stopped))
-    # Report no gate as missed if the session ends before its batches are answered, because no gate is decided yet.
+    # If the session ends before its batches are answered, report no gate as missed, because none is decided yet.
     if not run.detached:
         from evalsuite.plugin.terminal import report_decisions
 
@@ -198,14 +198,14 @@ def finish_session(session: pytest.Session) -> None:
 
 
 def _is_missing_gated_cases(session: pytest.Session, listener: ReportListener) -> bool:
-    """Tell whether no case ran although gates of this session need cases; false if the session only collects."""
+    """Tell whether no case ran although gates of this session need cases; false in a session that only collects."""
     if session.config.option.collectonly or session.exitstatus == pytest.ExitCode.USAGE_ERROR:
         return False
     return bool(read_command_line_gates(session.config)) or listener.is_missing_gated_cases()
 
 
 def _find_interruption(session: pytest.Session, run: OpenRun, ending: str) -> str | None:
-    """Return why the session was interrupted; None if all tests ran or all gates were decided early.
+    """Explain why the session was interrupted; None if all tests ran, or if all gates were decided early.
 
     Args:
         ending: why evalsuite itself ended the session; empty if evalsuite did not end it.
@@ -218,14 +218,14 @@ def _find_interruption(session: pytest.Session, run: OpenRun, ending: str) -> st
 
 
 def _shorten_repeated_reason(terminal: pytest.TerminalReporter, reason: str) -> None:
-    """Shorten the reason why the session ended in each case's failure, because the summary states the whole reason."""
+    """Shorten the reason for the session's end in each case's failure, because the summary states it in full."""
     for outcome in ("error", "failed"):
         for report in terminal.stats.get(outcome, ()):
             replace_in_failure(report.longrepr, reason, "stopped the run")
 
 
 def _describe_uncollected(config: pytest.Config) -> str:
-    """Describe collection errors, which end a session like an interruption; empty if none occurred."""
+    """Describe collection errors, which end a session as an interruption does; empty if there were none."""
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     errors: Sequence[object] = terminal.stats.get("error", ()) if terminal is not None else ()
     failed = [report for report in errors if isinstance(report, pytest.CollectReport)]
@@ -237,14 +237,14 @@ def _describe_uncollected(config: pytest.Config) -> str:
 
 
 def _choose_exit_status(session: pytest.Session, listener: ReportListener, run: OpenRun, *, is_stopped: bool) -> int:
-    """Return the run's exit status if it takes precedence over pytest's own status; otherwise return pytest's."""
+    """Return the exit status of the run if it takes precedence over pytest's own, else pytest's."""
     from evalsuite.decisions.verdict import Status
 
     status, own = run.status, int(session.exitstatus)
     if run.detached and own in {0, 1, pytest.ExitCode.INTERRUPTED}:
         return int(Status.DETACHED)
     if run.early.has_ended and own == pytest.ExitCode.INTERRUPTED:
-        # Do not report an interruption, because the session ended early after all gates were decided.
+        # Report no interruption if the session ended early because all gates were decided.
         own = 1 if session.testsfailed else 0
     # evalsuite ends the session if no call can succeed (as with a wrong key) or if a gate's metric does not exist.
     is_given_up = run.hopeless is not None and not describe_ending_signal()
@@ -279,7 +279,7 @@ def show_summary(terminal: pytest.TerminalReporter) -> None:
 
 
 def _show_skipped_benchmarks(terminal: pytest.TerminalReporter) -> None:
-    """Show in one line why benchmarks were skipped, and how to run these benchmarks."""
+    """Explain in one line why benchmarks were skipped, and how to run them."""
     skipped = [report for report in terminal.stats.get("skipped", ()) if report.nodeid.endswith(f"[{LEFT_OUT}]")]
     if skipped:
         *_, reason = skipped[0].longrepr
@@ -288,7 +288,7 @@ def _show_skipped_benchmarks(terminal: pytest.TerminalReporter) -> None:
 
 
 def restore_status(config: pytest.Config) -> None:
-    """Restore the exit status if a conftest's hook set the status to 0, or ended the session before its report.
+    """Restore the exit status if a conftest's hook changed it to 0, or ended the session before the report.
 
     A hook may set `session.exitstatus`, or call `pytest.exit` or `sys.exit`.
     """

@@ -1,4 +1,4 @@
-"""Runs the cases in a separate run per model if `--model` names several models, and compares the runs."""
+"""If `--model` names several models, runs the cases once per model, in separate runs, and compares the runs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from evalsuite.core.errors import SettingsError
 from evalsuite.plugin.options import read_config_settings
 from evalsuite.results.run_folders import RunFolder, check_run_name, shorten_model
 
-SINGLE_RUN_OPTIONS = ("resume", "replay")  # Options that name an earlier run, which has only one model.
+SINGLE_RUN_OPTIONS = ("resume", "replay")  # Options that name an earlier run, which has one model.
 
 
 def run_models(config: pytest.Config, models: Sequence[str]) -> int:
     """Run pytest once per model with the other arguments unchanged, then compare the runs.
 
     Returns:
-        The highest exit status of the sessions. After an interrupted or terminated session, no further session starts.
+        The highest exit status of the sessions. If one is interrupted or terminated, no other starts.
     """
     settings = read_config_settings(config)
     for name in SINGLE_RUN_OPTIONS:
@@ -54,7 +54,7 @@ def run_models(config: pytest.Config, models: Sequence[str]) -> int:
 
 
 def _remove_options(args: Sequence[str], *options: str) -> list[str]:
-    """Remove options and their values from a list of arguments."""
+    """Remove some options and their values from a list of arguments."""
     followers = ("", *args)
     return [
         arg
@@ -64,7 +64,7 @@ def _remove_options(args: Sequence[str], *options: str) -> list[str]:
 
 
 def _await_session(session: subprocess.Popen[bytes]) -> list[int]:
-    """Wait for a session's end, and return the signals received; on Ctrl-C, the terminal also signals the session."""
+    """Wait for a session's end, and return the signals received; at Ctrl-C, the terminal also signals the session."""
     received: list[int] = []
 
     def forward_signal(number: int, _frame: object) -> None:

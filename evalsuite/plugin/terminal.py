@@ -40,7 +40,7 @@ MOST_ANNOTATIONS = 10  # The maximum number of annotations that GitHub shows per
 OUTCOMES = (("failed", "below threshold"), ("error", "error"), ("xfailed", "below threshold"))
 """pytest's names of outcomes and their descriptions; cases that a gate excuses come last."""
 
-MOST_REASONS = 5  # Maximum annotations for reasons of the verdict, which precede the annotations for cases.
+MOST_REASONS = 5  # Maximum annotations for the verdict's reasons, which come before those for cases.
 
 
 def show_missing_report(terminal: pytest.TerminalReporter, reason: str) -> None:
@@ -75,7 +75,7 @@ def show_verdict(terminal: pytest.TerminalReporter, run: OpenRun, verdict: Verdi
 
 
 def _show_detached(terminal: pytest.TerminalReporter, folder: RunFolder) -> None:
-    # Do not print in red, because no gate is decided yet.
+    # Do not print in red while no gate is decided.
     terminal.section("evalsuite", sep="=", yellow=True)
     terminal.write_line(escape_for_terminal(explain_interruption(folder.info()) or "not finished yet"))
     terminal.write_line(f"nothing is decided yet (exit status {Status.DETACHED:d})", bold=True)
@@ -122,7 +122,7 @@ def _escape_annotation(text: str, further: str = "") -> str:
 
 
 def _print_report_paths(terminal: pytest.TerminalReporter, folder: Path) -> None:
-    """Print the paths of the report and its HTML page; a terminal with colours shows the page as a link (OSC 8)."""
+    """Print the paths of the report and its HTML page; in a terminal with colours, the page is a link (OSC 8)."""
     terminal.write_line(f"report: {_make_relative(folder / REPORT, terminal.config)}")
     page = folder / PAGE
     if page.is_file():
@@ -132,17 +132,17 @@ def _print_report_paths(terminal: pytest.TerminalReporter, folder: Path) -> None
 
 
 def _make_relative(path: Path, config: pytest.Config) -> Path:
-    """Make a path relative to the folder in which pytest was started; leave a path outside of this folder unchanged."""
+    """Make a path relative to the folder in which pytest was started; leave a path outside of it as it is."""
     start = config.invocation_params.dir
     return path.relative_to(start) if path.is_relative_to(start) else path
 
 
-# Names of plugins that do not receive reports of decisions, because they would count a decision as a test.
+# Plugins that do not get the reports of decisions, because they would count each decision as a test.
 NOT_TOLD = ("session", "terminalreporter", "lfplugin", "stepwiseplugin", "evalsuite-listener", "dsession")
 
 
 def report_decisions(config: pytest.Config, run: OpenRun) -> None:
-    """Report every decision to pytest's other plugins, and the missed gates and comparisons to the terminal.
+    """Report every decision to pytest's other plugins as a test; show missed gates and comparisons on the terminal.
 
     For an interrupted run, no gate is reported as missed, because its gates are not decided.
     """
@@ -172,11 +172,11 @@ def _make_reports(report: RunReport, *, every_score: bool) -> Iterator[pytest.Te
     verdict = report.verdict
     for decision in verdict.decisions:
         red = decision.verdict != "met"
-        # The line omits the gate's text, because pytest prints this text as the test's name before the line.
+        # Leave the gate's text out of the line, because pytest prints it before the line, as the test's name.
         line = f"{decision.verdict}: {format_measured_line(decision)}"
         metrics = None if every_score else (decision.gate.metric,)
         blocks = list(_list_case_blocks(decision, report, metrics)) if red else []
-        # Add an opening bracket, because pytest treats text after a bracket as a test's parameters and closes the
+        # Add an opening bracket: pytest treats the text after it as a test's parameters, and itself adds the closing
         # bracket.
         name = f"[{decision.gate.text}]" if "[" in decision.gate.text else decision.gate.text
         yield _make_report(f"gates::{name}", line, blocks, red=red)
@@ -201,7 +201,7 @@ def _list_case_blocks(decision: GateDecision, report: RunReport, metrics: Collec
 
 
 def _make_report(nodeid: str, line: str, blocks: Sequence[str] = (), *, red: bool) -> pytest.TestReport:
-    """Make the test report of a decision; pytest's short summary shows `line` alone."""
+    """Make a test report from a decision; pytest's short summary shows only `line`."""
     file, _, name = nodeid.partition("::")
     return pytest.TestReport(
         nodeid=nodeid,
@@ -273,7 +273,7 @@ def _list_plan_lines(
 
 
 def _find_second_baseline(baseline: Run, settings: Settings, config: pytest.Config) -> Run | None:
-    """Find the second baseline or, without one, the first baseline's own baseline; None if that run does not exist."""
+    """Find the second baseline's run or, without one, that of the first baseline's baseline; None if missing."""
     from evalsuite.core.errors import RunError
     from evalsuite.results.run_folders import find_run_folder
     from evalsuite.results.runs import load_run

@@ -57,10 +57,11 @@ def refuse_plain_workers(config: pytest.Config, specs: Iterable[Any]) -> None:
 
 
 def connect_worker(node: Any, data: dict[str, Any], receive: Callable[[Any, str | None], None]) -> Any:
-    """Give a worker, before it starts, data and a separate channel on xdist's connection.
+    """Before a worker starts, give it data and its own channel on xdist's connection.
 
     Args:
-        receive: function that gets, in execnet's thread, the channel and each of the worker's texts (None at the end).
+        receive: function that gets the channel and each of the worker's texts (None at the end), in a thread of
+            execnet.
     """
     channel = node.gateway.newchannel()
     node.workerinput[DATA], node.workerinput[CHANNEL] = data, channel
@@ -70,10 +71,10 @@ def connect_worker(node: Any, data: dict[str, Any], receive: Callable[[Any, str 
 
 
 def _send_while_alive(send: Callable[..., None]) -> Callable[..., None]:
-    """Wrap xdist's method for sending commands to a worker, in order to drop commands to a dead worker.
+    """Wrap the method by which xdist sends commands to a worker, so that commands to a dead worker are dropped.
 
-    A command may be sent after the worker's death but before xdist notices it. The OSError from sending would end the
-    whole session with an internal error, although xdist would give the dead worker's tests to other workers.
+    xdist may send a command after a worker has died and before it notices the death. The OSError would end the whole
+    session with an internal error, although xdist would give the dead worker's tests to others.
     """
 
     def send_if_alive(name: str, **arguments: Any) -> None:
@@ -95,7 +96,7 @@ def report_planned_count(config: pytest.Config, count: int) -> None:
 
 
 def get_planned_count(node: Any) -> int:
-    """Return the number that a worker sent with `report_planned_count`; 0 if the worker died."""
+    """Return the number of cases that a worker sent with `report_planned_count`; 0 if the worker died."""
     return int(getattr(node, "workeroutput", {}).get(PLANNED, 0))
 
 
@@ -107,7 +108,7 @@ def stop_distributing(config: pytest.Config, reason: str) -> None:
 
 
 def stop_replacing_workers(config: pytest.Config) -> None:
-    """Keep xdist from starting a new worker in place of each worker that dies."""
+    """Keep xdist from replacing workers that die."""
     vars(config.pluginmanager.get_plugin("dsession"))["_max_worker_restart"] = 0
 
 
@@ -115,7 +116,7 @@ class WorkerQueue:
     """A worker's assigned items that have not begun.
 
     Args:
-        torun: xdist's queue of indexes; None if the queue cannot be read, so that only the next item is known.
+        torun: xdist's queue of indexes of items; None if it cannot be read, so that only the next item is known.
     """
 
     def __init__(self, items: list[pytest.Item], torun: Any) -> None:
@@ -136,7 +137,7 @@ class WorkerQueue:
                 yield case
 
     def _take_index(self, most: int) -> int | None:
-        """Return the queue's next index that was not yielded; None if the first `most` indexes were all yielded."""
+        """Return the next index in the queue that was not yielded; None if the first `most` were all yielded."""
         with self._torun.lock() as queue:
             place = self._locate_last_item(queue) + 1
             # Stop at an entry that is not an index, because the queue may end in xdist's shutdown marker.
@@ -146,7 +147,7 @@ class WorkerQueue:
             return self._last
 
     def _locate_last_item(self, queue: Sequence[Any]) -> int:
-        # Items are removed only at the front, so an item's position never grows; -1 means that the item was removed.
+        # Items are removed only at the front, so an item's position never grows; -1 means that it was removed.
         for place in range(min(self._place, len(queue) - 1), -1, -1):
             if queue[place] == self._last:
                 return place
