@@ -29,8 +29,8 @@ T = TypeVar("T")
 class CaseChoice:
     """How a benchmark's cases were chosen from all its samples."""
 
-    samples: int = 0  # The number of samples that `--limit` allows.
-    of: int | None = None  # Number of all samples; None if they are a stream that was not read to the end.
+    samples: int = 0  # The number of samples that `--limit` draws.
+    of: int | None = None  # Number of all samples; None if the samples are a stream that was not read to its end.
     left_out: int = 0  # Number of this machine's cases that were never made, because -k excludes them.
 
 
@@ -94,7 +94,7 @@ class Case:
 
 
 class ShardAssignment:
-    """Assigns samples to shards in the order of collection, so that each machine makes only its own shard's items.
+    """Assigns samples to shards in the order of collection, so that each machine makes only the items of its own shard.
 
     A sample's epochs stay together, because some benchmarks decide over all epochs of a sample. Filters and orders that
     are applied later (-k, -m, plugins) do not change the shards, which together cover each sample once.

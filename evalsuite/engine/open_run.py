@@ -189,8 +189,7 @@ class OpenRun:
         detached: why the session stopped waiting for batches (with --detach); empty if the session did not stop
             waiting.
         aside: further lines to show on the terminal at the end.
-        hopeless: the error that ended the session because running further cases would be useless;
-            None without such an error.
+        hopeless: the error that ended the session because no further case could be decided; None without an error.
     """
 
     def __init__(

@@ -145,7 +145,7 @@ def adopt_earlier_run(
     check_batch(taken)
     # Store the run's path instead of `last`, because `last` will mean the new run as soon as that begins.
     path = str(folder.path.resolve())
-    # A replay stores no answers, so a replay of a replay reads the answers of the original run.
+    # A replay stores no answers, so a replay of a replay reads the answers of the run that had asked the model.
     named = replace(taken, resume=path) if settings.resume else replace(taken, replay=earlier.replay or path)
     return named, selection if any(selection.values()) else info.get("selection", selection)
 

@@ -116,10 +116,11 @@ def _select_any_case(_id: str) -> bool:
 
 
 def _make_keyword_filter(metafunc: pytest.Metafunc) -> Callable[[str], bool]:
-    """Return a function that tells whether `-k` could select a sample id, so that other cases need not be made.
+    """Return a function that tells whether `-k` may select a sample id; pytest makes the final selection.
 
-    The function returns true for every id if `-k` was not given, or if an item's names are unknown before it is made.
-    The names are unknown if the test has parameters besides the case, or if the suite's hooks may add names.
+    The function returns true for every id if `-k` was not given, or if an item's names are unknown before pytest makes
+    the item. The names are unknown if the test has other parameters than the case, or if the suite's hooks may add
+    names.
     """
     from evalsuite.plugin.pytest_internals import compile_keywords, has_parameters
 
@@ -201,12 +202,11 @@ def _exit_for_problem(session: pytest.Session, items: list[pytest.Item], problem
 
 
 def choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Remove other shards' cases; if the run may end early, put the items in the order in which results count."""
+    """Remove the cases of other shards; if the run may end early, put the items in the order in which results count."""
     process = config.stash[PROCESS]
     settings = process.settings
     if settings.shard:
-        # A function without cases in this shard was collected with one case of another shard, because pytest skips
-        # functions without cases. Deselect these cases.
+        # The only cases of other shards are one case for each function without cases in this shard.
         others = [
             item
             for item, case in zip(items, map(get_case, items), strict=True)

@@ -67,7 +67,7 @@ class CaseProcess:
         deselected: cases that the command line leaves out of a resumed run.
         collected: the number of cases of each benchmark before any selection, and how `--limit` chose the samples.
         declared_in: the test function that first declares each benchmark, and whether its cases may be pooled.
-        stopping: why this worker must end after the current case; empty if it need not.
+        stopping: why this worker must end after the current case; empty if the worker continues.
     """
 
     def __init__(

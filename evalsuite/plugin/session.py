@@ -168,7 +168,7 @@ def finish_session(session: pytest.Session) -> None:
     if listener is None:
         return
     if not (listener.has_begun or listener.broken or _is_missing_gated_cases(session, listener)):
-        listener.status = 0  # Set the exit status later, because hooks may change that of a session without cases.
+        listener.status = 0  # Hooks may change the exit status of a session without cases.
         return
     listener.status = INCOMPLETE
     if listener.broken:

@@ -1,4 +1,4 @@
-"""If `--model` names several models, runs the cases once per model, in separate runs, and compares the runs."""
+"""Runs the cases in a separate run per model if `--model` names several models, and compares the runs."""
 
 from __future__ import annotations
 
