@@ -83,7 +83,7 @@ class CaseModel(ModelHandle):
         return completion
 
     async def _send_request(self, request: Request) -> Completion:
-        # Store these calls as cancelled: the case still runs, so the application itself cancelled them.
+        # Store cancelled calls now: the case still runs, so the application itself cancelled these calls.
         await self._store_cancelled()
         if self.faults:
             return await self.faults.ask(self._asker, request, self.log.faults)

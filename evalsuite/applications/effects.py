@@ -22,9 +22,10 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
     """Decorate an application's function, so that replays and resumed runs do not call it again.
 
     A replayed or resumed case gets the stored result instead of a call. If a tool or decorated function was
-    interrupted, it runs again, but calls within it that ended get their stored results. Outside of a case's solver, the
-    decorated function runs as if undecorated. Calls are matched by the order of their start, so parallel calls must
-    start in a fixed order. If a call raises an exception, no result is stored, so the call is repeated.
+    interrupted, it runs again; decorated calls inside it that had ended return their stored results. Outside of a
+    case's solver, the decorated function runs as if undecorated. Calls are matched by the order of their start, so
+    parallel calls must start in a fixed order. If a call raises an exception, no result is stored, so the call is
+    repeated.
 
     Args:
         function: a plain or async function whose arguments and result are JSON data; tuples become lists.

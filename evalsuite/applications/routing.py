@@ -99,7 +99,7 @@ def _find_gateway_address(host: str | None, path: str) -> str | None:
 
 
 def _patch_aiohttp(library: Any) -> None:
-    """Wrap aiohttp's request method, unless this was done before, because aiohttp has no transports to wrap."""
+    """Wrap aiohttp's request method, unless this was done before, as `_patch_transports` does for httpx."""
     send = library.ClientSession._request  # noqa: SLF001 - aiohttp has no public place for it
     if send.__module__ == __name__:
         return

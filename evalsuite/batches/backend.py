@@ -1,8 +1,8 @@
 """A backend that collects requests and sends them as batches.
 
 A batch is sent once no new request has arrived for a few seconds, or once the batch is full. A batch is stored in the
-journal before it is sent; its answers are stored before any caller receives them. Because of this order, the next
-session can collect the answers of an interrupted session and sends no request twice.
+journal before it is sent; its answers are stored before any caller receives them. Because batches and answers are
+stored first, a later session can collect an interrupted session's answers and sends no request twice.
 """
 
 from __future__ import annotations

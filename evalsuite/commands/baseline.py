@@ -26,7 +26,7 @@ from evalsuite.results.run_folders import (
 from evalsuite.results.runs import load_run
 
 BASELINE_FILES = (INFO, "records.jsonl", SUMMARY)  # The files of a run that a comparison needs.
-USERS = ("GITHUB_ACTOR", "GITLAB_USER_LOGIN")  # Variables that name the user who started a CI job.
+USERS = ("GITHUB_ACTOR", "GITLAB_USER_LOGIN")  # Environment variables that name the user who started a CI job.
 
 
 def add_baseline_arguments(parser: argparse.ArgumentParser) -> None:

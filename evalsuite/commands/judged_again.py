@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     Case = tuple[Sample, Transcript]
 
-ScoresByCase = dict[str, dict[str, Score]]  # By case, then by name; a case without readable judgement lacks the score.
+ScoresByCase = dict[str, dict[str, Score]]  # Scores by case and name; unreadable judgements give no score.
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ class _MutationTest:
         cases = {record.case: self.asking.subject.make_case(record) for record in self.asking.subject.records}
         good = {case: cases[case] for case in self._list_passing_cases(people)}
         found: dict[str, dict[str, float]] = {}
-        caught: dict[str, tuple[Case, float]] = {}  # By case: a corrupted answer that was detected, and its score.
+        caught: dict[str, tuple[Case, float]] = {}  # Each case's detected corrupted answer, with its score.
         for kind in CORRUPTIONS:
             changed = await self._corrupt_cases(kind, good, list(cases.values()))
             for case, score in (await self._judge_cases(changed)).items():

@@ -1,7 +1,7 @@
 """Describe where a benchmark was declared, and find its code when a run is read.
 
 Scores can be tallied without the benchmark's code, but the benchmark's report, derived metrics, primary metric and
-title need the code. So each record stores where its benchmark was declared, in one of two forms:
+title need the code. Each record stores where its benchmark was declared, in one of two forms:
 
     proverbs.benchmark:PROVERBS            registered by evalsuite or an installed package, see `entry_points`
     cases/test_capitals.py::test_capitals  the test function that carries `@benchmark(Benchmark(...))`

@@ -24,8 +24,8 @@ TARGET_KINDS = "text, a finite number or a list of these; metadata takes anythin
 CANARY = "canary"
 """The tag of cases that monitor the judge. Such cases have fixed answers, so they are not a random sample."""
 
-ASSERTS = "asserts"  # Key in a record's `facts`: whether the case's test can fail; if missing, it can.
-SIGNATURES = "judge_signatures"  # Key in a record's `facts`: the judge's signature for each judged score.
+ASSERTS = "asserts"  # Key in a record's `facts` that tells whether the case's test can fail; by default, it can.
+SIGNATURES = "judge_signatures"  # Key in a record's `facts` with the judge's signature for each judged score.
 COUNTED_APART = "_cannot_tell"
 """Suffix of a metric that is 1.0 for each case on which the judge could not tell, else 0.0."""
 

@@ -44,14 +44,14 @@ class Declaration:
     epochs: int | None = None  # Repetitions of each sample, unless the run sets the number; None means one.
     at_least: int | None = None  # Minimum number of passed epochs with which a sample passes; None means all epochs.
     args: Mapping[str, Any] = field(default_factory=dict)  # Arguments for the benchmark, passed in its `Setup`.
-    # These replace `args` in a run with shipped samples and default modes.
+    # Replaces `args` in a run with shipped samples and default modes.
     shipped: Mapping[str, Any] = field(default_factory=dict)
     pool: bool = False  # Whether cases of benchmarks with the same name in several files are counted together.
     faults: Sequence[str] = ()  # Faults to inject, in the form of `--inject`.
     asserts: bool = True  # Whether the test can fail; if it cannot, its benchmark has no pass rate.
 
 
-HARMLESS = {"print", "len", "str", "repr", "sorted", "round"}  # Calls of these do not count as checks.
+HARMLESS = {"print", "len", "str", "repr", "sorted", "round"}  # Built-in functions whose calls are not checks.
 
 
 def can_test_fail(test: Callable[..., object]) -> bool:

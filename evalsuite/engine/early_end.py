@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evalsuite.journal.planned import PlannedCase
     from evalsuite.results.tally import Row
 
-FIRST = (1, False)  # The first cases' stage. A stage is a pair: the epoch, and whether the case is beyond `--limit`.
+FIRST = (1, False)  # The stage of the first cases: a pair (epoch, whether the case is beyond `--limit`).
 
 
 class EarlyStopper:

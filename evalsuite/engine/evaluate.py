@@ -76,9 +76,9 @@ def evaluate(
     function, so every scored case passes.
 
     If an event loop is running (in a notebook or an async function), `evaluate` returns at once and a new thread runs
-    the cases. In this situation, `await` the run, or read one of its results, which waits for the end. In a script,
-    `evaluate` waits for the run's end. An interruption ends the run; received answers are kept, and `resume` continues
-    the run.
+    the cases. While an event loop is running, `await` the run, or read one of its results, which waits for the end. In
+    a script, `evaluate` waits for the run's end. An interruption ends the run; received answers are kept, and `resume`
+    continues the run.
 
     Args:
         benchmark: a decorated function, a `Benchmark`, or the name of a benchmark of evalsuite or an installed package.

@@ -67,7 +67,7 @@ class RunGateway:
         self._lock = threading.Lock()
         self.gateway = self._open_gateway(give_up)
         self._pending = self._make_pending_batches(on_detached) if settings.batch else None
-        # Start the event loop last, because after an error above its thread would keep running.
+        # Start the event loop last, because its thread would keep running after an error in the lines above.
         self.background = BackgroundLoop()
 
     def _open_gateway(self, give_up: Callable[[EvalsuiteError], None]) -> Gateway:
@@ -86,7 +86,7 @@ class RunGateway:
         return open_gateway(self._settings, answers, give_up, self._replace_backend)
 
     def _replace_backend(self, backend: Backend, model: str) -> Backend:
-        """Return the backend to use; a replay, a gateway service or batches use another than the given one."""
+        """Return the backend to use; a replay, a gateway service or batches replace the given backend."""
         if self._settings.replay:
             from evalsuite.models.answers import ReplayBackend
 

@@ -278,8 +278,7 @@ def _get_closure_value(cell: Any) -> Any:
 
 
 def _describe_version(scorer: Any, kind: Any) -> str:
-    # Use the scorer's own version. Without one, use evalsuite's version for its own scorers, and the source code for
-    # others.
+    # Use the scorer's own version; without one, evalsuite's version for its own scorers, the source code for others.
     if (own := getattr(scorer, "version", None)) is not None:
         return str(own)
     if _is_shipped_class(kind):

@@ -42,7 +42,7 @@ class SolvedCase:
     # Scores by name, one mapping per scorer that had to wait (for example for a judge).
     judged: Sequence[Mapping[str, float | Score]]
     error: BaseException | None  # The exception with which solving or judging failed; None if nothing failed.
-    logs: Mapping[str, Sequence[Mapping[str, Any]]]  # Answers in failed judgements, which were paid for.
+    logs: Mapping[str, Sequence[Mapping[str, Any]]]  # Answers in failed judgements, kept because they were paid for.
     usage: Usage  # Tokens and cost of all calls of the case.
     judge_usage: Usage  # The part of `usage` for calls of judges.
     simulator_usage: Usage  # The part of `usage` for models that simulated users or tools.

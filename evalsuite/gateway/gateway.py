@@ -1,8 +1,8 @@
 """The gateway, through which every model call of a run passes.
 
 A request is looked up in the store, then among the calls in flight. A new request must pass the spend limit and the
-limiter; then the backend answers, and the answer is stored. This order ensures that each distinct request is paid for
-only once, and that no paid answer is lost.
+limiter; then the backend answers, and the answer is stored. Because the store is searched first and keeps every answer,
+each distinct request is paid for only once, and no paid answer is lost.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ class CircuitBreaker:
         on_change: called with a one-line message when the server goes down, and when it is back.
         probes: number of failed probes since the circuit opened.
         probe: the probe in flight; None if no probe is in flight.
-        try_at: the time from which the server's headers allow requests; the next probe may be sent at this time, if it
-            is earlier.
+        try_at: the time from which the server's headers allow requests; if this time comes before the planned next
+            probe, the probe is sent at this time.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

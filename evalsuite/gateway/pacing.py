@@ -3,9 +3,9 @@
 Periods without pacing (plain) and with pacing (paced) alternate. In a plain period, each refused request backs off by
 itself, and the answers per second are measured. In a paced period, calls follow the inferred limit. If nearly all
 refusals came at one number of calls in service, the limit is this number; otherwise it is a number of requests per
-second. A paced period ends if it has fewer answers than expected at the rate without pacing. It may have fewer by the
-share `ALLOWED` of the plain period's answers, so pacing loses at most this share. A paced period also ends if pacing
-does not lower the share of refused calls.
+second. A paced period ends if it has fewer answers than expected at the rate without pacing. A paced period may lose
+the share `ALLOWED` of the answers that a plain period gives, so pacing loses at most this share. A paced period also
+ends if pacing does not lower the share of refused calls.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FEW, TOLERATED = 2.0, 0.02  # Maximum refusals in a period without pacing: a con
 MEASURED, MEASURED_SECONDS, MEASURED_LATENCIES = 24, 2.0, 2.0
 """Minimum answers, seconds and latencies from which the plain rate is computed, because a burst is not a rate."""
 
-PAUSE = 4.0  # Factor over the usual gap plus latency; a longer gap between two answers is a pause.
+PAUSE = 4.0  # A gap between two answers is a pause if it exceeds this factor times the usual gap plus latency.
 ALLOWED = 0.125  # Share of the answers without pacing that a paced period may lose.
 # If pacing gave fewer answers than this many times the answers without pacing, the next plain period is twice as long.
 HELD = 4

@@ -339,7 +339,7 @@ class Ledger:
     """Counts spending, and delays calls that might exceed the spend limit.
 
     A call's maximum cost is reserved before the call. Spending exceeds the limit only if servers ignore the maximum
-    length of answers. The excess is then at most the cost of those overlong answers that are in flight.
+    length of answers. Spending then exceeds the limit by at most the cost of the overlong answers in flight.
 
     Args:
         limit: the spend limit in US dollars; None means no limit.

@@ -50,7 +50,8 @@ class Retries:
         self.refusals += 1
         told = getattr(error, "retry_after", None)
         if told is not None:
-            # Without this, requests that were told the same wait would be sent together and refused together again.
+            # Longer waits keep requests that were told the same wait from being sent together and refused together
+            # again.
             spread = min(FIRST_WAIT, SPREAD * told) if self.refusals > 1 else 0.0
             wait = told + random.uniform(0.0, spread)  # noqa: S311 - jitter, not a secret
         now = self._clock()

@@ -79,7 +79,7 @@ class RunLock:
         return ""
 
     def write_holder(self, host: str, since: str) -> None:
-        """Write this session's host and start into the lock file; other sessions' messages name them."""
+        """Write this session's host and start into the lock file, for messages of other sessions."""
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"{os.getpid()}\n{host}\n{since}\n".encode(), 0)
 

@@ -52,7 +52,7 @@ FINGERPRINTS_BEFORE_RUN = ("input", "target", "scorers", "model", "judge", "user
 
 
 def digest_fingerprints(fingerprints: Mapping[str, str]) -> str:
-    """Hash fingerprints that are known early; equal hashes mean equal samples, models, parameters and scorers."""
+    """Hash the fingerprints known before the run; equal hashes mean equal samples, models, parameters and scorers."""
     return digest({name: fingerprints[name] for name in FINGERPRINTS_BEFORE_RUN if name in fingerprints})
 
 

@@ -113,7 +113,7 @@ SIGN_OF_LIFE = 5.0
 """Seconds between newlines sent to a waiting session, so that it can tell a slow gateway from a dead one."""
 
 SECONDS_IDLE = 75.0  # Seconds until a connection without a complete header is closed (aiohttp's default: an hour).
-SECONDS_TO_SEND = 60.0  # If a request takes longer to arrive, it is refused, so that it does not occupy a connection.
+SECONDS_TO_SEND = 60.0  # Seconds for a request to arrive; a slower one is refused, to free its connection.
 
 CLIENT: web.RequestKey[Client] = web.RequestKey("client")
 
