@@ -268,10 +268,7 @@ class BatchBackend:
         await self._follow_batch(kept, state)
 
     def _give_up_batch(self, kept: StoredBatch, keys: Sequence[str], error: Exception) -> None:
-        """Fail the requests of a batch that cannot be read.
-
-        A later session may still read the batch, unless it was deleted.
-        """
+        """Fail the requests of an unreadable batch. A later session may still read the batch, unless it was deleted."""
         if isinstance(error, Gone):
             self._pending.tell(str(error))
             self._batches.delete_batch(kept.number)

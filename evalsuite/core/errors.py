@@ -123,10 +123,7 @@ class ScoringError(EvalsuiteError):
 
 
 class ToolError(EvalsuiteError):
-    """A tool could not be run at all.
-
-    If a tool runs but fails, the model is told of the failure and no ToolError is raised.
-    """
+    """A tool could not be run at all. If a tool runs but fails, the model is told and no ToolError is raised."""
 
 
 class SandboxError(EvalsuiteError):

@@ -219,10 +219,7 @@ def convert_score(name: str, value: Any, scorer_name: str, declared: tuple[float
 
 
 def run_rule_scorer(scorer: Scorer, sample: Sample, transcript: Transcript) -> Mapping[str, float | Score]:
-    """Run a scorer that calls no model.
-
-    Convert SystemExit and KeyboardInterrupt to errors, so that they do not end the run.
-    """
+    """Run a scorer that calls no model; convert SystemExit and KeyboardInterrupt to errors, so that the run goes on."""
     try:
         return convert_scores(scorer(sample, transcript), get_callable_name(scorer))
     except TypeError:

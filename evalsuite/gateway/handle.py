@@ -81,10 +81,7 @@ class EffectLog:
 
 @dataclass(slots=True)
 class ModelCalls:
-    """The model calls that a tool made.
-
-    A replay counts the model calls of a tool as the run did, although the tool does not run.
-    """
+    """The model calls that a tool made. A replay counts a tool's model calls, although the tool does not run."""
 
     # For each request, the digests of its content, prompt and parameters.
     requests: list[dict[str, str]] = field(default_factory=list)

@@ -19,10 +19,7 @@ from evalsuite.core.redaction import redact
 
 
 class Secret:
-    """A secret text: a key, a token or a login.
-
-    Only the method `reveal` returns the secret's text; repr and str return `***`.
-    """
+    """A key, a token or a login. Only the method `reveal` returns the secret's text; repr and str return `***`."""
 
     __slots__ = ("_text",)
 

@@ -143,10 +143,7 @@ class PostgresStore:
         self._run_with_reconnect(create_tables)
 
     def _run_with_reconnect(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
-        """Call a function with the connection.
-
-        If the server restarts, reconnect; only the first call in an outage waits.
-        """
+        """Call a function with the connection. If the server restarts, reconnect; only an outage's first call waits."""
         until = time.monotonic() + (0.0 if self._down else RESTART)
         for attempt in itertools.count():
             try:
