@@ -109,9 +109,9 @@ def clustered_kappa(
 ) -> Kappa:
     """Compute plain kappa with the jackknife's interval over clusters, widened if the raters disagree on few items.
 
-    The jackknife's interval is too narrow if few labels differ. Therefore each bound extends at least to the
-    corresponding bound of the raw agreement, converted to kappa with the agreement by chance held fixed. For perfect
-    agreement, the lower bound is computed by `kappa_lower_bound`.
+    The jackknife's interval is too narrow if few labels differ. To correct this, each bound of the interval extends at
+    least to the corresponding bound of the raw agreement, converted to kappa with the agreement by chance held fixed.
+    For perfect agreement, the lower bound is computed by `kappa_lower_bound`.
 
     Args:
         clusters: the cluster of each item; None if items are independent.

@@ -214,8 +214,8 @@ def jackknife_interval(
         bounds: lowest and highest possible value, to which the interval is clipped.
 
     Returns:
-        The interval. It is (nan, nan) if the statistic is undefined for all items or without some cluster, if there are
-        fewer than two clusters, or if leaving out clusters never changes the value (see `make_sameness_interval`).
+        The interval; (nan, nan) with fewer than two clusters, with an undefined statistic (of all items or without some
+        cluster), or if leaving out clusters never changes the statistic (see `make_sameness_interval`).
 
     Raises:
         ValueError: the confidence is not in (0, 1).

@@ -104,10 +104,10 @@ def rank_interval(
     """Average the coefficients of several pairs of variables; the jackknife interval has a minimum width.
 
     The jackknife uses Fisher's transformation, because transformed coefficients are nearly normal. If nearly all cases
-    agree, the sample may lack a rare case that disagrees, which no jackknife can take into account. Therefore two
-    clusters are added at each corner of the data in turn (the minimum or maximum of x, and of y), and the interval is
-    widened to include the resulting coefficients. This widening is evalsuite's own method; `docs/statistics.md` has its
-    simulation.
+    agree, the sample may lack a rare case that disagrees, which no jackknife can take into account. To allow for such
+    cases, two clusters are added at each corner of the data in turn (the minimum or maximum of x, and of y), and the
+    interval is widened to include the resulting coefficients. The widening of this interval is evalsuite's own method;
+    `docs/statistics.md` has its simulation.
     """
     value, without = compute_rank_replicates(variables, clusters, coefficient)
     if math.isnan(value) or any(math.isnan(left) for left in without):

@@ -323,9 +323,9 @@ def _compute_sign_flip_bound(totals: Array) -> float:
 def _compute_pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: float) -> float:
     """Compute the one-sided p-value of a drop by the margin or more, by a t test that allows for rare heavy losses.
 
-    The t test cannot take into account a rare heavy loss that the sample lacks. Therefore one cluster with the greatest
-    possible loss is added, as the Clopper-Pearson bound adds one success. Also, the p-value is at least that of the
-    binomial test in `_compute_rare_losses`.
+    The t test cannot take into account a rare heavy loss that the sample lacks. To allow for such a loss, one cluster
+    with the greatest possible loss is added, as the Clopper-Pearson bound adds one success. Also, the p-value is at
+    least that of the binomial test in `_compute_rare_losses`.
     """
     size, count = float(sizes.mean()), len(totals)
     guarded = compute_mean_of_clusters(np.append(totals, -scale * size), np.append(sizes, size))

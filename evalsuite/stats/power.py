@@ -165,8 +165,7 @@ def detectable_mean(
         confidence: 1 minus the level of the two-sided test.
         power: the probability of showing the drop.
         scale: the largest difference that two scores can have.
-        widening: the factor in the formula above, by which a drop increases the squared standard error; 0 for no
-            increase.
+        widening: the factor by which `drop * (scale - drop)` is added to the squared standard error; 0 adds nothing.
 
     Raises:
         ValueError: an argument is out of range.

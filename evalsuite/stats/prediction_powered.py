@@ -45,16 +45,16 @@ def ppi_mean(
     of all cases, or the interval is not valid.
 
     If cases were drawn with unequal probabilities, the rectified labels (labels - tuning * judged) are weighted by the
-    inverse probabilities: Zrnic and Candes, "Active Statistical Inference" (arXiv 2403.03208). These weights are scaled
-    to a sum of one (Hajek), and the mean of the judge's scores is then taken over all cases.
+    inverse probabilities: Zrnic and Candes, "Active Statistical Inference" (arXiv 2403.03208). The inverse-probability
+    weights are scaled to a sum of one (Hajek), and the mean of the judge's scores is then taken over all cases.
 
     With 30 labels and rare failures, the paper's normal interval covers the truth in only 22 to 93% of samples, because
-    judge and people rarely differ on a labelled case. Therefore each bound is computed with Student's quantile, and as
-    if there were one more labelled case on which the judge was as wrong as possible. If the rectified labels are skewed
-    towards one bound of the interval, this bound moves outwards by a term of the Cornish-Fisher expansion (Johnson,
-    "Modified t tests", JASA 73, 1978). If the rectified labels do not vary, Clopper and Pearson's interval determines
-    the width. This combination of corrections is not from the paper; `perf/statistical_promises.py` simulates the
-    coverage of the resulting interval.
+    judge and people rarely differ on a labelled case. To reach the nominal coverage, each bound is computed with
+    Student's quantile, and as if there were one more labelled case on which the judge was as wrong as possible. If the
+    rectified labels are skewed towards one bound of the interval, this bound moves outwards by a term of the
+    Cornish-Fisher expansion (Johnson, "Modified t tests", JASA 73, 1978). If the rectified labels do not vary, Clopper
+    and Pearson's interval determines the width. This combination of corrections is not from the paper;
+    `perf/statistical_promises.py` simulates the coverage of the resulting interval.
 
     Args:
         labels: people's scores of the labelled cases.

@@ -121,8 +121,8 @@ def bradley_terry(
     pairs = np.unique(design, axis=0)
     if np.linalg.matrix_rank(pairs) < len(players) - 1:
         raise ValueError("ratings need comparisons that connect all players")
-    # The outcomes determine only differences of strengths. Therefore the fit sets the last player's strength to zero,
-    # and all strengths are centred afterwards.
+    # The outcomes determine only differences of strengths. The fit sets the last player's strength to zero, and all
+    # strengths are centred afterwards.
     fit = _fit_logistic(design[:, :-1], outcomes, clusters, np.repeat(pairs[:, :-1], 2, axis=0))
     centred = np.eye(len(players)) - 1 / len(players)
     found = [fit.estimate_contrast(contrast[:-1], confidence) for contrast in centred]

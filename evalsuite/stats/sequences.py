@@ -1,10 +1,10 @@
 """Confidence sequences: intervals that stay valid regardless of how often they are checked.
 
-The probability that the interval ever excludes the true mean, over all checks, is at most 1 - confidence. Therefore a
-run may stop as soon as the interval lies on one side of a threshold. The added values must be independent (one value
-per cluster, such as the mean of a sample's epochs), or drawn in random order from a known number of cases. For cases
-drawn from a known number, give this number as `population`. With `population`, the interval is about the mean of
-exactly these cases, and shrinks to this mean.
+The probability that the interval ever excludes the true mean, over all checks, is at most 1 - confidence. A run may
+stop as soon as the interval lies on one side of a threshold. The added values must be independent (one value per
+cluster, such as the mean of a sample's epochs), or drawn in random order from a known number of cases. For cases drawn
+from a known number, give this number as `population`. With `population`, the interval is about the mean of exactly
+these cases, and shrinks to this mean.
 
 An empty interval means that the true mean was excluded, which is improbable, or that the order was not random. An empty
 interval is reset to the range of all means that are still possible after the values so far. Without this reset, the
@@ -124,7 +124,7 @@ class _InfiniteShare:
         """Find the bound after n values by Newton's method from below.
 
         Each step from an excluded share p ends at an excluded share, because the logarithm of the inverse mixture is
-        concave in p. Therefore the search may end after any number of steps, and the bound is still valid.
+        concave in p. The search may end after any number of steps, because each of its results is a valid bound.
         """
         if not ones:
             return self.bound
@@ -179,7 +179,7 @@ class BoundedSequence:
     """The confidence sequence of the mean of bounded scores, by betting.
 
     For each supposed mean m, one gambler bets that scores are above m, and another gambler bets that scores are below
-    m. If the supposed mean m is the true mean, both gamblers' capital rarely grows much. Therefore m is excluded
+    m. If the supposed mean m is the true mean, both gamblers' capital rarely grows much. A supposed mean m is excluded
     permanently once either gambler's capital has grown by the factor 2 / alpha, where alpha is 1 - confidence. The
     stake on the t-th score is sqrt(2 log(2 / alpha) / (v t log(t + 1))), where v is the variance of the earlier scores.
     The stake is at most 0.5 / m for bets on scores above m, and at most 0.5 / (1 - m) for bets on scores below m. The

@@ -64,7 +64,7 @@ def make_report(views: Sequence[RunView]) -> Section:
         *_make_metric_tables(lines),
         *_make_fact_table(lines),
         _make_released_table(lines),
-        # These categories are those of the paper's Figure 2 and Appendix A.2.
+        # The types of errors are those of the paper's Figure 2 and Appendix A.2.
         _make_shares_table("Types of errors", SHOWN_ERRORS, Tally.estimate, lines, ERRORS_NOTE),
         _make_chart("bars", "struc_bench_errors", "Share of outputs with each type of error", SHOWN_ERRORS, lines),
         *_make_cell_maps(lines),

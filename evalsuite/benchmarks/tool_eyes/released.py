@@ -346,7 +346,7 @@ def compute_rule_scores(sample: Sample, transcript: Transcript) -> dict[str, flo
 
 
 def compute_reality(sample: Sample, steps: Sequence[Step]) -> float:
-    """Compute 1 - (calls of unknown tools + calls with wrong parameters) / calls, over valid turns; 0 without calls.
+    """Compute 1 - (calls of unknown tools + calls with wrong parameters) / calls in valid turns; 0 without calls.
 
     `steps` excludes the turn that calls finish. Parameters are not checked after the first unknown tool. A required
     parameter that was given once counts as given in all later calls of its tool.

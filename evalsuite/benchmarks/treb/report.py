@@ -80,9 +80,9 @@ def average_columns(tally: Tally, metric: str, confidence: float = 0.95) -> Esti
     be. If each record is correct with its own probability p, the probability that all records are correct is at most
     exp(-sum(1 - p)). Suppose that the true mean is below the observed mean by w ln(2 / (1 - confidence)), where w is
     the maximum weight of a record. Then all records are correct with a probability of at most (1 - confidence) / 2. The
-    same bound holds if the true mean is as far above the observed mean. Therefore an interval with zero spread extends
-    by w ln(2 / (1 - confidence)) to both sides. Every other interval of 0/1 scores extends at least as far, because a
-    wrong answer could otherwise narrow the interval.
+    same bound holds if the true mean is as far above the observed mean. Because of this bound, an interval with zero
+    spread extends by w ln(2 / (1 - confidence)) to both sides. Every other interval of 0/1 scores extends at least as
+    far, because a wrong answer could otherwise narrow the interval.
     """
     columns = list_columns(metric)
     scored = tally.scored(metric).where(lambda row: find_column(row) in columns)

@@ -1,7 +1,7 @@
 """DBLP: computer scientists by their number of works, with questions about their theses.
 
 dblp.xml is one XML document of hundreds of megabytes, with entities from a DTD. Reading an unknown DTD is dangerous: a
-malicious one can expand to gigabytes or include other files. Therefore the file's DTD is replaced before parsing by a
+malicious one can expand to gigabytes or include other files. For safety, the file's DTD is replaced before parsing by a
 DTD that declares only characters. Nothing is lost, because dblp's own DTD declares only characters, too.
 """
 

@@ -1,7 +1,7 @@
 """The database of a build, which reads dumps as tables: tab-separated values, JSON objects, triples.
 
-The database's errors name only a pipe, and their wording varies between versions. Therefore, if reading a dump fails,
-the dump is read again to find the malformed line.
+The database's errors name only a pipe, and their wording varies between versions. If reading a dump fails, the dump is
+read again to find the malformed line.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def _open_database(folder: Path) -> Any:
         }
     )
     # Disable join reordering, because the planner does not know that a stream is large: in a join with a small table,
-    # it would keep the stream in memory instead of the table. Therefore queries in this package name the larger side of
-    # a join first.
+    # it would keep the stream in memory instead of the table. For the same reason, queries in this package name the
+    # larger side of a join first.
     database.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
     return database
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Put = Callable[[TableItem, str], TableItem]
 
 INTERRUPTED = 130
-MOST_NAMED = 10  # Maximum items listed per reason, and maximum missing values named to the model.
+MOST_NAMED = 10  # Maximum number of items listed per reason, and of missing values named to the model.
 
 
 def add_text_arguments(parser: ArgumentParser) -> None:

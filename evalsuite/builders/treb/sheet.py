@@ -1,8 +1,8 @@
 """Check whether a table suits questions (by the conditions of arXiv 2506.18421), and find what its columns mean.
 
-A meaningless question, such as the sum of a column of seasons, is worse than no question. Therefore a column is used
-only if its name and its cells show clearly what it means. Questions about a sum need a column whose name refers to
-something countable. For a mean, neither the column's name nor its cells may suggest running numbers, years or codes.
+A meaningless question, such as the sum of a column of seasons, is worse than no question. A column is used only if its
+name and its cells show clearly what it means. Questions about a sum need a column whose name refers to something
+countable. For a mean, neither the column's name nor its cells may suggest running numbers, years or codes.
 """
 
 from __future__ import annotations

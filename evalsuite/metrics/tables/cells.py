@@ -138,8 +138,8 @@ def read_cell_value(cell: str) -> str:
 
     Words lose case and punctuation, and their accents are composed. Numbers lose thousands separators, trailing zeros,
     currency signs and percent signs. Number words up to ninety-nine become digits, and a full hour such as 12:00
-    becomes its number. So 50, "50.0%" and "fifty" are equal, as are 12, "12:00" and "12.0", or 1200 and "1.2e3". Signs
-    that change the meaning are kept: 5 differs from "< 5", and A from "A+".
+    becomes its number. For example, 50, "50.0%" and "fifty" are equal, as are 12, "12:00" and "12.0", or 1200 and
+    "1.2e3". Signs that change the meaning are kept: 5 differs from "< 5", and A from "A+".
     """
     if is_blank(cell):
         return ""

@@ -138,7 +138,7 @@ def _list_latex_facts(table: CellGrid | None, wanted: CellGrid) -> Iterator[Form
 
 
 def _count_span_places(table: CellGrid) -> Counter[str]:
-    """Count the positions that the text of each spanning cell fills if all spans are kept."""
+    """Count the positions that spanning cells cover, by the cells' texts."""
     cells: Counter[str] = Counter()
     for span in table.spans:
         if value := normalise_cell(span.text):

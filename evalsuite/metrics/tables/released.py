@@ -182,8 +182,9 @@ def _read_latex(latex: str) -> LatexTable:
         return LatexTable([])
     if not tabular.nodeargd:
         raise ScoringError(_explain_refusal(latex, "the text ends where a tabular's columns should be"))
-    # The alignment is nearly always empty, because the script skips the group that contains the columns. The alignment
-    # is not empty if pylatexenc reads another piece as the argument, such as the `[` in `\begin{tabular}[t]{ll}`.
+    # The column alignment is nearly always empty, because the released script skips the group that contains it. The
+    # alignment is not empty if pylatexenc reads another piece as the argument, such as the `[` in
+    # `\begin{tabular}[t]{ll}`.
     arguments = _walk_once(tabular.nodeargd.argnlist[:1], groups=False)
     alignment = "".join(node.chars for node in arguments if _get_node_kind(node) == "Chars")
     return LatexTable(_read_rows(tabular.nodelist), _read_caption(nodes), alignment)

@@ -89,7 +89,7 @@ class TableScore:
         value: the score in [0, 1], content * (3 * content + form) / 4, where form counts only facts that are visible in
             the printed table. A table with the right form but no right content scores 0; half of the content scores
             less than 0.5.
-        content: the F1 of aligned cells, in [0, 1]; a right value in a row or column with another's name counts two
+        content: the F1 of aligned cells, in [0, 1]; a right value under the name of another row or column counts two
             thirds.
         form: the share, in [0, 1], of statements about the reference's layout and markup that are also true of the
             prediction; broken markup halves the share.
