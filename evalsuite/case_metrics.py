@@ -18,7 +18,7 @@ __all__ = ["auroc", "calibration_error", "confusion_matrix", "macro_f1", "micro_
 
 
 def _read_labels(tally: Tally) -> tuple[list[str], list[str]]:
-    """Read target labels and answered labels from the facts that the scorer `one_of` writes."""
+    """Read each case's target label and answered label from the facts that the scorer `one_of` records."""
     rows = [row for row in tally if row.outcome != "error" and row.facts.get("target_label")]
     return [str(row.facts["target_label"]) for row in rows], [str(row.facts.get("label", "")) for row in rows]
 
@@ -29,20 +29,23 @@ def _compute_label_metric(function: Callable[[Sequence[str], Sequence[str]], flo
 
 
 def macro_f1() -> CaseMetric:
-    """Make `macro_f1`: the unweighted mean of the labels' F1, in [0, 1]; the scorer `one_of` reads the labels."""
+    """Make the metric `macro_f1`: the unweighted mean of the labels' F1, in [0, 1].
+
+    The scorer `one_of` provides the labels.
+    """
     return CaseMetric("macro_f1", partial(_compute_label_metric, classification.compute_macro_f1), range=SHARE.range)
 
 
 def micro_f1() -> CaseMetric:
-    """Make `micro_f1`: the F1 over all labels together, in [0, 1]; the scorer `one_of` reads the labels."""
+    """Make the metric `micro_f1`: F1 over all labels together, in [0, 1]. The scorer `one_of` provides the labels."""
     return CaseMetric("micro_f1", partial(_compute_label_metric, classification.compute_micro_f1), range=SHARE.range)
 
 
 def confusion_matrix() -> CaseMetric:
-    """Make `labels_confused`: the share of cases whose label differs from the target; the report shows a matrix.
+    """Make the metric `labels_confused`: the share of cases whose answered label differs from the target.
 
-    Rows are target labels, columns are labels that `one_of` read; the last column counts answers that named
-    no label.
+    The report shows a matrix with a row per target label and a column per answered label; the last column counts
+    answers without a label.
     """
     measure = partial(_compute_label_metric, _compute_share_confused)
     return CaseMetric("labels_confused", measure, _draw_confusion, lower_is_better=True, range=SHARE.range)
@@ -53,7 +56,7 @@ def _compute_share_confused(targets: Sequence[str], labels: Sequence[str]) -> fl
 
 
 def confusion_counts(tally: Tally) -> tuple[list[str], list[str], list[list[int]]]:
-    """Count the cases per pair of target and label; the empty label, if it occurs, has the last column."""
+    """Count cases by target label and answered label; the last column counts answers without a label."""
     targets, labels = _read_labels(tally)
     rows = sorted(set(targets) | set(labels) - {""})
     columns = [*rows, *([""] if "" in labels else [])]
@@ -76,7 +79,7 @@ def _draw_confusion(name: str, run: RunView) -> Sequence[Table | Chart]:
 
 
 def _refuse_numbers(metric: str, *scores: object) -> None:
-    """Refuse numbers, because only the functions of similar names in `stats` and `metrics` take numbers."""
+    """Refuse numbers, because these metrics take names of scores."""
     for score in scores:
         if not isinstance(score, str):
             raise SettingsError(
@@ -91,7 +94,7 @@ def _select_cases_with_both(tally: Tally, first: str, second: str) -> tuple[list
 
 
 def calibration_error(confidence: str, right: str, *, bins: int = 10) -> CaseMetric:
-    """Make `calibration_error`: the expected calibration error of two scores; in [0, 1], 0 is best.
+    """Make the metric `calibration_error`: how far a confidence score is from correctness; in [0, 1], 0 is best.
 
     Args:
         confidence: name of the score that tells the model's confidence, in [0, 1].
@@ -120,7 +123,7 @@ def calibration_error(confidence: str, right: str, *, bins: int = 10) -> CaseMet
 
 
 def auroc(score: str, positive: str) -> CaseMetric:
-    """Make `auroc`: the probability that a score ranks a positive case above a negative one; in [0, 1].
+    """Make the metric `auroc`: the probability that a positive case has a higher score than a negative case; in [0, 1].
 
     Args:
         score: name of the score that ranks the cases.

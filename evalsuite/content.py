@@ -20,11 +20,11 @@ SOUNDS = {".wav": "wav", ".mp3": "mp3"}
 def image(source: Source, *, detail: str = "auto") -> MessagePart:
     """Make a part of a message from a picture: PNG, JPEG, GIF or WebP.
 
-    The part goes into a message's parts: `Message("user", parts=["What is this?", image("cat.png")])`.
+    Put the part into a message's list of parts: `Message("user", parts=["What is this?", image("cat.png")])`.
 
     Args:
         source: a file, bytes, or a URL from which the model's server downloads the picture.
-        detail: `low`, `high` or `auto`.
+        detail: the resolution at which the model sees the picture: `low`, `high` or `auto`.
 
     Raises:
         DatasetError: the file cannot be read.

@@ -1,4 +1,4 @@
-"""Compare a run with its baselines: find the cases and margin of each metric, and report further changes."""
+"""Compare a run with its baselines in each metric, and report further changes, such as changed judges."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def compare_to_baselines(
 ) -> list[BaselineComparison]:
     """Compare a run with each of its baselines, as `compare_to_baseline` does.
 
-    Each baseline is compared separately, because a mean over several baselines would hide part of a gradual decline.
+    Compare with each baseline separately, because the mean of several baselines would hide part of a gradual decline.
     All verdicts are corrected jointly for multiple testing, because the comparisons share most of their questions.
     """
     from evalsuite import stats
@@ -115,7 +115,10 @@ NO_CASES = (
 
 
 def _list_missing_benchmarks(baseline: Run, run: Run, gates: Sequence[Gate]) -> Iterator[str]:
-    """Find gated benchmarks of the baseline that this run lacks although both runs collected the same paths."""
+    """Find benchmarks that only the baseline has, if both runs collected the same paths.
+
+    Gates restrict the search to the benchmarks that they cover.
+    """
     selection = run.info.get("selection")
     if selection is None or selection != baseline.info.get("selection"):
         return
@@ -125,7 +128,7 @@ def _list_missing_benchmarks(baseline: Run, run: Run, gates: Sequence[Gate]) -> 
 
 
 def _describe_baseline(baseline: Run) -> Iterator[str]:
-    """State who promoted a baseline, or that an unpromoted baseline itself had a failing verdict."""
+    """State who promoted a baseline; if nobody did, state whether the baseline's own verdict was a failure."""
     name, summary = baseline.folder.name, baseline.folder.summary()
     if promoted := baseline.info.get("promoted"):
         yield f"{name} was promoted by {promoted['by']} on {promoted['when'][:10]}: {promoted['why']}"
@@ -149,7 +152,7 @@ def _explain_invalid_baseline(baseline: Run, run: Run) -> str:
 def _select_questions(
     baseline: Run, run: Run, subject: ComparedMetric, matches: Mapping[str, SharedQuestions]
 ) -> SharedQuestions:
-    """Select the questions of both runs whose cases in this run have the tag of the compared metric."""
+    """Pair the questions of both runs; if the metric has a tag, use only questions with this tag in this run."""
     if subject.value is None and subject.benchmark in matches:
         return matches[subject.benchmark]
     now = select_cases(run.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
@@ -190,11 +193,11 @@ def _explain_obstacle(
 
 
 def _compute_paired_share(common: SharedQuestions, run: Run, benchmark: str) -> tuple[float, int]:
-    """Compute the share of questions that are in both runs, and the total number of questions.
+    """Compute which share of all questions is in both runs, and count all questions.
 
-    For a partial run, the total is the number of the run's own questions. For a complete run, the total also counts
-    questions that only the baseline has. For a run that continued beyond `--limit`, the total is the number of
-    questions of the smaller of the two runs.
+    For a run that selected only some cases, all questions means the questions of this run. For a complete run, all
+    questions includes those that only the baseline has. If `--until-decided` continued the run beyond `--limit`, all
+    questions means the questions of the smaller run.
     """
     settings, sizes = run.info.get("settings", {}), (len(common.after), len(common.before))
     collected = run.info.get("collected", {}).get(benchmark)
@@ -206,7 +209,7 @@ def _compute_paired_share(common: SharedQuestions, run: Run, benchmark: str) -> 
 
 
 def _list_unmatched(matches: Iterable[SharedQuestions], baseline: Run, run: Run) -> dict[str, list[str]]:
-    # Ignore benchmarks that this run did not include, because their cases do not count as missing.
+    # Ignore benchmarks that this run did not include: their cases are not missing.
     sides = [match.list_unmatched() for match in matches]
     new = [row.case for name, bench in run.benchmarks.items() if name not in baseline.benchmarks for row in bench.tally]
     return {
@@ -233,11 +236,11 @@ def _list_unscored(common: SharedQuestions, subject: ComparedMetric, name: str) 
     return [f"{subject}: questions left out because of errors: {', '.join(where)}"] if where else []
 
 
-_Change = tuple[str, str]  # The judge's signature in the baseline, then its signature in this run.
+_Change = tuple[str, str]  # A judge's signature in the baseline and its signature in this run.
 
 
 def list_signature_changes(matches: Mapping[str, SharedQuestions], baseline: str) -> list[str]:
-    """Report each change of a judge's signature (model and prompt) between two runs on their shared questions."""
+    """Report each judge whose signature (model and prompt) differs between two runs on their shared questions."""
     return [
         f"{benchmark}: since {baseline}, the judge of {', '.join(metrics)} has changed from {before} to {now}: what "
         "the comparison shows of them is not the model's alone"
@@ -247,7 +250,7 @@ def list_signature_changes(matches: Mapping[str, SharedQuestions], baseline: str
 
 
 def _group_signature_changes(common: SharedQuestions) -> dict[_Change, list[str]]:
-    """Group the names of judged scores by the change of their judge's signature, in order of first appearance."""
+    """Map each change of a judge's signature to the names of this judge's scores, in order of appearance."""
     metrics: dict[_Change, dict[str, None]] = defaultdict(dict)
     for question in common.shared:
         before = read_signatures(common.before[question][0].facts)
@@ -257,11 +260,12 @@ def _group_signature_changes(common: SharedQuestions) -> dict[_Change, list[str]
     return {change: list(names) for change, names in metrics.items()}
 
 
-LARGEST_CANARY_CHANGE = 0.05  # If a larger share of canaries (fixed answers) is judged differently, the judge changed.
+# If more than this share of canaries (cases with fixed answers) is judged differently, report that the judge changed.
+LARGEST_CANARY_CHANGE = 0.05
 
 
 def list_judge_drifts(baseline: Run, run: Run) -> list[str]:
-    """Report each score of a canary benchmark for which the judge now gives different values."""
+    """Report each score that the judge now gives differently on canaries, a benchmark with fixed answers."""
     return [
         line
         for name, bench in run.benchmarks.items()
@@ -314,7 +318,7 @@ def _compare_means(
     width, own = sized
     margin = rules.get_error_share(subject.benchmark) * width if own is None else own
     lost, scored = common.count_lost_scores(subject.metric)
-    # For each question that only the baseline scored, the loss may be as large as the metric's whole range.
+    # A question without a score in this run may hide a loss as large as the metric's whole range.
     if lost * width > margin * scored:
         return (
             f"{lost} of {scored} questions that the baseline scored have no score in this run, which may hide a loss "
@@ -334,7 +338,7 @@ def _compare_means(
 def _compare_derived(
     common: SharedQuestions, subject: ComparedMetric, run: Run, rules: ComparisonRules
 ) -> NonInferiority | str:
-    """Compare a metric that is not a mean over cases: a jackknife leaves out the same clusters in both runs."""
+    """Compare a metric that is not a mean over cases; the jackknife leaves out the same clusters in both runs."""
     from evalsuite import stats
 
     compute = run.benchmarks[subject.benchmark].derived[subject.metric]
@@ -365,7 +369,7 @@ def _compare_derived(
 def _find_scale(
     metric: Metric, own: float | None, values: Sequence[float], subject: ComparedMetric
 ) -> tuple[float, float | None] | str:
-    """Find the width of a metric's range and the margin that a gate names, or return why no width is known."""
+    """Find the width of a metric's range, and the margin of its gate; if the width is unknown, return the reason."""
     if metric.range is not None:
         low, high = metric.range
         outside = [value for value in values if not low <= value <= high]

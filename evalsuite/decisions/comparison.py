@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evalsuite.stats import NonInferiority, NonInferiorityVerdict
 
 Compute: TypeAlias = "Callable[[Tally], Estimate | None]"
-SAME_QUESTION = ("input", "target")  # Fingerprints that must be equal for two cases to be the same question.
+SAME_QUESTION = ("input", "target")  # Two cases ask the same question only if these fingerprints are equal.
 REPORTED_FINGERPRINTS = ("prompt", "params", "scorers", "faults", "judge", "user", "programs")
 """Fingerprints whose changes are reported as further differences between the runs besides the model."""
 
@@ -54,11 +54,11 @@ class SharedQuestions:
     after: Mapping[Question, list[Row]]  # This run's cases by question.
     shared: tuple[Question, ...] = ()  # Questions that are the same in both runs, in this run's order.
     replaced: tuple[Question, ...] = ()  # Questions with the same name but different content in the runs.
-    # For each fingerprint in `REPORTED_FINGERPRINTS`, the number of questions for which the runs differ.
+    # How many questions differ between the runs in each fingerprint of `REPORTED_FINGERPRINTS`.
     changed: Mapping[str, int] = field(default_factory=dict)
 
     def list_pairs(self, metric: str) -> list[ScorePair]:
-        """List the shared questions that have a score for the metric in both runs."""
+        """Pair the two runs' scores for a metric, for each shared question that was scored in both runs."""
         found = []
         for question in self.shared:
             before, after = (
@@ -70,7 +70,7 @@ class SharedQuestions:
         return found
 
     def count_unscored(self, metric: str) -> tuple[int, int]:
-        """Count the shared questions that lack a score because of errors, in the baseline and in this run."""
+        """Count the shared questions that lack a score because of errors, for each run."""
         before, after = (
             sum(
                 _compute_mean_score(run[question], metric) is None
@@ -82,7 +82,7 @@ class SharedQuestions:
         return before, after
 
     def count_lost_scores(self, metric: str) -> tuple[int, int]:
-        """Count the shared questions that only the baseline scored, and all shared questions with a baseline score."""
+        """Count the questions that only the baseline scored, and all questions that the baseline scored."""
         scored = [
             question for question in self.shared if _compute_mean_score(self.before[question], metric) is not None
         ]
@@ -97,7 +97,7 @@ class SharedQuestions:
         ]
 
     def make_tallies(self, without: frozenset[str] = frozenset()) -> tuple[Tally, Tally]:
-        """Select both runs' cases of the shared questions, except those in the given clusters."""
+        """Select the cases of shared questions in both runs, leaving out the given clusters."""
         kept = [question for question in self.shared if self.after[question][0].cluster not in without]
         return (
             Tally.of(row for question in kept for row in self.before[question]),
@@ -111,7 +111,7 @@ class SharedQuestions:
         return [self.compute_values(compute, frozenset(names[start::count])) for start in range(count)]
 
     def compute_values(self, compute: Compute, without: frozenset[str] = frozenset()) -> tuple[float, float]:
-        """Compute a metric in both runs on the shared questions, except those in the given clusters."""
+        """Compute a metric in both runs on the shared questions, leaving out the given clusters."""
         before, after = (compute(tally) for tally in self.make_tallies(without))
         return (before.value if before else math.nan), (after.value if after else math.nan)
 
@@ -145,15 +145,15 @@ def pair_questions(before: Tally, after: Tally) -> SharedQuestions:
 
 
 def is_same_question(first: Mapping[str, str], other: Mapping[str, str]) -> bool:
-    """Tell by their fingerprints whether two cases with the same name ask the same question."""
+    """Tell whether two cases with the same name ask the same question, by comparing their fingerprints."""
     return not _list_differences(first, other, SAME_QUESTION)
 
 
 def _list_differences(first: Mapping[str, str], other: Mapping[str, str], names: tuple[str, ...]) -> list[str]:
     """List the names of fingerprints that differ between two cases.
 
-    A fingerprint that only one case has does not count, because older runs lack some fingerprints. A fingerprint of the
-    judge or of faults counts even if only one case has it, because the other case then had no judge or faults.
+    Ignore a fingerprint that only one of the cases has, because older runs lack some fingerprints. Fingerprints of a
+    judge or of injected faults always count: if one case lacks such a fingerprint, it had no judge or no faults.
     """
     both = bool(first) and bool(other)
     return [
@@ -177,11 +177,11 @@ class ComparisonRules:
     """The settings of a comparison with a baseline."""
 
     margin: float = LOSS  # The smallest loss that matters, as a share of a metric's range.
-    # The margins that gates name, on the metric's own scale, by `metric` or `benchmark.metric`.
+    # Margins that gates state, on the metric's own scale, keyed by `metric` or `benchmark.metric`.
     margins: Mapping[str, float] = field(default_factory=dict)
-    min_paired: float = 0.9  # The minimum share of questions that must be in both runs.
-    confidence: float = 0.95  # The joint confidence of all verdicts.
-    accepted: frozenset[str] = frozenset()  # Settings in `INCOMPARABLE` that the user allows to differ.
+    min_paired: float = 0.9  # The share of questions that must at least be in both runs.
+    confidence: float = 0.95  # The confidence that holds for all verdicts together.
+    accepted: frozenset[str] = frozenset()  # Names from `INCOMPARABLE`: differences between runs that the user allows.
 
     def get_error_share(self, benchmark: str) -> float:
         """Return the smallest loss that matters for a benchmark's metrics, as a share of their ranges."""
@@ -190,7 +190,7 @@ class ComparisonRules:
 
 @dataclass(frozen=True, slots=True)
 class ComparedMetric:
-    """One metric, on all or some of a benchmark's cases."""
+    """One metric, on all cases of a benchmark or on the cases with a tag."""
 
     benchmark: str
     tag: str | None  # The tag's name, if the gate has one.
@@ -230,10 +230,11 @@ class BaselineComparison:
     left_out: Mapping[str, Sequence[str]]  # Cases that only one of the two runs has, keyed by run.
     # Metrics that could not be compared, each with the reason.
     not_compared: Mapping[str, str] = field(default_factory=dict)
-    changed: Sequence[str] = ()  # Descriptions of how the runs differ beyond the model, by benchmark.
-    unscored: Sequence[str] = ()  # One line per metric for which errors left questions without a score.
+    changed: Sequence[str] = ()  # How the runs differ apart from the model, by benchmark.
+    unscored: Sequence[str] = ()  # One line per metric for which some questions have no score because of errors.
     expired: str = ""  # The reason why the baseline is invalid; empty if it is valid.
-    slices: Sequence[ComparedSlice] = ()  # Comparisons on questions with one value of a tag, greatest losses first.
+    # Comparisons of slices (questions with one value of a tag), greatest losses first.
+    slices: Sequence[ComparedSlice] = ()
 
     def list_regressions(self) -> list[str]:
         """Report each metric whose verdict is `worse`."""
@@ -252,10 +253,11 @@ class BaselineComparison:
         return [self.expired, *lines] if self.expired else lines
 
     def find_undecided(self, *, enough: bool = False, decisions: Iterable[GateDecision] = ()) -> list[str]:
-        """Report each undecided metric or, if `enough` is true, each undecided metric with enough cases for a decision.
+        """Report undecided metrics; if `enough` is true, only those that are undecided despite enough cases.
 
         Args:
-            decisions: gates' decisions; a metric is left out if a gate's decision already states its shortage of cases.
+            decisions: the gates' decisions; a metric is not reported if a gate's decision already states that its cases
+                are too few.
         """
         stated = [(decision.subject, decision.reason) for decision in decisions if decision.reason]
         return [
@@ -268,12 +270,12 @@ class BaselineComparison:
         ]
 
     def describe_greatest_shortage(self) -> str:
-        """State how many cases are needed to decide every undecided metric; empty if there are enough cases."""
+        """State how many cases would decide every undecided metric; return "" if there are enough cases."""
         undecided = [one for _, one, verdict in self.found if verdict == "undecided"]
         return self._describe_shortage(max(undecided, key=self._count_cases_needed)) if undecided else ""
 
     def _describe_shortage(self, one: NonInferiority) -> str:
-        """State how many cases are needed to decide an undecided metric; return an empty text if no more are needed."""
+        """State how many cases would decide an undecided metric; return "" if there are enough cases."""
         needed = self._count_cases_needed(one)
         if one.n >= needed:
             return ""
@@ -282,14 +284,14 @@ class BaselineComparison:
 
     @property
     def confidence_of_one(self) -> float:
-        """The confidence of a single metric's verdict in the first (strictest) test of Holm's procedure."""
+        """The confidence that Holm's procedure requires in its first and strictest test."""
         return 1 - (1 - self.rules.confidence) / len(self.found)
 
     def _count_cases_needed(self, one: NonInferiority) -> int:
         return one.count_needed(self.confidence_of_one)
 
     def decide_gate(self, gate: Gate) -> list[GateDecision]:
-        """Decide a gate against this baseline, for each compared metric to which the gate applies."""
+        """Decide a gate against this baseline, once for each compared metric to which the gate applies."""
         decisions = [
             GateDecision(gate, subject, "no data", reason=reason)
             for subject, reason in self.not_compared.items()
@@ -311,7 +313,7 @@ class BaselineComparison:
 
 
 def _is_gate_on(gate: Gate, subject: str) -> bool:
-    """Tell whether a gate applies to a compared metric with the name `benchmark[tag=value].metric`."""
+    """Tell whether a gate applies to a compared metric; `name` is `benchmark[tag=value].metric`."""
     place, _, metric = subject.rpartition(".")
     benchmark, _, cases = place.partition("[")
     wanted = f"{gate.tag}={gate.value}" if gate.tag else gate.value or ""
@@ -325,10 +327,10 @@ def _describe_detectable(one: NonInferiority) -> str:
 
 
 def list_subjects(run: Run, gates: Iterable[Gate], rules: ComparisonRules | None = None) -> Iterator[ComparedMetric]:
-    """Yield the metrics to compare: each gated metric once, in the order of the gates.
+    """Yield each metric that gates name, in the gates' order; if they name none, each benchmark's primary metric.
 
     A margin is usually a share of a metric's range. A resource such as cost has no range, so it is compared only if a
-    gate names the smallest loss that matters.
+    gate states its margin (the smallest loss that matters).
     """
     seen = set()
     for subject in _list_subjects(run, list(gates)):
@@ -343,7 +345,7 @@ def _list_subjects(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
         if is_canary(bench.tally):
             # Leave out canaries: their answers are fixed, so only a changed judge can change their scores.
             continue
-        # Leave out gates of the form `* no worse than RUN`, because they do not add metrics to the comparison.
+        # Leave out gates of the form `* no worse than RUN`: they name no metric of their own.
         own = [gate for gate in gates if gate.covers(name) and not (gate.than and gate.metric == "*")]
         if not own and (not gates or any(gate.than and gate.metric == "*" for gate in gates)) and bench.primary:
             lower = run.lower_is_better(name, bench.primary)
@@ -355,7 +357,7 @@ def _list_subjects(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
 
 
 def find_declaration(run: Run, benchmark: str, metric: str) -> Metric:
-    """Find a metric's declaration; an undeclared metric gets a default declaration without a range."""
+    """Find a metric's declaration; for an undeclared metric, return a default declaration without a range."""
     if metric == PASS_RATE:
         return SHARE
     return run.metrics(benchmark).get(metric, Metric())
@@ -366,13 +368,13 @@ def find_gate_margin(subject: ComparedMetric, rules: ComparisonRules) -> float |
     return rules.margins.get(f"{subject.benchmark}.{subject.metric}", rules.margins.get(subject.metric))
 
 
-FEWEST = 5  # Minimum questions in a slice; with fewer questions, McNemar's test is never significant.
-GROUPING = "cluster"  # The tag that groups related cases into clusters; its values do not define slices.
+FEWEST = 5  # The minimum number of questions in a slice; with fewer questions, McNemar's test is never significant.
+GROUPING = "cluster"  # This tag groups related cases into clusters, so it does not define slices.
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedSlice:
-    """A comparison of two runs on the questions with one value of a tag."""
+    """A comparison of two runs on a slice: the questions with one value of a tag."""
 
     subject: ComparedMetric
     tag: str  # The name of a tag, or of an entry in the samples' metadata.
@@ -416,7 +418,7 @@ def list_slices(compared: Iterable[tuple[ComparedMetric, SharedQuestions]]) -> l
 
 
 def _group_by_tag(common: SharedQuestions, metric: str) -> dict[tuple[str, str], list[ScorePair]]:
-    """Group the pairs by the values of each tag or metadata entry that has several values."""
+    """Group question pairs by tag and value, leaving out values that very few questions or all questions have."""
     pairs = common.list_pairs(metric)
     parts: dict[tuple[str, str], list[ScorePair]] = {}
     for pair in pairs:

@@ -1,16 +1,17 @@
-"""Decide gates during a run, by confidence sequences, which stay valid regardless of the number of checks.
+"""Decide gates during a run by confidence sequences: intervals that stay valid however often they are checked.
 
-If all scores are 0 or 1, the sequence is Robbins' beta-binomial mixture (`stats.BinarySequence`). If some scores lie
-between 0 and 1, the sequence is the hedged capital of Waudby-Smith and Ramdas, arXiv 2010.09686
-(`stats.BoundedSequence`). The cases run in random order, so the finished cases represent all cases.
+If all scores are 0 or 1, the sequence is Robbins' beta-binomial mixture (`stats.BinarySequence`). Otherwise the
+sequence is the hedged capital of Waudby-Smith and Ramdas, arXiv 2010.09686 (`stats.BoundedSequence`). The cases run in
+random order, so the finished cases represent all cases.
 
-The confidence sequences assume an unlimited number of cases, although the number of cases is planned. Sequences for a
-known number of cases (`population=`) are narrower. Cases with errors and skipped cases have no score, so the number of
-scores is known only at the end. Sequences for a known number would be invalid if some cases had no score.
+The confidence sequences assume that further cases never end, although the run plans a fixed number of cases. Sequences
+for a fixed number of cases (`population=`) would be narrower. The number of scores is known only at the end, because
+skipped cases and cases with errors have no score. A sequence for a fixed number of scores would be wrong if some cases
+turned out to have no score.
 
-A gate without a confidence is a statement about exactly the planned cases, which run in random order even if they share
-a source. A gate with a confidence (`@95%`) is a statement about further cases of the same kind. A gate with a
-confidence uses only the first epoch of each sample, and waits for the end of the run if samples share a source.
+A gate without a confidence is a statement about the planned cases alone, so cases that share a source do not matter. A
+gate with a confidence (`@95%`) is a statement about further cases of the same kind. A gate with a confidence uses only
+each sample's first epoch. If samples share a source, the gate is decided after the run.
 """
 
 from __future__ import annotations
@@ -40,18 +41,18 @@ if TYPE_CHECKING:
     from evalsuite.stats import ConfidenceSequence
 
 T = TypeVar("T")
-NOTHING: Any = object()  # Placeholder that pads the shorter parts in `interleave_parts`.
+NOTHING: Any = object()  # Placeholder that `interleave_parts` puts at the end of shorter parts.
 
 
 class PlannedOrder(Generic[T]):
-    """Holds back each result until all results planned before it have arrived.
+    """Passes on results in the planned order: a result waits until all results planned before it have arrived.
 
     The confidence sequences assume a random sample. The first results to arrive are not a random sample, because
     correct answers may be faster than wrong answers. Results are used in the planned order instead of the order of
     arrival.
 
     Args:
-        ids: all items, in an order that was chosen before the first request.
+        ids: all planned items, in an order that was chosen before the first request.
     """
 
     def __init__(self, ids: Sequence[str]) -> None:
@@ -61,7 +62,7 @@ class PlannedOrder(Generic[T]):
 
     @property
     def arrived(self) -> int:
-        """The number of arrived results that wait for results with an earlier place in the plan."""
+        """The number of results that have arrived but wait for results planned before them."""
         return sum(result is not None for result in self._waiting.values())
 
     @property
@@ -70,7 +71,7 @@ class PlannedOrder(Generic[T]):
         return self._ids[self._next] if self._next < len(self._ids) else None
 
     def add_result(self, item: str, result: T | None) -> Iterator[T]:
-        """Store a finished item's result (None if it has none), and yield all results that are now next in order."""
+        """Store a finished item's result (None if it has none), and yield all results that no longer have to wait."""
         if item not in self._waiting:
             self._waiting[item] = result
         while self._next < len(self._ids) and self._ids[self._next] in self._waiting:
@@ -81,13 +82,13 @@ class PlannedOrder(Generic[T]):
 
 
 def spread_over_workers(wanted: Sequence[T], hands: int) -> list[T]:
-    """Order items so that workers, which each run a contiguous part, finish the items roughly in the wanted order."""
+    """Reorder items for workers that each run a contiguous part, so that they finish roughly in the given order."""
     places = interleave_parts(range(len(wanted)), hands)
     return [item for _, item in sorted(zip(places, wanted, strict=True), key=lambda pair: pair[0])]
 
 
 def interleave_parts(ids: Sequence[T], hands: int) -> list[T]:
-    """List the first item of each worker's part, then each second item, and so on, roughly as workers finish them."""
+    """List the first item of each worker's part, then the second item of each part, and so on."""
     parts, start = [], 0
     for left in range(max(1, hands), 0, -1):
         size = (len(ids) - start) // left
@@ -96,8 +97,8 @@ def interleave_parts(ids: Sequence[T], hands: int) -> list[T]:
     return [item for item in chain.from_iterable(zip_longest(*parts, fillvalue=NOTHING)) if item is not NOTHING]
 
 
-CONFIDENCE = 0.95  # Confidence of early decisions on gates that do not set a confidence.
-EARLY_SHARE = 0.5  # The part of a decision's error probability that early checks use; the final check uses the rest.
+CONFIDENCE = 0.95  # The confidence of an early decision if the gate does not state a confidence.
+EARLY_SHARE = 0.5  # Half of a decision's error probability is for early checks, the other half for the final check.
 LEFT_OUT = "a gate is decided where its benchmark is collected, which leaves undecided"
 """The beginning of the remark on gates of an ini file whose cases this session did not collect."""
 
@@ -106,20 +107,20 @@ EarlyComparisonVerdict = Literal["no worse", "worse", "open"]
 
 
 def compute_final_confidence(confidence: float) -> float:
-    """Compute the confidence of the final check of a gate that could have been decided early."""
+    """Compute the confidence of a gate's final check; early checks have used up a part of the error probability."""
     return 1 - (1 - confidence) * (1 - EARLY_SHARE)
 
 
 class EarlyGate:
-    """The check of one gate, updated with each finished case.
+    """Checks one gate early, after each finished case.
 
     Args:
-        share: this gate's share of the error probability of all decisions together.
+        share: the part of the run's total error probability that this gate may use.
     """
 
     def __init__(self, gate: Gate, share: float = 1.0) -> None:
         self.gate = gate
-        # Without a confidence, the final check cannot err, so early checks get the gate's whole error probability.
+        # The final check of a gate without a confidence cannot err, so early checks get the whole error probability.
         early = share if gate.confidence is None else share * EARLY_SHARE
         self._confidence = 1 - (1 - (gate.confidence or CONFIDENCE)) * early
         self._waiting: list[float] = []
@@ -130,7 +131,7 @@ class EarlyGate:
 
     def add_case(self, benchmark: str, row: Row) -> None:
         if self.gate.metric == PASS_RATE and "at_least" in row.facts:
-            # Wait for the run's end, because the metric counts samples, whose results are known only after all of their
+            # Wait for the run's end: the metric counts samples, and a sample's result is known only after all of its
             # epochs.
             self._impossible = True
         if self._impossible or not self.gate.covers(benchmark) or not is_selected(row, self.gate.tag, self.gate.value):
@@ -139,20 +140,22 @@ class EarlyGate:
         if score is None or not self._is_independent(row):
             return
         if not 0 <= score <= 1:
-            # A gate on unbounded scores waits for the end of the run, because the sequences need bounded scores.
+            # Wait for the run's end if scores are unbounded, because the confidence sequences need bounded scores.
             self._impossible = True
             return
         self._add_score(score)
 
     def _is_independent(self, row: Row) -> bool:
-        """Tell whether a row is independent of earlier rows; if samples share a source, the gate waits for the end."""
+        """Tell whether a row is independent of earlier rows.
+
+        A gate whose samples share a source is decided after the run.
+        """
         if self.gate.confidence is None:
             return True
         if row.cluster not in self._sample_of:
             self._sample_of[row.cluster] = row.sample
             return True
-        # If samples share a source, do not go on with one sample per source, because small sources would get too much
-        # weight.
+        # Do not use one sample per source instead: sources with few samples would get too much weight.
         self._impossible = self._sample_of[row.cluster] != row.sample
         return False
 
@@ -161,7 +164,7 @@ class EarlyGate:
 
         self._waiting.append(score)
         if self._binary and score not in {0.0, 1.0}:
-            # At the first score other than 0 and 1, start again with the sequence for bounded scores.
+            # At the first score that is neither 0 nor 1, start again with the confidence sequence for bounded scores.
             self._binary, self._sequence = False, None
         if self._sequence is None:
             kind = BinarySequence if self._binary else BoundedSequence
@@ -172,12 +175,12 @@ class EarlyGate:
 
     @property
     def can_use_samples(self) -> bool:
-        """Whether the gate is undecided and further samples can help to decide the gate."""
+        """Whether the gate is undecided and more samples could decide it."""
         return self.verdict == "open" and not self._impossible
 
     @property
     def can_use_epochs(self) -> bool:
-        """Whether the gate is undecided and further epochs of a sample can help to decide the gate."""
+        """Whether the gate is undecided and more epochs of the same samples could decide it."""
         return self.can_use_samples and self.gate.confidence is None
 
     @property
@@ -192,16 +195,17 @@ class EarlyGate:
 
 
 class EarlyComparison:
-    """A comparison with a baseline, updated with each finished case.
+    """Checks early, after each finished case, whether the run is worse than its baseline in one metric.
 
-    The confidence sequence gets one value per question: the score of this run's first epoch minus the baseline's mean
-    over epochs. If questions share a source, they are not independent, and the comparison waits for the end of the run.
+    Each question adds one value to the confidence sequence: this run's score in the first epoch minus the baseline's
+    mean over epochs. If questions share a source, they are not independent, so the comparison is made only after the
+    run.
 
     Args:
-        before: the baseline's score of each question, with the question's fingerprints.
-        width: the width of the metric's range.
+        before: the score and the fingerprints of each question in the baseline.
+        width: the highest minus the lowest possible value of the metric.
         margin: the smallest loss that matters, on the metric's own scale.
-        share: this comparison's share of the error probability of all decisions together.
+        share: the part of the run's total error probability that this comparison may use.
     """
 
     def __init__(
@@ -240,12 +244,12 @@ class EarlyComparison:
 
     @property
     def can_use_samples(self) -> bool:
-        """Whether the comparison is undecided and the baseline has further questions."""
+        """Whether the comparison is undecided and the baseline has questions that this run has not yet answered."""
         return self.verdict == "open" and not self._impossible and len(self._question_of) < len(self._before)
 
     @property
     def verdict(self) -> EarlyComparisonVerdict:
-        """The current decision: `no worse` if a loss of the margin is excluded, `worse` if a loss is significant."""
+        """The current decision: `no worse` if the loss is below the margin, `worse` if a loss is significant."""
         if self._impossible or not self._sequence.n:
             return "open"
         if self._sequence.low > -self._margin / self._width:
@@ -254,23 +258,23 @@ class EarlyComparison:
 
 
 class EarlyDecisions:
-    """The early decisions about a run: on its gates, and on its comparisons with baselines.
+    """Decides gates and comparisons with baselines during a run.
 
-    The error probability is divided among the decisions (Bonferroni), so the probability of any wrong decision is at
-    most 1 - confidence. Cases must be added in an order that was fixed beforehand: see `PlannedOrder`.
+    All decisions share one error probability (Bonferroni), so the probability of any wrong decision is at most 1 -
+    confidence. Cases must be added in an order that was fixed beforehand: see `PlannedOrder`.
 
     Args:
-        comparisons: function that makes the comparisons with the baselines, given each comparison's share of the error
-            probability.
+        comparisons: function that takes the error probability of one comparison, as a share, and makes all comparisons
+            with baselines.
 
     Attributes:
-        decided: whether all gates and comparisons are decided; cases that are added later are only counted.
+        decided: whether all gates and comparisons are decided. Cases that are added after that are only counted.
     """
 
     def __init__(
         self, gates: Iterable[Gate], comparisons: Callable[[float], Sequence[EarlyComparison]] = lambda _: ()
     ) -> None:
-        # Leave out gates against a baseline, because the comparison with this baseline decides them.
+        # Leave out gates against a baseline, because the early comparison with this baseline decides them.
         listed = [gate for gate in gates if not gate.than]
         number = len(listed) + len(comparisons(1.0))
         self.gates = [EarlyGate(gate, 1 / number) for gate in listed]
@@ -281,7 +285,7 @@ class EarlyDecisions:
 
     @property
     def can_use_epochs(self) -> bool:
-        """Whether more epochs could still decide a gate; comparisons use only the first epoch."""
+        """Whether more epochs could decide a gate; comparisons do not count, because they use only first epochs."""
         return any(gate.can_use_epochs for gate in self.gates)
 
     @property
@@ -307,7 +311,7 @@ class EarlyDecisions:
 def make_early_comparisons(
     baselines: Sequence[Run], gates: Sequence[Gate], rules: ComparisonRules
 ) -> Callable[[float], Sequence[EarlyComparison]]:
-    """Return a function that makes all comparisons, given each comparison's share of the error probability."""
+    """Return a function that takes the share of the error probability for one comparison, and makes all comparisons."""
     compared = [(baseline, subject) for baseline in baselines for subject in list_subjects(baseline, gates, rules)]
 
     def make_all(share: float) -> list[EarlyComparison]:
@@ -317,7 +321,7 @@ def make_early_comparisons(
 
 
 def _make_comparison(baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float) -> EarlyComparison:
-    """Make an early comparison; omit all questions if a metric without a range has scores other than 0 and 1."""
+    """Prepare an early comparison; without a range, it decides only metrics whose scores are all 0 or 1."""
     metric = find_declaration(baseline, subject.benchmark, subject.metric)
     before = {}
     for question, rows in group_by_question(baseline.benchmarks[subject.benchmark].tally).items():
@@ -332,7 +336,7 @@ def _make_comparison(baseline: Run, subject: ComparedMetric, rules: ComparisonRu
 
 
 def apply_early_gates(early: Mapping[str, Any] | None, decisions: Iterable[GateDecision]) -> list[GateDecision]:
-    """Replace final decisions by early decisions, because a second decision would increase the error probability."""
+    """Replace final decisions by early ones, because deciding twice would increase the error probability."""
     verdicts = {row["gate"]: row["verdict"] for row in early["gates"]} if early else {}
     return [
         replace(decision, verdict=verdicts[decision.gate.text], reason="decided early")
@@ -343,7 +347,7 @@ def apply_early_gates(early: Mapping[str, Any] | None, decisions: Iterable[GateD
 
 
 def apply_early_verdicts(early: Mapping[str, Any], against: BaselineComparison) -> BaselineComparison:
-    """Replace the final verdicts of a comparison with a baseline by the comparison's early decisions."""
+    """Where an early decision was made, let it replace the final verdict of the comparison with the baseline."""
     decided = {
         row["subject"]: row["verdict"]
         for row in early.get("compared", ())
@@ -358,7 +362,7 @@ def apply_early_verdicts(early: Mapping[str, Any], against: BaselineComparison) 
 
 
 def explain_shortening(shard: str | None, early: Mapping[str, Any] | None, aside: str) -> str:
-    """Explain why the run intentionally left out cases of the suite; return "" if it left out none."""
+    """Explain why the run deliberately left out cases of the suite; return "" if it left out none."""
     if shard:
         return f"shard {shard}: gates are decided when `evalsuite runs merge` has joined all shards"
     if early:

@@ -12,8 +12,8 @@ cost per case <= $0.01, latency p95 <= 4 s, accuracy >= 80%, accuracy ≥ 0.8
 
 The benchmark may be left out if the suite has only one benchmark, or if the metric is cost, tokens, calls or latency.
 
-Cases without a score were skipped or ended in an error. A met gate gets `no data` if it would be missed when each such
-case had the metric's worst value.
+A case has no score if it was skipped or ended in an error. A gate gets `no data` instead of `met` if it would be missed
+when every case without a score had the metric's worst value.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ CONDITION = re.compile(
     re.VERBOSE,
 )
 CONFIDENCE = re.compile(r"\s*(?:@\s*(?P<confidence>\d+(?:\.\d+)?)\s*%)?\s*")
-UNITS = {"%": 0.01, "ms": 0.001}  # Factors that convert units to the metric's own scale; 1 for other units.
+# Factors that convert a threshold's unit (such as %) to the metric's own scale; the factor of other units is 1.
+UNITS = {"%": 0.01, "ms": 0.001}
 FREQUENT_MISTAKES = {
     "=>": ">=",
     "=<": "<=",
@@ -74,8 +75,8 @@ FORM = (
     "benchmark.metric >= 0.5, benchmark[tag].metric <= 0.2, with the interval's bound benchmark.metric >= 0.5 @95%, or "
     "against a baseline benchmark.metric no worse than RUN by 0.02"
 )
-NO_WORSE = "no worse"  # The value of `Gate.comparison` for a gate against a baseline.
-JUDGE = "judge"  # Gates with the benchmark name `judge` test the run's judges on all cases labelled by people.
+NO_WORSE = "no worse"  # `Gate.comparison` has this value if the gate is against a baseline.
+JUDGE = "judge"  # A gate whose benchmark is named `judge` tests the run's judges, on all cases that people labelled.
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,21 +89,22 @@ class Gate:
     value: str | None  # The tag's value; None means all cases.
     metric: str  # The metric's name; `*` for all metrics.
     comparison: str  # One of `COMPARISONS`, or `NO_WORSE`.
-    threshold: float  # The limit on the metric's scale; for `NO_WORSE`, the smallest loss that matters or nan.
-    confidence: float | None  # The interval's confidence, in (0, 1); with None, the estimate alone decides.
+    threshold: float  # The threshold on the metric's scale; for `NO_WORSE`, the margin, or nan if none is given.
+    # The interval's confidence, in (0, 1); None means that the estimate decides without an interval.
+    confidence: float | None
     than: str = ""  # With `NO_WORSE`, the name of the baseline.
     bare: bool = False  # Whether the gate's text omits the benchmark's name.
 
     @property
     def is_higher_better(self) -> bool:
-        """Whether higher values meet the gate."""
+        """Whether the gate requires high values rather than low values."""
         return self.comparison.startswith(">") or (self.comparison == NO_WORSE and self.metric not in RESOURCES)
 
     def covers(self, benchmark: str) -> bool:
         return self.benchmark in {"*", benchmark}
 
     def is_met_by(self, estimate: Estimate) -> bool:
-        """Tell whether an estimate meets the gate; with a confidence, the bound of its interval must meet the gate."""
+        """Tell whether an estimate meets the gate; with a confidence, the interval's worse bound must meet it."""
         value: float | None = estimate.value
         if self.confidence is not None:
             value = estimate.low if self.is_higher_better else estimate.high
@@ -153,14 +155,14 @@ def parse_gate(text: str) -> Gate:
 
 
 def name_other_metric(text: str) -> str:
-    """Replace the metric in the text of a valid gate by a name that no benchmark has."""
+    """Replace the metric in a valid gate's text by a name that does not exist in any benchmark."""
     subject = SUBJECT.match(text)
     end = subject.end("metric") if subject else 0
     return f"{text[:end]}_other{text[end:]}"
 
 
 def _suggest_correction(text: str) -> str:
-    """Suggest a gate's text with one frequent mistake corrected; empty if no correction gives a valid gate."""
+    """Correct one frequent mistake in a gate's text; return "" if the corrected text is not a valid gate."""
     for pattern, right in FREQUENT_MISTAKES.items():
         near = re.sub(pattern, right, text)
         subject = SUBJECT.match(near) if near != text else None
@@ -171,7 +173,7 @@ def _suggest_correction(text: str) -> str:
 
 
 def _locate_syntax_error(text: str, subject: re.Match[str] | None, condition: re.Match[str] | None) -> str:
-    """Name the column at which parsing a gate fails, and the expected text at this column."""
+    """Tell at which column parsing a gate fails, and which text is expected there."""
     at = condition.end() if condition else subject.end() if subject else 0
     wanted = "the end, or @95%" if condition else ">=, <=, >, < or 'no worse than RUN'" if subject else "a metric"
     if subject and not condition and (sign := re.match(rf">=|<=|≥|≤|>|<|{NO_WORSE_THAN}\s+by\b", text[at:])):
@@ -182,13 +184,13 @@ def _locate_syntax_error(text: str, subject: re.Match[str] | None, condition: re
 
 
 def _read_metric(subject: re.Match[str]) -> str:
-    """Read `latency p95` as `latency_p95`, and `cost per case` as `cost`."""
+    """Accept spaces in names: read `latency p95` as `latency_p95`, and `cost per case` as `cost`."""
     words = (subject["words"] or "").strip()
     return subject["metric"] if words.startswith("per") or not words else f"{subject['metric']}_{words}"
 
 
 def _read_threshold(text: str, metric: str, condition: re.Match[str]) -> float:
-    """Read the threshold, or the smallest loss that matters, on the metric's own scale; nan if the text has none."""
+    """Read the number that ends a gate's text (threshold or margin), on the metric's own scale; nan if it has none."""
     if condition["number"] is None:
         return math.nan
     unit = "$" if condition["dollars"] else condition["unit"] or ""
@@ -210,9 +212,9 @@ def _read_threshold(text: str, metric: str, condition: re.Match[str]) -> float:
 
 
 def explain_misspelling(gate: Gate, benchmark: str, metrics: Iterable[str]) -> str:
-    """Explain that a gate's metric is misspelt, given the scores of the first case; empty for a correct name.
+    """Explain that a gate's metric may be misspelt, judging by the first case's scores; return "" if it exists.
 
-    A name counts as misspelt only if it closely resembles an existing name, because later cases may have other scores.
+    Report a name only if it closely resembles an existing name, because later cases may have further scores.
     """
     names = {*metrics, PASS_RATE}
     if gate.benchmark != benchmark or gate.metric in {*names, "*"} or find_built_in_metric(gate.metric) is not None:
@@ -223,7 +225,7 @@ def explain_misspelling(gate: Gate, benchmark: str, metrics: Iterable[str]) -> s
 
 
 def explain_unnamed(gate: Gate, benchmarks: Iterable[str]) -> str:
-    """Explain that a gate must name its benchmark because the suite has several; empty if the benchmark is clear."""
+    """Explain that a gate must name its benchmark because the suite has several; return "" if it is clear."""
     names = sorted(benchmarks)
     if not gate.bare or gate.metric in RESOURCES or gate.metric == "*" or len(names) < 2:
         return ""
@@ -231,7 +233,7 @@ def explain_unnamed(gate: Gate, benchmarks: Iterable[str]) -> str:
 
 
 def suggest_names(name: str, candidates: Iterable[str]) -> str:
-    """Suggest similar names for the end of a message, or list the first dozen names if none is similar."""
+    """Suggest similar names in the last words of a message; if none is similar, list the first twelve names."""
     names: Sequence[str] = sorted(candidates)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
     if close:
@@ -244,7 +246,7 @@ GateOutcome = Literal["met", "missed", "no data", "too many errors"]
 SKIPPED_OVER_BUDGET = ("skipped", SpendLimitReached.__name__)
 """Outcome and cause of a case that --until-decided skipped because the spending limit was reached."""
 
-ROUNDING = 1e-12  # Relative width below which an interval counts as a single point, because of rounding errors.
+ROUNDING = 1e-12  # An interval with a smaller relative width counts as a single point, because of rounding errors.
 
 NO_LABELS = (
     "no case has both a judge's score and people's label; a sample's metadata brings labels under 'human', and "
@@ -259,9 +261,9 @@ class GateDecision:
 
     gate: Gate
     subject: str  # The benchmark, tag and metric that were checked.
-    verdict: GateOutcome  # `met`, or the kind of reason why the gate is not met.
+    verdict: GateOutcome  # `met`, or another verdict that tells why the gate is not met.
     estimate: Estimate | None = None  # The metric's estimate; None without data.
-    reason: str = ""  # The explanation of a verdict that does not follow from estimate and threshold; otherwise empty.
+    reason: str = ""  # The reason for the verdict if estimate and threshold do not show it; otherwise empty.
 
 
 def decide_gates(
@@ -345,7 +347,7 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, case
 
 
 def _warn_of_direction(gate: Gate, declared: Metric | None) -> str:
-    """Warn that a gate's direction contradicts the metric's declaration; empty if gate and declaration agree."""
+    """Warn if a gate asks for high values although low values are better, or the reverse; return "" otherwise."""
     if declared is None or declared.range is None or gate.is_higher_better == (declared.better == "higher"):
         return ""
     return f'the worst scores meet this gate, since {gate.metric} is declared with better="{declared.better}"'
@@ -354,7 +356,7 @@ def _warn_of_direction(gate: Gate, declared: Metric | None) -> str:
 def _decide_with_missing(
     gate: Gate, met: GateDecision, metric: str, measured: Measured, cases: Tally, missing: Sequence[Row]
 ) -> GateDecision:
-    """Change a met gate to `no data` unless the gate is met even with the worst values for the missing scores."""
+    """Change the verdict `met` to `no data` if the worst values in place of missing scores would miss the gate."""
     ledger = _describe_counted_cases(cases, missing)
     bounds = measured.find_range(metric, cases)
     if bounds is None:
@@ -376,7 +378,7 @@ def _decide_with_missing(
 
 
 def _estimate_with_worst(estimate: Estimate, end: float, share: float) -> Estimate | None:
-    """Estimate a derived metric as a weighted mean of the estimate and the worst value, whose weight is `share`."""
+    """Estimate a derived metric as if a share of the cases (`share`) had its worst value."""
     value, low, high = (
         math.nan if bound is None else bound + share * (end - bound)
         for bound in (estimate.value, estimate.low, estimate.high)
@@ -385,7 +387,7 @@ def _estimate_with_worst(estimate: Estimate, end: float, share: float) -> Estima
 
 
 def _describe_counted_cases(cases: Tally, missing: Sequence[Row]) -> str:
-    """Describe how many cases were scored and why other cases were not, and name the first three unscored cases."""
+    """State how many cases were scored and why the others were not; name the first three cases without a score."""
     causes = Counter(row.outcome if row.outcome in {"error", "skipped"} else "unscored" for row in missing)
     parts = [
         write_count(causes["error"], "error") if causes["error"] else "",
@@ -398,7 +400,7 @@ def _describe_counted_cases(cases: Tally, missing: Sequence[Row]) -> str:
 
 
 def _is_wide(estimate: Estimate) -> bool:
-    """Tell whether an interval has a width; an interval of zero width comes from equal scores and is not valid."""
+    """Tell whether an interval has a width; if it has none, all scores were equal, and the interval is not valid."""
     if estimate.low is None or estimate.high is None:
         return False
     return estimate.high - estimate.low > ROUNDING * max(1.0, abs(estimate.value))

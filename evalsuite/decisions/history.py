@@ -1,4 +1,4 @@
-"""Track metrics over releases, detect slow drift from a reference, and find flaky cases."""
+"""Follow metrics over several releases, detect slow drift from a reference run, and find flaky cases."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 
 def compute_test_level(look: int, level: float = 0.05) -> float:
-    """Compute the significance level of the n-th test, level / (n (n + 1)); over all n, these levels sum to `level`.
+    """Compute the significance level of the n-th test: level / (n (n + 1)). The levels of all tests sum to `level`.
 
-    By Bonferroni's inequality, the probability of any false alarm in all tests is at most `level`. The inequality also
-    holds for dependent tests, such as comparisons of releases that answer the same questions.
+    By Bonferroni's inequality, a false alarm in any of the tests has at most the probability `level`. The inequality
+    also holds for dependent tests, such as comparisons of releases that answer the same questions.
     """
     return level / (look * (look + 1))
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceComparison:
-    """The comparison of one release with one reference run by one metric."""
+    """One metric of one release, compared with one reference run."""
 
-    result: NonInferiority | None  # The paired comparison; None if the release cannot be compared.
+    result: NonInferiority | None  # The paired comparison with the reference run; None if the runs cannot be compared.
     level: float  # The significance level of this comparison.
-    drifted: bool = False  # Whether the loss is significant, and may be as large as the margin.
+    drifted: bool = False  # Whether the loss is significant, and the margin is not excluded.
     reason: str = ""
 
 
@@ -46,7 +46,7 @@ class ReleaseEstimate:
     model: str
     started: str  # The start of the run, as ISO 8601.
     estimate: Estimate | None  # The metric's estimate; None if the run does not have the metric.
-    # The comparison with each older reference run, by the reference's name.
+    # The comparisons with older reference runs, keyed by the name of the reference.
     standings: Mapping[str, ReferenceComparison] = field(default_factory=dict)
 
 
@@ -76,7 +76,7 @@ def track_metrics(
     """Track the metrics that the newest run's gates name, or its primary metrics if it has no gates."""
     rules = rules or ComparisonRules()
     gates = read_gates(runs[-1])
-    # Leave out of each release the cases that were in quarantine when the release ran.
+    # If a case was in quarantine when a release ran, leave the case out of this release.
     runs = [drop_quarantined(run, read_run_quarantine(run)) for run in runs]
     references = [drop_quarantined(run, read_run_quarantine(runs[-1])) for run in references]
     listed = list(list_subjects(runs[-1], gates, rules))
@@ -90,7 +90,7 @@ def track_metrics(
 def _compare_releases(
     reference: Run, runs: Sequence[Run], gates: Sequence[Gate], rules: ComparisonRules, tests: int
 ) -> dict[str, dict[str, ReferenceComparison]]:
-    """Compare releases with a reference, by run and metric; the significance level is divided by `tests`."""
+    """Compare releases with a reference run; the result is keyed by run, then by metric."""
     names = [run.folder.name for run in runs]
     later = runs[names.index(reference.folder.name) + 1 :] if reference.folder.name in names else runs
     by_run: dict[str, dict[str, ReferenceComparison]] = {}
@@ -101,8 +101,7 @@ def _compare_releases(
             str(subject): ReferenceComparison(
                 result,
                 level,
-                # Do not report drift with the verdict `no worse`, because the loss is then certainly smaller than the
-                # margin.
+                # The verdict `no worse` means that the loss is smaller than the margin, so it is not drift.
                 result.deteriorated and result.pvalue <= level and verdict != "no worse",
             )
             for subject, result, verdict in against.found
@@ -140,7 +139,7 @@ REQUEST_FINGERPRINTS = ("input", "target", "prompt", "params", "scorers", "judge
 
 @dataclass(frozen=True, slots=True)
 class FlakyCase:
-    """A flaky question, which passed in some epochs or runs and failed in others."""
+    """A flaky question: some epochs or runs passed and others failed."""
 
     model: str
     benchmark: str
@@ -150,12 +149,12 @@ class FlakyCase:
 
     @property
     def flips(self) -> int:
-        """The number of passes or of failures, whichever is smaller."""
+        """The number of passes or the number of failures, whichever is smaller."""
         return min(self.passed, self.failed)
 
 
 def find_flaky_cases(runs: Iterable[Run]) -> list[FlakyCase]:
-    """List the questions that passed and failed in different epochs or runs of one model, most flips first."""
+    """List the questions that passed and failed in different epochs or runs of one model, most changes first."""
     outcomes: dict[tuple[str, ...], Counter[str]] = {}
     for run in runs:
         for benchmark, bench in run.benchmarks.items():

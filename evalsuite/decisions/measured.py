@@ -1,4 +1,4 @@
-"""The cases and metrics that a gate checks: all cases of a benchmark, or the cases with a tag."""
+"""Measure the cases and metrics that a gate checks, on all cases of a benchmark or on the cases with a tag."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ def add_jackknife_interval(
     bounds: tuple[float, float] | None,
     confidence: float,
 ) -> Estimate:
-    """Add a jackknife interval to a derived metric; if all replicates are equal, use `make_sameness_interval`.
+    """Add a jackknife interval to a derived metric's estimate; replicates are the metric without one group of clusters.
 
     Args:
-        bounds: the metric's declared range; None without a declared range.
+        bounds: the metric's declared range; None if it declares none.
 
     Returns:
-        The estimate. It has no interval if the metric is undefined without some cluster. If all replicates are equal,
-        only a metric that has a declared range and returned no interval gets an interval.
+        The estimate. It has no interval if leaving out some cluster makes the metric undefined. If all replicates are
+        equal, `make_sameness_interval` makes the interval; this needs a declared range, and a metric that returns no
+        interval itself.
     """
     from evalsuite.stats.clustering import make_replicates_interval, make_sameness_interval
 
@@ -58,18 +59,18 @@ PASS_RATE = "pass_rate"  # noqa: S105 - a metric, no password
 PASSED: Mapping[str, float] = MappingProxyType({"passed": 1.0, "failed": 0.0})
 """The value of each outcome in the pass rate; cases with other outcomes are left out."""
 
-DERIVED_CONFIDENCE = 0.95  # Confidence of the intervals that benchmarks return with their derived metrics.
+DERIVED_CONFIDENCE = 0.95  # Confidence of the intervals that derived metrics return themselves.
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A benchmark's cases in one run, and its metrics that are not means over cases."""
+    """One benchmark's cases in one run, with its derived metrics (metrics that are not means over cases)."""
 
     tally: Tally
     derived: Mapping[str, Callable[[Tally], Estimate | None]]
     declared: Mapping[str, Metric] = field(default_factory=dict)
-    gone: str = ""  # The reason why the benchmark's code is missing, so that unstored metrics are unknown.
-    # For each derived metric, the cases without a value, as stored by the run.
+    gone: str = ""  # Why the benchmark's code is missing; only metrics that the run stored are then known.
+    # For each derived metric, the cases without a value, as the run stored them.
     stored_missing: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
@@ -96,8 +97,8 @@ class Measured:
     def estimate_with_interval(self, metric: str, cases: Tally, confidence: float = 0.95) -> Estimate | None:
         """Estimate a metric over some of the cases, with an interval if possible.
 
-        A derived metric may return its own 95% interval. If the derived metric returns no interval, or if another
-        confidence is requested, the interval comes from a jackknife over clusters.
+        A derived metric may return its own 95% interval. If it returns none, or another confidence is requested,
+        compute the interval by a jackknife over clusters.
         """
         if metric in AMOUNTS:
             return estimate_mean_amount(metric, cases, confidence)
@@ -112,7 +113,7 @@ class Measured:
         )
 
     def find_range(self, metric: str, cases: Tally) -> tuple[float, float] | None:
-        """Find the range of a metric: the declared range, or 0 to 1 for a share of cases; otherwise None."""
+        """Find a metric's range: the declared range, or 0 to 1 for a share of cases; None if it is unknown."""
         declared = self.declared.get(metric)
         if declared is not None and declared.range is not None:
             return declared.range
@@ -121,10 +122,10 @@ class Measured:
         return (0.0, 1.0) if is_share else None
 
     def find_missing(self, metric: str, cases: Tally) -> tuple[Row, ...]:
-        """Find the cases that lack a score for a metric although the metric should count them.
+        """Find the cases without a score that a metric should count.
 
-        For resources such as latency, the result is empty. For a derived metric, the result contains the errors and the
-        cases that have none of the scores that the metric reads.
+        For resources such as latency, the result is empty. For a derived metric, return the cases with errors, and the
+        cases that lack every score that the metric reads.
         """
         if metric not in self.derived:
             return tuple(row for row in cases if get_score(row, metric) is None)
@@ -143,7 +144,7 @@ class Measured:
         )
 
     def fill_missing(self, metric: str, cases: Tally, value: float) -> Tally:
-        """Give a value to every case that lacks the metric; for the pass rate, 1 means passed and 0 failed."""
+        """Give missing cases a value of the metric; as a pass rate, 1 means passed and 0 failed."""
         outcome: Outcome = "passed" if value else "failed"
         return Tally(
             tuple(
@@ -155,15 +156,15 @@ class Measured:
         )
 
     def explain_failure(self, metric: str) -> str:
-        """Explain why the last computation of a derived metric failed; empty if it succeeded."""
+        """Explain why a derived metric could not be computed the last time; return "" if it was computed."""
         return get_failure(self.derived.get(metric))
 
 
-WHOLE = object()  # Marks a metric that reads all scores of a case, in the set of the names that the metric reads.
+WHOLE = object()  # Stands for "all scores" in the set of score names that a metric reads.
 
 
 class _SeenScores(dict[str, float]):
-    """A case's scores that record each access, to find out which scores a metric reads."""
+    """A case's scores; they record which scores a metric reads."""
 
     def __init__(self, scores: Mapping[str, float], names: set[object]) -> None:
         super().__init__(scores)
@@ -176,7 +177,7 @@ class _SeenScores(dict[str, float]):
     __contains__ = partialmethod(_record_access, dict.__contains__)
     __getitem__ = partialmethod(_record_access, dict.__getitem__)
     get = partialmethod(_record_access, dict.get)
-    # Also record calls of these methods, because each gives access to all scores without naming one.
+    # Record calls of these methods too, because they read all scores at once.
     __iter__ = partialmethod(_record_access, dict.__iter__)
     __len__ = partialmethod(_record_access, dict.__len__)
     copy = partialmethod(_record_access, dict.copy)
@@ -192,7 +193,7 @@ class _SeenScores(dict[str, float]):
 
 
 def estimate_pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | None:
-    """Compute the share of scored cases that passed, or the share of samples if samples must pass k of n epochs."""
+    """Compute the share of scored cases that passed, or the share of samples that passed in enough epochs."""
     if any("at_least" in row.facts for row in cases):
         return Tally(tuple(_score_samples(cases))).estimate(PASS_RATE, confidence)
     ran = cases.ran().where(lambda row: row.facts.get(ASSERTS, True))
@@ -210,7 +211,7 @@ def _score_samples(cases: Tally) -> Iterator[Row]:
 
 
 def group_repeated_samples(cases: Tally) -> dict[str, list[Row]]:
-    """Group cases by sample, for samples that must pass in a minimum number of their epochs."""
+    """Group cases by sample, for samples that need a minimum number of passed epochs."""
     samples: dict[str, list[Row]] = {}
     for row in cases:
         if "at_least" in row.facts:
@@ -219,7 +220,7 @@ def group_repeated_samples(cases: Tally) -> dict[str, list[Row]]:
 
 
 def has_sample_passed(rows: Sequence[Row]) -> bool | None:
-    """Tell whether a sample passed in enough of its epochs; None if errors make the result uncertain."""
+    """Tell whether enough of a sample's epochs passed; None if this depends on epochs that ended in an error."""
     passed = sum(row.outcome == "passed" for row in rows)
     unknown = sum(row.outcome == "error" for row in rows)
     least: int = rows[0].facts["at_least"]
@@ -227,7 +228,7 @@ def has_sample_passed(rows: Sequence[Row]) -> bool | None:
 
 
 def get_score(row: Row, metric: str) -> float | None:
-    """Read a case's value of a metric, a score or the pass rate; None for errors and cases without the score."""
+    """Read a case's value of a metric (a score or the pass rate); None if the case had an error or lacks the score."""
     if row.outcome == "error":
         return None
     if metric == PASS_RATE:
@@ -236,15 +237,18 @@ def get_score(row: Row, metric: str) -> float | None:
 
 
 def select_cases(tally: Tally, tag: str | None, value: str | None) -> Tally:
-    """Select the cases whose tag has this value; None as `tag` means any tag, None as `value` means all cases."""
+    """Select the cases with a tag's value.
+
+    If `tag` is None, any tag may have the value; if `value` is None, select all cases.
+    """
     return tally if value is None else tally.where(lambda row: is_selected(row, tag, value))
 
 
 def is_selected(row: Row, tag: str | None, value: str | None) -> bool:
-    """Tell whether a case has the tag and value of a selection, as in `select_cases`."""
+    """Tell whether `select_cases` would select the case for this tag and value."""
     return value is None or (value in row.tags.values() if tag is None else row.tags.get(tag) == value)
 
 
 def list_tags(tally: Tally) -> set[tuple[str, str]]:
-    """List all pairs of a tag and its value."""
+    """List each tag together with each of its values."""
     return {pair for row in tally for pair in row.tags.items()}

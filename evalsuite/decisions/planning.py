@@ -1,4 +1,4 @@
-"""Predict from an earlier run, before any paid request, a suite's cost and the smallest loss that it can show."""
+"""Predict before any request what a suite will cost and how small a loss it can show, from an earlier run."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlannedBenchmark:
-    """The cases of one benchmark in a planned run."""
+    """One benchmark's cases in a planned run."""
 
     benchmark: str
     cases: int
     questions: int  # The number of different samples among the cases.
-    epochs: int  # The largest number of epochs of any sample.
+    epochs: int  # The number of epochs of the sample with the most epochs.
 
 
 def count_planned_cases(cases: Iterable[tuple[str, str]]) -> list[PlannedBenchmark]:
@@ -53,12 +53,12 @@ def count_planned_cases(cases: Iterable[tuple[str, str]]) -> list[PlannedBenchma
 
 @dataclass(frozen=True, slots=True)
 class Expense:
-    """The expected cost of a benchmark's cases, based on the means of an earlier run."""
+    """The expected cost of one benchmark, from the mean costs in an earlier run."""
 
     asked: PlannedBenchmark
-    # The expected usage of model, judge and simulators; None if the earlier run did not include the benchmark.
+    # The expected usage of model, judge and simulators; None if the earlier run lacks the benchmark.
     usage: Usage | None = None
-    # The expected wall-clock time in minutes, with the same concurrency as in the earlier run.
+    # The expected duration in minutes, if as many requests run at once as in the earlier run.
     minutes: float | None = None
 
 
@@ -67,24 +67,25 @@ class DetectableLoss:
     """The smallest loss of one metric that a planned run can show."""
 
     subject: ComparedMetric
-    questions: int  # The number of the suite's questions that have the metric.
+    questions: int  # How many planned questions have the metric.
     before: int  # Epochs per sample in the baseline.
     after: int  # Epochs per sample in the planned run.
     loss: float  # The loss that the planned run should be able to detect, on the metric's own scale.
     variance: DifferenceVariance
-    source: str  # The data from which the variance is estimated, as text.
-    noise_known: bool  # Whether the earlier run has several epochs, so that the effect of more epochs is known.
-    # The probabilities that an equal model and a model with the loss `loss` fail; None without repeated answers.
+    source: str  # A description of the data from which the variance is estimated.
+    noise_known: bool  # Whether the earlier run has several epochs, which show the effect of more epochs.
+    # The failure probabilities of an equally good model and of a model with the loss `loss`; None without repeated
+    # answers.
     calibration: Calibration | None = None
 
     @property
     def visible(self) -> float:
-        """The smallest loss that the planned suite would detect with a power of 80%."""
+        """The smallest loss that the planned run detects with a probability of 80%."""
         return self.variance.compute_detectable_loss(self.questions, self.before, self.after)
 
     @property
     def needed(self) -> int | None:
-        """The number of questions needed to detect the loss with the planned epochs; None if more than a billion."""
+        """How many questions, with the planned epochs, are needed to detect the loss; None if more than a billion."""
         try:
             return self.variance.count_questions_needed(self.loss, self.before, self.after)
         except ValueError:
@@ -92,17 +93,17 @@ class DetectableLoss:
 
     @property
     def epochs_needed(self) -> int | None:
-        """Epochs needed in both runs to show the loss with the planned questions; None if unknown or unattainable."""
+        """The epochs that both runs need to show the loss with the planned questions; None if unknown or impossible."""
         return self.variance.count_epochs_needed(self.loss, self.questions) if self.noise_known else None
 
     @property
     def detectable_loss_at_double_questions(self) -> float:
-        """The smallest loss that would be detectable with twice the questions and the same number of epochs."""
+        """The smallest detectable loss with twice as many questions and the same number of epochs."""
         return self.variance.compute_detectable_loss(2 * self.questions, self.before, self.after)
 
     @property
     def detectable_loss_at_double_epochs(self) -> float | None:
-        """The smallest loss detectable with twice the epochs in both runs; None if the epochs' variance is unknown."""
+        """The smallest detectable loss with twice as many epochs in both runs; None if it cannot be estimated."""
         if not self.noise_known:
             return None
         return self.variance.compute_detectable_loss(self.questions, 2 * self.before, 2 * self.after)
@@ -114,7 +115,8 @@ def estimate_expenses(
     """Estimate the cost of each benchmark.
 
     Args:
-        price: function from a usage to its cost in US dollars with the new model; None keeps the earlier costs.
+        price: function that computes the cost in US dollars of a usage, with the new model's prices; None keeps the
+            earlier costs.
     """
     return [_estimate_expense(part, baseline, price) for part in asked]
 
@@ -136,7 +138,7 @@ def _estimate_expense(asked: PlannedBenchmark, baseline: Run | None, price: Call
 
 
 def _estimate_minutes(rows: Sequence[Row], baseline: Run, factor: float) -> float | None:
-    """Estimate the minutes from the earlier run's duration and the benchmark's share of all cases' seconds."""
+    """Estimate the minutes: the earlier run's duration times the benchmark's share of the seconds of all cases."""
     total = math.fsum(row.seconds for row in baseline.all_rows())
     seconds = baseline.info.get("seconds")
     if not seconds or not total:
@@ -181,7 +183,7 @@ def _compute_metric_loss(
 
 
 def _pair_runs(subject: ComparedMetric, tally: Tally, earlier: Run | None) -> list[ScorePair]:
-    """Pair the questions of two earlier runs; empty if the runs share fewer than two scored questions."""
+    """Pair the questions of two earlier runs; return no pairs if fewer than two questions were scored in both runs."""
     if earlier is None or subject.benchmark not in earlier.benchmarks:
         return []
     pairs = pair_questions(earlier.benchmarks[subject.benchmark].tally, tally).list_pairs(subject.metric)
@@ -189,7 +191,7 @@ def _pair_runs(subject: ComparedMetric, tally: Tally, earlier: Run | None) -> li
 
 
 def _pair_epochs(tally: Tally, metric: str) -> list[ScorePair]:
-    """Pair the scores of the first two scored epochs of each question."""
+    """Pair the scores of each question in the first two epochs that were scored."""
     pairs = []
     for rows in group_by_question(tally).values():
         scores = [score for row in rows if (score := get_score(row, metric)) is not None]
@@ -198,7 +200,7 @@ def _pair_epochs(tally: Tally, metric: str) -> list[ScorePair]:
 
 
 def _simulate_candidates(pairs: Sequence[ScorePair], loss: float, width: float, questions: int) -> Calibration | None:
-    """Simulate candidate runs with the planned number of questions, from pairs of scores for the same question."""
+    """Simulate candidate runs of the planned size by drawing pairs of scores for the same question."""
     from evalsuite.stats import compare_paired
 
     if not pairs or not 0 < loss < width:
@@ -217,7 +219,7 @@ def _simulate_candidates(pairs: Sequence[ScorePair], loss: float, width: float, 
 def _compute_derived_loss(
     subject: ComparedMetric, asked: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
 ) -> DetectableLoss | None:
-    """Compute the smallest detectable loss of a metric over all cases; None if the metric declares no range."""
+    """Compute the smallest loss of a metric that is detectable on all cases; None if the metric declares no range."""
     bench = baseline.benchmarks[subject.benchmark]
     limits = find_declaration(baseline, subject.benchmark, subject.metric).range
     tally = select_cases(bench.tally, subject.tag, subject.value)
@@ -231,7 +233,7 @@ def _compute_derived_loss(
 
 
 def _count_questions(asked: PlannedBenchmark, baseline: Run, subject: ComparedMetric, tally: Tally) -> int:
-    """Estimate how many planned questions have a metric, from the share of baseline questions with this metric."""
+    """Estimate how many planned questions will have the metric: the same share as in the baseline."""
     whole = len(group_by_question(baseline.benchmarks[subject.benchmark].tally))
     return max(2, round(asked.questions * len(group_by_question(tally)) / whole))
 
@@ -263,7 +265,7 @@ def _estimate_variance(
     pairs: Sequence[ScorePair],
     width: float,
 ) -> tuple[DifferenceVariance, str]:
-    """Estimate a difference's variance from two earlier runs, from epochs, or by assuming that runs are independent."""
+    """Estimate the variance of a difference between two runs, and describe the data behind the estimate."""
     from evalsuite.stats.power import DifferenceVariance, compute_dispersion, estimate_within_variance
 
     within = estimate_within_variance(scores.values())
@@ -288,7 +290,7 @@ def _compute_epoch_variance(values: Sequence[float]) -> float:
 
 
 def _compute_design_effect(tally: Tally, metric: str) -> float:
-    """Compute the factor (at least 1) by which questions that share a source increase the variance of a mean."""
+    """Compute how much the variance of a mean grows because questions share a source; the factor is at least 1."""
     from evalsuite.stats import clustered_mean
 
     rows = group_by_question(tally)
@@ -304,15 +306,16 @@ def _compute_design_effect(tally: Tally, metric: str) -> float:
 def estimate_derived_variance(
     compute: Compute, tally: Tally, earlier: Tally | None
 ) -> tuple[DifferenceVariance, str] | None:
-    """Estimate one question's variance in the difference between two runs, and describe the source of the estimate.
+    """Estimate a question's variance in the difference between two runs; also describe the data behind the estimate.
 
-    The variance is the number of questions times the squared jackknife error of the difference. A derived metric's
-    error also shrinks with the square root of the number of questions. If two earlier runs exist, the difference
-    between these runs is used. If only the baseline exists, two independent runs with the baseline's variance are
-    assumed. The variance is assumed to be the same for any number of epochs.
+    This variance is the squared jackknife error of the difference, times the number of questions. Multiplying by the
+    number of questions is right because a derived metric's squared error shrinks in proportion to that number. With two
+    earlier runs, use the difference between them. With only the baseline, assume two independent runs with its
+    variance. Assume that more epochs do not change the variance.
 
     Returns:
-        The variance and its source; None if the metric is undefined, or becomes undefined without a group of clusters.
+        The variance and a description of its data; None if the metric is undefined on all cases or without some group
+        of clusters.
     """
     from evalsuite.stats.power import DifferenceVariance
 
@@ -330,7 +333,7 @@ def estimate_derived_variance(
 
 
 def _compute_squared_error(compute: Compute, common: SharedQuestions, *, alone: bool) -> float | None:
-    """Compute the squared jackknife error of the metric or, unless `alone`, of its difference between the runs."""
+    """Compute the squared jackknife error of the difference between two runs; if `alone`, of the metric in one run."""
     values = [after if alone else after - before for before, after in common.compute_replicates(compute)]
     count = len(values)
     if count < 2 or any(math.isnan(value) for value in values):
