@@ -347,7 +347,7 @@ def apply_early_gates(early: Mapping[str, Any] | None, decisions: Iterable[GateD
 
 
 def apply_early_verdicts(early: Mapping[str, Any], against: BaselineComparison) -> BaselineComparison:
-    """Where an early decision was made, let it replace the final verdict of the comparison with the baseline."""
+    """Replace a comparison's final verdicts by its early decisions, for each metric with an early decision."""
     decided = {
         row["subject"]: row["verdict"]
         for row in early.get("compared", ())

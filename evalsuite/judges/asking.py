@@ -1,4 +1,4 @@
-"""Calls judges: repeats requests after unreadable answers, sends JSON schemas if supported, and checks the quorum."""
+"""Asks judges: repeats requests after unreadable answers, and raises an error if too few are readable."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ CUT_OFF = "it was cut off at the limit on tokens (max_tokens). Be shorter."
 
 @dataclass(frozen=True, slots=True)
 class Judgement(Generic[T]):
-    """A judgement that could be read."""
+    """One judgement that a judge gave and evalsuite could read."""
 
     value: T  # The parser's result.
-    text: str  # The answer that was parsed.
+    text: str  # The text of the answer.
     log: Log  # The messages exchanged, as plain data for `Score.log`.
     # Log-probabilities of the answer's tokens; None unless requested and returned by the backend.
     logprobs: tuple[TokenLogprob, ...] | None = None
@@ -39,7 +39,7 @@ async def ask_until_parsed(
     read_cut_off: bool = False,
     **params: Any,
 ) -> Judgement[T]:
-    """Send a prompt to a judge; after a malformed answer, send the prompt again with a description of the problem."""
+    """Send a prompt to a judge; after an unreadable answer, send it again with a description of the problem."""
     messages = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
     log: list[Mapping[str, Any]] = [{"role": message.role, "content": message.content} for message in messages]
     problem = ""
@@ -70,7 +70,7 @@ def read_nonempty_text(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Vote(Generic[T]):
-    """One judge's parsed answer, or the problem if the answer could not be read."""
+    """One judge's answer after parsing; if it could not be parsed, a description of the problem instead."""
 
     judge: str
     model: str
@@ -83,7 +83,7 @@ class Vote(Generic[T]):
 async def collect_vote(
     call: Awaitable[Judgement[T]], judge: str, model: Model, *, skip: int = 0, **place: Any
 ) -> Vote[T]:
-    """Wait for a judge's answer.
+    """Wait for a judge's answer, and convert a failure to a vote that has only a description of the problem.
 
     Args:
         skip: the number of messages at the beginning of the log to leave out.
@@ -101,7 +101,7 @@ async def collect_vote(
 
 
 def join_logs(votes: Iterable[Vote[Any]]) -> Log:
-    """Join the messages of all votes."""
+    """Join the logs of all votes into one."""
     return tuple(entry for vote in votes for entry in vote.log)
 
 
@@ -120,14 +120,15 @@ class StructuredAnswers:
         schema: Mapping[str, Any],
         **options: Any,
     ) -> Judgement[T]:
-        """Call `ask_until_parsed` with the schema, unless the options contain the user's own `response_format`."""
+        """Send the JSON schema with the request, unless the user's options already have a `response_format`."""
         if model.name not in self.refused and "response_format" not in options:
             form = {"name": "judgement", "schema": schema, "strict": True}
             wanted = {"type": "json_schema", "json_schema": form}
             try:
                 return await ask_until_parsed(model, prompt, parse, response_format=wanted, **options)
             except RequestRefused:
-                # Retry without a schema. If the server refused for another reason, the retry raises the same error.
+                # Send the request again without a schema. If the schema was not the reason for the refusal, the request
+                # without it fails with the same error.
                 self.refused.add(model.name)
         return await ask_until_parsed(model, prompt, parse, **options)
 
@@ -153,17 +154,17 @@ L = TypeVar("L", bound=LoggedJudgement)
 
 
 async def wait_for_all(calls: Iterable[Awaitable[T]]) -> list[T]:
-    """Wait for all calls; if some failed, raise the error of the first failed call in the given order.
+    """Wait for all calls, then raise the error of the first failed call in the given order, if any failed.
 
-    A task group would cancel the remaining calls after the earliest failure. Here all calls end, so the reported error
-    and the cost do not depend on the order in which servers answer.
+    Do not use a task group, because it would cancel the remaining calls when one call fails. Since all calls end, the
+    reported error and the cost do not depend on which server answers first.
     """
     results = await asyncio.gather(*calls, return_exceptions=True)
     return [_raise_if_failed(result) for result in results]
 
 
 async def collect_readable(calls: Iterable[Awaitable[L]], quorum: int | None = None) -> tuple[list[L], Log]:
-    """Return the readable judgements and the log of all calls; `quorum` (None: all) judgements must be readable."""
+    """Return the readable judgements and the log of all calls; raise JudgeError if too few judgements are readable."""
     results = await asyncio.gather(*calls, return_exceptions=True)
     outcomes = [result if isinstance(result, JudgeError) else _raise_if_failed(result) for result in results]
     judgements = [outcome for outcome in outcomes if not isinstance(outcome, JudgeError)]
@@ -174,9 +175,9 @@ async def collect_readable(calls: Iterable[Awaitable[L]], quorum: int | None = N
 
 
 def require_quorum(readable: int, problems: Sequence[object], quorum: int | None, noun: str, log: Log) -> None:
-    """Raise JudgeError with the first problem if fewer judgements than the quorum (by default a majority) are readable.
+    """Raise JudgeError with the first problem if fewer judgements are readable than `quorum` (None: more than half).
 
-    `problems` has one description per judgement that could not be read.
+    `problems` describes, for each unreadable judgement, why it could not be read.
     """
     total = readable + len(problems)
     needed = total // 2 + 1 if quorum is None else min(quorum, total)

@@ -1,7 +1,7 @@
-"""Criteria of a rubric: questions, scales, lists of items, checklists and decision trees.
+"""Criteria of a rubric: yes/no questions, scales, checklists, decision trees, and questions about each item of a list.
 
-Each criterion requests a JSON object with the reason before the score, because a judge that gives reasons first judges
-better. The parsers also accept answers in labelled lines of text instead of JSON.
+Each criterion requests a JSON object in which the reason precedes the score, because judges judge better after giving
+reasons. The judge may also answer in labelled lines instead of JSON.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Sample
 
 ABSTENTION_CHOICE: ChoiceValue[bool] = ChoiceValue({True: CANNOT_TELL_PATTERN})
-MOST_ITEMS = 200  # Maximum items of a list; longer lists are refused, because each item needs a call.
-LONGEST_ITEM = 500  # Maximum characters of a claim that a record keeps.
+MOST_ITEMS = 200  # The maximum length of a list of items; longer lists are refused, because each item needs a call.
+LONGEST_ITEM = 500  # The maximum length, in characters, of an item's text in a record.
 YES_OR_NO_SCHEMA = {"type": "string", "enum": ["yes", "no"]}
 VERDICT = AnswerField(("verdict", "answer", "decision", "judgement", "judgment", "result", "conclusion"), YES_OR_NO)
 
 
 class Criteria(Protocol):
-    """The question that a judge answers, and the scale of the answer from `worst` to `best`."""
+    """A question to a judge, with a scale for its answer from `worst` to `best`."""
 
     @property
     def worst(self) -> float: ...
@@ -56,7 +56,7 @@ class Criteria(Protocol):
     def best(self) -> float: ...
 
     def write_request(self) -> str:
-        """Write the question and the requested form of the answer."""
+        """Write the part of the prompt that asks the question and describes the form of the answer."""
 
     def make_schema(self) -> dict[str, Any]:
         """Return the JSON schema of the answer."""
@@ -90,12 +90,13 @@ class YesNo:
 
 @dataclass(frozen=True, slots=True)
 class Template(OnScale):
-    """The whole prompt of a judge that was trained on this prompt, and the parser of the judge's answers."""
+    """A complete prompt for a judge that was trained on exactly this prompt, and a parser for its answers."""
 
-    text: str  # The prompt, in which each `{name}` is replaced by the section with this name.
+    text: str  # The judge's prompt; each `{name}` in it is replaced by the section with this name.
     low: int
     high: int
-    # A parser, or a pattern whose last match contains the score; None reads the answer like a `Likert` answer.
+    # A function that reads the score, or a pattern whose last match contains it; None reads the answer like that to a
+    # `Likert`.
     reader: str | Callable[[str], float] | None = None
 
     def __post_init__(self) -> None:
@@ -103,7 +104,7 @@ class Template(OnScale):
             raise SettingsError(f"read={self.reader!r}: a pattern has one group, around the score")
 
     def list_sections(self) -> set[str]:
-        """List the names of the sections that the prompt contains."""
+        """List the sections for which the prompt has placeholders."""
         return set(PLACEHOLDER.findall(self.text))
 
     def write_request(self) -> str:
@@ -113,7 +114,7 @@ class Template(OnScale):
         return {}
 
     def write_prompt(self, parts: Sequence[tuple[str, str]]) -> str:
-        """Write the prompt; sections such as `passage 1` and `passage 2` share the placeholder `{passage}`."""
+        """Fill in the prompt; the placeholder `{passage}` is replaced by all of `passage 1`, `passage 2` and so on."""
         known = self.list_sections()
         texts: dict[str, list[str]] = {}
         for part, text in parts:
@@ -150,7 +151,7 @@ class OrCannotTell:
         return make_object_schema(**{**schema["properties"], key: either})
 
     def _get_value_key(self) -> str:
-        """Return the name of the schema's last property, which contains the judgement."""
+        """Return the last property of the JSON schema, which is the one that holds the score or verdict."""
         return str(list(self.criteria.make_schema()["properties"])[-1])
 
     def read_answer(self, text: str) -> Reading:
@@ -171,21 +172,20 @@ PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Each(OnScale):
-    """A score for every claim, turn or other item that the judge finds; the value is the mean of these scores.
+    """A score for each item of an answer (claim, turn or other) that the judge finds; the value is the scores' mean.
 
     Attributes:
-        item: the kind of item, in the singular: `claim`, `turn`.
+        item: what an item is called, in the singular: `claim`, `turn`.
         question: the question to ask about each item.
         low: the worst score.
         high: the best score; if `high` is 1, the judge answers yes or no for each item.
-        none: the value if the judge finds no item; an empty answer scores `low` without a call.
-        section: the section with the items, such as `answer`. If the section is longer than `at_once`, the judge first
-            lists the items, then judges each item in a separate call. If no section is named, one call judges all
-            items.
-        at_once: the maximum length, in characters, of a section whose items are judged in one call.
-        given: whether each text of the section is one item, which the judge judges in a separate call.
-        ranked: whether the items are ranked search results. The value is then the average precision: the mean of the
-            precision at the rank of each useful item.
+        none: the value if the judge finds no item. An empty answer gets `low` without a call.
+        section: the section that contains the items, such as `answer`. If it is longer than `at_once`, the judge first
+            lists the items, then judges each in a separate call. Without a section, one call judges all items.
+        at_once: the longest section, in characters, whose items are all judged in one call.
+        given: whether the items are known: each text of the section is one item, and is judged in a separate call.
+        ranked: whether the items are search results in ranked order. The value is then the average precision: at each
+            useful item, the share of useful items so far; these shares are averaged.
     """
 
     item: str
@@ -222,23 +222,23 @@ class Each(OnScale):
         )
 
     def split_items(self, parts: Sequence[Part]) -> tuple[list[Part], list[str]] | None:
-        """Return the other sections and the items' texts; return None if one call judges all items."""
+        """Split off the items' texts from all other sections; None if one call judges all items."""
         held = [part for part in parts if self.section in (part[0], part[0].rpartition(" ")[0])] if self.section else []
         if not held or not (self.given or sum(len(text) for _, text in held) > self.at_once):
             return None
         return [part for part in parts if part not in held], [text for _, text in held if text != NONE]
 
     def make_listing(self) -> Items:
-        """Return the request for a list of the items."""
+        """Make the request in which the judge lists the items."""
         return Items(self.item, self.section)
 
     def make_item_question(self) -> YesNo | Likert:
-        """Return the question about one item; the prompt shows this item in a separate section."""
+        """Make the question about one item; the prompt shows the item in a section of its own."""
         question = f"Of the {self.item} in its section: {self.question}"
         return YesNo(question) if self.high == 1 else Likert(question, self.low, self.high)
 
     def combine_readings(self, items: Sequence[str], readings: Sequence[Reading]) -> Reading:
-        """Combine the readings of all items; the value is NaN unless more than half of the readings have a verdict."""
+        """Combine the readings of all items; the value is NaN if the judge could not tell for half of them or more."""
         if not items:
             return Reading(self.none, f"there is no {self.item}")
         told = [
@@ -264,7 +264,7 @@ class Each(OnScale):
 
 
 def _find_list(text: str, key: str) -> list[Any] | None:
-    """Return the list under a key of a JSON object; None if several lists differ or later text retracts a list."""
+    """Find the list that a key has in an answer's JSON objects; None if lists differ or later text retracts them."""
     text = remove_reasoning(text)
     found = [(item[key], end) for item, _, end in find_objects(text) if isinstance(item.get(key), list)]
     if any(items != found[0][0] for items, _ in found) or (found and RETRACTED.search(text[found[-1][1] :])):
@@ -279,7 +279,7 @@ def _compute_average_precision(scores: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Items(OnScale):
-    """Requests a list of items, such as the claims of an answer; the keys of `Reading.parts` are the items."""
+    """Requests a list of items, such as the claims of an answer; `Reading.parts` has the items as keys."""
 
     item: str
     section: str
@@ -311,7 +311,7 @@ def read_yes_or_no(value: Any) -> float:
     return read
 
 
-Verdicts = dict[int, tuple[float, str]]  # The verdict (1.0 or 0.0) and the reason, by the question's number.
+Verdicts = dict[int, tuple[float, str]]  # Keyed by the question's number: 1.0 for yes or 0.0 for no, and the reason.
 
 NUMBERED = re.compile(
     rf"^[\s*`_#>-]{{0,6}}(?:criterion )?(\d{{1,3}})[.):*\s]{{1,6}}{OPENING}[*`_]{{0,3}}({YES_OR_NO.pattern})"
@@ -325,8 +325,8 @@ NUMBERED = re.compile(
 class Checklist:
     """Weighted yes/no questions; the value is the weight answered yes, divided by the sum of positive weights.
 
-    A negative weight penalises a fault: `{"Is it right?": 4, "Is it harmful?": -5}` (as in HealthBench, arXiv
-    2505.08775, section 3).
+    A question about a fault has a negative weight: `{"Is it right?": 4, "Is it harmful?": -5}` (as in HealthBench,
+    arXiv 2505.08775, section 3).
     """
 
     weights: Mapping[str, float]
@@ -374,7 +374,7 @@ class Checklist:
     def read_answers(self, text: str) -> dict[str, tuple[float, str]]:
         """Read the verdict (1.0 or 0.0) and the reason for each question.
 
-        ValueError is raised if an answer is missing, or if a question has two different answers.
+        Raise ValueError if a question has no answer, or has two different answers.
         """
         text = remove_reasoning(text)
         verdicts = _read_entries(text) or _read_lines(text)
@@ -389,10 +389,10 @@ class Checklist:
 class Tree:
     """A decision tree: yes/no questions whose answers lead to further questions or to a score.
 
-    The judge answers all questions in one call; the answers then determine the path through the tree.
+    The judge answers all questions of the tree in one call; its answers then select a path to a score.
 
     Attributes:
-        root: `{"question": ..., "yes": <node or number>, "no": <node or number>}`
+        root: the first question: `{"question": ..., "yes": <node or number>, "no": <node or number>}`
     """
 
     root: Mapping[str, Any]
@@ -482,7 +482,7 @@ def make_criteria(
     scale: tuple[int, int] | None = None,
     anchors: Mapping[int, str] | None = None,
 ) -> Criteria:
-    """Convert a question, a list, a mapping of weights, or a tree to `Criteria`; see `rubric`."""
+    """Make `Criteria` from a question, a list of questions, questions with weights, or a tree; see `rubric`."""
     if isinstance(criteria, str):
         if scale or anchors:
             low, high = scale or (min(anchors or ()), max(anchors or ()))
@@ -496,7 +496,7 @@ def make_criteria(
 
 
 def read_criteria(sample: Sample) -> Criteria:
-    """Read the checklist in a sample's metadata."""
+    """Read the checklist that a sample has in its metadata."""
     criteria = sample.metadata.get("criteria")
     if not isinstance(criteria, (str, list, tuple, Mapping)) or not criteria:
         raise ScoringError(f"sample {sample.id} has no checklist under 'criteria' in its metadata")

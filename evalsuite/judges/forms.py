@@ -1,4 +1,4 @@
-"""Forms of judgement, for one answer or for two: how a judgement is requested, read and combined."""
+"""Forms of judgement on one answer or on two: how a judge is asked, and how its answers are read and combined."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ LEVELS: Mapping[str, float] = {
 _MUCH, _SOME = " (?:is )?(?:much|significantly|far) better", " (?:is )?(?:slightly |somewhat |a bit )?better"
 GRADES: ChoiceValue[float | str] = ChoiceValue(
     {
-        # `A>>B` is the notation of Arena-Hard.
+        # Accept `A>>B` (A is much better than B), the notation of Arena-Hard.
         1.0: f"{_FIRST}{_MUCH}|[a1]>>[b2]",
         0.75: f"{_FIRST}{_SOME}|[a1]>[b2]",
         0.5: f"{_TIE}|[a1]=[b2]",
@@ -96,18 +96,19 @@ GRADES_OR_NONE: ChoiceValue[float | str] = ChoiceValue({**GRADES.options, CANNOT
 class Reading:
     """The parsed content of a judge's answer."""
 
-    value: float  # The value; NaN if the judge cannot tell.
+    value: float  # The criterion's value; NaN if the judge could not tell.
     reason: str  # The judge's reason, in one line.
-    parts: Mapping[str, float] = field(default_factory=dict)  # The values of the criteria, claims or turns, by name.
+    # The values of single criteria, claims or turns, keyed by name.
+    parts: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def decided(self) -> bool:
-        """Whether the judge has a verdict."""
+        """Whether the judge gave a verdict; false if it could not tell."""
         return not math.isnan(self.value)
 
 
 class OnScale:
-    """Criteria on a scale of whole numbers, whose lowest number is the worst."""
+    """Criteria with a scale of whole numbers; the lowest number is the worst."""
 
     __slots__ = ()
     low: int
@@ -127,11 +128,11 @@ class Likert(OnScale):
     """One question on a scale of whole numbers.
 
     Attributes:
-        question: the question to the judge; empty if the name of the score is clear by itself.
+        question: the question to the judge; empty if the score's name says what is judged.
         low: the worst score.
         high: the best score.
         anchors: descriptions of some or all points of the scale.
-        name: the name of the score, if a judge gives several scores.
+        name: the name of the score, needed if a judge gives several scores.
     """
 
     question: str
@@ -172,12 +173,12 @@ class Likert(OnScale):
         return Reading(parse_aspect_scores(text, [score], labels)["score"], find_reason(remove_reasoning(text)))
 
     def describe_scale(self) -> str:
-        """Write name, scale, question and anchors for a prompt."""
+        """Describe the score for a prompt: its name, scale, question and anchors (descriptions of points)."""
         meaning = f": {self.question}" if self.question else ""
         return f"{self.label} ({self.low} to {self.high}{meaning}){self._list_anchors()}"
 
     def check_score(self, value: float) -> float:
-        """Return the score; raise ValueError if the score is off the scale."""
+        """Return the score; raise ValueError if it is not a number on the scale."""
         if not self.low <= value <= self.high:
             raise ValueError(f"{self.label}: {value:g} is off the scale from {self.low} to {self.high}.")
         return value
@@ -189,9 +190,9 @@ QUALITY = Likert("how well the answer does overall what was asked", 1, 10, name=
 def parse_aspect_scores(
     text: str, aspects: Sequence[Likert], labels: Mapping[str, Sequence[str]] = NO_SYNONYMS
 ) -> dict[str, float]:
-    """Read the score of each aspect, in the aspects' order, from lines with their names or from a JSON object.
+    """Read each aspect's score, from lines that begin with the aspects' names or from a JSON object.
 
-    If only one score was requested, its label may be missing, or may be `score` or a synonym.
+    If only one score was requested, its label may be missing, `score`, or a synonym of `score`.
     """
     general = SCORE_SYNONYMS if len(aspects) == 1 else ()
     fields = {
@@ -209,13 +210,13 @@ def parse_aspect_scores(
 
 
 def parse_aspect_score(text: str, aspect: Likert) -> float:
-    """Read a single requested score; for the errors see `parse_aspect_scores`."""
+    """Read the score if only one was requested; `parse_aspect_scores` describes the errors."""
     return parse_aspect_scores(text, [aspect])[aspect.label]
 
 
 @dataclass(frozen=True, slots=True)
 class ScoresForm:
-    """Scores of one answer, one per aspect; several judgements are averaged."""
+    """Scores of one answer, one per aspect; if there are several judgements, their scores are averaged."""
 
     aspects: tuple[Likert, ...] = (QUALITY,)
     compares = False
@@ -272,7 +273,10 @@ class PairedScores:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceForm:
-    """A choice of the better of two answers; the majority of judgements decides, and no majority means a tie."""
+    """A choice of the better of two answers.
+
+    The verdict needs more than half of the judgements, otherwise it is a tie.
+    """
 
     aspect: Likert = QUALITY
     cannot_tell: bool = field(default=False, repr=False)  # Whether the judge may answer that it cannot tell.
@@ -304,7 +308,10 @@ class ChoiceForm:
 
 @dataclass(frozen=True, slots=True)
 class GradedChoice(ChoiceForm):
-    """A choice of the better answer by degree; the score is the mean preference for the first answer (0 to 1)."""
+    """A choice between two answers on five levels, from "1 much better" to "2 much better".
+
+    The score is the mean preference for the first answer (0 to 1).
+    """
 
     words: ClassVar[tuple[str, ...]] = tuple(LEVELS)
 
@@ -312,7 +319,7 @@ class GradedChoice(ChoiceForm):
         return f"{ChoiceForm.write_task(self)} By how much?"
 
     def parse_opinion(self, text: str) -> Opinion:
-        """Read the preference; raise ValueError for a verdict without a degree, such as `Verdict: 1`."""
+        """Read the preference; raise ValueError if a verdict does not say how much better: `Verdict: 1`."""
         read = _read_verdict(text, GRADES_OR_NONE if self.cannot_tell else GRADES, self._list_words())
         return Opinion(verdict=CANNOT_TELL) if isinstance(read, str) else _make_preference(read)
 
@@ -336,7 +343,7 @@ class BestOfForm:
         return _make_choice_schema(self._list_words())
 
     def read_place(self, text: str) -> int:
-        """Read the position of the best answer, counted from 1; 0 is a tie."""
+        """Read which answer is the best, counted from 1; 0 means a tie."""
         places = {at: _make_answer_pattern(f"{at}|{chr(96 + at)}") + _WINS for at in range(1, self.count + 1)}
         return _read_verdict(text, ChoiceValue({**places, 0: _TIE.replace("|c|", "|")}), self._list_words())
 

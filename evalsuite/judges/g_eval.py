@@ -1,8 +1,8 @@
-"""Probability-weighted scores: the expected score instead of the most probable score.
+"""G-Eval: average all possible scores, weighted by their probabilities, instead of taking the most probable score.
 
 The expected score is the sum of p(s) s over the possible scores s (Liu et al., "G-Eval: NLG Evaluation using GPT-4 with
-Better Human Alignment", arXiv 2303.16634, section 2). The probability p(s) comes from the log-probabilities of the
-score's token or, if the backend returns none, from the share of s among n samples.
+Better Human Alignment", arXiv 2303.16634, section 2). p(s) comes from the log-probabilities of the score's token; if
+the backend returns none, p(s) is the share of s among n samples.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 MOST_SAMPLES = 20
 FIVE_POINTS = replace(QUALITY, high=5)
-ALTERNATIVES = 20  # Number of alternative tokens to request for each token: the maximum of OpenAI's API.
-LOW_PROBABILITY = 0.5  # An expected score is flagged if the total probability of all scores is below this value.
+ALTERNATIVES = 20  # The number of alternatives to request for each token; OpenAI's API allows no more.
+LOW_PROBABILITY = 0.5  # Below this total probability of all scores, an expected score is flagged as unreliable.
 REQUEST = "Score the answer on {aspect}.{steps} Reply with the number alone."
 STEPS_TOKENS = 400
 THOUGHT_ENDS = re.compile(r"</(?:think|thinking|thought)>", re.IGNORECASE)
@@ -38,30 +38,31 @@ STEPS = (
 
 @dataclass(frozen=True, slots=True)
 class WeightedScore:
-    """The expected value of a score, given the judge's probability of each score."""
+    """The expected value of a score: the mean of all scores, weighted by the judge's probability of each."""
 
     score: float  # The expected score, on the aspect's scale.
-    method: str  # The source of the probabilities: `logprobs` or `samples`.
-    mass: float  # The total probability of all scores before scaling to 1; for samples, the share of readable samples.
+    method: str  # Where the probabilities come from: `logprobs` or `samples`.
+    # The total probability of all scores, before scaling it to 1; if samples were drawn, the share of readable samples.
+    mass: float
     log: Log
 
     def make_facts(self) -> dict[str, Any]:
-        """Return facts for a record: `method`, `mass`, and `little` if the total probability of the scores is low."""
+        """Return facts for a record: `method`, `mass` (total probability), and `little` if the mass is low."""
         little = {"little": True} if self.mass < LOW_PROBABILITY else {}
         return {"method": self.method, "mass": self.mass, **little}
 
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """Scores each aspect of each answer in a separate call; of two answers, the answer with the higher score wins."""
+    """Scores each aspect of each answer in a separate call; if there are two answers, the higher score wins."""
 
-    # The aspects to score, on scales of one-digit numbers, so that each score is one token.
+    # The aspects to score; a score must be a single digit, so that it is one token.
     aspects: tuple[Likert, ...] = (FIVE_POINTS,)
-    samples: int = MOST_SAMPLES  # The number of samples to draw if the backend returns no log-probabilities.
+    samples: int = MOST_SAMPLES  # How many samples to draw if the backend returns no log-probabilities.
     attempts: int = 3  # Maximum requests until an answer can be read.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters.
-    # Whether the judge first writes evaluation steps for each aspect (the paper's auto chain of thought). A run
-    # requests the steps once, because every case uses the same steps.
+    # Whether the judge first writes evaluation steps for each aspect, as in the paper (auto chain of thought). A run
+    # requests these evaluation steps once, because they are the same for every case.
     steps: bool = False
 
     def __post_init__(self) -> None:
@@ -121,7 +122,7 @@ class Weighted:
         return f"\nEvaluation steps:\n{written.value}\n", written.log
 
     async def _score_by_samples(self, ask: Callable[..., Awaitable[Judgement[int]]]) -> WeightedScore:
-        # Replace a temperature of 0, because all samples would be equal.
+        # Replace a temperature of 0 by 1, because at 0 all samples would be equal.
         temperature, seed = self.params.get("temperature") or 1.0, int(self.params.get("seed") or 0)
         asked = [ask(temperature=temperature, seed=seed + at) for at in range(self.samples)]
         samples, log = await collect_readable(asked, self.samples // 2 + 1)
@@ -133,7 +134,7 @@ async def _score_by_logprobs(ask: Callable[..., Awaitable[Judgement[int]]], aspe
     try:
         judgement = await ask(logprobs=True, top_logprobs=ALTERNATIVES)
     except RequestRefused:
-        # The caller then draws samples, because some servers refuse log-probabilities.
+        # Some servers refuse log-probabilities; return None, so that the caller draws samples instead.
         return None
     weighted = compute_expectation(drop_reasoning_tokens(judgement.logprobs or ()), aspect, judgement.value)
     return WeightedScore(weighted[0], "logprobs", weighted[1], judgement.log) if weighted else None
@@ -167,12 +168,13 @@ def drop_reasoning_tokens(logprobs: Sequence[TokenLogprob]) -> Sequence[TokenLog
 
 
 def compute_expectation(logprobs: Sequence[TokenLogprob], aspect: Likert, score: int) -> tuple[float, float] | None:
-    """Compute the expected score and the total probability of all scores, from the alternatives to the score's token.
+    """Compute the expected score and the total probability of the scores, from the log-probabilities of the tokens.
 
     The result is None if no token is a score, or if the probability of every score is zero.
     """
     scores = [token for token in logprobs if _read_token_score(token.token, aspect) is not None]
-    # Prefer a token that equals the parsed score, because an answer may contain other numbers, such as list numbers.
+    # Prefer a token that equals the parsed score, because an answer may also contain other numbers, as in a numbered
+    # list.
     matching = [token for token in scores if _read_token_score(token.token, aspect) == score] or scores
     if not matching:
         return None

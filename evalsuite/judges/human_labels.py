@@ -1,4 +1,4 @@
-"""Reads human labels from the metadata of samples and from the sheets of `evalsuite judge sheet`."""
+"""Reads labels that people gave, from the samples' metadata and from the sheets of `evalsuite judge sheet`."""
 
 from __future__ import annotations
 
@@ -38,13 +38,16 @@ def make_people_facts(
     passes: float | None = None,
     nominal: bool = False,
 ) -> dict[str, Any]:
-    """Return the fact `people`: each score's human `label`, and how to compare it with the score; {} without labels.
+    """Make the fact `people`: the human label of each score, and how to compare label and score.
 
-    If `nominal` is true, scores are categories rather than points on a scale.
+    Without labels, return {}.
+
+    If `nominal` is true, the scores are categories, not points on a scale.
     """
     human = sample.metadata.get("human")
     if not nominal and isinstance(human, str) and human.strip().casefold() in OF_COMPARISONS:
-        return {}  # Labels such as `first` belong to comparisons of two answers, not to scores.
+        # The labels `first`, `tie` and `second` are for comparisons of two answers, so they are not labels of scores.
+        return {}
     by_score = human if isinstance(human, Mapping) else dict.fromkeys(names, human)
     labels = {name: _get_sample_label(sample, by_score[name]) for name in names if by_score.get(name) is not None}
     low, high = scale or (-math.inf, math.inf)
@@ -80,7 +83,7 @@ def _get_sample_label(sample: Sample, label: Any) -> float:
 
 
 def read_sheet(path: Path) -> dict[str, float]:
-    """Read a sheet's labels, keyed by case; rows without a label are left out."""
+    """Read the labels in a sheet, keyed by case; a row without a label is ignored."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file))
@@ -105,7 +108,7 @@ def read_sheet(path: Path) -> dict[str, float]:
 
 
 def read_weights(path: Path) -> dict[str, float]:
-    """Read each case's weight (the number of cases that it represents) from a sheet; empty without weights."""
+    """Read each case's weight (how many cases it represents) from a sheet; return {} if the sheet has no weights."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = [row for row in csv.DictReader(file) if (row.get("weight") or "").strip()]
     weights: dict[str, float] = {}

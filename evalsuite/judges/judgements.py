@@ -1,4 +1,4 @@
-"""A judge's opinions (parsed judgements) and ballots (opinions with judge and order), and how they are combined."""
+"""A judge's opinions (parsed judgements), ballots (opinions with judge and order), and rules to combine them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 
 PairVerdict = Literal["first", "second", "tie", "cannot tell"]
 Lead = Literal["Reply", "End"]
-PREFERENCE = "preference"  # The score of a comparison: the preference for the first of two answers, from 0 to 1.
+# Name of the score of a comparison: the preference for the first of two answers, from 0 to 1.
+PREFERENCE = "preference"
 SWAPPED: Mapping[str, Any] = {"first": "second", "second": "first"}
-# Part of every signature. Increase the version if the code that reads or combines answers changes. A changed prompt
-# needs no new version, because signatures also contain the prompts.
+# Version of the judges' code, which is part of every signature. Increase this version if the code that reads or
+# combines judges' answers changes. Do not increase it for a changed prompt, because signatures also contain the
+# prompts.
 VERSION = 4
 UNDER_TEST = "the model under test"
 CANNOT_TELL: Literal["cannot tell"] = "cannot tell"
@@ -33,13 +35,13 @@ CANNOT_TELL: Literal["cannot tell"] = "cannot tell"
 class Opinion:
     """One parsed judgement: scores, or the verdict on two answers."""
 
-    # The scores, keyed by aspect for one answer, by position (`first`, `second`) for two answers, or by `preference` if
-    # the verdict has degrees.
+    # Scores of one answer are keyed by aspect, scores of two answers by `first` and `second`; a graded verdict has the
+    # key `preference`.
     scores: Mapping[str, float] = field(default_factory=dict)
     verdict: PairVerdict | None = None  # The better of two answers; None if only one answer is judged.
 
     def exchange_answers(self) -> Opinion:
-        """Return the same opinion, with the two answers in the opposite order."""
+        """Return the same opinion for two answers in the opposite order."""
         scores = {
             SWAPPED.get(name, name): 1 - value if name == PREFERENCE else value for name, value in self.scores.items()
         }
@@ -48,15 +50,15 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """One judge's opinion about the answers in one order."""
+    """One judge's opinion about the answers, shown in one of their possible orders."""
 
-    judge: str  # The debater's name or, without a panel, the number of the repetition.
+    judge: str  # The debater's name in a panel, otherwise the number of the repetition.
     model: str
     swapped: bool  # Whether the second answer was shown first.
-    opinion: Opinion  # Here `first` is the case's first answer, even if the judge saw the second answer first.
+    opinion: Opinion  # `first` is the case's first answer, even if the judge saw it second.
 
     def encode_ballot(self) -> dict[str, Any]:
-        """Return the ballot as JSON data for a case's facts: `judge`, `model`, `swapped`, `verdict`, `scores`."""
+        """Convert the ballot to JSON data for a case's record: `judge`, `model`, `swapped`, `verdict`, `scores`."""
         return {
             "judge": self.judge,
             "model": self.model,
@@ -68,43 +70,43 @@ class Ballot:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """A judge's combined opinion, with the ballots and all messages."""
+    """The combined opinion of one method of judging, with its ballots and all messages."""
 
     opinion: Opinion
     ballots: tuple[Ballot, ...]
     log: Log
-    # Further facts for the case's record, such as the method of a weighted score.
+    # Further facts for the case's record, such as how a weighted score was computed.
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def calls(self) -> int:
-        """The number of requested completions, including repetitions."""
+        """How many completions are requested, counting repeated judgements."""
         return sum(entry["role"] == "assistant" for entry in self.log)
 
     def encode_assessment(self) -> dict[str, Any]:
-        """Return JSON data for records: `verdict`, `calls`, `ballots`, further facts, and `cut_off` if not zero."""
+        """Return JSON data for a record: `verdict`, `calls`, `ballots`, further facts, and `cut_off` unless it is 0."""
         ballots = [ballot.encode_ballot() for ballot in self.ballots]
         facts = {"verdict": self.opinion.verdict, "calls": self.calls, "ballots": ballots, **self.facts}
         return facts | make_cut_off_fact(self.log)
 
 
 def make_cut_off_fact(log: Log) -> dict[str, int]:
-    """Return the fact `cut_off`, the number of answers that reached the token limit; empty if the number is 0."""
+    """Return the fact `cut_off`: how many answers ended because of the token limit. If none did, return {}."""
     cut = sum(bool(entry.get("cut_off")) for entry in log)
     return {"cut_off": cut} if cut else {}
 
 
 class Judge(Protocol):
-    """A method of judging: one or several judgements of one model, or a panel."""
+    """A method of judging: one model that judges once or several times, or a panel."""
 
     def list_prompts(self) -> Sequence[str]:
-        """List the prompts' sentences, without the judged texts, for the judge's signature."""
+        """List the sentences of the prompts, without the texts to judge, for the judge's signature."""
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment: ...
 
 
 class Form(Protocol):
-    """The form of a judge's answer, and the rule for combining several opinions of this form."""
+    """The form in which a judge answers, and the rule that combines several opinions."""
 
     @property
     def compares(self) -> bool:
@@ -119,14 +121,14 @@ class Form(Protocol):
         """Return the JSON schema of an answer that contains only the judgement."""
 
     def parse_opinion(self, text: str) -> Opinion:
-        """Parse an opinion; here `first` means the answer that was shown first."""
+        """Parse an answer to an opinion, in which `first` means the answer that was shown first."""
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
-        """Combine several opinions; here `first` means the case's first answer."""
+        """Combine several opinions; in each, `first` means the case's first answer, in whatever order it was shown."""
 
 
 def find_majority(verdicts: Sequence[PairVerdict]) -> PairVerdict:
-    """Return the verdict with more than half of the votes, otherwise `tie`."""
+    """Return the verdict that has more than half of the votes; without one, return `tie`."""
     winner, votes = Counter(verdicts).most_common(1)[0]
     return winner if 2 * votes > len(verdicts) else "tie"
 
@@ -139,7 +141,7 @@ def find_better(first: float, second: float) -> PairVerdict:
 
 
 def average_scores(mappings: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """Average the values of each name over the mappings that have this name."""
+    """Average the values of each name, ignoring mappings that lack the name."""
     columns: dict[str, list[float]] = {}
     for mapping in mappings:
         for name, value in mapping.items():
@@ -148,7 +150,7 @@ def average_scores(mappings: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def make_ballots(votes: Iterable[Vote[Opinion]], *, swapped: bool) -> list[Ballot]:
-    """Make a ballot of each readable vote; `swapped` means that the judges saw the second answer first."""
+    """Make a ballot from each readable vote; `swapped` means that the judges saw the second answer first."""
     return [
         Ballot(vote.judge, vote.model, swapped, vote.value.exchange_answers() if swapped else vote.value)
         for vote in votes
@@ -158,7 +160,7 @@ def make_ballots(votes: Iterable[Vote[Opinion]], *, swapped: bool) -> list[Ballo
 
 @dataclass(frozen=True, slots=True)
 class RoundResult:
-    """The ballots for one order of the answers, a message per unreadable ballot, and the log."""
+    """The ballots with one order of the answers, a message for each ballot that could not be read, and the log."""
 
     ballots: tuple[Ballot, ...]
     problems: tuple[str, ...]
@@ -166,13 +168,15 @@ class RoundResult:
 
 
 def combine_rounds(form: Form, rounds: Sequence[RoundResult], quorum: int | None = None) -> Assessment:
-    """Combine the ballots for all orders of the answers into one result.
+    """Combine the ballots of all orders of the answers into one opinion.
 
-    Both orders have equal weight even if ballots are missing, because the two orders cancel each other's position bias.
+    Give both orders equal weight even if one has fewer ballots: only then does the bias for an answer's position
+    cancel.
 
     Args:
-        rounds: the judgements, one round per order.
-        quorum: the minimum number of ballots in each order; None requires more than half of the requested ballots.
+        rounds: the judgements with each order of the answers, one round per order.
+        quorum: the minimum number of readable ballots in each order; None requires more than half of the requested
+            ballots.
     """
     log = tuple(entry for one in rounds for entry in one.log)
     for one in rounds:
@@ -186,12 +190,12 @@ def combine_rounds(form: Form, rounds: Sequence[RoundResult], quorum: int | None
 
 
 def has_majority_verdict(verdicts: int, judgements: int) -> bool:
-    """Tell whether more than half of the readable judgements have a verdict."""
+    """Tell whether the judge could tell in more than half of the readable judgements."""
     return 2 * verdicts > judgements
 
 
 def declare_scores(name: str, range_: tuple[float, float] | None) -> dict[str, Metric]:
-    """Declare a score, and the metric that counts cases without a verdict; see `COUNTED_APART`."""
+    """Declare a score and, beside it, the metric that counts cases without a verdict; see `COUNTED_APART`."""
     return {name: Metric(range_), name + COUNTED_APART: Metric((0.0, 1.0), better="lower")}
 
 
@@ -203,13 +207,14 @@ def _combine_orders(form: Form, orders: Sequence[Sequence[Opinion]]) -> Opinion:
 
 
 def write_signature(kind: str, models: Sequence[Model], *content: Any) -> str:
-    """Write a text that identifies how a score is made: `rubric|judge:gpt-4|version:2|hash:5f0c2a71d3b49e08`.
+    """Write a signature, which identifies how a score is made: `rubric|judge:gpt-4|version:2|hash:5f0c2a71d3b49e08`.
 
     Two signatures are equal if the same models get the same prompts and answers are read in the same way. The hash
-    covers the models, the run's parameters (without secrets), `content`, and the sentences that all judges share.
+    covers the models, the run's parameters (without secrets), `content`, and the sentences that are in every judge's
+    prompt.
 
     Args:
-        models: the judge's models; empty if the model under test itself judges.
+        models: the judge's models; empty if the tested model is itself the judge.
     """
     names = [model.name for model in models]
     overrides = [mask_params(model.overrides) for model in models]
@@ -224,7 +229,7 @@ def write_judge_signature(judge: Judge, models: Sequence[Model], shown: Any = No
 
 
 def write_stable_repr(settings: Any) -> str:
-    """Return a repr without memory addresses, because addresses differ between processes."""
+    """Return a repr without memory addresses, which would differ between processes."""
     return re.sub(r" at 0x[0-9a-f]+", "", repr(settings))
 
 

@@ -1,4 +1,4 @@
-"""Mutation tests of judges: small corruptions must lower an answer's score, and tricks must not change the verdict."""
+"""Mutation tests of judges: corruptions must lower an answer's score, and tricks must not change the verdict."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Sample, Transcript
 
     Case = tuple[Sample, Transcript]
-    Rule = Callable[[str, Random], str | None]  # Changes a text; None if the rule does not apply to the text.
+    Rule = Callable[[str, Random], str | None]  # Changes a text; returns None if the change is impossible in this text.
 
 T = TypeVar("T")
 INJECTION = (
@@ -48,7 +48,7 @@ VERB = re.compile(r"\b(is|are|was|were|can|will|should|must|could|would|does|did
 CODE = re.compile(r"```|^(?: {2,}|\t)(?![-*•\d])\S", re.MULTILINE)
 BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 STEP = re.compile(r"(?:First|Second|Third|Then|Next|After that|Finally|Lastly)\b")
-PASSAGES = ("passages", "contexts", "documents")  # Keys under which metadata or facts contain the cited passages.
+PASSAGES = ("passages", "contexts", "documents")  # Keys of metadata or facts under which cited passages are found.
 
 
 def _choose_other_number(number: str, rng: Random) -> str:
@@ -105,7 +105,7 @@ def _truncate_text(text: str, rng: Random) -> str | None:
 
 
 def _change_steps(text: str, rng: Random, *, copies: int) -> str | None:
-    """Repeat or drop one step: an item of a list, which is then renumbered, or a sentence that begins like `First`."""
+    """Repeat or drop one step: an item of a list (then renumber the list), or a sentence that begins like `First`."""
     pieces = text.splitlines(keepends=True)
     listed = [at for at, line in enumerate(pieces) if LIST_MARK.match(line)]
     if len(listed) < 2:
@@ -149,9 +149,9 @@ RULES: Mapping[str, Rule] = {
 
 
 def corrupt_case(kind: str, case: Case, others: Sequence[Case], rng: Random) -> Iterator[Case]:
-    """Yield copies of the case, each with one corruption in the answer, in another message or in a tool call.
+    """Yield copies of a case, each with one corrupted text: the answer, another message of the model or a tool call.
 
-    For some corruptions, passages of the cases in `others` replace this case's passages.
+    A corrupted citation may need passages of another case, which come from `others`.
     """
     sample, transcript = case
     if kind == "citations":
@@ -175,7 +175,7 @@ def list_texts(transcript: Transcript) -> list[str]:
 
 
 def replace_text(transcript: Transcript, old: str, new: str) -> Transcript:
-    """Replace one of the model's texts in the answer, in the last message that contains the text, and in tool calls."""
+    """Replace a text of the model in the answer, in the last message that contains it, and in tool calls."""
     messages = list(transcript.messages)
     holding = [at for at, message in enumerate(messages) if message.role == "assistant" and old in message.content]
     for at in holding[-1:]:
@@ -196,7 +196,7 @@ def _is_json_object(text: str | None) -> bool:
 
 
 def _misplace_citation(case: Case, others: Sequence[Case], rng: Random) -> Iterator[Case]:
-    """Yield the case with a citation of a wrong passage, then the case with the passages of another case."""
+    """Yield a case that cites a wrong passage, then a case that has another case's passages."""
     sample, transcript = case
     passages = _find_passages(case)
     for text in list_texts(transcript):
@@ -214,7 +214,7 @@ def _misplace_citation(case: Case, others: Sequence[Case], rng: Random) -> Itera
 
 
 def _count_shared_words(passages: Sequence[str], answer: str) -> int:
-    """Count the words of an answer that occur in the passages; a high count suggests that the passages support it."""
+    """Count the words that the answer shares with the passages; a high count suggests that they support it."""
     return len(set(re.findall(r"\w+", answer.lower())) & set(re.findall(r"\w+", " ".join(map(str, passages)).lower())))
 
 
@@ -237,10 +237,10 @@ def _change_passages(case: Case, passages: Sequence[str]) -> Case:
 
 
 def _change_calls(transcript: Transcript, rng: Random, copies: int) -> Iterator[Transcript]:
-    """Drop or repeat a tool call with its result; without calls, one event about a call or, without any, a turn."""
+    """Drop or repeat a tool call with its result; without tool calls, an event about a call, else a turn."""
     called = [at for at, message in enumerate(transcript.messages) if message.tool_calls]
     logged = [at for at, event in enumerate(transcript.events) if "tool" in event or "calls" in event]
-    # Exclude the last message, because it may be the answer.
+    # Leave out the last message, because it may be the answer itself.
     spoken = [at for at, message in enumerate(transcript.messages[:-1]) if message.role == "assistant"]
     if called:
         at = rng.choice(called)
@@ -263,7 +263,7 @@ def _repeat_items(items: Sequence[T], start: int, copies: int, end: int = 0) -> 
 
 
 def _reverse_list(text: str) -> str | None:
-    """Reverse an unnumbered list; return None if the text has no unnumbered list, or if an item has several lines."""
+    """Reverse the order of an unnumbered list; None if the text has no such list, or has items of several lines."""
     lines = text.strip().splitlines()
     listed = [at for at, line in enumerate(lines) if re.match(r"[ \t]*[-*•][ \t]", line)]
     if len(listed) < 2 or listed[-1] - listed[0] >= len(listed):
@@ -273,7 +273,7 @@ def _reverse_list(text: str) -> str | None:
 
 
 def _reformat_list(text: str) -> str | None:
-    """Convert a list to running text, or running text to a list; return None for JSON and code."""
+    """Convert a list to running text, or running text to a list; None if the text is JSON or code."""
     if _is_json_object(text) or CODE.search(text):
         return None
     if LIST_MARK.search(text):
@@ -301,9 +301,10 @@ def apply_trick(kind: str, case: Case, judge: str) -> Case | None:
     return (sample, replace_text(transcript, text, changed)) if changed else None
 
 
-# Tricks that may raise a bad answer's score.
+# Tricks that try to raise a bad answer's score.
 PERSUASIONS = ("injection", "demands", "padding", "confidence", "own_name")
-PRESENTATIONS = ("format", "position")  # Tricks that may raise a bad answer's score or lower a good answer's score.
+# Tricks that try to raise a bad answer's score or to lower a good answer's score.
+PRESENTATIONS = ("format", "position")
 WRITTEN: Mapping[str, str] = {
     "names": "Replace one name in the text by another name, so that the text becomes wrong. Change nothing else.",
     "negations": "Turn one statement of the text into its opposite. Change nothing else.",
@@ -319,7 +320,7 @@ TRICKS = (*PERSUASIONS, *PRESENTATIONS, "language", "wording")
 
 
 def is_plausible_change(kind: str, text: str, changed: str) -> bool:
-    """Check a text that a model changed: corruptions must be small, and tricks must keep all numbers."""
+    """Check a text that a model rewrote: a corruption must be small, and a trick must keep all numbers."""
     if changed.strip() in ("", "NONE", text.strip()):
         return False
     if kind in CORRUPTIONS:

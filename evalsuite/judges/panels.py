@@ -1,7 +1,7 @@
-"""Panels: debaters speak in turns, then each gives a judgement in the last turn, and the scores are averaged.
+"""Panels: debaters speak in turns, and each judges in the last turn; the scores of these judgements are averaged.
 
 The protocol follows Chan et al., "ChatEval: Towards Better LLM-based Evaluators through Multi-Agent Debate" (arXiv
-2308.07201, section 2.3, algorithms 1 to 3, and appendix A). The wording of the prompts is evalsuite's own.
+2308.07201, section 2.3, algorithms 1 to 3, and appendix A). The wording of the prompts is not from the paper.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class DebaterRole:
 
     Attributes:
         name: the name that the other debaters see.
-        prompt: the description of the debater and of the debater's task.
+        prompt: a description of the debater and its task, which begins its prompts.
         model: the debater's model; None means the judge model.
     """
 
@@ -72,8 +72,9 @@ def make_debaters(roles: int | Sequence[str | DebaterRole], *, same_role: bool =
     """Make a panel's debaters, each with a unique name.
 
     Args:
-        roles: names or roles in the order of speaking, or a number. A number takes the predefined roles, repeatedly if
-            there are fewer. A name that is not predefined becomes the description of a role.
+        roles: the debaters' names or roles, in the order of speaking, or how many debaters speak. A number takes
+            predefined roles, and repeats them if it is greater than the number of roles. An unknown name becomes a role
+            with the name as its description.
     """
     if isinstance(roles, str):
         raise SettingsError(f"roles is a list of names or a number; got the text {roles!r}")
@@ -99,18 +100,18 @@ def _find_role(name: str | DebaterRole) -> DebaterRole:
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Writes a panel's prompts."""
+    """Writes the prompts of all debaters in a panel."""
 
     form: Form
 
     def describe_debater(self, debater: DebaterRole) -> str:
-        """Write the debater's description, which becomes the system message of the debater's prompts."""
+        """Describe the debater; the description becomes the system message of this debater's prompts."""
         return ROLE_PROMPT.format(prompt=debater.prompt, name=debater.name, office=SYSTEM_PROMPT)
 
     def write_prompt(
         self, debater: DebaterRole, subject: JudgedInput, heard: Sequence[Part], stage: Stage
     ) -> list[Message]:
-        """Write a prompt for one debater; `heard` has the speeches that the debater sees, each with its speaker."""
+        """Write a prompt for one debater; `heard` contains the speeches that this debater sees, with their speakers."""
         sections = mark_sections([*subject.list_parts(), *((f"said by {speaker}", text) for speaker, text in heard)])
         task = "" if stage == "secret ballot" else TASK.format(task=self.form.write_task())
         judgement = JUDGEMENT.format(name=debater.name) + REASONS + self.form.write_request("End")
@@ -122,7 +123,7 @@ class Wording:
         return [Message("system", SUMMARY_PROMPT), Message("user", text, parts=subject.media)]
 
     def list_sentences(self) -> Sequence[str]:
-        """List the sentences of the prompts, for the judge's signature."""
+        """List the prompts' fixed sentences, for the judge's signature."""
         task, request = self.form.write_task(), self.form.write_request("End")
         return (SYSTEM_PROMPT, ROLE_PROMPT, TASK, TALK, JUDGEMENT, REASONS, SUMMARY_PROMPT, task, request)
 
@@ -131,22 +132,23 @@ class Wording:
 class Panel:
     """Debaters who speak in turns; in the last turn, each gives a judgement.
 
-    `turns` includes the last turn, so two debaters in two turns speak four times. With `one_by_one`, each debater sees
-    all earlier speeches, including speeches of the same turn. With `simultaneous`, each debater sees the shuffled
-    speeches of earlier turns. With `simultaneous_summarizer`, each debater sees only summaries of earlier turns.
+    The last turn counts as a turn: two debaters in two turns speak four times. With the strategy `one_by_one`, each
+    debater sees all earlier speeches, even those of the same turn. With the strategy `simultaneous`, each debater sees
+    the speeches of earlier turns in shuffled order. With the strategy `simultaneous_summarizer`, each debater sees a
+    summary of each earlier turn instead of the speeches.
     """
 
     form: Form
     debaters: tuple[DebaterRole, ...]  # The debaters, in the order of speaking.
-    strategy: Strategy = "one_by_one"  # Determines the order of speaking, and the speeches that each debater sees.
-    turns: int = 2  # The number of turns, including the judgement.
-    swap: bool = True  # Whether two answers are debated in both orders, in two independent debates.
+    strategy: Strategy = "one_by_one"  # Decides who speaks in which order, and which speeches a debater sees.
+    turns: int = 2  # The number of turns; the last turn is the judgement.
+    swap: bool = True  # Whether to debate two answers twice, independently, once in each order.
     summarizer: str | None = None  # The model that writes summaries; None means the judge model.
     attempts: int = 3  # Maximum requests until an answer can be read.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters for every call.
     quorum: int | None = None  # The minimum number of readable judgements in each order; None requires more than half.
     seed: int = 0  # The seed that shuffles simultaneous speeches.
-    # Whether each debater also votes secretly after each turn except the last, to record changes of opinion.
+    # Whether each debater also votes in secret after every turn but the last; the votes show changes of opinion.
     interim: bool = False
     wording: Wording | None = field(default=None, repr=False)  # Writes the prompts; None means the default prompts.
 
@@ -172,28 +174,29 @@ class Panel:
         return self.find_wording().list_sentences()
 
     def find_wording(self) -> Wording:
-        """Return the given wording, or the default wording."""
+        """Return the panel's own wording, or the default wording if it has none."""
         return self.wording or Wording(self.form)
 
 
 @dataclass
 class Debate:
-    """The state of a debate in one order of the answers."""
+    """The state of one debate; each order of the answers has a debate of its own."""
 
     panel: Panel  # The panel's rules.
-    subject: JudgedInput  # The answers to judge, in the order of this debate.
+    subject: JudgedInput  # The answers to judge, in the order in which this debate shows them.
     model: Model  # The judge model.
-    swapped: bool  # Whether the second answer is shown first.
+    swapped: bool  # Whether this debate shows the second answer first.
     shown: list[Part] = field(default_factory=list)  # The speeches that every debater sees, in order.
-    spoken: list[Part] = field(default_factory=list)  # All speeches so far, if the strategy is simultaneous.
+    # All speeches so far; a summary is made of them, and the simultaneous strategies show them.
+    spoken: list[Part] = field(default_factory=list)
     ballots: list[Ballot] = field(default_factory=list)  # The final judgements that could be read.
     problems: list[str] = field(default_factory=list)  # One message per final judgement that could not be read.
-    # The secret ballots, as plain data, each with its turn.
+    # The secret ballots as plain data; each has the turn after which it was cast.
     interim: list[Mapping[str, Any]] = field(default_factory=list)
     log: list[Mapping[str, Any]] = field(default_factory=list)  # All messages, in order.
 
     def __post_init__(self) -> None:
-        """Begin the log with the answers; the log of the first order also has the debaters' system messages."""
+        """Start the log with the answers; in the first debate, also log the debaters' system messages."""
         place = {"model": "", "order": self._name_order(), "turn": 0}
         self.log.append({"speaker": "everybody", **place, "role": "user", "content": self.subject.format_parts()})
         for debater in () if self.swapped else self.panel.debaters:
@@ -201,7 +204,7 @@ class Debate:
             self.log.append({"speaker": debater.name, **place, "role": "system", "content": description})
 
     async def run_debate(self) -> RoundResult:
-        """Run the debate; after a `JudgeError`, the result has no ballots."""
+        """Run the debate; if a `JudgeError` ends it, the result has no ballots."""
         try:
             for turn in range(1, self.panel.turns + 1):
                 await self._run_turn(turn)
@@ -226,7 +229,7 @@ class Debate:
             self.interim += [{"turn": turn, **ballot.encode_ballot()} for ballot in ballots]
 
     def _record_speeches(self, speeches: Sequence[Vote[Any]], turn: int) -> list[Part]:
-        """Log the speeches, store the last turn's judgements as ballots, and return the readable speeches."""
+        """Log the speeches, make ballots of the last turn's judgements, and return the speeches that could be read."""
         self.log += join_logs(speeches)
         if turn == self.panel.turns:
             self.ballots += make_ballots(speeches, swapped=self.swapped)
@@ -259,7 +262,7 @@ class Debate:
     ) -> Vote[T]:
         options = {"attempts": self.panel.attempts, **options, **self.panel.params}
         call = ask_until_parsed(model, prompt, parse, **options)
-        # Omit the prompt from the log, because the debate's log already contains its parts.
+        # Do not log the prompt again: the debate's log already contains its parts.
         return await collect_vote(call, speaker, model, skip=len(prompt), order=self._name_order(), turn=turn)
 
     def _name_order(self) -> str:
@@ -267,7 +270,7 @@ class Debate:
 
 
 def shuffle_parts(parts: Sequence[Part], seed: int, turn: int, subject: str) -> list[Part]:
-    """Shuffle the speeches with a seed from these arguments, so that all machines get the same order."""
+    """Shuffle the speeches; the seed comes from the arguments, so that the order is the same on every machine."""
     digest = sha256(f"{seed}\0{turn}\0{subject}".encode("utf-8", "surrogatepass")).digest()
     mixed = list(parts)
     random.Random(digest).shuffle(mixed)  # noqa: S311 - the order of speeches need not be unpredictable

@@ -1,9 +1,9 @@
-"""Reads judges' answers by one rule: only text in the requested form counts as a statement.
+"""Reads judges' answers by one rule: text counts as a statement only if it has the requested form.
 
-A statement is a JSON field, or a line of the form `label: value`, possibly followed by a reason. Synonyms must match
-completely: `Verdict: answer 1` is a statement; `Verdict: answer 1 is worse` and `Answer 1 is 8 lines long` are not. A
-form with one value must be at the beginning or the end of the answer, because text in the middle may be a quotation.
-All statements must agree. Any other answer raises ValueError, and the judge is asked again.
+A statement is a JSON field or a line `label: value`; a reason may follow the value. A synonym must match the whole
+value: `Verdict: answer 1` is a statement; `Verdict: answer 1 is worse` is not. An answer with one value must have it at
+its beginning or end, because text in the middle may be a quotation. All statements about one value must agree. An
+answer that breaks these rules raises ValueError, and the judge is asked again.
 """
 
 from __future__ import annotations
@@ -73,17 +73,17 @@ class MissingStatementError(ValueError):
 
 
 class AnswerValue(Protocol[T_co]):
-    """The values that a field of a form may have."""
+    """The kind of value that a field in the requested form has."""
 
     @property
     def pattern(self) -> str:
-        """The regular expression of the texts that `read_value` reads."""
+        """The regular expression that matches exactly the texts that `read_value` can read."""
 
     def read_value(self, text: str) -> T_co | None:
-        """Read a value; None if the whole text is not a value."""
+        """Read a text as a value; None if it contains anything else."""
 
     def is_clear_before(self, why: str) -> bool:
-        """Tell whether a value stays unambiguous if this reason follows it."""
+        """Tell whether a value keeps its meaning if this reason follows it."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class NumberFormat:
 
 @dataclass(frozen=True)
 class ChoiceValue(Generic[T]):
-    """One of several meanings; each meaning has a regular expression for its synonyms."""
+    """One of several meanings, such as verdicts; a regular expression lists the synonyms of each."""
 
     options: Mapping[T, str]
 
@@ -133,12 +133,12 @@ YES_OR_NO: ChoiceValue[float] = ChoiceValue(
 class AnswerField(Generic[T]):
     """One labelled value in a judge's answer."""
 
-    labels: Sequence[str]  # The requested label, then its synonyms.
-    value: AnswerValue[T]  # The allowed values; all fields of a form have the same `pattern`.
+    labels: Sequence[str]  # The field's requested label, then synonyms of this label.
+    value: AnswerValue[T]  # The kind of value; all fields of one form have values of the same kind.
 
 
 class AnswerForm(Generic[T]):
-    """The requested form of an answer; `read_fields` reads an answer in this form."""
+    """The form that was requested of a judge; `read_fields` reads an answer in this form."""
 
     def __init__(self, fields: Mapping[str, AnswerField[T]]) -> None:
         self._fields = fields
@@ -158,7 +158,7 @@ class AnswerForm(Generic[T]):
         self._boxed = re.compile(rf"(?:\[\[|\\boxed\{{)(?:{self._pattern})(?:\]\]|\}})\$?\W{{0,3}}$", re.IGNORECASE)
 
     def read_fields(self, text: str) -> dict[str, T]:
-        """Read the value of each field."""
+        """Read each field's value from an answer."""
         items = self._split_answer(remove_reasoning(text).translate(FULL_WIDTH))
         found = [self._read_item(item) for item, _ in items]
         single = len(self._fields) == 1
@@ -180,14 +180,14 @@ class AnswerForm(Generic[T]):
         return values
 
     def _split_answer(self, text: str) -> list[Item]:
-        """Split an answer into its JSON objects and its lines, without Markdown decoration."""
+        """Split an answer into its JSON objects and lines; remove Markdown characters such as `**`."""
         text = FRACTION.sub(r'\1"\2"', TAG.sub(r"\n\1: \2\n", text))
         items: list[Item] = []
         at = 0
         for item, start, end in find_objects(text):
             items += self._split_lines(text[at:start])
             before = text[:start].rstrip(" \t")
-            # A JSON object in the middle of a sentence counts as a quotation.
+            # A JSON object counts as a quotation if it is inside a sentence.
             items.append((item, bool(before) and before[-1] not in "\n:>`"))
             at = end
         rest = text[at:]
@@ -209,7 +209,7 @@ class AnswerForm(Generic[T]):
         return lines
 
     def _read_item(self, item: str | Mapping[str, Any]) -> list[tuple[str, T]]:
-        """Read the labelled statements in a JSON object or a line; a line with any other text contains no statement."""
+        """Read the labelled statements in a JSON object or a line; a line with any further text has none."""
         if not isinstance(item, str):
             return list(self._read_object(item))
         line = NUMERAL.sub("", item)
@@ -240,7 +240,7 @@ class AnswerForm(Generic[T]):
                     yield name, read
 
     def _read_bare_value(self, item: str | Mapping[str, Any], *, is_last: bool) -> list[tuple[str, T]]:
-        """Read a line that is only a value; the last line may also have a boxed value, or end with a value."""
+        """Read a line that is only a value; in the last line, the value may also be boxed or at the end."""
         if not isinstance(item, str):
             return []
         ((name, field),) = self._fields.items()
@@ -258,7 +258,7 @@ class AnswerForm(Generic[T]):
 
 
 def read_json_value(field: Any, value: AnswerValue[T]) -> T | None:
-    """Read a JSON value that is a number or a text; return None for any other value."""
+    """Read a JSON value if it is a number or a text; otherwise return None."""
     if not isinstance(field, (str, int, float)):
         return None
     text = DECORATION.sub("", str(field).translate(FULL_WIDTH)).strip()
@@ -267,13 +267,13 @@ def read_json_value(field: Any, value: AnswerValue[T]) -> T | None:
 
 
 def is_unchanged_by_reason(match: re.Match[str], value: AnswerValue[Any]) -> bool:
-    """Tell whether the reason after a value neither contradicts nor weakens the value."""
+    """Tell whether the reason that follows a value leaves it as it is, and does not contradict or weaken it."""
     why = match.groupdict().get("why")
     return why is None or not (HEDGE.match(why) or not value.is_clear_before(why))
 
 
 def _is_remark_introduction(match: re.Match[str]) -> bool:
-    """Tell whether a value introduces a remark: `Answer 1: it is short` is not a verdict, but `No: it is short` is."""
+    """Tell whether only a remark follows a value: `Answer 1: it is short` is not a verdict, `No: it is short` is."""
     return bool(re.search(r"\d$|^\w$", match["value"])) and match.string[match.end("value") :].startswith(": ")
 
 
@@ -282,16 +282,16 @@ def _normalise_label(label: str) -> str:
 
 
 def remove_reasoning(text: str) -> str:
-    """Remove the model's visible reasoning.
+    """Remove the reasoning that a model shows in its answer.
 
-    Reasoning without a closing tag extends to the end of the text. Reasoning without an opening tag begins at the start
-    of the text, because some chat templates put the opening tag into the prompt.
+    If the closing tag is missing, the reasoning extends to the end of the text. If the opening tag is missing, the
+    reasoning begins with the text, because some chat templates put this tag into the prompt.
     """
     return UNOPENED_THOUGHT.sub("", THOUGHT.sub("", text)).strip() if "<" in text else text.strip()
 
 
 def find_objects(text: str) -> Iterator[tuple[Mapping[str, Any], int, int]]:
-    """Yield at most 20 JSON objects in a text, each with its start and end position."""
+    """Yield the JSON objects in a text (at most 20), each with the positions of its start and end."""
     decoder, at, tried = json.JSONDecoder(object_pairs_hook=_refuse_contradictions), text.find("{"), 0
     while at >= 0 and tried < MOST_OBJECTS:
         tried += 1
@@ -305,7 +305,7 @@ def find_objects(text: str) -> Iterator[tuple[Mapping[str, Any], int, int]]:
 
 
 def _refuse_contradictions(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Raise ValueError if an object gives a name two different values; Python's parser would keep the last value."""
+    """Raise ValueError if an object gives one name two different values; Python's parser would keep the last."""
     item: dict[str, Any] = {}
     for name, value in pairs:
         if item.setdefault(name, value) != value:
@@ -314,11 +314,11 @@ def _refuse_contradictions(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def find_reason(text: str) -> str:
-    """Return the reason in the first JSON object that has one; otherwise return the beginning of the text."""
+    """Return the reason from the first JSON object with a reason; otherwise return the beginning of the text."""
     reasons = [item["reason"] for item, _, _ in find_objects(text) if item.get("reason")]
     return shorten_to_line(reasons[0]) if reasons else shorten_to_line(text)
 
 
 def shorten_to_line(text: Any) -> str:
-    """Return the first 300 characters in one line; return an empty text if the value is not a text."""
+    """Put the first 300 characters of a text into one line; return "" if the value is not a text."""
     return " ".join(text.split())[:300] if isinstance(text, str) else ""

@@ -1,4 +1,4 @@
-"""Writes judges' prompts: the sentences that all judges share, and marked sections with the texts of a case."""
+"""Writes judges' prompts from fixed sentences, which all judges share, and from a case's texts in marked sections."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ NONE = "(none)"  # The text shown in a section without content.
 
 
 def mark_sections(parts: Iterable[Part]) -> str:
-    """Put untrusted texts into sections, marked by a key that occurs in none of the texts.
+    """Put untrusted texts into sections, whose marks contain a key that occurs in none of the texts.
 
-    Because no text contains the key, a text cannot close its section or open another section. The key depends only on
-    the texts, so that equal requests stay equal and can be replayed.
+    The key prevents texts from forging a mark that closes or opens a section. The key is computed from the texts, so
+    that equal requests have equal keys and can be replayed.
     """
     sections = [(re.sub(r"[^\w.-]+", "_", name), text.strip()) for name, text in parts]
     key = _choose_section_key([text for _, text in sections])
@@ -39,7 +39,7 @@ def mark_sections(parts: Iterable[Part]) -> str:
 def write_messages(
     sections: str, request: str, media: tuple[Mapping[str, Any], ...] = (), *, system: str = SYSTEM_PROMPT
 ) -> list[Message]:
-    """Write a judge's prompt: the system message, then the marked sections and the request."""
+    """Write a judge's prompt: a system message, then a message with the marked sections and the request."""
     return [Message("system", system), Message("user", f"{sections}\n\n{request}", parts=media)]
 
 
@@ -54,26 +54,26 @@ def _choose_section_key(texts: Sequence[str]) -> str:
 class JudgedInput:
     """One answer to judge, or several answers to compare."""
 
-    question: str  # The question, or the conversation so far.
+    question: str  # The sample's question, or the conversation so far.
     answers: tuple[str, ...]
-    background: str = ""  # Information that a good answer may use; empty if the case has none.
-    reference: str = ""  # A correct answer; empty if the case has none.
+    background: str = ""  # Information that a good answer may use; empty if there is none.
+    reference: str = ""  # A correct answer; empty if none is known.
     media: tuple[Mapping[str, Any], ...] = ()  # Pictures, recordings and files in the question, sent after the text.
 
     def list_parts(self, *, swapped: bool = False) -> list[Part]:
-        """List the parts that are not empty; if `swapped`, the second answer comes first."""
+        """List all parts that have content; if `swapped`, the second answer comes before the first."""
         answers = self.answers[::-1] if swapped else self.answers
         names = ["answer"] if len(answers) == 1 else [f"answer_{at}" for at in range(1, len(answers) + 1)]
         context = [("question", self.question), ("background", self.background), ("reference", self.reference)]
         return [*((name, text) for name, text in context if text), *zip(names, answers, strict=True)]
 
     def format_parts(self, *, swapped: bool = False) -> str:
-        """Write all parts that are not empty in marked sections."""
+        """Write each part that has content in a marked section."""
         return mark_sections(self.list_parts(swapped=swapped))
 
 
 def redact_names(text: str, names: Iterable[str]) -> str:
-    """Replace the names of systems, as whole words and regardless of case."""
+    """Replace systems' names wherever they occur as whole words, ignoring case."""
     longest_first = sorted({name for name in names if name}, key=lambda name: (-len(name), name))
     if not longest_first:
         return text
@@ -89,12 +89,12 @@ def format_conversation(messages: str | Sequence[Message]) -> str:
 
 
 def _format_message(message: Message) -> str:
-    """Write the text of a message, with a note for each picture, recording or file."""
+    """Write the text of a message; for each picture, recording or file, write a note."""
     return "\n".join([message.content, *(f"[{part['type']}, attached]" for part in find_media([message]))]).strip("\n")
 
 
 def find_media(messages: str | Sequence[Message]) -> list[Mapping[str, Any]]:
-    """List the parts of messages that are not text, such as pictures, without duplicates."""
+    """List the pictures and other parts of messages that are not text, without duplicates."""
     parts = () if isinstance(messages, str) else (part for message in messages for part in message.parts)
     media: list[Mapping[str, Any]] = []
     for part in parts:
@@ -104,7 +104,7 @@ def find_media(messages: str | Sequence[Message]) -> list[Mapping[str, Any]]:
 
 
 def list_media(sample: Sample, transcript: Transcript, fields: Mapping[str, str]) -> tuple[Mapping[str, Any], ...]:
-    """List the pictures, recordings and files that belong to a rubric's fields; see `list_fields`."""
+    """List the pictures, recordings and files in the fields that a rubric shows; see `list_fields`."""
     asked = [] if isinstance(sample.input, str) else list(sample.input)
     seen: list[Message] = []
     for source in fields.values():
@@ -115,7 +115,7 @@ def list_media(sample: Sample, transcript: Transcript, fields: Mapping[str, str]
 
 
 def name_fields(fields: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    """Map section names to fields; without a name, the section is named after the field's key."""
+    """Map each section's name to its field; an unnamed section gets the name of the field's key."""
     if isinstance(fields, str):
         fields = [fields]
     if isinstance(fields, Mapping):
@@ -124,12 +124,12 @@ def name_fields(fields: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
 
 
 def list_fields(sample: Sample, transcript: Transcript, fields: Mapping[str, str]) -> list[Part]:
-    """Make the sections of a rubric's fields.
+    """Make the sections that show a rubric's fields.
 
     Args:
-        fields: the field to show under each section name. A field is `input`, `answer`, `reasoning`, `target` (every
-            reference), `conversation` (every message in order), `tools` (every call with its result), `metadata.KEY`,
-            `facts.KEY`, or a bare KEY of the metadata or the facts.
+        fields: the field to show in each section, keyed by section name. A field is `input`, `answer`, `reasoning`,
+            `target` (every reference), `conversation` (every message in order), `tools` (every call with its result),
+            `metadata.KEY`, `facts.KEY`, or a bare KEY of the metadata or the facts.
     """
     return [part for name, source in fields.items() for part in _make_field_section(name, source, sample, transcript)]
 
@@ -163,7 +163,7 @@ def _make_conversation_section(sample: Sample, transcript: Transcript) -> list[P
 
 
 def _make_calls_section(transcript: Transcript) -> list[Part]:
-    """Show the tool calls in the conversation; if there are none, show the solver's events about tool calls."""
+    """Show the conversation's tool calls; if it has none, show the tool calls that the solver logged as events."""
     results = {
         message.tool_call_id: _format_message(message) for message in transcript.messages if message.role == "tool"
     }

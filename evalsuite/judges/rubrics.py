@@ -1,4 +1,4 @@
-"""`rubric`, which makes a judge with your own criteria, and ready-made rubrics with the same options."""
+"""Defines `rubric`, which makes a judge with your own criteria, and ready-made judges that share its options."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
 
 Aggregate = Literal["mean", "median", "min", "max", "majority", "expected"]
-CONFIRMING_TEMPERATURE = 1.0  # The temperature of repeated requests; at 0, a judge would repeat its answer.
+# The temperature if a request is repeated, because a judge at temperature 0 would repeat its answer.
+CONFIRMING_TEMPERATURE = 1.0
 
 
 def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a keyword
@@ -78,8 +79,8 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
 ) -> Rubric | JudgeScorer:
     """Make a judge with your own criteria; the judge gives reasons before the score.
 
-    Each judge is called once per sample; the judge's reason becomes the score's note. A comparison takes one call per
-    order.
+    Each judge is called once per sample; the reason that it gives becomes the score's note. A comparison of two answers
+    takes one call per order of the answers.
 
     Args:
         criteria: a question, which the judge answers by yes (1.0) or no (0.0), or on a `scale`. Several questions,
@@ -89,42 +90,43 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
             and `Each` are accepted, too; each of several `Likert` gives one score. None takes the checklist from the
             sample's metadata, under `criteria`; with `compare`, a scale or expected scores, None asks for overall
             quality.
-        template: the whole prompt of a judge that was trained on this prompt (such as Prometheus), in place of
-            criteria. `{question}`, `{answer}` and `{reference}`, or the names in `fields`, are replaced by these parts
-            of the case. The answer under test is not marked, so it could pass for instructions.
-        read: a pattern or function that reads the score from the answer to a `template`. A pattern has one group, whose
-            last match counts. A function raises ValueError if it finds no score. By default, the answer is read like an
-            answer on a `scale`.
+        template: a whole prompt that replaces the criteria, for a judge that was trained on this prompt (such as
+            Prometheus). `{question}`, `{answer}` and `{reference}`, or the names in `fields`, are replaced by these
+            parts of the case. The answer under test is not marked, so the judge could mistake it for instructions.
+        read: a pattern or a function that finds the score in the answer to a `template`. The last match of the pattern
+            counts; its one group is the score. The function raises ValueError if it finds no score. By default, the
+            answer is read as if it were on a `scale`.
         compare: the metadata key of a rival answer; `target` means the sample's target. The judge
             chooses the better answer, or scores both on a `scale`. The score `preference` is 1.0 if the answer under
             test wins by most verdicts or mean scores, 0.0 if the rival wins, and 0.5 otherwise. With several rivals (at
             most 8), the judge chooses the best answer once per order; the score is the share won.
-        levels: the number of possible verdicts of a comparison, 3 or 5. The 5 verdicts are degrees, which are averaged:
-            1.0 (much better), 0.75, 0.5, 0.25 and 0.0.
-        swap: whether to show two answers in both orders; otherwise the answer under test comes first.
+        levels: how many verdicts a comparison allows, 3 or 5. The 5 verdicts count as 1.0 (much better), 0.75, 0.5,
+            0.25 and 0.0, and are averaged.
+        swap: whether to show two answers in both orders; if not, the answer under test comes first.
         name: the name of the score, by default `rubric`; for a comparison, the prefix of the score NAME_preference.
         scale: the lowest and the highest point of the scale; None if the answers are yes and no.
-        anchors: descriptions of points; without `scale`, the lowest and the highest of these points define the scale.
+        anchors: descriptions of points on the scale. If `scale` is None, it reaches from the lowest to the highest of
+            these points.
         steps: the steps that the judge follows before it judges.
         examples: example judgements, each a mapping of names to texts.
-        fields: the parts of the case that the judge sees: `input`, `answer`, `reasoning`, `target` (all
-            references), `conversation`, `tools` (calls with results), `metadata.KEY`, `facts.KEY` or a bare
-            key. A mapping also names the sections. The default is the question, the answer and the references, if any.
+        fields: the parts of the case that the judge sees: `input`, `answer`, `reasoning`, `target` (all references),
+            `conversation`, `tools` (calls with results), `metadata.KEY`, `facts.KEY` or a bare key. A mapping gives
+            each part the name of its section. The default is the question, the answer and the references, if any.
         model: the judge model, or a list of judge models; the default is the run's judge model.
-        samples: the number of judgements of each judge, at temperature 1 if the number is above 1.
-        aggregate: the rule for combining several values: `mean`, `median`, `min`, `max` or `majority`. `expected`
+        samples: how often each judge judges; above 1, the temperature is 1.
+        aggregate: the rule that makes one value of several: `mean`, `median`, `min`, `max` or `majority`. `expected`
             (G-Eval) averages the points of the scale, weighted by the probabilities of their tokens; each point must be
-            one digit. If the model returns no log-probabilities, `samples` answers (20 by default) estimate these
-            probabilities, and `weights` in the facts names the method.
+            one digit. If the model returns no log-probabilities, the probabilities are estimated from `samples` answers
+            (20 by default). `weights` in the facts tells which method was used.
         quorum: the minimum number of readable judgements; None requires more than half.
         passes: the lowest value that passes. None requires the best value; on a scale such as 1 to 5, None means
             that cases neither pass nor fail.
-        confirm_failures: the number of votes if the first verdict is a failure; the failure counts only if most
-            votes agree. With 0, the first verdict counts.
+        confirm_failures: how many votes to collect if the first verdict is a failure; the case fails only if most votes
+            are failures. With 0, the first verdict is final.
         cannot_tell: whether the judge may say that it cannot tell. If at least half of the judgements cannot tell, the
             case has no score, and the metric NAME_cannot_tell is 1.0 (otherwise 0.0).
         attempts: maximum requests until an answer can be read.
-        params: generation parameters; the temperature is 0 by default.
+        params: generation parameters; unless they set a temperature, it is 0.
 
     Raises:
         SettingsError: the criteria, the scale, the aggregate or a number is invalid.
@@ -213,7 +215,7 @@ def _make_template(
 
 @dataclass(frozen=True, slots=True)
 class JudgedParts:
-    """The sections and media of a case that a judge sees."""
+    """What a judge sees of a case: the sections of the prompt, and pictures, recordings and files."""
 
     parts: Sequence[Part]
     media: tuple[Mapping[str, Any], ...]
@@ -241,7 +243,7 @@ class Rubric:
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
-        """Declarations of the scores if the judge may say that it cannot tell; otherwise empty."""
+        """Declare how to report the score; empty unless the judge may say that it cannot tell."""
         range_ = (self.criteria.worst, self.criteria.best) if self.criteria else None
         return declare_scores(self.name, range_) if self.cannot_tell else {}
 
@@ -265,7 +267,7 @@ class Rubric:
         return {self.name: score, self.name + COUNTED_APART: 0.0} if self.cannot_tell else {self.name: score}
 
     def find_passing_score(self, criteria: Criteria) -> float | None:
-        """Return the lowest score that passes; None for points on a scale if `passes` is not set."""
+        """Return the lowest passing score; None for a scale unless `passes` sets it."""
         on_scale = isinstance(criteria, OnScale) and (criteria.worst, criteria.best) != (0.0, 1.0)
         return self.passes if on_scale or self.passes is not None else criteria.best
 
@@ -285,13 +287,13 @@ class Rubric:
         return list_media(sample, transcript, self._list_fields(sample))
 
     def write_question(self, sample: Sample) -> str:
-        """Write the judge's prompt without the instructions on the form of the answer."""
+        """Write the judge's prompt, except the description of the answer's form."""
         return self.write_instruction(self.criteria or read_criteria(sample)).partition("\nReply with one JSON object")[
             0
         ]
 
     def _is_unanswered(self, criteria: Criteria, sample: Sample, transcript: Transcript) -> bool:
-        """Tell whether the criteria are about items of the answer, but the answer is empty."""
+        """Tell whether the judge should judge items of the answer although the answer is empty."""
         fields = self._list_fields(sample)
         holding = [fields.get(criteria.section)] if isinstance(criteria, Each) and criteria.section else fields.values()
         return isinstance(criteria, Each) and "answer" in holding and not transcript.answer.strip()
@@ -299,7 +301,7 @@ class Rubric:
     async def _confirm_failure(
         self, criteria: Criteria, shown: JudgedParts, model: Model, votes: list[Vote[Reading]]
     ) -> tuple[float, list[Vote[Reading]]]:
-        """Request more votes, up to `confirm_failures`, if the first verdict is a failure."""
+        """Request more votes, up to the number `confirm_failures`, if the first verdict is a failure."""
         value, passing = self._combine_votes(votes), self.find_passing_score(criteria)
         if passing is None or not value < passing or len(votes) >= self.confirm_failures or not join_logs(votes):
             return value, votes
@@ -344,15 +346,15 @@ class Rubric:
     async def ask_for_vote(
         self, criteria: Criteria, shown: JudgedParts, model: Model, at: int, *, again: bool = False
     ) -> Vote[Reading]:
-        """Request one judgement; it takes several calls if the items of a long answer are judged separately."""
+        """Request one judgement; if the items of a long answer are judged separately, this takes several calls."""
         name = f"{model.name} {at + 1}" if at else model.name
         if isinstance(criteria, Each) and (split := criteria.split_items(shown.parts)):
             vote = await self._ask_one_by_one(criteria, shown, *split, model=model, at=at, again=again)
             return replace(vote, judge=name)
         params: dict[str, Any] = {"temperature": CONFIRMING_TEMPERATURE if again or self.samples > 1 else 0.0}
         options = {**params, **self.params}
-        # Vary the seed, because a server repeats its answer for an equal seed, and evalsuite_share_greedy sends equal
-        # requests once.
+        # Vary the seed of repeated requests: servers repeat an answer for an equal seed, and evalsuite_share_greedy
+        # sends equal requests only once.
         options |= {"seed": int(self.params.get("seed") or 0) + at} if at else {}
         options["attempts"] = self.attempts
         if isinstance(criteria, Template):
@@ -366,8 +368,8 @@ class Rubric:
     async def _ask_one_by_one(
         self, criteria: Each, shown: JudgedParts, others: list[Part], items: list[str], **seat: Any
     ) -> Vote[Reading]:
-        """Judge each item in a separate call; unless the items are given, a call first lists the items."""
-        # Omit steps and examples, because they may refer to all items at once.
+        """Judge each item in a separate call; if the items are not known, a first call lists them."""
+        # Omit the rubric's steps and examples, because they may be about all items together.
         plain = replace(self, steps=(), examples=())
         votes: list[Vote[Reading]] = []
         if not criteria.given:
@@ -384,7 +386,7 @@ class Rubric:
         return Vote("", seat["model"].name, reading, "".join(unread[:1]), log=join_logs(votes))
 
     def write_instruction(self, criteria: Criteria | None) -> str:
-        """Write the text after the marked sections: steps, examples, criteria and the form of the answer."""
+        """Write the end of the prompt: steps, examples, criteria and the form of the answer."""
         steps = "".join(f"\n{at}. {step}" for at, step in enumerate(self.steps, 1))
         examples = "".join(
             "\n- " + "; ".join(f"{name}: {value}" for name, value in example.items()) for example in self.examples
@@ -397,7 +399,7 @@ class Rubric:
         return "\n\n".join(block for block in blocks if block)
 
     def write_signature(self, models: Sequence[Model]) -> str:
-        """Write the judge's fingerprint without criteria from samples' metadata; see `judgements.write_signature`."""
+        """Write the judge's signature; it does not cover criteria that a sample's metadata contain."""
         shown = {"fields": dict(self.fields), "office": SYSTEM_PROMPT, "asked": self.write_instruction(self.criteria)}
         settings = [self.samples, self.aggregate, self.quorum, self.passes, self.confirm_failures, dict(self.params)]
         apart: list[str] = [CANNOT_TELL] if self.cannot_tell else []
@@ -407,14 +409,14 @@ class Rubric:
 
 
 def _list_values(votes: Sequence[Vote[Reading]]) -> list[float]:
-    """List the values of the judgements; the list is empty unless most readable judgements have a value."""
+    """List the judgements' values; return [] if at least half of the readable judgements could not tell."""
     readings = [vote.value for vote in votes if vote.value]
     values = [reading.value for reading in readings if reading.decided]
     return values if has_majority_verdict(len(values), len(readings)) else []
 
 
 def _find_majority(values: Sequence[float]) -> float:
-    """Return the most frequent value; if several are equally frequent, return the lowest."""
+    """Return the most frequent value; of several equally frequent values, return the lowest."""
     return min(values, key=lambda vote: (-values.count(vote), vote))
 
 
@@ -505,31 +507,31 @@ each_turn = partial(
 """Scores each turn of the dialogue from 1 to 5; the score is the mean over the turns."""
 
 
-# Deprecated functions; `rubric` makes the same judges.
+# Deprecated functions; the function `rubric` can make the same judges.
 
 
 def single(aspects: Sequence[str | Likert] = (), *, attempts: int = 3, model: str = "", **params: Any) -> JudgeScorer:
-    """Let one judge score the answer without reasons; `rubric(scale=(1, 10))` requests reasons before the score."""
+    """Let one judge score the answer without a reason; `rubric(scale=(1, 10))` asks for a reason first."""
     checked = {"temperature": 0.0, **select_generation_params(single, params)}
     return JudgeScorer(Sampled(ScoresForm(read_aspects(aspects)), attempts=attempts, params=checked), model=model)
 
 
 def pairwise(rival: str = "target", **options: Any) -> JudgeScorer:
-    """Let one judge choose the better of two answers; this equals `rubric(compare=rival)`."""
+    """Let one judge choose the better of two answers; this is the same as `rubric(compare=rival)`."""
     return cast("JudgeScorer", rubric(compare=rival, **options))
 
 
 def multiple_evidence(
     aspects: Sequence[str | Likert] = (), *, samples: int = 3, rival: str | None = None, **options: Any
 ) -> JudgeScorer:
-    """Let one judge give reasons and scores several times; see `rubric(scale=(1, 10), compare=rival, samples=3)`."""
+    """Average scores that follow reasons; this equals `rubric(scale=(1, 10), compare=rival, samples=3)`."""
     return cast("JudgeScorer", rubric(read_aspects(aspects, QUALITY), compare=rival or (), samples=samples, **options))
 
 
 def weighted(
     aspects: Sequence[str | Likert] = (), *, samples: int = MOST_SAMPLES, rival: str | None = None, **options: Any
 ) -> JudgeScorer:
-    """Compute expected scores; this equals `rubric(scale=(1, 5), compare=rival, aggregate="expected")`."""
+    """Compute expected scores (G-Eval); equals `rubric(scale=(1, 5), compare=rival, aggregate="expected")`."""
     return cast(
         "JudgeScorer",
         rubric(

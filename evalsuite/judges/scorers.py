@@ -1,4 +1,4 @@
-"""Judges that compare answers, give several scores, repeat judgements, compute expected scores, or debate."""
+"""Judges that compare answers, give several scores, repeat judgements, average scores by probability, or debate."""
 
 from __future__ import annotations
 
@@ -55,10 +55,11 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
 
 Levels = Literal[3, 5]
-MOST_RIVALS = 8  # Maximum number of rivals, because a verdict names an answer by one digit.
+MOST_RIVALS = 8  # At most 8 rivals, because a verdict names an answer by a single digit.
 CHOICES_BY_LEVELS: Mapping[Levels, type[ChoiceForm]] = {3: ChoiceForm, 5: GradedChoice}
-ALONE = "alone"  # Key in a judge's facts: the verdict and calls of the single judge that may spare a panel's debate.
-WINS: Mapping[str | None, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}  # The first answer's score by verdict.
+ALONE = "alone"  # Key in a judge's facts for the single judge whose agreeing verdicts make a debate unnecessary.
+# The first answer's score for each verdict.
+WINS: Mapping[str | None, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
 
 
 def make_scorer(  # noqa: PLR0913 - called by `rubric`, which describes the arguments
@@ -78,7 +79,7 @@ def make_scorer(  # noqa: PLR0913 - called by `rubric`, which describes the argu
     quorum: int | None = None,
     params: Mapping[str, Any],
 ) -> JudgeScorer:
-    """Make the scorer of a rubric that compares answers, gives several scores, or computes expected scores."""
+    """Make the judge for options of `rubric` such as a rival answer, several scores or expected scores."""
     if levels not in CHOICES_BY_LEVELS:
         raise SettingsError(f"rubric: levels is 3 or 5; got {levels!r}")
     plain, label = FIVE_POINTS if expected else QUALITY, "" if compare else name or "rubric"
@@ -142,35 +143,35 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
     quorum: int | None = None,
     **params: Any,
 ) -> JudgeScorer:
-    """Let debaters discuss the answer; the scores that each debater gives in the last turn are averaged (ChatEval).
+    """Let debaters discuss the answer and score it in the last turn; the debaters' scores are averaged (ChatEval).
 
-    The number of calls is orders x (debaters x turns + summaries). There are 2 orders if answers are compared,
-    otherwise 1. Only `simultaneous_summarizer` adds summaries, one after each turn except the last.
+    A case takes orders x (debaters x turns + summaries) calls. The number of orders is 2 if answers are compared,
+    otherwise 1. Only the strategy `simultaneous_summarizer` needs summaries: one after each turn but the last.
 
     Args:
-        roles: the number of predefined roles, or a list in the order of speaking. Its entries are names of predefined
-            roles, your own names, or `DebaterRole` objects with your own prompts or models.
-        strategy: `one_by_one`, `simultaneous` or `simultaneous_summarizer`.
+        roles: how many predefined roles take part, or a list in the order of speaking. The list has names of predefined
+            roles, names of your own, or `DebaterRole` objects with your own prompts or models.
+        strategy: the rule for what a debater sees: `one_by_one`, `simultaneous` or `simultaneous_summarizer`.
         turns: the number of turns of speaking; the last turn is the judgement.
-        criteria: a question that is scored from 1 to 10, or a `Likert`; or a list of names and `Likert`, each with its
-            own score. The default is overall `quality`. Two answers are compared on one question.
-        compare: see `rubric`; the answer with the higher mean score wins. If empty, the answer is scored alone.
+        criteria: a question, which is scored from 1 to 10, or a `Likert`. A list of names and `Likert` objects makes
+            one score each. The default is overall `quality`. A comparison of two answers needs a single question.
+        compare: the rival answer, as in `rubric`; the answer with the higher mean score wins. If empty, there is no
+            rival.
         name: the name of the score, by default `rubric`; for a comparison, the prefix of the score NAME_preference.
-        swap: whether to judge both orders.
-        on_demand: whether one judge first compares both orders, in 2 calls, and the panel debates only if the two
-            verdicts differ. In the judge's facts, `alone` has the verdict and calls of this single judge. If the
-            samples' metadata have the human choice under `human`, the report says whether the debate was worth its
-            cost.
-        same_role: whether every debater gets the same neutral prompt (the paper's ablation).
+        swap: whether to judge two answers in both orders.
+        on_demand: whether a single judge decides first. It compares the answers in both orders, in 2 calls; the panel
+            debates only if its two verdicts differ. `alone` in the judge's facts has this judge's verdict and calls. If
+            samples' metadata have people's choice under `human`, the report says whether debates were worth their cost.
+        same_role: whether all debaters get the same neutral prompt, as in the paper's ablation.
         summarizer: the model that writes summaries; None means the judge model.
         attempts: maximum requests until an answer can be read.
         model: the judge model; by default the run's judge.
-        quorum: the minimum number of readable judgements per order of answers (default: more than half of them).
-        params: generation parameters; the temperature is 0 by default, and None leaves the temperature to the server.
+        quorum: the minimum number of readable judgements with each order of the answers; None requires more than half.
+        params: generation parameters. Unless they set a temperature, it is 0; if they set None, the server chooses it.
 
     Raises:
-        SettingsError: the list of debaters is empty, the strategy is unknown, the number of turns is less than 1, a
-            score occurs twice, or `on_demand` lacks `compare` in both orders.
+        SettingsError: no debater is given, the strategy is unknown, `turns` is below 1, a score occurs twice, or
+            `on_demand` is used without `compare` or without both orders.
     """
     rivals = (compare,) if compare else ()
     form = _choose_form(_make_questions(criteria, None, {}, "" if compare else name or "rubric", QUALITY), rivals)
@@ -192,7 +193,7 @@ def _choose_form(aspects: Sequence[Likert], rivals: Sequence[str]) -> Form:
 
 
 def read_aspects(aspects: Sequence[str | Likert], plain: Likert = QUALITY) -> tuple[Likert, ...]:
-    """Make a question for each name, with the scale of the question `plain`; without names, return only `plain`."""
+    """Make one question per name, on the scale of the question `plain`; without names, use `plain` alone."""
     if isinstance(aspects, str):
         raise SettingsError(f"aspects is a list of names; got the text {aspects!r}")
     wanted = [
@@ -213,21 +214,23 @@ def _check_one_aspect(aspects: Sequence[Likert], rivals: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """Asks one model `repeats` times in each order of the answers, plainly or with FairEval's calibrations.
+    """Asks one model `repeats` times in each order of the answers; FairEval's calibrations are optional.
 
-    Multiple evidence (MEC) requests several judgements at a temperature above zero, each with reasons before the score.
-    Balanced positions (BPC) shows two answers in both orders. All scores are averaged. Source: Wang et al., "Large
-    Language Models are not Fair Evaluators" (arXiv 2305.17926, sections 3.1 and 3.2).
+    Multiple evidence calibration (MEC) asks several times at a temperature above zero, each time for reasons before the
+    score. Balanced position calibration (BPC) shows two answers in both orders. The scores of all judgements are
+    averaged. Source: Wang et al., "Large Language Models are not Fair Evaluators" (arXiv 2305.17926, sections 3.1 and
+    3.2).
     """
 
-    form: Form  # The form of the answer.
-    repeats: int = 1  # The number of judgements in each order; repeated judgements differ in the parameter `seed`.
+    form: Form  # How the judge is asked, and how its answer is read.
+    repeats: int = 1  # The number of judgements with each order of the answers; each has a different `seed`.
     reasons: bool = False  # Whether the judge gives reasons before its judgement.
     swap: bool = True  # Whether to show two answers in both orders.
     attempts: int = 3  # Maximum requests until an answer can be read.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters.
-    quorum: int | None = None  # The minimum number of readable judgements per order; None means more than half.
-    # Adds JSON schemas to requests, unless the judge gives reasons first.
+    # The minimum number of readable judgements with each order of the answers; None means more than half.
+    quorum: int | None = None
+    # Adds JSON schemas to the requests; not used if the judge gives reasons first.
     structured: StructuredAnswers = field(default_factory=StructuredAnswers, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -250,8 +253,8 @@ class Sampled:
 
     async def _ask_for_vote(self, subject: JudgedInput, model: Model, at: int, *, swapped: bool) -> Vote[Opinion]:
         prompt = write_messages(subject.format_parts(swapped=swapped), self._write_request(), subject.media)
-        # Vary the seed, because a server repeats its answer for an equal seed, and evalsuite_share_greedy sends equal
-        # requests once.
+        # Vary the seed of repeated requests: servers repeat an answer for an equal seed, and evalsuite_share_greedy
+        # sends equal requests only once.
         seed = {"seed": int(self.params.get("seed") or 0) + at} if self.repeats > 1 else {}
         options: dict[str, Any] = {"attempts": self.attempts, **self.params, **seed}
         name = f"sample {at + 1}" if self.repeats > 1 else "judge"
@@ -269,7 +272,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class OnDemand:
-    """Asks one judge in both orders, and lets a panel debate only if the judge's two verdicts differ."""
+    """Asks a single judge in both orders; a panel debates only if the judge's two verdicts differ."""
 
     alone: Sampled
     panel: Judge
@@ -289,7 +292,7 @@ class OnDemand:
 
 @dataclass(frozen=True, slots=True)
 class BestOf:
-    """Lets one judge choose the best of several answers, in calls that show every answer in every position once."""
+    """Lets one judge choose the best of several answers; over the calls, each answer is once in every position."""
 
     aspect: Likert
     attempts: int
@@ -315,7 +318,7 @@ class BestOf:
         return (SYSTEM_PROMPT, BestOfForm(self.aspect, 3).write_request())
 
     async def _ask_in_order(self, subject: JudgedInput, model: Model, first: int) -> Judgement[list[float]]:
-        """Return each answer's share of the win; `first` is the index of the answer that is shown first."""
+        """Judge once, showing the answer with index `first` first; return each answer's share of the win."""
         answers, count = subject.answers, len(subject.answers)
         form = BestOfForm(self.aspect, count)
         shown = replace(subject, answers=answers[first:] + answers[:first]).format_parts()
@@ -337,14 +340,15 @@ class BestOf:
 
 @dataclass(frozen=True, slots=True)
 class JudgeScorer:
-    """A judge that compares answers, gives several scores or debates; see `rubric` and `panel`.
+    """A judge that compares answers, gives several scores or debates; the functions `rubric` and `panel` make it.
 
     Attributes:
-        judge: the method of judging, with its prompts, scale and parser.
-        rivals: metadata keys of the answers to compare with, or `target`; empty to score only the answer under test.
-        background: the metadata key of information that a good answer may use.
-        hide: names that are replaced by a placeholder in all answers.
-        prefix: the text before each score's name; two judges of one case need different prefixes.
+        judge: how the answers are judged, with prompts, scale and parser.
+        rivals: metadata keys of the answers to compare with; `target` means the sample's target. Without rivals, only
+            the answer under test is scored.
+        background: the metadata key under which samples have information for a good answer.
+        hide: names, such as models' names, that a placeholder replaces in all answers.
+        prefix: the text that begins each score's name; if two judges score the same case, their prefixes must differ.
         model: the judge model; empty means the run's judge.
     """
 
@@ -356,7 +360,7 @@ class JudgeScorer:
     model: str = ""
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-        """Score a case; attach the record's facts and the log of all judge calls to the first score."""
+        """Score a case; the first score also carries the record's facts and the log of all calls."""
         subject = self.make_judged_input(sample, transcript)
         judge = judge.peer(self.model) if self.model else judge
         assessment = await self.judge(subject, judge)
@@ -365,7 +369,7 @@ class JudgeScorer:
         facts = {**assessment.encode_assessment(), "lengths": [len(answer) for answer in subject.answers]}
         facts |= _collect_bias_facts(sample) if len(self.rivals) == 1 else {}
         facts |= self._collect_labels(sample, [name for name in values if not name.endswith(COUNTED_APART)])
-        # Nest the facts under the prefix, because the facts of two judges would overwrite each other.
+        # Put the facts under the prefix; otherwise the facts of two judges would overwrite each other.
         facts = {self.prefix: facts} if self.prefix else facts
         note = "; ".join(f"{ballot.judge}: {_format_opinion(ballot.opinion)}" for ballot in assessment.ballots)
         scores: dict[str, float | Score] = {
@@ -376,7 +380,7 @@ class JudgeScorer:
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
-        """Declarations of the scores if the judge may say that it cannot tell; otherwise empty."""
+        """Declare how to report the scores; empty unless the judge may say that it cannot tell."""
         return declare_scores(self.prefix + PREFERENCE, (0.0, 1.0)) if self._may_abstain() else {}
 
     def _may_abstain(self) -> bool:
@@ -400,7 +404,7 @@ class JudgeScorer:
         return make_people_facts(sample, [self.prefix + name for name in names], nominal=bool(self.rivals))
 
     def given(self, *, background: str | None = None, hide: Sequence[str] = (), prefix: str = "") -> JudgeScorer:
-        """Return a copy of the judge with another background, other hidden names or another prefix."""
+        """Return a copy of the judge with this background, these hidden names and this prefix."""
         return replace(self, background=background, hide=tuple(hide), prefix=prefix)
 
     def make_sections(self, sample: Sample, transcript: Transcript) -> list[Part]:
@@ -409,13 +413,13 @@ class JudgeScorer:
 
     @property
     def aspects(self) -> dict[str, Likert]:
-        """The scored aspects, keyed by score; a comparison has a single score."""
+        """Map each score's name to the aspect that it scores; a comparison has only one score."""
         form = getattr(self.judge, "form", self.judge)
         aspects = getattr(form, "aspects", None) or (getattr(form, "aspect", QUALITY),)
         return {self.prefix + (PREFERENCE if self.rivals else aspect.name): aspect for aspect in aspects}
 
     def make_judged_input(self, sample: Sample, transcript: Transcript) -> JudgedInput:
-        """Collect the parts of a case that the judge sees; raise ScoringError if the rival or background is missing."""
+        """Collect what the judge sees of a case; raise ScoringError if the sample lacks the rival or the background."""
         answers = [transcript.answer, *(_find_text(sample, rival) for rival in self.rivals)]
         return JudgedInput(
             question=format_conversation(sample.input),
@@ -427,7 +431,7 @@ class JudgeScorer:
 
 
 def _collect_bias_facts(sample: Sample) -> dict[str, Any]:
-    """Return the systems that wrote the two answers, and people's verdict, if the sample's metadata contain them."""
+    """Read from the sample's metadata which systems wrote the two answers, and which answer people chose."""
     systems, human = sample.metadata.get("systems"), sample.metadata.get("human")
     facts: dict[str, Any] = {}
     if isinstance(systems, (list, tuple)) and [type(system) for system in systems] == [str, str]:
