@@ -1,1 +1,1 @@
-"""Evaluate metrics: by their agreement with people, and by their response to known changes."""
+"""Evaluate metrics: how well they agree with people, and how they respond to known changes of tables."""

@@ -33,7 +33,8 @@ EXPECTED = (
     "objects with `reference`, `prediction` and `human` (a number or a list of numbers), perhaps with `format` "
     '(by default "html") and with other numbers, which are compared like metrics'
 )
-NOT_METRICS = frozenset({"reference", "prediction", "output", "human", "format", "id"})  # Fields that are not scores.
+# Keys of a rated prediction that do not hold scores.
+NOT_METRICS = frozenset({"reference", "prediction", "output", "human", "format", "id"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +45,13 @@ class RatedTable:
     reference: str
     format: Format  # The markup language of the reference table.
     human: float  # The mean rating, on any scale.
-    # Other scores of this prediction in the file, keyed by metric.
+    # Other metrics' scores of this prediction in the rated file, keyed by metric.
     others: Mapping[str, float] = field(default_factory=dict)
     ratings: tuple[float, ...] = ()
 
 
 def read_rated_tables(path: Path) -> list[RatedTable]:
-    """Read rated tables from JSON, JSON Lines, or an object `{references, columns, rows}` of a study."""
+    """Read rated tables from JSON, JSON Lines, or a study's object with the keys `references`, `columns` and `rows`."""
     try:
         text = path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -124,26 +125,26 @@ METRICS: Mapping[str, TableMetric] = {
 
 @dataclass(frozen=True, slots=True)
 class MetricAgreement:
-    """The agreement of one metric with people."""
+    """The agreement of one metric with people's ratings."""
 
     metric: str
     outputs: int  # The number of predictions for which the metric has a value.
-    agreement: Mapping[str, Correlation]  # The agreement with people's ratings, by each name in `MEASURES`.
-    # The agreement of `FIRST` minus that of this metric, by each name in `MEASURES`, over predictions that have both
-    # metrics; empty for `FIRST`.
+    agreement: Mapping[str, Correlation]  # Agreement with people's ratings, one value per measure in `MEASURES`.
+    # How much better `FIRST` agrees with people than this metric, per measure, on predictions for which both have a
+    # value; empty for `FIRST`.
     behind: Mapping[str, Correlation]
 
 
 def is_readable(rated: RatedTable) -> bool:
-    """Tell whether the prediction contains a table in any markup."""
+    """Tell whether a prediction contains a table in any markup language."""
     return bool(read_in_all_formats(rated.prediction, rated.format))
 
 
 def compute_metrics(rated: Sequence[RatedTable]) -> dict[str, list[float]]:
-    """Compute all metrics of all predictions; NaN if a metric has no value."""
+    """Compute every metric for every prediction; NaN if a metric has no value for a prediction."""
     values = {name: [_compute_value(metric, pair) for pair in rated] for name, metric in METRICS.items()}
     others = dict.fromkeys(name for pair in rated for name in pair.others)
-    # Mark the file's scores whose name is also a metric of evalsuite, because the implementations may differ.
+    # Mark a score from the file if evalsuite has a metric of the same name, because the two implementations may differ.
     named = {name: f"{name}{FROM_FILE}" if name in values else name for name in others}
     return values | {named[name]: [pair.others.get(name, float("nan")) for pair in rated] for name in others}
 
@@ -158,7 +159,7 @@ def _compute_value(metric: TableMetric, rated: RatedTable) -> float:
 def fill_unreadable_scores(
     rated: Sequence[RatedTable], read: Sequence[bool], values: Mapping[str, Sequence[float]]
 ) -> dict[str, list[float]]:
-    """Give each unreadable prediction its score in the rated file, or 0 if the file has none."""
+    """Give a prediction that cannot be read its score from the rated file; without such a score, give it 0."""
     filled = {}
     for name, column in values.items():
         known = iter(column)
@@ -170,7 +171,7 @@ def fill_unreadable_scores(
 
 
 def compute_agreements(rated: Sequence[RatedTable], values: Mapping[str, Sequence[float]]) -> list[MetricAgreement]:
-    """Compare each metric with the ratings; a bootstrap sample contains all or no predictions for a reference."""
+    """Compare each metric with people's ratings; the bootstrap draws references, each with all of its predictions."""
     import numpy as np
 
     human = np.array([pair.human for pair in rated])
@@ -201,11 +202,11 @@ def _subtract_correlations(one: Statistic, two: Statistic) -> Statistic:
 def _list_measures(
     values: NDArray[Any], human: NDArray[Any], references: NDArray[Any], has: NDArray[Any]
 ) -> dict[str, Statistic]:
-    """Return a function for each entry of `MEASURES`; its argument is an array of indices of predictions.
+    """Map each name in `MEASURES` to a function that computes the measure for the predictions with given indices.
 
-    Two measures compare only predictions for the same reference: Kendall's tau-b, averaged over predictions, and the
-    share of pairs that metric and people order alike. Only pairs with different ratings count; a tie in the metric
-    counts half.
+    Two measures compare only predictions for the same reference: Kendall's tau-b, and the share of pairs that metric
+    and people put in the same order. The share counts only pairs that people rated differently; a pair with equal
+    metric values counts half.
     """
     import numpy as np
 
@@ -233,7 +234,7 @@ def _list_measures(
 
 
 def judge_tables(rated: Sequence[RatedTable], settings: Settings, store: Path) -> dict[str, list[float]]:
-    """Request a judge's P-Scores of content and format (0 to 10); NaN if an answer could not be read."""
+    """Ask a judge for P-Scores of content and format, from 0 to 10; NaN if an answer cannot be read."""
     scores = [(math.nan, math.nan)] * len(rated)
 
     async def judge(model: Model) -> None:
@@ -260,7 +261,7 @@ def judge_tables(rated: Sequence[RatedTable], settings: Settings, store: Path) -
 
 
 def tabulate_agreements(agreements: Sequence[MetricAgreement], title: str) -> list[Table]:
-    """Tabulate the metrics, best agreement first, and the difference of each metric from `FIRST`."""
+    """Tabulate the metrics, best agreement first, and how much each metric agrees less than the metric `FIRST`."""
     ranked, measures = _sort_by_agreement(agreements), [Column(name, "number", 3) for name in MEASURES]
     rows: list[list[Cell]] = [
         [line.metric, line.outputs, *map(_make_estimate, line.agreement.values())] for line in ranked

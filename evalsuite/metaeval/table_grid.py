@@ -24,7 +24,7 @@ TEXT = re.compile(r"(?<=>)[^<>]+(?=<)")
 
 
 def write_equal_notations(table: str, written: Format) -> Iterator[tuple[str, str]]:
-    """Yield the table in other notations that look the same to a reader, each with the notation's name."""
+    """Yield the table in other notations, each with its name; to a reader, they all look the same."""
     if written == "latex":
         booktabs = RULES.search(table) is not None
         yield (
@@ -45,7 +45,7 @@ def write_equal_notations(table: str, written: Format) -> Iterator[tuple[str, st
 
 
 def repeat_spanning_cells(table: str, written: Format) -> str:
-    """Write the table without spans: repeat each spanning cell in every position that it covers."""
+    """Write the table without spanning cells: repeat their text in every position that they cover."""
     grids = read_wanted(table, written).tables
     return "\n\n".join(write_table([list(row) for row in grid.rows], written, grid.name) for grid in grids)
 
@@ -54,7 +54,7 @@ def _write_as_entities(text: str) -> str:
     return "".join(f"&#{ord(char)};" if char.isalpha() else char for char in text) if "&" not in text else text
 
 
-# From the mildest to the most severe.
+# Names of corruptions, from the mildest to the most severe.
 CORRUPTIONS = (
     *("one typo", "one wrong cell", "a tenth wrong", "half of the rows missing"),
     *("nine tenths wrong", "all wrong", "no table"),
@@ -62,7 +62,7 @@ CORRUPTIONS = (
 
 
 def corrupt_table(table: str, written: Format) -> Iterator[tuple[str, str]]:
-    """Yield the name of each corruption and the corrupted table, mildest first; small tables skip some corruptions."""
+    """Yield corruptions of the table with their names, mildest first; some are impossible in small tables."""
     grids = [[list(row) for row in grid.rows] for grid in read_wanted(table, written).tables]
     names = [grid.name for grid in read_wanted(table, written).tables]
     cells = sum(bool(cell) for rows in grids for row in rows for cell in row)
@@ -120,7 +120,7 @@ BARS = "|x| + |y|"
 
 
 def write_near_pairs(table: str, written: Format) -> Iterator[tuple[str, str, str]]:
-    """Yield the name of a small change, a reference, and an answer with this change; small tables skip some changes."""
+    """Yield small changes: name, reference, and an answer that has the change; some are impossible in small tables."""
     grid = read_wanted(table, written).tables[0]
     first, *body = grid.rows
 
@@ -156,13 +156,13 @@ FAILURES_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class GridLine:
-    """The result of one kind of change, over all tables to which the change applies."""
+    """How the score responds to one kind of change, over all tables in which the change is possible."""
 
     change: str
     rule: str  # The condition that the score must meet, such as `stays 1`.
     tables: int
     mean: float  # Mean score, in [0, 1].
-    failures: tuple[str, ...]  # The tables whose score violates the rule, each with its score.
+    failures: tuple[str, ...]  # The tables whose score does not meet the condition, each with its score.
 
 
 def run_grid(items: Sequence[tuple[str, str, Format]]) -> list[GridLine]:
@@ -174,7 +174,7 @@ def run_grid(items: Sequence[tuple[str, str, Format]]) -> list[GridLine]:
             scores.setdefault((change, rule), []).append((name, score))
             if not holds:
                 broken.setdefault((change, rule), []).append(f"{name} ({score:.3f})")
-    # Sort corruptions last and by severity, because few tables have all corruptions.
+    # Put corruptions last, in order of severity, because few tables have all of them.
     keys = sorted(scores, key=lambda key: CORRUPTIONS.index(key[0]) if key[0] in CORRUPTIONS else -1)
     means = {key: sum(score for _, score in scored) / len(scored) for key, scored in scores.items()}
     return [GridLine(*key, len(scores[key]), means[key], tuple(broken.get(key, ()))) for key in keys]
@@ -205,7 +205,7 @@ def _check_table(table: str, written: Format) -> Iterator[tuple[str, str, float,
 
 
 def tabulate_grid(lines: Sequence[GridLine]) -> Table:
-    """Make a table of the score's response to each kind of change."""
+    """Tabulate how the score responds to each kind of change."""
     columns = parse_columns("Change | The score | Tables: count | Mean: number 3 | Fails: count | Where")
     rows: list[list[Cell]] = [
         [

@@ -1,4 +1,4 @@
-"""Export runs to the formats of other tools, and escape text that a spreadsheet would run as a formula."""
+"""Export runs in the formats of other tools."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def escape_formula(value: Exported) -> Exported | str:
-    """Escape a text that a spreadsheet would run as a formula; numbers stay numbers."""
+    """Escape a text that a spreadsheet would run as a formula; leave numbers unchanged."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
-WIDTH = 2 * NormalDist().inv_cdf(0.975)  # Width of a normal 95% interval, in standard errors (about 3.92).
+WIDTH = 2 * NormalDist().inv_cdf(0.975)  # The width of a normal 95% interval in standard errors (about 3.92).
 
 
 def make_lm_eval_results(run: Run) -> dict[str, Any]:
-    """Convert a run to lm-eval's results; standard errors come from the 95% intervals, which account for clusters."""
+    """Convert a run to lm-eval's result format; standard errors come from the 95% intervals, which respect clusters."""
     benches = run.benchmarks
     return {
         "results": {name: {"alias": name, **_make_lm_eval_values(run, name)} for name in benches},
@@ -61,7 +61,7 @@ INSPECT_FORMAT = 2
 
 
 def make_inspect_log(run: Run, benchmark: str) -> dict[str, Any]:
-    """Convert one benchmark of a run to an evaluation log of inspect."""
+    """Convert one benchmark of a run to an evaluation log of the tool inspect."""
     bench = run.benchmarks[benchmark]
     records = [run.read(row.case) for row in bench.tally]
     started = str(run.info.get("started", ""))
@@ -97,9 +97,9 @@ def make_inspect_log(run: Run, benchmark: str) -> dict[str, Any]:
 
 
 def make_inspect_file_name(run: Run, benchmark: str) -> str:
-    """Begin the file's name with the time, as inspect does, because inspect's viewer ignores files with other names.
+    """Name the log file like inspect, beginning with the time, because inspect's viewer ignores other names.
 
-    Parts of the name keep only letters, digits and `.+-`, because a run from elsewhere may contain any names.
+    Keep only letters, digits and `.+-` of each part, because another machine's run may have any name.
     """
     begun = str(run.info.get("started") or "1970-01-01T00:00:00+00:00")
     parts = [re.sub(r"[^\w.+-]|_", "-", part) for part in (begun, benchmark, run.folder.name)]

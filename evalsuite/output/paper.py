@@ -1,4 +1,4 @@
-"""Write a report's tables and figures as LaTeX, for the packages booktabs and graphicx."""
+"""Write a report's tables and figures in LaTeX, with the packages booktabs and graphicx."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SPECIAL = {
 
 
 def escape_latex(text: str) -> str:
-    """Escape text so that it contains no LaTeX commands."""
+    """Escape a text so that LaTeX does not find commands in it."""
     return "".join(SPECIAL.get(sign, sign) for sign in collapse_to_line(text))
 
 
@@ -70,7 +70,7 @@ def _format_latex_cell(cell: Cell, column: Column, best: float | None) -> str:
 
 
 def format_latex_figure(name: str, caption: str) -> str:
-    """Write a figure with its caption; the figure's file is next to the document."""
+    """Write a figure with its caption; the picture must be in a file next to the document."""
     return (
         "\\begin{figure}\n\\centering\n"
         rf"\includegraphics[width=\linewidth]{{\evalsuitefigures {name}.pdf}}"
@@ -79,7 +79,7 @@ def format_latex_figure(name: str, caption: str) -> str:
 
 
 def format_verbatim(text: str) -> str:
-    """Write text of several lines verbatim, in monospaced type."""
+    """Write several lines of text unchanged, in monospaced type."""
     lines = (escape_latex(line) or r"\mbox{}" for line in text.splitlines())
     return "\\begin{quote}\\small\\ttfamily\\raggedright\n" + "\\\\\n".join(lines) + "\n\\end{quote}"
 
@@ -91,7 +91,7 @@ LONGEST_PROMPT = 3000  # Maximum characters of an example prompt in the appendix
 
 
 def write_paper(runs: Sequence[Run], labels: Sequence[str], folder: Path) -> list[Path]:
-    """Write tables.tex, figures.tex with one PDF per figure, and appendix.tex."""
+    """Write tables.tex, appendix.tex, and figures.tex with one PDF per figure."""
     folder.mkdir(parents=True, exist_ok=True)
     sections = compare_runs(runs, labels)
     texts = {
@@ -105,7 +105,7 @@ def write_paper(runs: Sequence[Run], labels: Sequence[str], folder: Path) -> lis
 
 
 def map_significance_stars(runs: Sequence[Run], labels: Sequence[str]) -> dict[tuple[str, str], str]:
-    """Map each benchmark and run to significance stars for the run's difference from the first run."""
+    """Map benchmark and run to stars that show how significantly the run differs from the first run."""
     stars = {}
     for name in {name for run in runs for name in run.benchmarks}:
         table = make_paired_table(runs, labels, name)
@@ -179,14 +179,14 @@ def _format_hashes(tally: Tally) -> str:
 
 
 def _hash_fingerprints(tally: Tally, *names: str) -> str:
-    """Hash the named fingerprints of all cases; return `unknown` if a case lacks the fingerprint named first."""
+    """Hash these fingerprints of all cases; return `unknown` if any case lacks the first one."""
     if any(names[0] not in row.fingerprints for row in tally):
         return "unknown"
     return digest(sorted([row.fingerprints.get(name, "") for name in names] for row in tally))
 
 
 def _format_prompt(name: str, runs: Sequence[Run]) -> Iterator[str]:
-    """Write the prompt of a benchmark's first case, from the first run that sent a prompt."""
+    """Write the prompt of a benchmark's first case; if a run sent no prompt, take the next run's."""
     for run in runs:
         record = run.read(run.benchmarks[name].tally.rows[0].case)
         prompt = [] if record.transcript is None else list(record.transcript.messages)

@@ -1,7 +1,7 @@
-"""`report.html`: one or several runs as a page that opens from a disk, without a server or a network.
+"""`report.html`: a page about one or several runs, which opens from a disk and needs no server or network.
 
-The page consists of hand-written files in `assets/`: plain HTML, CSS and JavaScript, combined into one file without
-changes. The page's data are an overview, which is always in the page itself, and the cases, as compressed chunks of
-`records.jsonl`. A small run's chunks are also in the page. A large run's chunks are scripts next to the page, because a
-page opened from a disk may load only scripts.
+The page is made of hand-written HTML, CSS and JavaScript from `assets/`, which are joined into one file without
+changes. The page's data are an overview, and the cases as compressed chunks of `records.jsonl`; the overview is always
+in the page itself. The page of a small run also contains the chunks. The chunks of a large run are scripts next to the
+page, because a page from a disk can load nothing but scripts.
 """

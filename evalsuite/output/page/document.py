@@ -1,7 +1,7 @@
-"""Builds a run's page as one HTML file from hand-written parts, with a strict content security policy.
+"""Builds a run's page: one HTML file from hand-written parts, with a strict content security policy.
 
-For a run's cases, the page has rows (one per case) and chunks (unchanged lines of `records.jsonl`). Each line of
-`records.jsonl` is parsed only once, to make the case's row.
+The page shows cases in rows; to open a case, it loads a chunk: a group of unchanged lines of `records.jsonl`. Parsing
+each line of `records.jsonl` once suffices, because only rows need parsed records.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def build_page(title: str, overview: Mapping[str, Any], chunks: Iterable[tuple[s
 
 
 def build_sheet_page(title: str, cases: Mapping[str, Any]) -> str:
-    """Build the page of a label sheet, on which a person labels cases."""
+    """Build the page of a label sheet, where a person enters labels for cases."""
     script = f'"use strict";\n{read_asset("dom.js")}\n{read_asset("sheet.js")}'
     return _build_html(title, cases, script, read_asset("style.css") + read_asset("sheet.css"))
 
@@ -64,13 +64,13 @@ def _build_html(
         ),
         "SCRIPT": script,
     }
-    # Replace all placeholders in one pass, so that a placeholder inside an inserted text is kept as text.
+    # Replace all placeholders in one pass, because an inserted text may itself contain a placeholder.
     return re.sub(r"<!--([A-Z]+)-->", lambda match: parts[match[1]], read_asset("page.html"))
 
 
 @cache
 def read_asset(name: str) -> str:
-    """Read a file of `assets/`: a script, a style sheet or the page's frame."""
+    """Read a file from `assets/`: a script, a style sheet or the HTML frame."""
     return (ASSETS / name).read_text("utf-8")
 
 
@@ -81,7 +81,7 @@ def join_scripts() -> str:
 
 
 def build_content_policy(script: str, *styles: str) -> str:
-    """Build a content security policy that allows only the given script, its chunks, and the given styles."""
+    """Build a content security policy that allows the given script and styles, and the chunks that the script loads."""
     return "; ".join(
         (
             "default-src 'none'",
@@ -99,28 +99,28 @@ def _hash_script(text: str) -> str:
 
 
 def encode_safe_json(value: Any) -> str:
-    """Encode a value as JSON that is safe inside a script element, even if a model wrote HTML or script tags."""
+    """Encode a value as JSON for a script element; HTML or script tags in it, such as a model's, do no harm."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     text = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-FOLDER = "page"  # Name of the folder next to the page that contains the chunks of a large run.
-LEVEL = 1  # Compression level of zlib; each higher level doubles the time and saves only a few percent of the size.
-MOST_WAITING_CHUNKS = 8  # Maximum chunks that wait for compression, to limit memory.
+FOLDER = "page"  # Folder next to the page in which the chunks of a large run are stored.
+LEVEL = 1  # zlib's compression level; each higher level doubles the time but saves only a few percent of the size.
+MOST_WAITING_CHUNKS = 8  # Maximum number of chunks that wait for compression, which limits memory.
 
 
 def compress_data(data: bytes) -> str:
-    """Compress data into text that is safe inside a script."""
+    """Compress data to a text that can be put into a script."""
     return base64.b64encode(zlib.compress(data, LEVEL)).decode("ascii")
 
 
 def _compress_pieces(pieces: Iterable[str]) -> Iterator[str]:
-    """Compress and encode texts piece by piece; the joined result decodes like the result of `compress_data`."""
+    """Compress and encode texts piece by piece; the joined pieces decode like one text from `compress_data`."""
     compressor, left = zlib.compressobj(LEVEL), b""
     for piece in pieces:
         left += compressor.compress(piece.encode("utf-8", "replace"))
-        # Encode whole groups of three bytes (four base64 letters), so that only the last piece needs padding.
+        # Encode only multiples of three bytes (four base64 letters), because padding is allowed only at the end.
         whole = len(left) - len(left) % 3
         yield base64.b64encode(left[:whole]).decode("ascii")
         left = left[whole:]
@@ -128,7 +128,7 @@ def _compress_pieces(pieces: Iterable[str]) -> Iterator[str]:
 
 
 class Chunks:
-    """Stores chunks of records in the page or in a folder next to the page; compresses several chunks at a time."""
+    """Stores chunks of records, in the page or in a folder next to it; compresses several chunks at the same time."""
 
     def __init__(self, folder: Path, *, beside: bool) -> None:
         self._folder, self._beside = folder / FOLDER, beside
@@ -150,13 +150,13 @@ class Chunks:
         self._pool.shutdown(cancel_futures=True)
 
     def add(self, name: str, data: bytes) -> None:
-        """Add a chunk; the name may contain letters, digits and `-`."""
+        """Add a chunk; its name may contain letters, digits and `-`."""
         self._waiting.append((name, self._pool.submit(compress_data, data)))
         while len(self._waiting) > MOST_WAITING_CHUNKS:
             self._store_first()
 
     def add_chunk_in_pieces(self, name: str, pieces: Iterable[str]) -> None:
-        """Add a chunk piece by piece; if chunks are stored next to the page, only a few pieces are in memory."""
+        """Add a chunk in pieces; a chunk next to the page is never completely in memory."""
         if self._beside:
             self._write_chunk(name, _compress_pieces(pieces))
         else:
@@ -174,27 +174,28 @@ class Chunks:
         draft = file.with_name(f".{file.name}.draft")
         with draft.open("w", encoding="ascii") as stream:
             stream.write(f'keepChunk({json.dumps(name)},"')
-            # Do not escape the compressed text, because it is base64, which is safe within quotes.
+            # The compressed text needs no escapes, because it is base64, which is safe inside quotes.
             stream.writelines(packed)
             stream.write('")\n')
         draft.replace(file)
 
     def finish(self) -> Iterator[tuple[str, str]]:
-        """Wait for all chunks; yield name and text of the chunks that are stored in the page."""
+        """Wait until all chunks are compressed; yield the name and text of each chunk that is inside the page."""
         while self._waiting:
             self._store_first()
         yield from self._inside
 
 
-CHUNK = 1 << 20  # Bytes of records in one chunk, which the browser loads to show one case.
-ASKED, ANSWERED, EXPECTED = 160, 160, 80  # Maximum characters of question, answer and target in the list of cases.
+CHUNK = 1 << 20  # Size of a chunk in bytes of records; to show one case, the browser loads one chunk.
+# Maximum characters of question, answer and target in the page's list of cases.
+ASKED, ANSWERED, EXPECTED = 160, 160, 80
 OUTCOMES = ("passed", "failed", "error", "skipped")
 
 
 def read_cases(
     file: Path, number: int, chunks: Chunks, table: CaseTable, keep: Callable[[PageRow], bool] = lambda _make_row: True
 ) -> None:
-    """Read a run's records into rows and chunks."""
+    """Read a run's records; make a row of each, and chunks of their lines."""
     lines: list[bytes] = []
     size = chunk = 0
     for line in _list_whole_lines(file):
@@ -214,7 +215,7 @@ def read_cases(
 
 
 def _list_whole_lines(file: Path) -> Iterator[bytes]:
-    """Yield complete lines; omit a last line without a line end, because the process may have been killed."""
+    """Yield complete lines; omit an unfinished last line, which a killed process may leave."""
     with file.open("rb") as stream:
         yield from (line for line in stream if line.endswith(b"\n"))
 
@@ -247,7 +248,7 @@ def _drop_nonfinite(value: float | None) -> float | None:
 
 
 def _shorten_text(text: Any, longest: int) -> str:
-    """Shorten a text to its beginning, on one line."""
+    """Return a text's beginning on one line."""
     if text is None:
         return ""
     shown = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
@@ -268,10 +269,13 @@ PARTS = (
 
 
 class CaseTable:
-    """The page's rows by case id; if a case is added twice, the later row counts. Use the table in a `with` block."""
+    """The page's rows, keyed by case id; if a case is added twice, the later row replaces the earlier.
+
+    This table is a context manager: use it in a `with` block.
+    """
 
     def __init__(self) -> None:
-        # Use SQLite's temporary database (with an empty name), which keeps only a few megabytes in memory.
+        # An empty name makes SQLite use a temporary database, which keeps only a few megabytes in memory.
         self._database = sqlite3.connect("", isolation_level=None)
         self._database.execute('CREATE TABLE cases ("case" BLOB PRIMARY KEY, benchmark BLOB, row TEXT) WITHOUT ROWID')
         self._database.execute("BEGIN")
@@ -291,7 +295,7 @@ class CaseTable:
         return dict(zip(PARTS, json.loads(stored[0]), strict=True)) if stored else None
 
     def encode_in_pieces(self) -> Iterator[str]:
-        """Yield a JSON array in pieces: first the names of a row's parts, then all rows by benchmark and case id."""
+        """Yield a JSON array in pieces: first the columns' names, then the rows, sorted by benchmark and case id."""
         yield f"[{dumps(PARTS)}"
         for (row,) in self._database.execute('SELECT row FROM cases ORDER BY benchmark, "case"'):
             yield f",{row}"
@@ -299,5 +303,5 @@ class CaseTable:
 
 
 def _encode_key(text: str) -> bytes:
-    # Encode the text, because SQLite cannot store half of a surrogate pair as text.
+    # Encode the text as bytes, because SQLite cannot store an unpaired surrogate as text.
     return text.encode("utf-8", "surrogatepass")

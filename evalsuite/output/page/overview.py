@@ -1,4 +1,4 @@
-"""Make the overview of a run's page: verdict, gates, baseline, benchmarks, cost and report sections."""
+"""Make the overview of a run's page: verdict, gates, baseline, benchmarks, costs and the report's sections."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NOT_REPEATED = {
 }  # fmt: skip
 """Command-line options that are not needed to repeat a single case of a run."""
 
-MOST_VALUES = 60  # Maximum values of a grouping tag; a tag with more values identifies single cases.
+MOST_VALUES = 60  # If a tag has more values than this, it identifies single cases instead of groups.
 
 
 def describe_run(run: Run, label: str) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def describe_run(run: Run, label: str) -> dict[str, Any]:
 
 
 def _list_options(settings: Mapping[str, Any]) -> list[str]:
-    """List the command-line options for repeating a case of this run."""
+    """List the command-line options that repeat a case of this run."""
     options = []
     for name in settings.get("given", ()):
         value = settings.get(name)
@@ -71,7 +71,7 @@ def _list_options(settings: Mapping[str, Any]) -> list[str]:
 
 
 def describe_verdict(run: Run, verdict: Verdict) -> dict[str, Any]:
-    """Describe the verdict with its gates and baselines."""
+    """Convert the verdict, with its gates and baselines, to plain data."""
     return {
         "status": int(verdict.status),
         "id": verdict.id,
@@ -112,7 +112,7 @@ def _describe_baseline(run: Run, against: BaselineComparison) -> dict[str, Any]:
 
 
 def _find_margin(run: Run, subject: ComparedMetric, against: BaselineComparison) -> float:
-    """Return the margin, which is the smallest loss that matters, on the metric's own scale."""
+    """Return the margin (the smallest loss that matters), on the metric's own scale."""
     own = find_gate_margin(subject, against.rules)
     if own is not None:
         return own
@@ -121,10 +121,10 @@ def _find_margin(run: Run, subject: ComparedMetric, against: BaselineComparison)
 
 
 def summarise_benchmark(measured: Measured) -> dict[str, Any]:
-    """Estimate all metrics of a benchmark, over all cases and for each tag value."""
+    """Estimate every metric of a benchmark, over all cases and over the cases with each tag value."""
     tags = sorted({tag for row in measured.tally for tag in row.tags})
     metrics = _convert_metrics(measured, measured.tally)
-    # Read failures before metrics by tag are computed, because a derived metric keeps only its last failure.
+    # Read failures first, because a derived metric keeps only its last failure and is computed again for each tag.
     failed = {metric: reason for metric in metrics if (reason := measured.explain_failure(metric))}
     missing = {
         metric: [row.case for row in rows]
@@ -140,8 +140,7 @@ def summarise_benchmark(measured: Measured) -> dict[str, Any]:
         "tags": {
             tag: {value: _convert_metrics(measured, cases) for value, cases in groups.items()}
             for tag in tags
-            # Leave out tags with a different value for almost every case, because they identify cases instead of
-            # groups.
+            # Leave out tags whose value differs in almost every case, because they identify cases instead of groups.
             if len(groups := measured.tally.groups(tag)) <= max(2, len(measured.tally) // 2)
         },
     }
@@ -152,7 +151,7 @@ def _convert_metrics(measured: Measured, cases: Tally) -> dict[str, Any]:
 
 
 def select_estimates(benchmarks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Select the estimates that the page shows from the summaries of benchmarks."""
+    """Keep the estimates that the page shows, from the benchmarks' summaries."""
     return {
         name: {"": bench["metrics"]}
         | {
@@ -166,10 +165,10 @@ def select_estimates(benchmarks: Mapping[str, Mapping[str, Any]]) -> dict[str, A
 
 
 def compare_run_pairs(runs: Sequence[Run], pairs: Sequence[tuple[int, int]]) -> list[dict[str, Any]]:
-    """Compare pairs of runs by every metric, over all questions and for each tag value.
+    """Compare pairs of runs in every metric, over all questions and over the questions with each tag value.
 
     Args:
-        pairs: the indexes of the first and the second run of each pair; p-values and intervals are corrected for the
+        pairs: the indices of the first and the second run of each pair. P-values and intervals are corrected for the
             number of pairs.
     """
     ranges, rows = map_metric_ranges(runs), []
@@ -204,7 +203,7 @@ def make_benchmark_rows(run: Run, benchmarks: Mapping[str, Mapping[str, Any]]) -
 
 
 def make_comparison_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """Make one row per benchmark that occurs in any run, with the primary metric's estimate in each run."""
+    """Make one row for every benchmark in any of the runs, with each run's estimate of the primary metric."""
     rows = []
     for name in sorted({name for run in runs for name in run.benchmarks}):
         benches = [run.benchmarks[name] for run in runs if name in run.benchmarks]
@@ -221,7 +220,7 @@ def make_comparison_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def list_lower_is_better(runs: Iterable[Run]) -> list[str]:
-    """List as `benchmark.metric` the metrics for which lower is better, according to a declaration or a gate."""
+    """List each metric (as `benchmark.metric`) for which lower is better, as its declaration or a gate says."""
     names = set()
     for run in runs:
         gates = read_gates(run)
@@ -235,7 +234,7 @@ def list_lower_is_better(runs: Iterable[Run]) -> list[str]:
 
 
 def map_metric_ranges(runs: Iterable[Run]) -> dict[str, tuple[float, float]]:
-    """Map `benchmark.metric` to the metric's declared range; if runs disagree, the first run's range counts."""
+    """Map `benchmark.metric` to the metric's declared range; if runs differ, the first run's range counts."""
     ranges: dict[str, tuple[float, float]] = {}
     for run in runs:
         for name, bench in run.benchmarks.items():
@@ -257,7 +256,7 @@ def convert_sections(sections: Iterable[Section], apart: Iterable[str] = SHOWN_A
 
 
 def convert_block(block: Block) -> dict[str, Any]:
-    """Convert a block (table, chart or passage) of a report to plain data for the page."""
+    """Convert one block of a report (a table, chart or passage) to plain data for the page."""
     if isinstance(block, Table):
         block = drop_unmeasured_columns(block)
         return {
@@ -290,7 +289,7 @@ def convert_block(block: Block) -> dict[str, Any]:
 
 
 def _encode_estimate(value: Any) -> Any:
-    """Convert a value to an object with value and interval; return None if the value was not measured."""
+    """Convert a measured value to an object with value and interval; return None for a missing value."""
     if value is None or isinstance(value, float | int):
         return None if value is None or not math.isfinite(value) else {"value": value}
     return convert_cell(value)
@@ -298,12 +297,12 @@ def _encode_estimate(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class PairedRuns:
-    """A comparison of two runs by one metric, over the questions that both runs scored."""
+    """Two runs, compared in one metric over the questions that both runs scored."""
 
     n: int  # Number of questions.
-    before: float | None = None  # The mean in the first run.
-    after: float | None = None  # The mean in the second run.
-    # Second mean minus first mean, with its interval; None for fewer than two questions.
+    before: float | None = None  # The metric's mean in the first run.
+    after: float | None = None  # The metric's mean in the second run.
+    # Mean of the second run minus mean of the first run, with its interval; None for fewer than two questions.
     difference: Estimate | None = None
     pvalue: float | None = None  # Two-sided p-value for no difference; None for fewer than two questions.
 
@@ -314,7 +313,7 @@ def compare_all(
     """Compare two runs over all questions that both runs scored.
 
     Args:
-        bounds: the metric's declared range, if it has one.
+        bounds: the metric's declared range; None if it declares none.
     """
     return _compare_pairs(questions.list_pairs(metric), bounds, comparisons)
 
@@ -322,7 +321,7 @@ def compare_all(
 def compare_by_tag(
     questions: SharedQuestions, metric: str, bounds: tuple[float, float] | None, comparisons: int = 1
 ) -> Iterator[tuple[str, PairedRuns]]:
-    """Yield the comparison over all questions under "", then over each tag value under `tag:value`."""
+    """Yield comparisons with keys: "" for all questions, `tag:value` for the questions with this tag value."""
     pairs = questions.list_pairs(metric)
     parts: dict[str, dict[str, list[ScorePair]]] = {}
     for pair in pairs:
@@ -357,8 +356,7 @@ def _compare_pairs(pairs: Sequence[ScorePair], bounds: tuple[float, float] | Non
     if shares and not repeated:
         pvalue = stats.mcnemar(before, after)
         if pvalue > 0.05 / comparisons:
-            # Extend the interval to zero if the exact test does not reject zero, because Tango's interval is only
-            # asymptotic.
+            # If the exact test finds no difference, let the interval reach zero: Tango's interval is only asymptotic.
             ends = (min(0.0, found.low), max(0.0, found.high))
     return PairedRuns(
         len(pairs),

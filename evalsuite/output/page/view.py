@@ -1,4 +1,4 @@
-"""The page of a run in progress, rewritten regularly and reloaded by every browser that has opened it."""
+"""The page of a run in progress, which is rewritten regularly; browsers that show the page reload it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from evalsuite.results.record_file import JOURNAL, RECORDS
 from evalsuite.results.run_folders import RunFolder, explain_interruption, replace_file
 from evalsuite.results.runs import load_run
 
-LIVE = "live.js"  # A script that is rewritten whenever the page changes; the browser polls this script.
-QUIET = 600.0  # Seconds without a new record after which a run counts as ended if its lock is inconclusive.
+LIVE = "live.js"  # Script that is rewritten together with the page; browsers poll it to notice changes.
+# If the run's lock does not tell whether the run goes on, it counts as ended after this many seconds without a record.
+QUIET = 600.0
 
 
 def is_in_progress(folder: RunFolder) -> bool:
-    """Tell whether a process is still writing a run's folder; false for a damaged run."""
+    """Tell whether a process is still writing a run's folder; return False for a damaged run."""
     try:
         info = folder.info()
     except RunError:
@@ -40,14 +41,14 @@ def is_in_progress(folder: RunFolder) -> bool:
 
 
 def _find_last_write(folder: RunFolder) -> float:
-    """Return the time when the last case ended, from the journal or the records; 0 if neither file exists."""
+    """Read the time at which the last case ended, from the journal or the records; return 0 if both are missing."""
     journal = [folder.path / JOURNAL, folder.path / f"{JOURNAL}-wal"]
     files = [file for file in journal if file.is_file()] or [folder.path / RECORDS]
     return max((file.stat().st_mtime for file in files if file.is_file()), default=0.0)
 
 
 def write_live_page(folder: RunFolder, declarations: Declarations) -> int:
-    """Write a running run's page with the cases that have ended; return their number."""
+    """Write the page of an unfinished run with the cases that have ended; return the number of these cases."""
     run = load_run(folder, declarations)
     cases = sum(len(bench.tally) for bench in run.benchmarks.values())
     measured = measure_run(run)
@@ -63,10 +64,10 @@ def write_live_page(folder: RunFolder, declarations: Declarations) -> int:
 def update_until_end(
     folder: RunFolder, declarations: Declarations, tell: Callable[[int], None], wait: Callable[[], None]
 ) -> None:
-    """Update the page of a run until the run ends.
+    """Keep the page of a run up to date until the run ends.
 
     Args:
-        wait: function that waits between two checks.
+        wait: function that waits until the next check.
     """
     shown = 0.0
     while is_in_progress(folder):
@@ -75,7 +76,7 @@ def update_until_end(
             shown = written
             tell(write_live_page(folder, declarations))
         wait()
-    # Write the final page again, because this function may have just replaced the page that the ended run wrote.
+    # Write the final page again: the run may have written it just before this function overwrote it.
     write_final_page(folder, declarations)
 
 
@@ -96,7 +97,7 @@ INDEX = "index.html"
 
 
 def write_index(folders: Iterable[RunFolder], reports: Path) -> Path:
-    """Write an index of all runs into the folder that contains them; list unreadable runs with the reason."""
+    """Write an index of all runs into the folder that contains them; for an unreadable run, show the reason."""
     rows = sorted((_make_index_row(folder) for folder in folders), key=lambda row: (row["started"] or "", row["name"]))
     overview = {
         "kind": "index",
@@ -115,7 +116,7 @@ def write_index(folders: Iterable[RunFolder], reports: Path) -> Path:
 
 
 def list_runs(reports: Path) -> list[RunFolder]:
-    """List every run of a folder."""
+    """List every run in a folder."""
     return [RunFolder(path) for path in sorted(reports.glob("*")) if path.is_dir() and is_run_folder(path)]
 
 
@@ -143,7 +144,7 @@ def _make_index_row(folder: RunFolder) -> dict[str, Any]:
 
 
 def _make_trends(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Make one line chart per metric that at least two runs share, with one line per model."""
+    """Make one line chart for each metric that at least two runs have, with one line per model."""
     charts = []
     for metric in sorted({metric for row in rows for metric in row.get("metrics", {})}):
         measured = [row for row in rows if row.get("metrics", {}).get(metric)]

@@ -1,4 +1,4 @@
-"""Write `report.html` for one run, and `comparison.html` for several."""
+"""Write `report.html` for one run and `comparison.html` for several runs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def write_page(
     target: Path,
     live: int | None = None,
 ) -> Path:
-    """Write the page of one run, with its baseline's scores and the texts of cases that changed."""
+    """Write the page of one run; it shows the baseline's scores, and the baseline's texts for cases that changed."""
     runs = [run] if baseline is None else [run, baseline]
     overview = {
         "kind": "run",
@@ -82,7 +82,8 @@ def write_comparison_page(
             select_estimates({name: summarise_benchmark(bench) for name, bench in measure_run(run).items()})
             for run in runs
         ],
-        # In a history, compare each release only with its reference release, because there are too many pairs of runs.
+        # In a history, compare each release only with its reference release, because all pairs of runs would be too
+        # many.
         "differences": compare_run_pairs(runs, list(combinations(range(len(runs)), 2)) if history is None else []),
         "sections": convert_sections(sections, ()),
     }
@@ -108,7 +109,7 @@ def _write_page_file(file: Path, title: str, overview: dict[str, Any], runs: Seq
 
 
 def _read_run_cases(path: Path, number: int, chunks: Chunks, table: CaseTable, first: CaseTable | None) -> None:
-    """Read a run's cases; if `first` is given, keep only the records of cases that differ from the cases in `first`."""
+    """Read a run's cases; if `first` is given, keep records only of cases that changed since then."""
     if not path.is_file():
         return
     if first is None:

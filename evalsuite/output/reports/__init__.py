@@ -1,1 +1,1 @@
-"""Convert records to tallies of scores, and tallies to tables, charts, verdicts and Markdown."""
+"""Turn records into tallies of scores, and tallies into tables, charts, verdicts and Markdown."""

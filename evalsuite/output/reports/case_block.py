@@ -1,4 +1,4 @@
-"""Show one case as plain text: question, answer, target, scores with reasons, and the baseline's answer."""
+"""Show one case as plain text: question, answer, target, scores with their reasons, and the baseline's answer."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Row
 
-MOST = 1000  # Maximum characters of each text; `evalsuite report case --full` prints complete texts.
+MOST = 1000  # Maximum characters of each text; the command `evalsuite report case --full` prints all of it.
 INDENT = 10
-# Read the names of scores from a block's text, because workers send only the text. In a block, only a label such as
-# `score` begins at the start of a line.
+# Find the scores' names in the block's text, because a worker sends no more than this text. Only labels, such as
+# `score`, begin at the start of a line; other lines are indented.
 SHOWN_SCORE = re.compile(r"^score +(\S+)", re.MULTILINE)
 NUMBER = Column("", "number", 4)
 
@@ -33,14 +33,14 @@ def format_case_block(record: Record, *, most: int | None = MOST, scores: Collec
     """Write one case as plain text that is safe to print on a terminal.
 
     Args:
-        most: maximum characters of each text; None shows each text in full.
-        scores: names of further scores to show besides scores with a reason; an empty collection shows all scores.
+        most: the maximum number of characters of each text; None shows all of each text.
+        scores: names of scores to show in addition to those with a reason. If it is empty, all scores are shown.
     """
     return "\n".join(_format_labelled(label, text, most) for label, text in _list_parts(record, scores))
 
 
 def add_baseline_answer(block: str, record: Record, *, most: int | None = MOST) -> str:
-    """Append the baseline's answer and scores to a case's block; show only scores that the block also shows."""
+    """Append the baseline's answer to a case's block, with those of its scores that the block already shows."""
     answer = record.transcript.answer if record.transcript else record.error or "no answer"
     shown = frozenset(SHOWN_SCORE.findall(block))
     values = ", ".join(
@@ -81,7 +81,7 @@ LONGEST_TEXT = 400  # Maximum characters of each text in a block.
 
 
 def list_worst_cases(decision: GateDecision, run: Run) -> list[str]:
-    """List a gate's worst cases: the cases below their threshold or, without any, the cases with the worst scores."""
+    """List a gate's worst cases: the failed cases or, if none failed, the cases with the worst scores."""
     gate = decision.gate
     metric = decision.subject.rpartition(".")[2] if gate.metric == "*" else gate.metric
     rows = [
@@ -106,17 +106,17 @@ def list_cases_to_show(run: Run, verdict: Verdict, most: int) -> list[str]:
     behind = [case for decision in missed for case in list_worst_cases(decision, run)]
     rows = (row for outcome in ("failed", "error") for row in run.all_rows() if row.outcome == outcome)
     uncovered = (row.case for row in rows if row.excused is None)
-    # Remove duplicates, because a missed gate's worst case may also be a failure that no gate covers.
+    # Remove duplicates: a missed gate's worst case may also be an uncovered failure.
     return list(dict.fromkeys([*behind, *islice(uncovered, most + len(behind))]))[:most]
 
 
 def format_case_blocks(
     cases: Iterable[str], run: Run, baseline: Run | None, metrics: Collection[str] | None
 ) -> Iterator[tuple[str, str]]:
-    """Yield for each case its name with outcome, and its block with the baseline's answer.
+    """Yield for each case a heading (name and outcome), and a block of text that includes the baseline's answer.
 
     Args:
-        metrics: names of scores to show besides each benchmark's main metric; None shows all scores.
+        metrics: names of scores to show in addition to each benchmark's main metric. None shows all scores.
     """
     for case in cases:
         record = run.read(case)

@@ -1,4 +1,4 @@
-"""Compare runs side by side: paired statistics of all pairs, then every benchmark's section with one row per run."""
+"""Compare runs side by side: statistics of every pair of runs, then each benchmark's section with a row per run."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ GLANCE_TITLE = "At a glance"
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A comparison of runs that was written to files."""
+    """The result of comparing runs, as it was written to files."""
 
     file: Path  # The path of the Markdown file.
     labels: Sequence[str]  # The runs' labels.
@@ -73,7 +73,7 @@ def write_comparison(
     """Write `comparison.md`, its page, `comparison.json` and its charts into a folder.
 
     Args:
-        names: one label per run; if empty, each run is labelled by its model.
+        names: one label per run; if empty, the models label the runs.
     """
     if len(folders) < 2:
         raise RunError("a comparison needs two runs or more")
@@ -95,7 +95,10 @@ def write_comparison(
 
 
 def make_run_labels(runs: Sequence[Run], names: Sequence[str] = ()) -> list[str]:
-    """Check the user's labels; without labels, label runs by model, or by run name if two runs have the same model."""
+    """Check the user's labels.
+
+    If there are none, label runs by model; if two runs have the same model, label them by run name.
+    """
     if names and (len(names) != len(runs) or len(set(names)) < len(names)):
         raise RunError(f"{len(runs)} runs need {len(runs)} different labels; got {', '.join(names)}")
     models = [str(run.info.get("model") or "no model") for run in runs]
@@ -121,7 +124,7 @@ def compare_runs(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
 
 
 def _find_benchmark(runs: Sequence[Run], name: str) -> RunBenchmark:
-    """Return the benchmark from the first run that has its code; without code, return the first run's benchmark."""
+    """Return the benchmark of the first run that has its code; if none has it, that of the first run."""
     benches = [run.benchmarks[name] for run in runs if name in run.benchmarks]
     return next((bench for bench in benches if bench.benchmark is not None), benches[0])
 
@@ -131,7 +134,7 @@ def _is_lower_better(runs: Sequence[Run], name: str, metric: str) -> bool:
 
 
 def _make_glance_section(runs: Sequence[Run], labels: Sequence[str], names: Sequence[str]) -> Section:
-    """Make one row per benchmark with its primary metric, one column per run."""
+    """Make a table of primary metrics, with a row per benchmark and a column per run."""
     rows: list[list[Cell]] = []
     best: list[float | None] = []
     for name in names:
@@ -156,7 +159,7 @@ def _make_runs_section(runs: Sequence[Run], labels: Sequence[str]) -> Section:
 
 
 def make_paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table | None:
-    """Compare all pairs of runs on the questions that both runs have, with corrected p-values and intervals."""
+    """Compare each pair of runs on their shared questions; correct p-values and intervals for the number of pairs."""
     tallies = [
         (label, run.benchmarks[name].tally) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks
     ]
@@ -186,7 +189,7 @@ def make_paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> 
 
 
 def make_rank_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table | None:
-    """Rank three or more runs by pairwise wins per question on the primary metric."""
+    """Rank three or more runs by how many questions each wins against another run, on the primary metric."""
     metric = _find_benchmark(runs, name).primary
     tallies = [
         (label, run.benchmarks[name].tally) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks
@@ -204,17 +207,17 @@ def make_rank_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Ta
 
 
 def _list_distinct_metrics(tallies: Sequence[Tally]) -> tuple[list[str], list[str]]:
-    """List the metrics with distinct values; describe in one line each metric that repeats another metric's values."""
+    """List metrics that differ from each other; describe in one line each metric that repeats another's values."""
     metrics = list(dict.fromkeys(metric for tally in tallies for metric in tally.metrics()))
     return split_distinct_metrics(metrics, [[_hash_values(tallies, metric)] for metric in metrics])
 
 
 def _hash_values(tallies: Sequence[Tally], metric: str) -> bytes:
-    """Hash a metric's values; two metrics have equal hashes only if they have the same values in the same cases."""
+    """Hash a metric's values; two hashes are equal only if the two metrics have the same value in every case."""
     whole = hashlib.sha256()
     for tally in tallies:
         for row in tally:
-            # Add zero, because this changes -0.0 to 0.0.
+            # Adding zero turns -0.0 into 0.0, which has another hash.
             whole.update(struct.pack("<d", row.scores[metric] + 0.0) if metric in row.scores else b"none")
     return whole.digest()
 
@@ -223,7 +226,7 @@ def _make_cells(pair: PairedRuns) -> list[Cell]:
     return [pair.n, pair.before, pair.after, pair.difference, pair.pvalue]
 
 
-FEWEST, MOST = 3, 12  # Minimum and maximum number of spokes in a readable radar chart.
+FEWEST, MOST = 3, 12  # Minimum and maximum number of spokes in a radar chart; outside this range, it is hard to read.
 
 
 def make_radar_chart(
@@ -233,12 +236,12 @@ def make_radar_chart(
     primary: str | None,
     falls: Callable[[str], bool] = lambda _metric: False,
 ) -> Chart | None:
-    """Make a radar chart with one polygon per run; None if the section already has a radar chart or too few spokes.
+    """Make a radar chart with a polygon per run; None if there are too few spokes, or if the section has one.
 
-    A greater distance from the centre is always better, so metrics for which lower is better are left out.
+    Metrics for which lower is better are left out, because a greater distance from the centre must always be better.
 
-    Each spoke is a metric with values from 0 to 1 in every run. If too few metrics have such values, the spokes are the
-    values of the first tag with enough values, and show the primary metric's means.
+    Each spoke is a metric whose values are from 0 to 1 in every run. If there are too few such metrics, each spoke is a
+    value of one tag, and shows the primary metric's mean for it.
     """
     if any(isinstance(block, Chart) and block.kind == "radar" and block.has_values for block in section.blocks):
         return None
@@ -253,7 +256,7 @@ def make_radar_chart(
 
 
 def _list_share_metrics(views: Sequence[RunView]) -> list[str]:
-    """List the metrics that every run has with all values in [0, 1]."""
+    """List the metrics that every run has, if all their values are in [0, 1]."""
     return [
         metric
         for metric in views[0].tally.metrics()
@@ -273,13 +276,13 @@ def _list_means(tally: Tally, tag: str, values: Sequence[str], metric: str) -> l
 
 
 def _make_radar(name: str, labels: Sequence[str], series: Sequence[Series], title: str) -> Chart:
-    # Keep only letters, digits and `_`, because the chart's name is also a file name.
+    # The chart's name becomes a file name, so keep only letters, digits and `_`.
     file = re.sub(r"\W+", "_", f"{name}_runs")
     return Chart("radar", file, title, [label.replace("_", " ") for label in labels], series, "percent", (0.0, 1.0))
 
 
 HISTORY = "history.md"
-MOST_FLAKY = 20  # Maximum cases with changing outcomes (flaky cases) that are shown, most changes first.
+MOST_FLAKY = 20  # Maximum number of flaky cases (whose outcome changes) to show, most changes first.
 
 
 def write_history(runs: Sequence[Run], courses: Sequence[MetricHistory], target: Path) -> Path:
@@ -300,7 +303,7 @@ def write_history(runs: Sequence[Run], courses: Sequence[MetricHistory], target:
 
 
 def describe_drifts(courses: Sequence[MetricHistory]) -> str:
-    """List the metrics whose values have drifted from a reference release, or state that no metric has drifted."""
+    """List the metrics that drifted from a reference release, or state that no metric drifted."""
     lines = [line for course in courses for line in course.list_drifts()]
     return "\n".join(f"- {escape_markdown(line)}" for line in lines) or "No drift from a reference is shown."
 
@@ -311,7 +314,7 @@ def make_history_sections(courses: Sequence[MetricHistory]) -> list[Section]:
 
 
 def _make_flaky_section(cases: Sequence[FlakyCase]) -> list[Section]:
-    """List cases whose outcome changes between epochs or runs of one model; empty if no case's outcome changes."""
+    """List cases that passed and failed in different epochs or runs of one model; empty if there are none."""
     if not cases:
         return []
     columns = parse_columns("benchmark | sample | model | passed: count | failed: count")

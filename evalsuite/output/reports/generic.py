@@ -1,4 +1,4 @@
-"""The default section for a benchmark without its own section: its metrics, over all cases and by each tag."""
+"""The section for a benchmark that does not define its own: each metric, over all cases and per tag value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     DerivedMetric = Callable[[Tally], Estimate | None]
 
 EMPTY: Mapping[str, DerivedMetric] = MappingProxyType({})
-MOST_VALUES = 20  # A tag with more values than this identifies single cases instead of grouping cases.
+MOST_VALUES = 20  # If a tag has more values than this, it identifies single cases instead of groups.
 MOST_CHARTED = 4  # Maximum metrics in one chart.
 
 
@@ -31,12 +31,12 @@ def make_generic_section(
     derived: Mapping[str, DerivedMetric] = EMPTY,
     primary: str | None = None,
 ) -> Section:
-    """Show every metric with its interval, per run; for a single run, also per tag value.
+    """Show every metric with its interval, one row per run; if there is only one run, also one row per tag value.
 
-    If records contain judges' ballots (single votes), tables of the judges' biases and agreement follow.
+    If judges' single votes (ballots) were recorded, add tables about the judges' biases and agreement.
 
     Args:
-        primary: the most important metric, which comes first; None keeps the order of the scores.
+        primary: the most important metric, which is shown first; None keeps the order of the scores.
     """
     metrics = list_primary_first(dict.fromkeys(metric for run in runs for metric in run.tally.metrics()), primary)
     blocks: list[Table | Chart | Passage] = [
@@ -45,7 +45,7 @@ def make_generic_section(
     ]
     if len(runs) == 1:
         blocks += _tabulate_by_tag(name, runs[0], metrics)
-    # Import only for cases with facts, because judges store ballots and labels there.
+    # Import this module only if some cases have facts: judges store their ballots and labels there.
     if any(row.facts for run in runs for row in run.tally):
         from evalsuite.output.reports.judges import make_judge_tables
 
@@ -54,7 +54,7 @@ def make_generic_section(
 
 
 def list_primary_first(metrics: Iterable[str], primary: str | None) -> list[str]:
-    """Put the most important metric first; all other metrics keep their order."""
+    """Put the most important metric first, and keep the order of the others."""
     return sorted(metrics, key=lambda metric: metric != primary)
 
 
@@ -72,7 +72,7 @@ def _tabulate_all_cases(
 
 
 def _name_missing_scores(runs: Sequence[RunView], metrics: Sequence[str]) -> str:
-    """State, for each score that some cases lack, how many cases have the score."""
+    """State how many cases have each score, for scores that some cases lack."""
     scored = (
         (run, metric, sum(1 for _ in run.tally.scored(metric)), len(run.tally)) for run in runs for metric in metrics
     )
@@ -110,18 +110,18 @@ def _explain_failures(derived: Mapping[str, DerivedMetric]) -> list[Passage]:
 
 
 def _list_grouping_tags(tally: Tally) -> list[str]:
-    # The tag `cluster` marks related cases for computing intervals; this tag does not define groups.
+    # The tag `cluster` marks related cases for the intervals; cases are not shown by this tag.
     tags = sorted({tag for row in tally for tag in row.tags} - {"cluster"})
     return [tag for tag in tags if 1 < len(tally.groups(tag)) <= MOST_VALUES]
 
 
 def _make_charts(name: str, tag: str, metrics: Sequence[str], run: RunView, groups: Mapping[str, Tally]) -> Chart:
-    """Draw the first metric; if it ranges from 0 to 1, also draw other metrics of this range on the same axis."""
+    """Draw the first metric; if it ranges from 0 to 1, draw all other metrics from 0 to 1 on the same axis."""
     shares = [metric for metric in metrics if _is_share(run, metric)][:MOST_CHARTED]
     drawn = shares if metrics[0] in shares else metrics[:1]
     return Chart(
         "bars",
-        # Keep only letters, digits and `_`, because the chart's name is also a file name.
+        # The chart's name becomes a file name, so keep only letters, digits and `_`.
         re.sub(r"\W+", "_", f"{name}_by_{tag}"),
         f"{name}: {', '.join(drawn)} by {tag}",
         list(groups),
@@ -132,18 +132,18 @@ def _make_charts(name: str, tag: str, metrics: Sequence[str], run: RunView, grou
 
 
 def _is_share(run: RunView, metric: str) -> bool:
-    """Tell whether a metric's declared range is 0 to 1 or, if no range is declared, whether each value is in [0, 1]."""
+    """Tell whether a metric ranges from 0 to 1, by its declared range or, without one, by its values."""
     declared = run.declared.get(metric)
     if declared is not None and declared.range is not None:
         return declared.range == (0.0, 1.0)
     return all(0 <= value <= 1 for value in run.tally.values(metric))
 
 
-MOST_ATTEMPTS = 5  # Maximum k in the table of repeated attempts (pass@k), which has a column for each k.
+MOST_ATTEMPTS = 5  # Maximum k in the table of pass@k, because each k has a column.
 
 
 def tabulate_pass_at_k(views: Sequence[RunView]) -> Table | None:
-    """Tabulate pass@k and pass^k with intervals for every k that the epochs allow; None if there is only one epoch."""
+    """Tabulate pass@k and pass^k with intervals, for each k up to the number of epochs; None for a single epoch."""
     most = min(MOST_ATTEMPTS, max(map(_find_fewest_attempts, (view.tally for view in views)), default=0))
     if most < 2:
         return None
@@ -170,7 +170,7 @@ def _make_pass_metric(name: str, tally: Tally) -> Cell:
 
 
 def warn_of_cut_off_answers(label: str, tally: Tally, declared: str) -> Iterator[Passage]:
-    """Warn about cases whose last answer reached the token limit, because truncated answers may get wrong scores."""
+    """Warn about cases whose last answer ended at the token limit, because a cut answer may get a wrong score."""
     cut = sum(row.facts.get("finish") == "length" for row in tally)
     if cut:
         yield Passage(
@@ -181,7 +181,7 @@ def warn_of_cut_off_answers(label: str, tally: Tally, declared: str) -> Iterator
 
 
 def warn_of_cut_off_judges(label: str, tally: Tally) -> Iterator[Passage]:
-    """Warn about truncated answers of judges, which are never read as scores."""
+    """Warn about judges' answers that ended at the token limit; they are never read as scores."""
     cut = sum(bool(row.facts.get("cut_off")) for row in tally)
     if cut:
         yield Passage(
@@ -198,13 +198,14 @@ _Draw = Callable[[str, "RunView"], "Sequence[Table | Chart]"]
 
 @dataclass(frozen=True, slots=True)
 class CaseMetric:
-    """A metric that is not a mean over cases."""
+    """A metric that a function computes from all cases together."""
 
     name: str  # The metric's name in gates and tables.
     measure: Measure  # Computes the metric from a tally of cases; returns None if the metric is undefined.
-    draw: _Draw | None = None  # If given, makes more tables and charts from a benchmark's name and the view of a run.
+    # Makes further tables and charts, from a benchmark's name and the view of a run; None makes none.
+    draw: _Draw | None = None
     lower_is_better: bool = False  # Whether lower values are better.
-    # Lowest and highest possible value, to express a loss as a share of the range; None if the metric is unbounded.
+    # Lowest and highest possible value, with which a loss becomes a share of the range; None if unbounded.
     range: tuple[float, float] | None = None
 
     def __call__(self, tally: Tally) -> Estimate | None:
@@ -213,7 +214,7 @@ class CaseMetric:
 
 
 def make_case_metric(metric: CaseMetric | Measure) -> CaseMetric:
-    """Convert a function of scored cases to a metric with the function's name; return a metric unchanged."""
+    """Make a metric of a function of all scored cases, with the function's name; return a metric unchanged."""
     if isinstance(metric, CaseMetric):
         return metric
     name = str(getattr(metric, "__name__", "<"))
@@ -225,7 +226,7 @@ def make_case_metric(metric: CaseMetric | Measure) -> CaseMetric:
 def make_report_function(
     metrics: Sequence[CaseMetric], title: str, name: str
 ) -> Callable[[Sequence[RunView]], Section]:
-    """Make a benchmark's report function, which shows all scores, tags, and the tables and charts of `metrics`."""
+    """Make a benchmark's report function: it shows all scores and tags, and the tables and charts of `metrics`."""
     return partial(_make_report, tuple(metrics), title, name)
 
 
@@ -242,7 +243,7 @@ def _make_report(metrics: Sequence[CaseMetric], title: str, name: str, runs: Seq
 
 
 def _name_run_in_title(block: Table | Chart, run: RunView, number: int) -> Table | Chart:
-    """Add the run's label to the title of a table or chart; `number` is 0 if there is only one run."""
+    """Add the run's label to the title of a table or chart, unless `number` is 0, which stands for a single run."""
     if not number:
         return block
     title = f"{block.title}: {run.label}"

@@ -1,4 +1,4 @@
-"""Render sections as Markdown for GitHub. Numbers in reports are rounded only in this module."""
+"""Render report sections as Markdown for GitHub. No other module rounds the numbers in reports."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 USER_MENTION = re.compile(r"@(?=[\w-])")
 ABSENT = "–"  # noqa: RUF001 - a dash: not measured
-LONGEST = 1500  # Maximum characters of a single text of a model in a report.
+LONGEST = 1500  # Maximum characters of a model's text in a report.
 
-# Matches lines that are useless in a terminal: pictures, links to sections, the ends of folded blocks.
+# Matches lines that do not help in a terminal: pictures, links to sections, ends of folded blocks.
 LEFT_OUT = re.compile(r"!\[.*\]\([^()]*\.svg\)$|\[[^\]]*\]\(#|</details>$")
 
 
 def render_sections(sections: Sequence[Section], pictures: Sequence[str]) -> str:
-    """Render sections as a document; a chart is shown only if `pictures` contains its name."""
+    """Render sections as a document; show only charts whose names are in `pictures`."""
     parts = []
     for section in sections:
         parts.append(f"## {escape_markdown(section.title)}")
@@ -55,7 +55,7 @@ def _render_block(block: Block, pictures: Sequence[str]) -> str:
 
 
 def render_table(table: Table) -> str:
-    """Render a table with its title and note."""
+    """Render a table with its title and its note."""
     if not table.rows:
         return ""
     table = drop_unmeasured_columns(table)
@@ -65,7 +65,7 @@ def render_table(table: Table) -> str:
 
 
 def render_terminal_table(table: Table) -> str:
-    """Render a table for a terminal, without control characters; the word "best" marks the best value of a row."""
+    """Render a table for a terminal, without control characters; mark each row's best value with the word "best"."""
     table = drop_unmeasured_columns(table)
     return _render_table(table, _mark_best, [column.title for column in table.columns], "simple")
 
@@ -89,9 +89,9 @@ def _mark_best(cell: Cell, column: Column, best: float | None) -> str:
 
 
 def render_passage(passage: Passage) -> str:
-    """Render a passage; a model's text is in a folded block, shortened unless `whole` is set.
+    """Render a passage; a model's text is in a folded block, and is shortened if `whole` is false.
 
-    Control characters are removed, because `cat report.md` would send them to a terminal.
+    Remove control characters, because `cat report.md` would send them to a terminal.
     """
     if not passage.folded:
         heading = f"### {escape_markdown(passage.title)}\n\n" if passage.title else ""
@@ -99,14 +99,14 @@ def render_passage(passage: Passage) -> str:
     words = CONTROL.sub("", passage.text if passage.whole else shorten_to_ends(passage.text, LONGEST))
     longest_run = max((len(run) for run in re.findall("`+", words)), default=0)
     fence = "`" * max(3, longest_run + 1)
-    # Escape the title as HTML and remove empty lines, because Markdown's escapes would be visible within HTML.
+    # Escape the title as HTML without empty lines: inside HTML, Markdown's escapes would be visible.
     summary = html.escape(" ".join(CONTROL.sub("", passage.title).split()), quote=False)
     return f"<details><summary>{summary}</summary>\n\n{fence}text\n{words}\n{fence}\n\n</details>"
 
 
 def format_cell(cell: Cell, column: Column) -> str:
-    """Print a cell as Markdown."""
-    # Escape text and p-values, because brackets could become a link, and the `<` of a small p-value could become a tag.
+    """Convert a table cell to Markdown."""
+    # Escape text and p-values: brackets could become a link, and the `<` before a small p-value could become a tag.
     text = format_plain_cell(cell, column)
     return escape_markdown(text) if isinstance(cell, str) or column.style == "pvalue" else text
 
@@ -116,18 +116,18 @@ def _emphasise_best(cell: Cell, column: Column, best: float | None) -> str:
 
 
 def render_links(sections: Sequence[Section]) -> str:
-    """Return one line of links to the sections, by GitHub's anchors."""
+    """Return one line with a link to each section; the links use GitHub's anchors."""
     links = [f"[{escape_markdown(section.title)}](#{make_anchor(section.title)})" for section in sections]
     return " · ".join(links)
 
 
 def make_anchor(title: str) -> str:
-    """Return a heading's anchor: lower case, hyphens for spaces, no other punctuation."""
+    """Convert a heading to its anchor on GitHub: lower case, hyphens instead of spaces, no other punctuation."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
 def format_plain_cell(cell: Cell, column: Column) -> str:
-    """Print a cell in its column's style; text is returned unchanged."""
+    """Convert a table cell to text in its column's style; leave text unchanged."""
     if cell is None:
         return ABSENT
     if isinstance(cell, str):
@@ -141,25 +141,25 @@ def format_plain_cell(cell: Cell, column: Column) -> str:
 
 
 def format_number(value: float, column: Column) -> str:
-    """Round a number to the column's digits; the percent sign is in the heading."""
+    """Round a number to the column's decimal places; omit the percent sign, which is in the heading."""
     if column.style == "pvalue":
         return "<0.0001" if value < 0.0001 else f"{value:.4f}"
     scaled = value * 100 if column.style == "percent" else value
     text = f"{value:,.0f}" if column.style == "count" else f"{scaled:.{column.digits}f}"
-    # Remove the minus sign of a number that rounds to zero.
+    # Print a number that rounds to zero without its minus sign.
     return text if re.search("[1-9a-z]", text) else text.lstrip("-")
 
 
 def collapse_to_line(text: str) -> str:
-    """Put text on one line: single spaces between its words, no control characters."""
+    """Put a text on one line: single spaces between words, and no control characters."""
     words = (CONTROL.sub("", word) for word in text.split())
     return " ".join(word for word in words if word)
 
 
 def escape_markdown(text: str) -> str:
-    """Escape text of a model or a dataset, so that the text stays in its table cell and never becomes markup."""
+    """Escape a text of a model or dataset, so that it cannot leave its table cell or become markup."""
     quoted = collapse_to_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    # Mentions in a model's text must not notify users, and addresses must not become links.
+    # A model's text must not notify users or contain links, so escape its mentions and addresses.
     inert = USER_MENTION.sub("&#64;", quoted).replace("://", "&#58;//")
     return re.sub(r"([\\`*_\[\]|~!])", r"\\\1", inert)
 
@@ -170,9 +170,9 @@ def unescape_markdown(text: str) -> str:
 
 
 def convert_for_terminal(text: str) -> str:
-    """Convert a rendered document for a terminal: no escapes, pictures, tags or internal links.
+    """Convert a rendered document for a terminal: remove escapes, pictures, tags and internal links.
 
-    Fenced text is kept unchanged, because it contains no escapes.
+    Keep fenced text unchanged, because it contains no escapes.
     """
     lines, fence = [], ""
     for line in text.splitlines():
@@ -204,7 +204,7 @@ def format_decision_line(decision: GateDecision) -> str:
 
 
 def format_measured_line(decision: GateDecision) -> str:
-    """Name the metric that a gate checks, with its measured value or the reason why the value is missing."""
+    """Name the metric that a gate checks, with its measured value and the reason for the decision."""
     reason, estimate = decision.reason, decision.estimate
     if estimate is not None:
         reason = f"{format_cell(estimate, Column('', 'number', 4))} {reason}".rstrip()

@@ -1,4 +1,4 @@
-"""Show a plan as tables: each benchmark's expected expense, and each gated metric's detectable loss."""
+"""Show a plan as tables: expected cost per benchmark, and smallest detectable loss per gated metric."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOSS_COLUMNS = parse_columns(
 
 
 def tabulate_expenses(expenses: Sequence[Expense]) -> Table:
-    """Tabulate the expected expense of each benchmark, and the total."""
+    """Tabulate the expected cost of each benchmark, and the sum."""
     rows: list[list[Cell]] = [
         [each.asked.benchmark, each.asked.cases, *_make_amounts(each.usage), each.minutes] for each in expenses
     ]
@@ -44,7 +44,7 @@ def _make_amounts(usage: Usage | None) -> list[Cell]:
 
 
 def tabulate_detectable_losses(sights: Sequence[DetectableLoss]) -> Table:
-    """Tabulate each metric's detectable loss (power 80%), and the questions needed to detect the wanted loss."""
+    """Tabulate the loss that each metric can show (power 80%), and how many questions the wanted loss needs."""
     return Table("", LOSS_COLUMNS, [_make_loss_row(sight) for sight in sights])
 
 
@@ -63,7 +63,7 @@ def _make_loss_row(sight: DetectableLoss) -> list[Cell]:
 
 
 def advise_on_loss(sight: DetectableLoss) -> str:
-    """State whether the wanted loss is detectable, and whether more questions or more epochs help."""
+    """State whether the wanted loss is detectable; if it is not, state whether more questions or epochs would help."""
     name = str(sight.subject)
     drawn = sight.calibration
     fails = (

@@ -1,4 +1,4 @@
-"""Draw charts as SVG files with matplotlib (extra `plots`), so that equal data give identical files."""
+"""Draw charts as SVG files with matplotlib (extra `plots`); equal data always give identical files."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ if TYPE_CHECKING:
 # Okabe and Ito's palette, which most colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 MARKERS = "osD^vPX*"
-DATED = {".svg": "Date", ".pdf": "CreationDate"}  # Metadata key of the creation date, which is left out of the files.
+# matplotlib's key for the creation date, which is left out of files, so that equal charts give equal files.
+DATED = {".svg": "Date", ".pdf": "CreationDate"}
 LEGEND_LINE, LEGEND_MARK, LEGEND_LETTER = 0.22, 0.6, 0.09
 """Sizes in the legend, in inches at the font's size: height of a line, width of a mark, width of a letter."""
 
 
 def can_draw() -> bool:
-    """Tell whether matplotlib is installed."""
+    """Tell whether matplotlib can be imported."""
     return importlib.util.find_spec("matplotlib") is not None
 
 
 def draw_charts(charts: Iterable[Chart], folder: Path, kind: Literal["svg", "pdf"] = "svg") -> list[str]:
-    """Draw charts into a folder, each as `<name>.<kind>`, and return the names of the drawn charts.
+    """Draw each chart into a file `<name>.<kind>` of the folder; return the names of the charts that were drawn.
 
-    A chart that cannot be drawn is skipped; its numbers are in the report's tables.
+    Skip a chart that cannot be drawn: its numbers are also in the report's tables.
     """
     wanted = [chart for chart in charts if chart.labels and chart.has_values]
     if not wanted or not can_draw():
@@ -44,7 +45,7 @@ def _try_to_draw(chart: Chart, file: Path) -> bool:
 
     try:
         with warnings.catch_warnings():
-            # Ignore warnings even if `-W` turns them into errors, because a chart with boxes for missing glyphs is
+            # Ignore warnings such as missing glyphs even if `-W` turns them into errors, because an imperfect chart is
             # better than none.
             warnings.simplefilter("ignore")
             draw_chart(chart, file)
@@ -54,16 +55,16 @@ def _try_to_draw(chart: Chart, file: Path) -> bool:
 
 
 def draw_chart(chart: Chart, file: Path) -> None:
-    """Draw one chart as SVG, PDF or PNG, according to the file's suffix."""
+    """Draw one chart; the file's suffix selects SVG, PDF or PNG."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    # Use a fixed salt, so that equal charts give equal files; keep text as text, because it is small and searchable.
+    # A fixed salt makes equal charts give equal files; text remains text, because it is small and can be searched.
     style: Any = {
         "svg.hashsalt": "evalsuite",
         "svg.fonttype": "none",
         "font.size": 10,
-        # Do not parse formulas, because a tag may contain a dollar sign.
+        # Do not read text as formulas, because a tag may contain a dollar sign.
         "text.parse_math": False,
         "axes.axisbelow": True,
     }
@@ -93,14 +94,14 @@ def _scale_value(chart: Chart, value: float) -> float:
 
 
 def _get_error_bars(chart: Chart, values: Iterable[float | Estimate | None]) -> tuple[list[float], list[list[float]]]:
-    """Return the values, and their distances to the lower and upper interval ends; nan for missing numbers."""
+    """Return the values, and how far each interval extends below and above them; nan for missing numbers."""
     middle, reach = [], [[], []]  # type: list[float], list[list[float]]
     for value in values:
         estimate = Estimate(value) if isinstance(value, (int, float)) else value
         point = math.nan if estimate is None else _scale_value(chart, estimate.value)
         middle.append(point)
         if estimate is None or estimate.low is None or estimate.high is None:
-            # Use nan instead of 0, because a bar of no length would look like a very narrow interval.
+            # A missing interval gets nan, because a bar of length 0 would look like a very narrow interval.
             below = above = math.nan
         else:
             below = max(0.0, point - _scale_value(chart, estimate.low))
@@ -145,7 +146,7 @@ def _compute_legend_entry(chart: Chart) -> float:
 
 def _draw_bars(chart: Chart, figure: Any) -> None:
     axes = _make_axes(chart, figure)
-    # Limit the width of bars, so that a few bars do not fill the whole chart.
+    # Limit the width of bars; otherwise a few bars would fill the whole chart.
     width = min(0.8 / len(chart.series), 0.1 * max(3, len(chart.labels)))
     if len(chart.labels) < 3:
         axes.set_xlim(-1, len(chart.labels))
@@ -163,7 +164,7 @@ def _draw_lines(chart: Chart, figure: Any) -> None:
     axes = _make_axes(chart, figure)
     for index, series in enumerate(chart.series):
         middle, reach = _get_error_bars(chart, series.values)
-        # Shift each series slightly to the side, so that intervals do not hide each other.
+        # Shift the points of each series slightly sideways, so that the intervals do not cover each other.
         places = [place + 0.04 * (index - (len(chart.series) - 1) / 2) for place in range(len(chart.labels))]
         colour, marker = COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)]
         axes.errorbar(places, middle, reach, label=series.name, color=colour, marker=marker, capsize=3)
@@ -176,7 +177,7 @@ def _draw_radar(chart: Chart, figure: Any) -> None:
     turns = [2 * math.pi * place / len(chart.labels) for place in range(len(chart.labels))]
     for index, series in enumerate(chart.series):
         middle, _ = _get_error_bars(chart, series.values)
-        # Leave a gap in the line for a missing value, and do not fill a polygon with a gap.
+        # Leave a gap in the line for a missing value, and do not fill a polygon that has a gap.
         closed = [*middle, middle[0]]
         colour = COLOURS[index % len(COLOURS)]
         axes.plot([*turns, turns[0]], closed, color=colour, marker=".", label=series.name)
@@ -186,7 +187,7 @@ def _draw_radar(chart: Chart, figure: Any) -> None:
     axes.set_theta_offset(math.pi / 2)
     axes.set_theta_direction(-1)
     for turn, label in zip(turns, axes.get_xticklabels(), strict=True):
-        side = math.sin(turn)  # Place each name outside of the circle, on the side of its spoke.
+        side = math.sin(turn)  # Write each name outside the circle, next to its spoke.
         label.set_horizontalalignment("left" if side > 0.1 else "right" if side < -0.1 else "center")
     if chart.limits:
         axes.set_ylim(*(_scale_value(chart, limit) for limit in chart.limits))
@@ -213,7 +214,7 @@ def _draw_heatmap(chart: Chart, figure: Any) -> None:
 
 
 def _is_dark(colour: Sequence[float]) -> bool:
-    """Tell whether white is easier to read on a colour than black, by its relative luminance (WCAG 2)."""
+    """Tell whether white is easier to read than black on this background colour, by relative luminance (WCAG 2)."""
     channels = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3]]
     luminance = sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), channels, strict=True))
     return luminance < 0.179

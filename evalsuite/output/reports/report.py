@@ -1,4 +1,4 @@
-"""The report of one run as sections: the verdict and the run's data, then one section per benchmark, then failures."""
+"""The report of one run as sections: verdict and settings first, then one section per benchmark, then failures."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.results.runs import Run, RunBenchmark
 
-LOWEST = 3  # Number of lowest-scoring cases that are shown per benchmark.
-LONGEST_TEXT = 500  # Maximum characters of each text that is shown for a lowest-scoring case.
+LOWEST = 3  # How many of a benchmark's worst cases are shown.
+LONGEST_TEXT = 500  # Maximum characters of each text in a worst case.
 MOST_CAUSES = 20
 
 
@@ -40,7 +40,7 @@ def make_view(run: Run, name: str, label: str) -> RunView:
 
 
 def make_benchmark_section(name: str, views: Sequence[RunView], bench: RunBenchmark) -> Section:
-    """Build a benchmark's section, and add judges' signatures, truncated answers and repeated attempts."""
+    """Build a benchmark's section; add tables of judges' signatures, truncated answers and repeated attempts."""
     section = _make_own_section(name, views, bench)
     cut = [note for view in views for note in warn_of_cut_off_judges(view.label, view.tally)]
     added = [table for table in (tabulate_signatures(views), tabulate_pass_at_k(views)) if table is not None]
@@ -54,7 +54,7 @@ def _insert_before_folded(blocks: Sequence[Block], added: Sequence[Table]) -> li
 
 
 def _make_own_section(name: str, views: Sequence[RunView], bench: RunBenchmark) -> Section:
-    """Build the benchmark's own section or, if that fails, the generic section with the reason."""
+    """Build the benchmark's own section; if its code fails, build the generic section and state the reason."""
     declared, why = bench.benchmark, bench.gone
     if declared is not None and declared.report is not None:
         try:
@@ -113,7 +113,7 @@ def _describe_cost(usage: Mapping[str, Any]) -> str:
 
 
 def _make_judge_row(run: Run) -> list[list[Cell]]:
-    """Sum the judge's usage over all cases, including stored answers."""
+    """Add up the judge's usage over all cases; stored answers count as well."""
     usage = sum((row.judge_usage for row in run.all_rows() if row.judge_usage.calls), Usage())
     if not usage.calls:
         return []
@@ -173,7 +173,7 @@ def _make_benchmarks_section(run: Run, measured: Mapping[str, Measured]) -> Sect
 
 
 def _tabulate_faults(run: Run, measured: Mapping[str, Measured]) -> list[Section]:
-    """Tabulate each primary metric for cases without faults and for each kind of injected fault."""
+    """Tabulate each primary metric by kind of injected fault; cases without faults have a row of their own."""
     rows: list[list[Cell]] = []
     for name, bench in run.benchmarks.items():
         kinds = Counter(row.tags[FAULT_TAG] for row in bench.tally if FAULT_TAG in row.tags)
@@ -189,7 +189,7 @@ def _tabulate_faults(run: Run, measured: Mapping[str, Measured]) -> list[Section
 
 
 def _group_errors(run: Run) -> list[Section]:
-    """Group errors by cause, each with the first error's message."""
+    """Group errors by cause, and show one message for each cause."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for row in run.all_rows():
         if row.outcome == "error":
@@ -210,7 +210,7 @@ def _group_errors(run: Run) -> list[Section]:
 
 
 def _remove_details(message: str) -> str:
-    """Remove the parts of a message that differ between cases: numbers, addresses, long quotations."""
+    """Remove what differs between cases from an error message: numbers, addresses, long quotations."""
     return re.sub(r"\d[\d.,:]*", "#", re.sub(r"'[^']{40,}'", "'...'", message))
 
 
@@ -219,7 +219,7 @@ def _has_case_passages(section: Section) -> bool:
 
 
 def _make_worst_cases_sections(run: Run, shown: Collection[str]) -> list[Section]:
-    """Show the worst cases of each benchmark whose own section shows no cases."""
+    """Show a benchmark's worst cases, unless its own section already shows cases."""
     blocks: list[Block] = []
     for name, bench in run.benchmarks.items():
         primary = bench.primary
@@ -238,11 +238,11 @@ def _make_worst_cases_sections(run: Run, shown: Collection[str]) -> list[Section
 
 
 def _rank_cases(cases: Tally, metric: str, best: float, *, falls: bool) -> Iterator[tuple[bool, float, str]]:
-    """Yield sort keys of cases without the best score: cases below their threshold come first, then worst scores."""
+    """Yield sort keys for cases below the best score: failed cases come first, then the worst scores."""
     return (
         (row.outcome != "failed", -score if falls else score, row.case)
         for row in cases
-        # Compare rounded scores, so that no listed case seems to have the best score.
+        # Compare scores as they are printed; otherwise a listed case could seem to have the best score.
         if f"{(score := row.scores[metric]):.3f}" != f"{best:.3f}"
     )
 
@@ -275,12 +275,12 @@ def _make_signature_section(run: Run) -> Section:
     return Section("Signature", [Passage("", text)])
 
 
-MOST_SLICES = 5  # Maximum slices that are shown, greatest losses first.
-MOST_FLIPS = 12  # Maximum changed cases that are shown, greatest losses first.
+MOST_SLICES = 5  # Maximum number of slices (questions with one tag value) that are shown, greatest losses first.
+MOST_FLIPS = 12  # Maximum number of changed cases that are shown, greatest losses first.
 
 
 def make_baseline_section(against: BaselineComparison) -> Section:
-    """Build the report's section about the comparison with a baseline."""
+    """Build the report's section that compares the run with a baseline."""
     words = {"no worse": "✅ no worse", "worse": "❌ worse", "undecided": "undecided"}
     rows: list[list[Cell]] = []
     for subject, comparison, verdict in against.found:

@@ -1,6 +1,6 @@
-"""The parts of a report as data: sections of tables, charts and passages, with unrounded numbers.
+"""A report as data: sections with tables, charts and passages; numbers are not yet rounded.
 
-`markdown.py` and `plots.py` convert sections to text and pictures.
+The modules `markdown.py` and `plots.py` turn these sections into text and pictures.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Column:
 
     Attributes:
         title: the column's heading.
-        style: the style of the column's numbers; `percent` multiplies by 100, and `pvalue` prints small values as
+        style: how the column's numbers are printed; `percent` multiplies by 100, and `pvalue` prints small values as
             `<0.0001`.
         digits: the number of decimal places.
     """
@@ -34,7 +34,7 @@ class Column:
 
 
 def parse_columns(heads: str) -> list[Column]:
-    """Make columns from a line such as `Judge | Cases: count | Kappa: number 2`: title, style and decimal places."""
+    """Make columns, with title, style and decimal places, from a line: `Judge | Cases: count | Kappa: number 2`."""
     columns = []
     for head in heads.split(" | "):
         title, has_style, form = head.rpartition(": ")
@@ -45,15 +45,15 @@ def parse_columns(heads: str) -> list[Column]:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; None in a cell is printed as a dash, which means that the value was not measured.
+    """A table; a cell with None is printed as a dash, because nothing was measured.
 
     Attributes:
         title: the table's heading.
         columns: the table's columns.
-        rows: the cells of each row, one for each column.
-        note: the text below the table.
-        best: the value to print in bold for each row, or None; empty if no value in the table is bold.
-        folded: whether the table is folded among the details of its section.
+        rows: the cells of each row, in the order of the columns.
+        note: the text that is printed below the table.
+        best: for each row, the value that is printed in bold (None: no value); empty if the table has no bold values.
+        folded: whether the table is among its section's details, which are folded at first.
     """
 
     title: str
@@ -66,7 +66,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The data of one line, set of bars, polygon or heat-map row in a chart; a missing value is None."""
+    """The data of one line, one set of bars, one polygon or one heat-map row; None stands for a missing value."""
 
     name: str
     values: Sequence[float | Estimate | None]
@@ -77,17 +77,16 @@ class Chart:
     """A chart, drawn from its data.
 
     Attributes:
-        kind: the kind of chart; `bars`, `lines` and `radar` have one value per label and series, and in a
-            `heatmap` each series is a row.
-        name: the stem of the chart's file name, unique within the run (`head_to_tail_by_bucket`).
+        kind: `bars`, `lines` and `radar` have a value for each label and series; in a `heatmap`, each series is a row.
+        name: the beginning of the chart's file name, unique in the run (`head_to_tail_by_bucket`).
         title: the chart's heading.
-        labels: the labels of the horizontal axis, of the radar's spokes or of the heat map's columns.
+        labels: the labels along the horizontal axis, at the radar's spokes or above the heat map's columns.
         series: the chart's lines, sets of bars, polygons or rows.
         unit: the unit of the values; `percent` multiplies by 100.
-        limits: the ends of the value axis, before any multiplication; None derives them from the data.
+        limits: the ends of the value axis, in the unit of the data; None chooses them from the data.
         x_title: the title of the horizontal axis.
         y_title: the title of the value axis.
-        folded: whether the chart is folded among the details of its section.
+        folded: whether the chart is among its section's details, which are folded at first.
     """
 
     kind: ChartKind
@@ -109,13 +108,13 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A paragraph of Markdown or, if `folded` is true, a model's text, shown verbatim in a folded block.
+    """A paragraph of Markdown; if `folded` is true, a model's text instead, which is shown unchanged in a folded block.
 
     Attributes:
-        title: the heading, or the visible line of the folded block.
+        title: the passage's heading; for a folded block, the line that stays visible.
         text: the text of the passage.
-        folded: whether the text is a model's, shown verbatim in a folded block.
-        whole: whether a folded text is shown in full length, because a debate must be read completely.
+        folded: whether the text is from a model; it is then shown unchanged in a folded block.
+        whole: whether a folded text is shown completely. A debate, for example, cannot be understood in part.
     """
 
     title: str
@@ -129,7 +128,7 @@ Block = Table | Chart | Passage
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One benchmark's part of a report."""
+    """The part of a report about one benchmark."""
 
     title: str
     blocks: Sequence[Block] = field(default_factory=tuple)
@@ -156,7 +155,7 @@ def convert_tables(sections: Iterable[Section]) -> list[dict[str, Any]]:
 
 
 def convert_cell(cell: Cell) -> Any:
-    """Convert a cell: an estimate becomes an object, and a number that JSON lacks, such as infinity, becomes None."""
+    """Convert a cell to JSON: an estimate becomes an object; infinity and nan, which JSON lacks, become None."""
     if isinstance(cell, Estimate):
         parts = {"value": cell.value, "low": cell.low, "high": cell.high, "n": cell.n}
         return {name: convert_cell(value) for name, value in parts.items()}
@@ -164,9 +163,9 @@ def convert_cell(cell: Cell) -> Any:
 
 
 def drop_unmeasured_columns(table: Table) -> Table:
-    """Remove columns without any measured value; the table's note names the removed columns.
+    """Remove columns in which nothing was measured, and name them in the table's note.
 
-    If nothing at all was measured, all columns stay, because the table must show that nothing was measured.
+    If no column has a measured value, keep all columns, so that the table shows that nothing was measured.
     """
     empty = [
         place
@@ -186,13 +185,13 @@ def drop_unmeasured_columns(table: Table) -> Table:
 
 
 def is_best(cell: Cell, column: Column, best: float | None) -> bool:
-    """Tell whether a cell contains the best number of its row, which is given as `best`."""
+    """Tell whether a cell contains `best`, the best number of its row."""
     value = cell.value if isinstance(cell, Estimate) else cell
     return best is not None and column.style != "text" and value == best
 
 
 def find_best_value(cells: Iterable[Cell], *, lower_is_better: bool) -> float | None:
-    """Return the best number, unrounded; None if fewer than two numbers were measured, or if all numbers are equal."""
+    """Return a row's best number, unrounded; None if fewer than two numbers were measured or all are equal."""
     values = [cell.value if isinstance(cell, Estimate) else cell for cell in cells]
     numbers = [value for value in values if isinstance(value, float | int)]
     if len(numbers) < 2 or min(numbers) == max(numbers):
@@ -201,10 +200,10 @@ def find_best_value(cells: Iterable[Cell], *, lower_is_better: bool) -> float | 
 
 
 def split_distinct_metrics(metrics: Sequence[str], values: Sequence[Sequence[object]]) -> tuple[list[str], list[str]]:
-    """Separate metrics with distinct values from metrics that repeat another metric; describe each repetition.
+    """Separate metrics that differ from metrics that repeat another metric's values; describe each repetition.
 
     Args:
-        values: all values of each metric, with the cases in the same order.
+        values: the values of each metric; all metrics list their cases in the same order.
     """
     kept: dict[tuple[object, ...], str] = {}
     repeated = []
@@ -217,7 +216,7 @@ def split_distinct_metrics(metrics: Sequence[str], values: Sequence[Sequence[obj
 
 @dataclass(frozen=True, slots=True)
 class LabelledCases:
-    """One row of a report's table: its heading, its cases, and the view of the run with these cases."""
+    """One row of a report's table: its label, its cases, and a view of the run that has only these cases."""
 
     label: str
     tally: Tally
@@ -225,7 +224,7 @@ class LabelledCases:
 
 
 def list_rows_by_mode(view: RunView, *, alone: bool) -> Iterator[LabelledCases]:
-    """Yield one row per mode, or one row for a run without modes; labels omit the run if `alone` is true."""
+    """Yield a row per mode, or a single row if there are no modes; `alone` means that labels omit the run's name."""
     modes = view.tally.groups("mode")
     if len(modes) < 2:
         yield LabelledCases(view.label, view.tally, view)

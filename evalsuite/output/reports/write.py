@@ -1,4 +1,4 @@
-"""Write a run's results into its folder: `report.md`, `report.html`, `summary.json` and the charts."""
+"""Write the results of a run into its folder: `report.md`, `report.html`, `summary.json` and charts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 MARKS = {Status.GOOD: "✅", Status.INCOMPLETE: "⚠️"}
 FIRST_SCREEN = {"This run", "Gates", "Benchmarks", "Errors"}
 LONGEST_COMMENT = 60_000  # Maximum characters of a comment; GitHub allows 65,536.
-MOST_CASES = 5  # Maximum failed cases that the pull request's comment shows in folded blocks.
+MOST_CASES = 5  # Maximum number of failed cases that the comment of a pull request shows, in folded blocks.
 LARGEST_STEP_SUMMARY = 1_000_000  # Maximum bytes of a step summary; GitHub allows one MiB.
 MOST_REASONS, LONGEST_REASON = 20, 500
 """Maximum lines, and maximum characters per line, at the top of a report; `summary.json` has all reasons."""
@@ -58,7 +58,7 @@ def make_no_sections(_run: Run, _verdict: Verdict) -> Sequence[Section]:
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """The contents of a run's report, before files are written."""
+    """A run's report before it is written to files."""
 
     run: Run  # The run with its records.
     baselines: Sequence[Run]  # The runs that this run was compared with.
@@ -67,23 +67,23 @@ class RunReport:
     sections: Sequence[Section]  # The sections of the report.
 
     def render_text(self, pictures: Sequence[str] = ()) -> str:
-        """Render the report as Markdown, with the pictures of the named charts."""
+        """Render the report as Markdown; show the pictures only of the named charts."""
         text = "\n\n".join((self.top, render_links(self.sections), render_sections(self.sections, pictures)))
         return f"{text}\n\n{NO_PICTURES}\n" if list_charts(self.sections) and not can_draw() else text + "\n"
 
     @property
     def top(self) -> str:
-        """The first lines of report and comment: the verdict, and a hidden mark with the verdict's id for programs."""
+        """The first lines of report and comment: the verdict, and a hidden mark in which programs find its id."""
         return f"{format_heading(self.verdict, self.run.info.get('model'))}\n\n{MARKER}{self.verdict.id} -->"
 
     @property
     def baseline(self) -> Run | None:
-        """The first named baseline, whose answers are shown beside this run's answers."""
+        """The baseline that the run names first; the report shows its answers beside this run's."""
         return next(iter(self.baselines), None)
 
 
 def make_report(run: Run, more: MoreSections = make_no_sections) -> RunReport:
-    """Judge a run and make its report, without writing files."""
+    """Decide a run's verdict and make its report, without writing files."""
     measured, baselines = measure_run(run), find_baselines(run)
     verdict = judge_run(run, *baselines)
     sections = build_report(run, verdict, measured)
@@ -92,13 +92,13 @@ def make_report(run: Run, more: MoreSections = make_no_sections) -> RunReport:
 
 
 def write_report(report: RunReport, target: Path) -> None:
-    """Write report, page, summary and charts into a folder, which is created if missing."""
+    """Write report, page, summary and charts into a folder; create the folder if it is missing."""
     target.mkdir(parents=True, exist_ok=True)
     summary = summarise_run(report.run, report.verdict, report.measured, report.sections)
     replace_file(target / SUMMARY, json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
     replace_file(target / COMMENT, format_comment(report) + "\n")
     replace_file(target / REPORT, report.render_text())
-    # Draw the charts last, because drawing takes longest and is most likely to fail.
+    # Draw charts last, because drawing takes longest and fails most often.
     text = report.render_text(draw_charts(list_charts(report.sections), target))
     replace_file(target / REPORT, text)
     try:
@@ -109,7 +109,7 @@ def write_report(report: RunReport, target: Path) -> None:
 
 
 def write_run(folder: RunFolder, declarations: Declarations, more: MoreSections = make_no_sections) -> RunReport:
-    """Judge a finished run, and write its report into its folder."""
+    """Decide the verdict of a finished run, and write the report into the run's folder."""
     report = make_report(load_run(folder, declarations), more)
     write_report(report, folder.path)
     return report
@@ -121,7 +121,7 @@ def find_baselines(run: Run) -> list[Run]:
 
 
 def format_comment(report: RunReport) -> str:
-    """Write the report's most important sections and some failed cases, short enough for a pull request's comment."""
+    """Write a pull request's comment: the most important sections and some failed cases, as far as they fit."""
     text = report.top
     for section in report.sections:
         if section.title in FIRST_SCREEN or section.title.startswith("Against "):
@@ -139,15 +139,15 @@ def format_comment(report: RunReport) -> str:
 
 
 def format_heading(verdict: Verdict, model: str | None) -> str:
-    """Write the report's first lines: verdict, reasons and remarks."""
+    """Write the first lines of the report: verdict, reasons and remarks."""
     lines = [f"# {MARKS.get(verdict.status, '❌')} {escape_markdown(model or 'no model')}: {verdict.headline}"]
     reasons = [*verdict.reasons, *verdict.remarks]
-    # State a gate's verdict alone if the table of gates is short, because it gives the reason.
+    # If there are few gates, state only each gate's verdict here, because the table of gates gives the reason.
     if len(verdict.decisions) <= MOST_REASONS:
         names = [(each, f"gate {each.gate.text}: ") for each in verdict.decisions]
         short = {name + each.reason: name + each.verdict for each, name in names}
         reasons = list(dict.fromkeys(short.get(line, line) for line in reasons))
-    # Shorten each reason to one line, because a reason may quote a server's error page.
+    # Shorten every reason to one line, because it may quote a server's whole error page.
     lines += [f"- {escape_markdown(shorten_to_ends(line, LONGEST_REASON))}" for line in reasons[:MOST_REASONS]]
     if len(reasons) > MOST_REASONS:
         lines.append(f"- and {len(reasons) - MOST_REASONS} more")
@@ -158,7 +158,7 @@ def append_step_summary(text: str, short: str) -> str:
     """Show the report on the job's page in GitHub's CI; charts stay in the run's folder.
 
     Returns:
-        The reason why the report could not be shown, empty on success; a failure does not affect the verdict.
+        Why the report could not be shown, or "" on success; a failure does not change the verdict.
     """
     target = os.environ.get("GITHUB_STEP_SUMMARY")
     if not target:
@@ -169,7 +169,7 @@ def append_step_summary(text: str, short: str) -> str:
 
 
 def append_step_output(verdict: Verdict) -> str:
-    """Set the verdict's id as the output `verdict` for later steps of GitHub's CI; return the error message, if any."""
+    """Pass the verdict's id to later steps of GitHub's CI, as the output `verdict`; return an error message or ""."""
     target = os.environ.get("GITHUB_OUTPUT")
     return _append_text(target, f"verdict={verdict.id}", "later steps do not get the verdict") if target else ""
 
@@ -183,7 +183,7 @@ def _append_text(file: str, text: str, otherwise: str) -> str:
     return ""
 
 
-VERSION = 1  # Version of the format of `summary.json`, as described in `schemas/summary.json`.
+VERSION = 1  # Version of the format of `summary.json`; the format is described in `schemas/summary.json`.
 
 
 def summarise_run(
@@ -240,7 +240,7 @@ def _summarise_baseline(against: BaselineComparison) -> dict[str, Any]:
 
 
 def make_short_html(report: RunReport, file: Path) -> str:
-    """Make an HTML page without scripts, in which all text from models is escaped."""
+    """Make an HTML page that has no scripts, and in which models' texts are escaped."""
     verdict = report.verdict
     colour = "green" if verdict.status is Status.GOOD else "red"
     lines = [f'<p><strong style="color:{colour}">{html.escape(verdict.headline)}</strong></p>']

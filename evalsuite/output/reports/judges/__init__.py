@@ -1,7 +1,7 @@
-"""Show how reliable a judge is: tables for any benchmark whose cases a judge has scored.
+"""Show how reliable judges are, in tables for any benchmark that a judge has scored.
 
-Each function reads the data that judges store in records (`verdict`, `ballots`, `lengths`, `systems`, `human`) and
-makes blocks for a benchmark's report.
+Each function makes parts of a report from data that judges store in records: `verdict`, `ballots`, `lengths`,
+`systems`, `human`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def make_judge_tables(views: Sequence[RunView]) -> list[Table]:
-    """Make tables of bias and agreement for all judges whose single votes (ballots) are recorded."""
+    """Make tables of bias and agreement, for all judges whose single votes (ballots) are in the records."""
     judges = [(_name_judge(view, prefix), view.tally, prefix) for view in views for prefix in list_prefixes(view.tally)]
     tables: list[Table | None] = []
     for name, tally, prefix in judges:
@@ -47,7 +47,7 @@ def make_judge_tables(views: Sequence[RunView]) -> list[Table]:
 
 
 def list_prefixes(tally: Tally) -> list[str]:
-    """List the prefixes of judges with ballots, in order; a judge without a prefix has the empty prefix."""
+    """List the prefixes of the judges that stored ballots, in order; a judge without a prefix has the prefix ""."""
     plain = {""} if any(row.facts.get("ballots") for row in tally) else set()
     nested = {
         name for row in tally for name, fact in row.facts.items() if isinstance(fact, Mapping) and fact.get("ballots")
@@ -74,17 +74,17 @@ class _SignatureGroup:
     modes: dict[str, None] = field(default_factory=dict)  # The cases' modes, in order of first appearance.
     scores: dict[str, None] = field(default_factory=dict)  # The scores' names, in order of first appearance.
     cases: int = 0  # Number of cases.
-    # For each case and judge, whether the tokens of any probability-weighted score have a low total probability.
+    # For each case and judge, whether one of the probability-weighted scores has a low total probability.
     little: list[bool] = field(default_factory=list)
 
     @property
     def share(self) -> float | None:
-        """The share of the entries in `little` that are true; None without entries."""
+        """The share of scores whose total probability is low; None if no score is probability-weighted."""
         return sum(self.little) / len(self.little) if self.little else None
 
 
 def tabulate_signatures(views: Sequence[RunView]) -> Table | None:
-    """Make a table with one row per run and judge's signature; None if no score is judged."""
+    """Make a table of judges' signatures, with a row for each run and signature; None if no score is judged."""
     signed = [(view.label, *item) for view in views for item in _group_by_signature(view.tally).items()]
     if not signed:
         return None
@@ -117,7 +117,7 @@ def _group_by_signature(tally: Tally) -> dict[str, _SignatureGroup]:
 
 
 def _find_low_probabilities(facts: Mapping[str, Any], signature: str, scores: Sequence[str]) -> Iterator[bool]:
-    """Yield for each judge whether the tokens of any probability-weighted score have a low total probability."""
+    """Yield for each judge whether one of its probability-weighted scores has a low total probability."""
     if not signature.startswith("weighted|"):
         return
     for prefix, part in (("", facts), *facts.items()):
@@ -139,7 +139,7 @@ DEBATE_NOTE = (
 
 
 def tabulate_debates(title: str, tally: Tally, prefix: str = "") -> Table | None:
-    """Make one row each for cases decided by one judge, debated cases and all cases; None without debates on demand."""
+    """Tabulate cases that one judge decided, debated cases, and all cases; None without debates on demand."""
     cases = [case for case in read_ballots(tally, prefix) if ALONE in case.facts]
     debated = [case for case in cases if case.facts["calls"] > case.facts[ALONE]["calls"]]
     settled = [case for case in cases if case not in debated]

@@ -1,4 +1,4 @@
-"""Measure the agreement among judges (debaters, repetitions, epochs) and between judges and people."""
+"""Measure how raters agree: judges (debaters, repetitions, epochs) with each other, and judges with people."""
 
 from __future__ import annotations
 
@@ -35,26 +35,27 @@ RaterKind = Literal["judges", "epochs", "people"]
 class Rating:
     """One rater's verdict or score for one item."""
 
-    cluster: str  # The group of dependent items, such as both orders of a case's answers.
+    cluster: str  # The group of items that depend on each other, such as the two orders of one case.
     thing: Hashable  # The rated item.
     rater: str  # The rater's name.
-    value: JudgedValue  # The verdict or the score.
+    value: JudgedValue  # The rater's verdict or score.
 
 
 @dataclass(frozen=True, slots=True)
 class RaterAgreement:
-    """The agreement of raters on a verdict or on one scored aspect."""
+    """How raters agree on one question: on a verdict or on one scored aspect."""
 
-    kind: RaterKind  # The kind of raters.
-    question: str  # `verdict`, or the name of an aspect.
+    kind: RaterKind  # What the raters are, such as `judges`.
+    question: str  # What was rated: `verdict`, or the name of an aspect.
     raters: tuple[str, ...]  # The raters' names.
-    alpha: Estimate | None  # Krippendorff's alpha: nominal for verdicts, interval for scores; None if undefined.
-    # Cohen's kappa for each pair of raters of verdicts; None if kappa is undefined.
+    # Krippendorff's alpha, nominal for verdicts and interval for scores; None if it is undefined.
+    alpha: Estimate | None
+    # Cohen's kappa of each pair of raters, for verdicts only; None if it is undefined.
     kappas: tuple[tuple[str, str, float | None], ...] = ()
 
 
 def measure_judge_agreement(cases: Sequence[JudgedCase]) -> list[RaterAgreement]:
-    """Measure the agreement of the votes on a case: on verdicts, or on each aspect if only one answer is scored."""
+    """Measure how a judge's votes on the same case agree: on the verdict, or on each aspect of a single answer."""
     verdicts = [
         Rating(case.sample, (case.case, vote.swapped), vote.judge, vote.verdict)
         for case in cases
@@ -66,7 +67,7 @@ def measure_judge_agreement(cases: Sequence[JudgedCase]) -> list[RaterAgreement]
 
 
 def measure_epoch_agreement(cases: Sequence[JudgedCase]) -> list[RaterAgreement]:
-    """Measure the agreement of a case's results (a verdict or mean scores) over its epochs."""
+    """Measure how the results of a case (verdict or mean scores) agree over its epochs."""
     verdicts = [
         Rating(case.sample, case.sample, f"epoch {case.epoch}", case.verdict)
         for case in cases
@@ -82,7 +83,7 @@ def _list_aspects(cases: Sequence[JudgedCase]) -> list[str]:
 
 
 def tabulate_agreement(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = "") -> Table | None:
-    """Make a table with one row per judge and question, then one row per pair of raters; None without any rating."""
+    """Tabulate the agreement of each judge on each question, over all raters and per pair; None without ratings."""
     rows: list[tuple[Cell, ...]] = []
     for name, tally in judges:
         cases = read_ballots(tally, prefix)
@@ -102,7 +103,7 @@ NOTE = (
 
 
 def make_agreement_rows(judge: str, agreement: RaterAgreement) -> list[tuple[Cell, ...]]:
-    """Make one table row for all raters of a question, and one row per pair of raters."""
+    """Make a row for all raters of a question, then a row for each pair of raters."""
     things = agreement.alpha.n if agreement.alpha else None
     rows: list[tuple[Cell, ...]] = [
         (judge, agreement.question, f"all {len(agreement.raters)} {agreement.kind}", agreement.alpha, None, things)
@@ -135,7 +136,7 @@ def _average_scores(cases: Sequence[JudgedCase], aspect: str) -> list[Rating]:
 
 
 def measure_agreement(kind: RaterKind, questions: Iterable[RatingSet]) -> list[RaterAgreement]:
-    """Measure the agreement on each question that at least two raters answered."""
+    """Measure the agreement on every question, if at least two raters answered it."""
     agreements = []
     for question, level, ratings in questions:
         raters = tuple(dict.fromkeys(rating.rater for rating in ratings))
@@ -187,7 +188,8 @@ MEASURES: tuple[tuple[Column, Callable[[Tally], Estimate | None]], ...] = (
     (Column("Ordinal alpha", "number", 2), compute_alpha),
     (Column("Spearman's rho", "number", 2), compute_rho),
 )
-NUMERIC_MEASURES = (compute_quadratic_kappa, compute_alpha)  # Measures that are left out if scores are verdicts.
+# Measures left out if people gave verdicts, because these measures need numeric scores.
+NUMERIC_MEASURES = (compute_quadratic_kappa, compute_alpha)
 PEOPLE_COLUMNS = (*(column for column, _ in MEASURES), Column("Confusion"), Column("Labels", "count"))
 MEASURES_NOTE = (
     "Accuracy, kappa and Gwet's AC1 are of verdicts. Sensitivity is the share of people's passes that the judge "
@@ -202,14 +204,14 @@ PEOPLE_NOTE = (
 
 
 def measure_against_people(tally: Tally) -> tuple[Cell, ...]:
-    """Measure the agreement of one score with people's labels; return the cells of `PEOPLE_COLUMNS`."""
+    """Measure how one score agrees with people's labels; return the cells of the columns `PEOPLE_COLUMNS`."""
     verdicts = any(label.verdicts is not None for label in list_labelled_scores(tally))
     measured = (None if verdicts and measure in NUMERIC_MEASURES else measure(tally) for _, measure in MEASURES)
     return (*measured, _count_confusion(tally) or None, len(list_labelled_scores(tally)))
 
 
 def _count_confusion(tally: Tally) -> str:
-    """Count each combination of people's verdict and the judge's verdict; empty if verdicts are missing."""
+    """Count each combination of people's verdict and judge's verdict; empty if there are no verdicts."""
     both = [label.verdicts for label in list_labelled_scores(tally) if not label.nominal]
     counts = Counter(pair for pair in both if pair is not None)
     names = {1.0: "pass", 0.0: "fail"}
@@ -218,7 +220,7 @@ def _count_confusion(tally: Tally) -> str:
 
 
 def tabulate_people_agreement(views: Sequence[RunView]) -> Table | None:
-    """Make a table with one row per run and labelled score; None if no score is labelled."""
+    """Tabulate agreement with people, with a row for each run and labelled score; None if no score has labels."""
     rows: list[tuple[Cell, ...]] = []
     for view in views:
         for score in dict.fromkeys(label.score for label in list_labelled_scores(view.tally)):

@@ -16,34 +16,35 @@ from evalsuite.results.tally import Estimate, Row, Tally
 
 @dataclass(frozen=True, slots=True)
 class JudgeVote:
-    """One judge's vote on one case."""
+    """The vote of one judge on one case."""
 
-    judge: str  # The debater's name, or the number of the repetition.
+    judge: str  # The debater's name in a panel, otherwise the number of the repetition.
     model: str  # The judge's model.
     swapped: bool  # Whether the judge saw the second answer first.
-    verdict: str | None  # The verdict, for answers in their original order; None if only one answer was scored.
-    scores: Mapping[str, float]  # Scores by aspect if one answer was scored; scores by position if two were.
+    # The verdict, converted to the original order of the answers; None if only one answer was scored.
+    verdict: str | None
+    scores: Mapping[str, float]  # Scores keyed by aspect for one answer, or by position for two answers.
 
     @property
     def first_shown(self) -> str:
-        """`first` or `second`, the answer that the judge saw first."""
+        """The answer that the judge saw first: `first` or `second`."""
         return "second" if self.swapped else "first"
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedCase:
-    """A case with a judgement."""
+    """A case that a judge has judged."""
 
     case: str  # The case's id.
     sample: str  # The sample's id, the same in all epochs.
     epoch: int  # The epoch, from 1.
-    verdict: str | None  # The result of a comparison; None if only one answer was scored.
+    verdict: str | None  # The result of comparing two answers; None if only one answer was scored.
     votes: tuple[JudgeVote, ...]  # The single votes (ballots) from which the verdict was made.
     facts: Mapping[str, Any]  # Further data that the judge stored: `lengths`, `systems`, `human`.
 
 
 def read_ballots(tally: Tally, prefix: str = "") -> list[JudgedCase]:
-    """Read the judged cases, in order; leave out cases and votes without a verdict ("cannot tell")."""
+    """Read the judged cases in order; leave out cases and votes in which the judge could not tell."""
     rows = [(row, row.facts.get(prefix, {}) if prefix else row.facts) for row in tally if row.outcome != "error"]
     return [_read_case(row, facts) for row, facts in rows if facts.get("ballots") and facts["verdict"] != CANNOT_TELL]
 
@@ -57,14 +58,14 @@ SHOWN_APART = ("kind", "role", "content", "reasoning", "speaker", "turn", "order
 
 
 def format_log(log: Sequence[Mapping[str, Any]]) -> str:
-    """Write each message as a paragraph that begins with the speaker and the turn."""
+    """Write each message of the log as a paragraph with speaker and turn in its heading."""
     return "\n\n".join(
         f"{_format_heading(entry)}\n{_format_message(entry)}".strip() for entry in _drop_repeated_prompts(log)
     )
 
 
 def _drop_repeated_prompts(log: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Leave out repeated prompts, because a judge may be asked the same question many times."""
+    """Leave out prompts that were already shown, because a judge may be asked the same question many times."""
     shown: set[tuple[str, str, str]] = set()
     for entry in log:
         if entry.get("role") in ("system", "user"):
@@ -108,33 +109,33 @@ FAMILIES = {
 
 @dataclass(frozen=True, slots=True)
 class PairedChoice:
-    """One decision of a judge, from which a bias can be measured."""
+    """One decision of a judge, used to measure a bias."""
 
     sample: str  # The sample's id.
-    judge: float  # Choice: 1.0 if the judge chose the answer that the bias favours, otherwise 0.0.
-    people: float | None = None  # Verdict: 1.0 if people chose this answer, otherwise 0.0; None if unknown.
+    judge: float  # 1.0 if the judge chose the answer that the bias favours, otherwise 0.0.
+    people: float | None = None  # 1.0 if people chose the answer that the bias favours, otherwise 0.0; None if unknown.
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeBias:
-    """A bias of a judge, measured over decisions."""
+    """One bias of a judge, measured over many decisions."""
 
     name: str  # The bias's name.
-    judge: Estimate | None  # The share of decisions in which the judge chose the favoured answer.
-    # The expected share for an unbiased judge: people's share on the same cases, or one half; None if unknown.
+    judge: Estimate | None  # How often the judge chose the favoured answer, as a share of its decisions.
+    # The share without a bias: how often people chose the favoured answer, or one half; None if unknown.
     expected: float | None = None
     excess: Estimate | None = None  # The value of `judge` minus `expected`, with an interval.
 
     @property
     def flagged(self) -> bool:
-        """Whether the interval of the excess excludes zero."""
+        """Whether the bias is significant: the interval of `excess` excludes zero."""
         if self.excess is None or self.excess.low is None or self.excess.high is None:
             return False
         return not self.excess.low <= 0 <= self.excess.high
 
 
 def measure_biases(cases: Sequence[JudgedCase]) -> list[JudgeBias]:
-    """Measure all four biases over comparisons; a bias that is not measurable on these cases has no numbers."""
+    """Measure all four biases over comparisons of two answers; a bias that these cases cannot show has no numbers."""
     compared = [case for case in cases if case.verdict is not None]
     return [
         _measure_order_flips(compared),
@@ -145,7 +146,7 @@ def measure_biases(cases: Sequence[JudgedCase]) -> list[JudgeBias]:
 
 
 def tabulate_biases(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = "") -> Table:
-    """Make a table of biases with one row per judge and bias."""
+    """Make a table of biases, with a row for each judge and bias."""
     rows = [
         _make_bias_row(name, bias) for name, tally in judges for bias in measure_biases(read_ballots(tally, prefix))
     ]
@@ -182,7 +183,7 @@ def _measure_order_flips(cases: Sequence[JudgedCase]) -> JudgeBias:
 
 def _list_first_place_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoice]:
     for case in cases:
-        # Count only judges that saw both orders, because in a single order the better answer may be first by chance.
+        # Count only judges that saw both orders: in one order alone, the better answers may be first by chance.
         both = {vote.judge for vote in case.votes if vote.swapped} & {
             vote.judge for vote in case.votes if not vote.swapped
         }

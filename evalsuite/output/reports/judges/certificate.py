@@ -1,4 +1,4 @@
-"""A judge's certificate: its agreement with people, with other judges, and with itself on mutated answers."""
+"""A judge's certificate: its agreement with people and other judges, and its results on mutated answers."""
 
 from __future__ import annotations
 
@@ -31,42 +31,42 @@ from evalsuite.output.reports.section import Block, Cell, Column, Section, Table
 from evalsuite.results.judge_labels import MUTATIONS, convert_preference, estimate_rho, find_majority_verdict
 from evalsuite.results.tally import Estimate, Row, Tally
 
-PLAIN = "rubric"  # The default name of a rubric's score.
+PLAIN = "rubric"  # The name of a rubric's score if the user does not choose one.
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeResults:
-    """One judge's scores of a run's answers."""
+    """One judge's scores for the answers of one run."""
 
     judge: str  # The judge's model.
-    scores: Mapping[str, float]  # The scores by case; cases whose judgement could not be read are left out.
-    asked: int  # The number of cases to judge.
-    passes: float | None  # The lowest score that passes; None if scores are not verdicts.
-    untold: float = 0  # The number of cases on which the judge answered "cannot tell".
-    # For each metric of mutation tests (`detects_numbers`, ...), 1.0 by case if the judge passed, otherwise 0.0.
+    scores: Mapping[str, float]  # The scores by case; a case is left out if its judgement could not be read.
+    asked: int  # The number of cases that the judge was asked about.
+    passes: float | None  # The lowest passing score; None if the judge's scores neither pass nor fail.
+    untold: float = 0  # The number of cases on which the judge said that it cannot tell.
+    # Results of mutation tests: for each metric (`detects_numbers`, ...), 1.0 by case if the judge passed, else 0.0.
     mutations: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    signature: str = ""  # The text that identifies the judge's model, prompt and settings.
-    score: str = ""  # The score's name; empty if no judgement could be read.
-    nominal: bool = False  # Whether scores are preferences between two answers, from 0 to 1.
-    scale: tuple[float, float] | None = None  # Lowest and highest score; None if the range is unknown.
-    lengths: Mapping[str, int] = field(default_factory=dict)  # Lengths of the answers in characters, by case.
-    tally: Tally = field(default_factory=Tally)  # The cases, with the data that the judge stored.
+    signature: str = ""  # Signature of the judge: a text that identifies its model, prompt and settings.
+    score: str = ""  # The name of the judge's score; empty if no judgement could be read.
+    nominal: bool = False  # Whether each score is a preference between two answers, from 0 to 1.
+    scale: tuple[float, float] | None = None  # Lowest and highest possible score; None if unknown.
+    lengths: Mapping[str, int] = field(default_factory=dict)  # The length of each case's answer in characters, by case.
+    tally: Tally = field(default_factory=Tally)  # The cases, whose facts have the data that the judge stored.
 
     @property
     def name(self) -> str:
-        """The label of the judge: its model and its score's name."""
+        """The judge's label in the report: its model and its score's name."""
         return f"{self.judge}, {self.score}" if self.score not in {"", PLAIN} else self.judge
 
     def find_verdict(self, score: float) -> float | None:
-        """Convert a score (or a person's label on the judge's scale) to a verdict; None if scores are not verdicts."""
+        """Convert a score, or a label on the judge's scale, to a verdict; None if the judge has no passing score."""
         if self.nominal:
             return convert_preference(score)
         return None if self.passes is None else float(score >= self.passes)
 
     def find_people_verdict(self, labels: Sequence[float]) -> float | None:
-        """Return the majority of people's verdicts; None if scores are not verdicts, or if people are evenly divided.
+        """Return the verdict of most people; None if it is a tie, or if the judge has no passing score.
 
-        In comparisons of two answers, the verdict of evenly divided people is a tie instead of None.
+        If two answers are compared, return 0.5 for a tie instead of None.
         """
         verdicts = [verdict for label in labels if (verdict := self.find_verdict(label)) is not None]
         verdict = find_majority_verdict(verdicts) if verdicts else None
@@ -74,7 +74,7 @@ class JudgeResults:
 
 
 def group_labels_by_case(people: Mapping[str, float], sheets: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
-    """List each case's labels, one per person; without labels of single persons, use the people's joint label."""
+    """List each case's labels, one per person; for a case without single persons' labels, use the joint label."""
     return {case: [sheet[case] for sheet in sheets if case in sheet] or [label] for case, label in people.items()}
 
 
@@ -84,12 +84,12 @@ def make_certificate(
     sheets: Sequence[Mapping[str, float]] = (),
     weights: Mapping[str, float] | None = None,
 ) -> Section:
-    """Make the report section about these judges' agreement with people, with each other and with themselves.
+    """Make a report section about judges: their agreement with people and with each other, and their mutation tests.
 
     Args:
-        people: people's labels by case, on the judges' scale; empty if nobody labelled cases.
-        weights: the number of cases that each labelled case represents, if people labelled disputed cases more often.
-            Agreement beyond chance is then not measured, because the labelled cases are harder than all other cases.
+        people: people's labels by case, converted to the judges' scale; empty if there are no labels.
+        weights: the number of cases that each labelled case represents; give weights if people preferred disputed
+            cases. Agreement beyond chance (such as kappa) is then left out, because disputed cases are harder.
     """
     random = people if not weights else {}
     tallies = [make_labelled_tally(judge, people, sheets, weights) for judge in judges]
@@ -140,7 +140,7 @@ def make_labelled_tally(
     sheets: Sequence[Mapping[str, float]] = (),
     weights: Mapping[str, float] | None = None,
 ) -> Tally:
-    """Copy the judge's cases; store people's labels in the rows' `facts`, and mark unreadable judgements as errors."""
+    """Copy the judge's cases; add people's labels to the rows' `facts`, and turn unreadable judgements into errors."""
     labels = group_labels_by_case(people, sheets)
     return Tally(
         tuple(
@@ -253,7 +253,7 @@ def _tabulate_mutations(judges: Sequence[JudgeResults]) -> Table | None:
 
 
 def tabulate_sheet_agreement(sheets: Sequence[Mapping[str, float]]) -> Table | None:
-    """Measure people's agreement: Krippendorff's alpha over all people, Cohen's kappa per pair; None for one person."""
+    """Measure how people agree: Krippendorff's alpha over all, Cohen's kappa per pair; None for one person."""
     ratings = [
         Rating(case, case, f"sheet {at}", label) for at, sheet in enumerate(sheets, 1) for case, label in sheet.items()
     ]
@@ -278,7 +278,7 @@ def _tabulate_order_biases(judges: Sequence[JudgeResults]) -> list[Table]:
 
 
 def _tabulate_length_bias(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Table | None:
-    """Correlate the judges' scores and people's labels with the lengths of the answers."""
+    """Correlate the lengths of answers with the judges' scores and with people's labels."""
     rows: list[tuple[Cell, ...]] = []
     for judge in judges:
         cases = [case for case in judge.scores if case in judge.lengths]

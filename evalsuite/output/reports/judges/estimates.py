@@ -1,4 +1,4 @@
-"""Estimates about judges: shares, means corrected by people's labels, and the gain of one judge over another."""
+"""Estimates about judges: shares, means corrected by people's labels, and how much one judge improves on another."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def estimate_share(values: Sequence[float], clusters: Sequence[str]) -> Estimate | None:
-    """Average zeros and ones, with an interval that accounts for clusters; None if `values` is empty.
+    """Average values that are 0 or 1, with an interval that accounts for clusters; None if there are no values.
 
-    If all values are equal, the interval is computed as if there were one case per cluster.
+    If all values are equal, the interval is that of one independent value per cluster.
     """
     from evalsuite import stats
 
@@ -34,7 +34,7 @@ def estimate_share(values: Sequence[float], clusters: Sequence[str]) -> Estimate
 
 
 def estimate_mean(values: Sequence[float]) -> Estimate:
-    """Average one or more scores; the estimate has no interval if scores are too few or all equal."""
+    """Average scores; the estimate has no interval if there are too few scores or all are equal."""
     from evalsuite import stats
 
     interval = stats.mean_interval(values)
@@ -44,15 +44,16 @@ def estimate_mean(values: Sequence[float]) -> Estimate:
 
 @dataclass(frozen=True, slots=True)
 class CorrectedMean:
-    """Three estimates of the mean of people's labels, and the true mean if it is known."""
+    """Three estimates of the mean of people's labels, with the true mean if it is known."""
 
-    question: str  # The name of the averaged score.
+    question: str  # The name of the score that is averaged.
     naive: Estimate  # The mean of the judge's scores over all cases.
     people_only: Estimate  # The mean of people's labels over the labelled cases.
-    corrected: Estimate  # The prediction-powered estimate from scores and labels.
-    tuning: float  # The weight of the judge's scores, from 0 to 1.
-    labelled: int  # The number of labels.
-    truth: float | None = None  # The mean of people's labels over all cases; None if it is unknown.
+    corrected: Estimate  # The prediction-powered estimate, which combines the judge's scores with people's labels.
+    tuning: float  # The weight of the judge's scores in the prediction-powered estimate, from 0 to 1.
+    labelled: int  # The number of people's labels.
+    # The true mean of people's labels over all cases, to check the estimates; None if unknown.
+    truth: float | None = None
 
 
 def estimate_corrected_mean(
@@ -62,16 +63,17 @@ def estimate_corrected_mean(
     bounds: tuple[float, float] | None = None,
     weights: Sequence[float] | None = None,
 ) -> CorrectedMean | None:
-    """Estimate a mean by prediction-powered inference, by the judge's scores alone, and by people's labels alone.
+    """Estimate the mean of people's labels: prediction-powered, from the judge's scores, and from labels alone.
 
     Args:
-        scores: one pair per case: people's score (None if missing) and the judge's score. The cases with people's
-            score must be a random sample of all cases.
-        bounds: lowest and highest possible score; None has the same meaning as in `ppi_mean`.
-        weights: weights of the labelled cases, in order, if these cases were sampled with unequal probabilities.
+        scores: one pair per case: people's score and the judge's score. People's score may be None; the cases that have
+            it must be a random sample of all cases.
+        bounds: lowest and highest possible score, or None; see `ppi_mean`.
+        weights: weights of the labelled cases, in the cases' order, if some cases were more likely than others to be
+            labelled.
 
     Returns:
-        The estimates; None if there are fewer than 30 labelled or fewer than 30 unlabelled cases.
+        The estimates; None with fewer than 30 labelled cases or fewer than 30 unlabelled cases.
     """
     from evalsuite.stats.prediction_powered import ppi_mean
 
@@ -94,7 +96,7 @@ def estimate_corrected_mean(
 
 
 def tabulate_corrected_means(title: str, means: Sequence[tuple[str, CorrectedMean]]) -> Table:
-    """Make a table with one row for each pair of a judge and a score that is averaged."""
+    """Make a table of corrected means, with a row for each judge and each averaged score."""
     columns = parse_columns(
         "Judge | Mean of | Judge alone: number 3 | People alone: number 3 | Corrected: number 3 | Weight of the judge: "
         "number 2 | Labels: count | People, all: number 3"
@@ -115,7 +117,7 @@ NOTE = (
 
 
 def estimate_gain(value: float, without: Sequence[float], n: int) -> Gain:
-    """Estimate the gain of one judge over another by the jackknife."""
+    """Estimate how much one judge improves on another, with a jackknife interval."""
     from evalsuite.stats.clustering import compute_replicates_pvalue, make_replicates_interval
 
     if math.isnan(value):
@@ -127,7 +129,7 @@ def estimate_gain(value: float, without: Sequence[float], n: int) -> Gain:
 
 
 def estimate_kappa_gain(people: Sequence[Hashable], one: Sequence[Hashable], other: Sequence[Hashable]) -> Gain:
-    """Estimate the gain of judge `other` over judge `one` in Cohen's kappa with people; cases are independent."""
+    """Estimate how much higher Cohen's kappa with people is for judge `other` than for judge `one`."""
     answers = list(zip(people, one, other, strict=True))
     without = [_compute_kappas_apart([*answers[:at], *answers[at + 1 :]]) for at in range(len(answers))]
     return estimate_gain(_compute_kappas_apart(answers), without, len(answers))
@@ -143,7 +145,7 @@ def _compute_kappas_apart(answers: Sequence[tuple[Hashable, Hashable, Hashable]]
 
 
 def estimate_rho_gain(people: Sequence[float], one: Sequence[float], other: Sequence[float]) -> Gain:
-    """Estimate the gain of judge `other` over judge `one` in Spearman's rho with people; cases are independent."""
+    """Estimate how much higher Spearman's rho with people is for judge `other` than for judge `one`."""
     from evalsuite.stats.correlation import compute_without_each_cluster
 
     if len(people) < 3:

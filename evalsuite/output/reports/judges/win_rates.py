@@ -1,4 +1,4 @@
-"""Tables of comparisons by a judge: win rates of pairs of runs, and ratings of three or more runs."""
+"""Tables of judges' comparisons: win rates for pairs of runs, and ratings for three or more runs."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from evalsuite.results.tally import Estimate
 
 @dataclass(frozen=True, slots=True)
 class JudgedPair:
-    """One judge's comparisons of two runs, with one list entry per readable judgement."""
+    """One judge's comparisons of two runs; each list has one entry per judgement that could be read."""
 
-    first: str  # The run under test.
-    second: str  # The run that the first run is compared with.
+    first: str  # The name of the run under test.
+    second: str  # The name of the run with which it is compared.
     judge: str  # The judge's model.
-    outcomes: Sequence[float]  # Results of the first run's answers: 1 for a win, 0.5 for a tie, 0 for a loss.
-    lengths: Sequence[Sequence[int]]  # The lengths of both answers in characters.
-    clusters: Sequence[str]  # The cluster of each case.
+    outcomes: Sequence[float]  # One result per answer of the first run: 1 for a win, 0.5 for a tie, 0 for a loss.
+    lengths: Sequence[Sequence[int]]  # For each comparison, the lengths of both answers in characters.
+    clusters: Sequence[str]  # The cluster of each compared case.
     asked: int  # The number of cases that the judge was asked about.
 
 
 def make_win_rates_section(comparisons: Sequence[JudgedPair]) -> Section:
-    """Make the report section of judges' comparisons of runs, with ratings if a judge compared at least three runs."""
+    """Make a report section about runs compared by judges; if a judge compared three or more runs, add ratings."""
     judges = list(dict.fromkeys(comparison.judge for comparison in comparisons))
     ratings = [_tabulate_ratings(judge, [one for one in comparisons if one.judge == judge]) for judge in judges]
     return Section("Runs compared", (_tabulate_win_rates(comparisons), *(table for table in ratings if table)))
@@ -70,14 +70,15 @@ def _tabulate_ratings(judge: str, comparisons: Sequence[JudgedPair]) -> Table | 
 
 
 def tabulate_ratings(title: str, outcomes: Sequence[tuple[str, str, float]], clusters: Sequence[str]) -> Table | None:
-    """Tabulate Bradley-Terry ratings of runs by their comparisons; return None if there are fewer than three runs."""
+    """Tabulate Bradley-Terry ratings of the runs from comparisons; return None for fewer than three runs."""
     from evalsuite import stats
 
     if len({name for first, second, _ in outcomes for name in (first, second)}) < 3:
         return None
     try:
         ratings = stats.bradley_terry(outcomes, clusters=clusters)
-    except ValueError:  # The runs fall into two groups without a readable comparison.
+    # Ratings are undefined, because the runs form two groups that were never compared with each other.
+    except ValueError:
         return None
     rows: list[tuple[Cell, ...]] = [
         (rating.rank, name, Estimate(rating.points, rating.low, rating.high, len(outcomes)))
