@@ -155,8 +155,8 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
         turns: the number of turns of speaking; the last turn is the judgement.
         criteria: a question, which is scored from 1 to 10, or a `Likert`. A list of names and `Likert` objects makes
             one score each. The default is overall `quality`. A comparison of two answers needs a single question.
-        compare: the rival answer, as in `rubric`; the answer with the higher mean score wins. If empty, there is no
-            rival.
+        compare: the rival answer, as in `rubric`; the answer with the higher mean score wins. If empty, only one answer
+            is scored.
         name: the name of the score, by default `rubric`; for a comparison, the prefix of the score NAME_preference.
         swap: whether to judge two answers in both orders.
         on_demand: whether a single judge decides first. It compares the answers in both orders, in 2 calls; the panel

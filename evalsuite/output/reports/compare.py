@@ -314,7 +314,7 @@ def make_history_sections(courses: Sequence[MetricHistory]) -> list[Section]:
 
 
 def _make_flaky_section(cases: Sequence[FlakyCase]) -> list[Section]:
-    """List cases that passed and failed in different epochs or runs of one model; empty if there are none."""
+    """List cases that passed and failed in different epochs or runs of one model; may be empty."""
     if not cases:
         return []
     columns = parse_columns("benchmark | sample | model | passed: count | failed: count")

@@ -224,7 +224,7 @@ class LabelledCases:
 
 
 def list_rows_by_mode(view: RunView, *, alone: bool) -> Iterator[LabelledCases]:
-    """Yield a row per mode, or a single row if there are no modes; `alone` means that labels omit the run's name."""
+    """Yield a row per mode, or a single row without modes; `alone` means that labels omit the run's name."""
     modes = view.tally.groups("mode")
     if len(modes) < 2:
         yield LabelledCases(view.label, view.tally, view)

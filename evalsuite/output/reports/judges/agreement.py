@@ -211,7 +211,7 @@ def measure_against_people(tally: Tally) -> tuple[Cell, ...]:
 
 
 def _count_confusion(tally: Tally) -> str:
-    """Count each combination of people's verdict and judge's verdict; empty if there are no verdicts."""
+    """Count each combination of people's verdict and judge's verdict; empty without verdicts."""
     both = [label.verdicts for label in list_labelled_scores(tally) if not label.nominal]
     counts = Counter(pair for pair in both if pair is not None)
     names = {1.0: "pass", 0.0: "fail"}

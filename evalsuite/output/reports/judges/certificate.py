@@ -87,7 +87,7 @@ def make_certificate(
     """Make a report section about judges: their agreement with people and with each other, and their mutation tests.
 
     Args:
-        people: people's labels by case, converted to the judges' scale; empty if there are no labels.
+        people: people's labels by case, converted to the judges' scale; empty if nobody labelled cases.
         weights: the number of cases that each labelled case represents; give weights if people preferred disputed
             cases. Agreement beyond chance (such as kappa) is then left out, because disputed cases are harder.
     """
