@@ -341,7 +341,11 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, case
         return GateDecision(gate, subject, "no data", estimate, reason)
     if not gate.is_met_by(estimate):
         return GateDecision(gate, subject, "missed", estimate)
-    met = GateDecision(gate, subject, "met", estimate, _warn_of_direction(gate, measured.declared.get(metric)))
+    warning = _warn_of_direction(gate, measured.declared.get(metric))
+    is_score = metric in cases.metrics() and metric not in measured.derived
+    if gate.confidence is not None and is_score and measured.find_range(metric, cases) is None:
+        warning = "the bound is optimistic for few and skewed scores; declare the range: Metric(range=...)"
+    met = GateDecision(gate, subject, "met", estimate, warning)
     missing = [row for row in measured.find_missing(metric, cases) if (row.outcome, row.cause) != SKIPPED_OVER_BUDGET]
     return _decide_with_missing(gate, met, metric, measured, cases, missing) if missing else met
 

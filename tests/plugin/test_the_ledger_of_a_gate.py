@@ -434,6 +434,14 @@ def test_a_gate_that_the_worst_scores_meet_says_so(suite: Suite) -> None:
     ended.stdout.fnmatch_lines(["*met*the worst scores meet this gate, since exact_match*"])
 
 
+def test_a_bound_of_a_score_without_a_range_says_what_it_assumes(suite: Suite) -> None:
+    graded = "scorers=[lambda sample, transcript: {'length': 1.0 + float(sample.id)}]"
+    suite.pytester.makepyfile(test_numbers=ECHO.replace("scorers=[exact_match()]", graded))
+    hint = "*met*numbers.length*the bound is optimistic for few and skewed scores; declare the range*"
+    suite.run("test_numbers.py", "--gate=numbers.length >= 0.5 @95%").stdout.fnmatch_lines([hint])
+    suite.run("test_numbers.py", "--gate=numbers.length >= 0.5").stdout.no_fnmatch_line(hint)
+
+
 def test_a_gate_counts_the_cases_in_quarantine(suite: Suite) -> None:
     suite.pytester.makepyfile(test_numbers=ECHO)
     entry = "[[case]]\nbenchmark = 'numbers'\nsample = '9'\nreason = 'flaky'\nuntil = 2999-01-01\n"
