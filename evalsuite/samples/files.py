@@ -1,4 +1,4 @@
-"""Make samples from a file (JSON Lines, JSON, CSV, TSV, YAML, Parquet) or the hub; read the tables of SQLite files."""
+"""Make samples from files (JSON Lines, JSON, CSV, TSV, YAML, Parquet) or the hub; read tables of SQLite files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evalsuite.core.types import TARGET_KINDS, Sample, is_valid_target
 
 Field = str | Callable[[Mapping[str, Any]], Any]
 """The name of an item's field, with dots for nested fields; or a function of the item."""
-SourceItem = tuple[str, Mapping[str, Any]]  # An item's position for error messages (such as `line 3`), and the item.
+SourceItem = tuple[str, Mapping[str, Any]]  # An item with its position, which error messages show (such as `line 3`).
 
 
 def load_samples(
@@ -32,20 +32,22 @@ def load_samples(
     metadata: Sequence[str] | Mapping[str, Field] | None = None,
     split: str = "test",
 ) -> list[Sample]:
-    """Read samples from a file of JSON Lines, JSON, CSV, TSV, YAML or Parquet; the file name's extension decides.
+    """Read samples from a file of JSON Lines, JSON, CSV, TSV, YAML or Parquet, according to its extension.
 
     A path `org/name` or `org/name:configuration` is a data set on the Hugging Face hub; reading it requires the
     package `datasets`.
 
     Args:
         path: the file or data set. A JSON or YAML file contains a list of items, or an object with one such list.
-        input: the field with the question, with dots for nested fields (`question.text`), or a function of
-            the item. Its value is text, or a list of messages in the OpenAI format.
-        target: the field with the correct answer or answers; None if the items have no answers.
+        input: the field with the question, or a function of the item. A field name may have dots (`question.text`) for
+            nested fields. The value is text, or a list of messages in the OpenAI format.
+        target: the field with the correct answer or with a list of correct answers; None if the items have no answers.
         id: the field with the id; None numbers the items from 1.
-        tags: fields that become tags; a mapping renames the fields, or computes tags with functions.
-        metadata: fields that become metadata, in the same form as `tags`; None selects all remaining fields.
-        split: the split of a data set from the hub.
+        tags: names of fields that become tags. A mapping from tag to field renames fields; a function in place of a
+            field computes the tag.
+        metadata: names of fields that become metadata, in the same form as `tags`; None takes all fields that are not
+            used otherwise.
+        split: the split (part of a data set on the hub) to read.
 
     Raises:
         DatasetError: the file has a broken line, a missing field or a duplicate id.
@@ -64,11 +66,11 @@ def iter_samples(
     metadata: Sequence[str] | Mapping[str, Field] | None = None,
     split: str = "test",
 ) -> Iterator[Sample]:
-    """Read samples one by one; `--limit N` reads only the first N items of a large file.
+    """Read samples one by one, so that `--limit N` reads only the first N items of a large file.
 
-    `load_samples` describes the arguments and errors; an error is raised when the faulty item is reached. Example:
-    `@benchmark("capitals", iter_samples("capitals.jsonl"))`. JSON Lines and Parquet files are read piece by piece,
-    other files as a whole.
+    The arguments and errors are those of `load_samples`; an error is raised only when the faulty item is reached.
+    Example: `@benchmark("capitals", iter_samples("capitals.jsonl"))`. JSON Lines and Parquet files are read piece by
+    piece, other files as a whole.
     """
     fields = SampleFields(input, target, id, tags, metadata)
     yield from make_samples(fields, path, ((str(path), where, item) for where, item in _read_items(path, split)))
@@ -77,10 +79,10 @@ def iter_samples(
 def make_samples(
     fields: SampleFields, source: str | Path, items: Iterator[tuple[str, str, Mapping[str, Any]]]
 ) -> Iterator[Sample]:
-    """Make samples from items, each given with its file and its position in the file.
+    """Make samples from items; each item comes with its file and its position in this file.
 
     Raises:
-        DatasetError: an item lacks a field, an id is repeated, or no item exists.
+        DatasetError: an item lacks a field, an id is repeated, or there are zero items.
     """
     place_of: dict[str, str] = {}
     for number, (path, where, item) in enumerate(items, 1):
@@ -95,7 +97,7 @@ def make_samples(
 
 @dataclass(frozen=True, slots=True)
 class SampleFields:
-    """Names the item fields from which a sample's attributes are read; see `load_samples`."""
+    """Names the fields of an item that become a sample's id, input, target, tags and metadata; see `load_samples`."""
 
     input: Field
     target: Field | None
@@ -104,7 +106,7 @@ class SampleFields:
     metadata: Sequence[str] | Mapping[str, Field] | None
 
     def make_sample(self, path: str, where: str, number: int, item: Mapping[str, Any]) -> Sample:
-        """Make a sample from an item; `number` becomes the id if no field for the id is set."""
+        """Make a sample from an item; without a field for the id, `number` becomes the id."""
         identity = number if self.id is None else _read_field(item, self.id, path, where)
         if not isinstance(identity, str | int) or identity == "":
             raise DatasetError(path, where, f"the id {identity!r}", "text or an integer; name its field with id=")
@@ -180,12 +182,12 @@ def _read_items(path: str | Path, split: str) -> Iterator[SourceItem]:
 
 
 def _read_lines(file: Path) -> Iterator[str]:
-    """Yield lines one by one; only line feeds end a line, because JSON allows other line ends within a string."""
+    """Yield lines one by one; only a line feed ends a line, because JSON strings may contain other line ends."""
     before = 0
     try:
         with file.open("rb") as stream:
             for line in stream:
-                # Editors on Windows begin a file with a byte order mark.
+                # Files from Windows editors may begin with a byte order mark.
                 yield line.decode("utf-8").removeprefix("" if before else "\ufeff")
                 before += len(line)
     except UnicodeDecodeError as error:
@@ -246,14 +248,14 @@ def _read_item_list(value: Any, file: Path) -> Iterator[SourceItem]:
         yield f"item {number}", _check_item(item, file, f"item {number}")
 
 
-CSV_LIMIT = 2**31 - 1  # Maximum characters of a field.
+CSV_LIMIT = 2**31 - 1  # Maximum number of characters in one field of a CSV file.
 
 
 def _make_csv_reader(separator: str) -> Callable[[Path], Iterator[SourceItem]]:
     def read_csv(file: Path) -> Iterator[SourceItem]:
-        # Restore the limit afterwards, because it applies to all code of the process.
+        # Restore the field limit afterwards, because it applies to the whole process.
         usual = csv.field_size_limit(CSV_LIMIT)
-        # All line ends become line feeds, also within quotes.
+        # Read with universal line ends: each line end, even inside quotes, becomes a line feed.
         text = io.StringIO("".join(_read_lines(file)), newline=None)
         reader = csv.reader(text, delimiter=separator, strict=True)
         try:
@@ -298,7 +300,7 @@ def _read_parquet_by_duckdb(file: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _open_parquet_by_arrow(file: Path) -> tuple[Iterator[Mapping[str, Any]], type[Exception]]:
-    """Read the rows with pyarrow; also return the class of errors that an invalid file raises."""
+    """Read rows with pyarrow; also return the class of its errors, which an invalid file raises."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:
@@ -343,7 +345,7 @@ _MOST_CELL = 1 << 20  # Maximum bytes of a database cell.
 
 @contextmanager
 def open_database(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a database for reading; text that is not UTF-8 loses its invalid bytes.
+    """Open a database for reading; bytes of a text that are not UTF-8 are dropped.
 
     Raises:
         sqlite3.Error: the file cannot be opened.
@@ -358,7 +360,7 @@ def open_database(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def list_tables(database: sqlite3.Connection) -> dict[str, str]:
-    """Map each table's name to the statement that created the table."""
+    """Map each table's name to the SQL statement that created it."""
     statement = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
     return dict(database.execute(f"{statement} ORDER BY name"))
 

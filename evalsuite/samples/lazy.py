@@ -1,4 +1,4 @@
-"""Create samples on demand: samples that `--limit`, `-k` and `--shard` leave out are never created."""
+"""Create samples on demand: a sample that `--limit`, `-k` or `--shard` leaves out is never created."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.types import Sample
 
-MOST_KEPT = 10_000  # Maximum samples in memory, because a suite may have millions.
+MOST_KEPT = 10_000  # Maximum number of samples in memory, because a suite may have millions.
 
-# Held while a sample is created, because the event loop and the test may both request it.
+# Lock held while a sample is created, because the event loop and the test may request the same sample at once.
 _creation = threading.RLock()
 
 
@@ -28,7 +28,7 @@ class LazySample:
 
     @property
     def sample(self) -> Sample:
-        """The sample; it is created unless the cache of `make` still has it."""
+        """The sample; it is created now unless the cache of `make` still contains it."""
         with _creation:
             sample = self._make(self.id)
         if sample.id != self.id:
@@ -37,14 +37,15 @@ class LazySample:
 
 
 class LazySamples(Sequence[Sample]):
-    """Samples whose ids are known at once, and whose contents are created only for cases that run.
+    """Samples whose ids are known from the start; a sample's content is created only if its case runs.
 
-    Lazy samples suit large files and slow prompts: `LazySamples(table.index, lambda id: Sample(id, ...))`.
+    Use lazy samples for large files and for prompts that are slow to make: `LazySamples(table.index, lambda id:
+    Sample(id, ...))`.
 
     Args:
         ids: the unique ids of all samples, in order; numbers become text.
-        make: creates a sample from its id (text); called in each process that needs the sample. A process keeps the
-            latest 10,000 samples, and creates others again if needed.
+        make: function that creates a sample from its id (text). Each process calls it for the samples that it needs. A
+            process keeps its latest 10,000 samples, and creates older ones again if they are needed.
     """
 
     def __init__(self, ids: Iterable[str | int], make: Callable[[str], Sample]) -> None:
@@ -55,18 +56,18 @@ class LazySamples(Sequence[Sample]):
         return len(self.ids)
 
     def __getitem__(self, at: Any) -> Any:
-        """Create one sample; for a slice, return new lazy samples."""
+        """Create one sample; for a slice, return new lazy samples without creating them."""
         if isinstance(at, slice):
             return LazySamples(self.ids[at], self._make)
         return LazySample(self.ids[at], self._make).sample
 
     def list_samples(self) -> list[LazySample]:
-        """List all samples without creating a sample."""
+        """List all samples as lazy samples, without creating any."""
         make = lru_cache(MOST_KEPT)(self._make)
         return [LazySample(id_, make) for id_ in self.ids]
 
     def tagged(self, tags: Callable[[Sample], Mapping[str, str]]) -> LazySamples:
-        """Return lazy samples with other tags, which the function `tags` computes from each sample."""
+        """Return lazy samples whose tags the function `tags` computes from each sample."""
 
         def make_tagged(id_: str) -> Sample:
             sample = self._make(id_)
@@ -76,14 +77,14 @@ class LazySamples(Sequence[Sample]):
 
 
 class SampleStream(Sequence[Sample]):
-    """Samples from a generator, which is read only as far as needed."""
+    """Samples from a generator, which is read no further than needed."""
 
     def __init__(self, source: Iterable[Sample] | Callable[[], Iterable[Sample]]) -> None:
         self._rest: Iterator[Sample] | None = None
         self._source, self._read = source, list[Sample]()
 
     def read_first(self, count: int | None) -> Sequence[Sample]:
-        """Read this many samples from the beginning; None reads all."""
+        """Read this number of samples from the beginning; None reads all samples."""
         if self._rest is None:
             self._rest = iter(self._source() if callable(self._source) else self._source)
         self._read += islice(self._rest, None if count is None else max(0, count - len(self._read)))
@@ -98,6 +99,6 @@ class SampleStream(Sequence[Sample]):
         return bool(self.read_first(1))
 
     def __getitem__(self, at: Any) -> Any:
-        """Return one sample or a slice, reading the source only as far as needed."""
+        """Return one sample or a slice; read the source no further than needed."""
         whole = isinstance(at, slice) or at < 0
         return self.read_first(None if whole else at + 1)[at]

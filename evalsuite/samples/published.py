@@ -12,17 +12,17 @@ from evalsuite.samples.files import READERS, SampleFields, SourceItem, make_samp
 if TYPE_CHECKING:
     from evalsuite.core.types import Sample
 
-FILE = "file"  # Field added to each item: the path of its file, relative to the data set's folder.
+FILE = "file"  # Name of a field that is added to each item: the path of the item's file in the data set's folder.
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedDataset:
     """A data set in its published form."""
 
-    # Glob patterns below the data set's folder; the first pattern that matches any file is used.
+    # Glob patterns in the data set's folder; the first pattern that matches a file counts.
     files: tuple[str, ...]
     fields: SampleFields
-    # Reads the items of a file; None means the reader for the file's extension.
+    # Function that reads the items of a file; None means that the file's extension selects it.
     read: Callable[[Path], Iterator[SourceItem]] | None = None
 
     def find_files(self, folder: Path) -> list[Path]:
@@ -36,7 +36,7 @@ class PublishedDataset:
         """Read the samples.
 
         Raises:
-            DatasetError: a file is not in the published form, or no item exists.
+            DatasetError: a file does not have the published form, or there are zero items.
         """
         return make_samples(self.fields, folder, self._read_items(folder))
 
@@ -48,7 +48,7 @@ class PublishedDataset:
 
 
 def make_label_reader(name: str, meanings: Mapping[Any, str]) -> Callable[[Mapping[str, Any]], str]:
-    """Make a function that translates an item's field by `meanings`, and raises ValueError for any other value."""
+    """Make a function that translates an item's field by `meanings`; other values raise ValueError."""
 
     def read_label(item: Mapping[str, Any]) -> str:
         if item[name] not in meanings:
@@ -59,7 +59,7 @@ def make_label_reader(name: str, meanings: Mapping[Any, str]) -> Callable[[Mappi
 
 
 def read_text_field(item: Mapping[str, Any], name: str) -> str:
-    """Return a field that must be text."""
+    """Return an item's field; raise TypeError unless it is text."""
     if not isinstance(item[name], str):
         raise TypeError(f"{name!r} is {item[name]!r:.60}, not text")
     return str(item[name])

@@ -1,9 +1,9 @@
-"""Runs untrusted Python that models wrote, inside bubblewrap, in processes that one warm interpreter forks.
+"""Runs untrusted Python from models inside bubblewrap; one warm interpreter forks a process for each program.
 
     sandbox = Sandbox()
     execution = await sandbox.run("print(df['population'].sum())", tables={"df": "cities.csv"})
 
-The isolation of programs is described in docs/sandbox.md.
+docs/sandbox.md describes how programs are isolated.
 """
 
 from evalsuite.sandbox.execution import Execution, TableFile, TableSource

@@ -1,7 +1,7 @@
 """The packages that sandboxed programs may import: this process's packages, or a named environment built by uv.
 
-A named environment is a folder of packages in the user's cache. The folder is built once and never changed; its name
-contains the hash of the requirements.
+A named environment is a folder of packages in the user's cache folder. This folder is built once and never changed,
+because its name contains a hash of the requirements.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from evalsuite.core.json_codec import digest
 
 OWN, AUTO = "own", "auto"
 NAMED: Mapping[str, tuple[str, ...]] = {
-    # The versions of requirements.txt in github.com/JT-LM/jiutian-treb (commit 6f753e1). For packages without a version
-    # in requirements.txt, the last version for Python 3.9 is used.
+    # The versions come from requirements.txt in github.com/JT-LM/jiutian-treb (commit 6f753e1). If requirements.txt
+    # gives a package without a version, the package's last version for Python 3.9 is used.
     "treb-2025": (
         *("numpy==2.0.2", "pandas==2.2.3", "scipy==1.13.1", "statsmodels==0.14.4", "scikit-learn==1.6.1"),
         *("seaborn==0.13.2", "matplotlib==3.9.4", "networkx==3.2.1", "openpyxl==3.1.5", "tabulate==0.9.0"),
@@ -43,14 +43,15 @@ MENTIONED = tuple(requirement.partition("==")[0] for requirement in NAMED["treb-
 class ProgramEnvironment:
     """An interpreter and the packages that programs may import."""
 
-    name: str  # `own`, the name of a named environment, or the path of a requirements file.
+    name: str  # `own` for this process's environment, the name of a named environment, or a requirements file's path.
     interpreter: Interpreter
-    packages: tuple[str, ...]  # Folders that are searched for packages.
-    installed: Mapping[str, str]  # Package versions by name; for `own` (this process), only packages in `MENTIONED`.
+    packages: tuple[str, ...]  # Folders in which programs find packages.
+    # Versions of packages by name; for the environment `own`, only the packages in `MENTIONED`.
+    installed: Mapping[str, str]
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of 16 hexadecimal digits, equal for environments with the same versions of Python and packages."""
+        """Hash of 16 hexadecimal digits; environments with equal versions of Python and packages have equal hashes."""
         return digest([self.interpreter.version, sorted(self.installed.items())])
 
     @cached_property
@@ -82,7 +83,7 @@ def get_own_environment() -> ProgramEnvironment:
 
 
 def list_versions(folders: Iterable[str]) -> dict[str, str]:
-    """List the versions of the packages in these folders by normalised name."""
+    """List the packages in these folders, each with its version, by normalised name."""
     versions: dict[str, str] = {}
     for package in distributions(path=list(folders)):
         name = (package.metadata["Name"] or "").lower().replace("_", "-")
@@ -91,7 +92,7 @@ def list_versions(folders: Iterable[str]) -> dict[str, str]:
 
 
 def read_requirements(name: str) -> tuple[str, ...]:
-    """Read the requirements of a named environment or from a file."""
+    """Read the list of required packages, from a named environment or from a requirements file."""
     if name in NAMED:
         return NAMED[name]
     try:
@@ -105,7 +106,7 @@ def read_requirements(name: str) -> tuple[str, ...]:
 
 
 def provide_environment(name: str, say: Callable[[str], None] = lambda _: None) -> ProgramEnvironment:
-    """Return the environment with this name; build the environment if it does not exist yet."""
+    """Return the environment with this name; if it does not exist yet, build it."""
     if name in {OWN, AUTO}:
         return get_own_environment()
     requirements = read_requirements(name)
@@ -125,14 +126,14 @@ print(json.dumps([getattr(sys, "_base_executable", None) or sys.executable, sys.
 class Interpreter:
     """A Python installation."""
 
-    executable: str  # The interpreter's path with links resolved, outside of any virtual environment.
-    prefix: str  # The installation's folder, as the interpreter reports it.
+    executable: str  # The interpreter's path with links resolved, which leads out of a virtual environment.
+    prefix: str  # The folder in which Python is installed, as the interpreter reports it.
     libraries: tuple[str, ...]  # The folders of the standard library.
     version: str  # A version such as `3.11.7`.
 
     @property
     def prefixes(self) -> list[Path]:
-        """The installation's folder in two forms: as the interpreter reports it, and with links resolved."""
+        """The folder in which Python is installed: as the interpreter reports it, and with links resolved."""
         return list(dict.fromkeys([Path(self.prefix), Path(self.executable).parents[1]]))
 
 
@@ -146,26 +147,26 @@ def get_own_interpreter() -> Interpreter:
 
 
 def inspect_interpreter(executable: str) -> Interpreter:
-    """Describe another interpreter of this machine by running it."""
+    """Describe another interpreter on this machine, by running it."""
     command = [executable, "-I", "-c", _DESCRIBE]
     answer = subprocess.run(command, capture_output=True, check=True, timeout=60)  # noqa: S603 - uv has found it
     base, prefix, libraries, version = json.loads(answer.stdout)
     return Interpreter(str(Path(base).resolve()), prefix, tuple(libraries), version)
 
 
-OLDEST, NEWEST = (3, 11), (3, 12)  # The Python versions for which the pinned packages have wheels.
+OLDEST, NEWEST = (3, 11), (3, 12)  # Python versions for which wheels of all pinned packages exist.
 BUILD_SECONDS = 1800.0
 
 
 def find_cache_folder() -> Path:
-    """Find the folder for named environments: `EVALSUITE_CACHE`, or else `evalsuite` in the user's cache folder."""
+    """Find the folder for named environments: `EVALSUITE_CACHE`, by default `evalsuite` in the user's cache folder."""
     if own := os.environ.get("EVALSUITE_CACHE"):
         return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "evalsuite"
 
 
 def _provide_packages(name: str, requirements: Sequence[str], say: Callable[[str], None]) -> tuple[Interpreter, str]:
-    """Return an environment's interpreter and the folder of its packages; build a missing environment first."""
+    """Return an environment's interpreter and folder of packages; if the environment is missing, build it first."""
     interpreter = _find_interpreter(name)
     tag = "".join(interpreter.version.split(".")[:2])
     code = hashlib.sha256("\n".join(sorted(requirements)).encode()).hexdigest()[:12]
@@ -175,7 +176,7 @@ def _provide_packages(name: str, requirements: Sequence[str], say: Callable[[str
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.with_suffix(".lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                # Check again, because another process may have built the environment since the first check.
+                # Check again: another process may have built the environment since the first check.
                 if not target.is_dir():
                     say(f"building the program environment {name} in {target} (once)")
                     _install_packages(name, requirements, interpreter, target)
@@ -196,14 +197,14 @@ def _find_interpreter(name: str) -> Interpreter:
 
 
 def _install_packages(name: str, requirements: Sequence[str], interpreter: Interpreter, target: Path) -> None:
-    """Install into a draft folder, which gets the environment's name only when it is complete."""
+    """Install into a draft folder; rename it to the environment's name only when it is complete."""
     draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
-        # Allow all users to read the packages, because programs may run as another user.
+        # Let all users read the packages, because programs may run as another user.
         draft.chmod(0o755)
         requirements_file = draft / "requirements.txt"
         requirements_file.write_text("\n".join(requirements), encoding="utf-8")
-        # Compile packages now, because programs cannot store bytecode and would compile every package again.
+        # Compile packages now: programs cannot store bytecode, so each program would compile the packages again.
         install = ("pip", "install", "--compile-bytecode", "--target", str(draft), "-r", str(requirements_file))
         _run_uv(name, *install, "--python", interpreter.executable)
         draft.rename(target)
@@ -221,7 +222,7 @@ def _run_uv(name: str, *words: str) -> str:
     folder = find_cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # Do not run uv in the user's project, because the project's uv settings do not apply to this environment.
+        # Do not run uv in the user's project, because uv would then apply the project's settings.
         result = subprocess.run(  # noqa: S603 - our own command; requirements are the user's
             [uv, *words], cwd=folder, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False
         )

@@ -1,4 +1,4 @@
-"""A program's inputs (code, tables, standard input) and results (output, an error, files)."""
+"""What goes into a program (code, tables, standard input), and what comes out (output, an error, files)."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """A table as comma-separated values, which become a pandas DataFrame inside the sandbox.
+    """A table in CSV, which programs get as a pandas DataFrame.
 
     Attributes:
-        content: CSV in UTF-8, with or without a byte-order mark, or in GB18030; invalid bytes become U+FFFD. If
-            `content` is a path, the kernel copies the file when a program starts.
-        header_rows: number of rows at the top that name the columns. With 0 rows, columns are numbered from 0; several
-            rows make a MultiIndex.
+        content: the bytes of the CSV, or the path of a CSV file, which the kernel copies when a program starts. The
+            encoding is UTF-8, with or without a byte-order mark, or GB18030; invalid bytes become U+FFFD.
+        header_rows: how many rows at the top name the columns. With 0 rows, columns are numbered from 0; several rows
+            make a MultiIndex.
     """
 
     content: bytes | Path
@@ -59,9 +59,9 @@ def write_payload(
     earlier: Sequence[str] = (),
     stdin: bytes | None = None,
 ) -> None:
-    """Write one round's code and inputs to an open file, in the format that `inside/program.py` reads.
+    """Write a round's code and inputs to an open file, in the format that `inside/program.py` reads.
 
-    The kernel copies the tables' files, so that large files never pass through this process's memory.
+    The kernel copies the tables' files, because large files should not pass through this process's memory.
     """
     with contextlib.ExitStack() as opened:
         packed = [
@@ -86,7 +86,7 @@ def write_payload(
 
 
 def encode_payload(code: str, tables: Mapping[str, TableSource], **options: Any) -> bytes:
-    """Return a round's code and inputs as bytes, in the format of `write_payload`."""
+    """Write a round's code and inputs with `write_payload`, and return the bytes."""
     with tempfile.TemporaryFile() as file:
         write_payload(file.fileno(), code, tables, **options)
         file.seek(0)
@@ -96,7 +96,7 @@ def encode_payload(code: str, tables: Mapping[str, TableSource], **options: Any)
 def _pack_table(
     name: str, source: TableSource, opened: contextlib.ExitStack, *, same_pandas: bool
 ) -> tuple[Literal["csv", "pickle"], int, bytes | int]:
-    """Return a table's format, its number of header rows, and its content or the descriptor of its open file."""
+    """Return a table's format, its number of header rows, and its bytes or its open file's descriptor."""
     if not re.fullmatch(r"[^\W\d]\w*", name):
         raise SandboxError(f"a table is called {name!r}, which cannot name a variable")
     if isinstance(source, (str, Path)):
@@ -107,22 +107,23 @@ def _pack_table(
             return "csv", source.header_rows, content
         with _report_path_errors(content):
             return "csv", source.header_rows, opened.enter_context(content.open("rb")).fileno()
-    pandas = sys.modules.get("pandas")  # Do not import pandas, because a caller with a DataFrame has imported it.
+    # Do not import pandas to check for a DataFrame: a caller that has one has already imported pandas.
+    pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(source, pandas.DataFrame):
         if not same_pandas:
             return "csv", source.columns.nlevels, source.to_csv(index=False).encode()
-        # Only the program unpickles the DataFrame, inside the sandbox.
+        # The host pickles the DataFrame; only the program, inside the sandbox, unpickles it.
         return "pickle", 0, pickle.dumps(source, protocol=5)
     kind = type(source).__name__
     raise SandboxError(f"the table {name!r} is a {kind}: give a path, a TableFile or a pandas DataFrame")
 
 
 def compute_table_key(source: TableSource) -> object:
-    """Return a key of a table's content: two tables have equal keys only if they have the same content."""
+    """Return a key for a table's content; equal keys mean equal content."""
     if isinstance(source, (str, Path)):
         source = TableFile(Path(source))
     if not isinstance(source, TableFile):
-        return object()  # Make a unique key, because a DataFrame may change.
+        return object()  # Each call returns another key, because the content of a DataFrame may change.
     if isinstance(source.content, bytes):
         return source.header_rows, hashlib.sha256(source.content).digest()
     with _report_path_errors(source.content):
@@ -154,7 +155,7 @@ def _copy_bytes(source: int, target: int, size: int) -> None:
 
 
 ERROR_CHARACTERS = 4000
-DEATH = "the program's process "  # Beginning of the error message for a program whose process ended unexpectedly.
+DEATH = "the program's process "  # The error message begins like this if the program's process ended unexpectedly.
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,16 +163,17 @@ class Execution:
     """The result of a program, or of one round of a session.
 
     Attributes:
-        stdout: the printed text, up to the limit on output, even if the program failed.
-        error: None if the program ended without error or by `exit()` with status 0. Otherwise, the program's traceback
-            without frames of other files, or a sentence about the exceeded limit.
-        timed_out: whether the program was stopped for using too much wall time or CPU time; `error` then states this.
-        seconds: wall time within the sandbox, including the fork and the loading of tables.
+        stdout: the printed text, cut at the output limit; a failed program also has this text.
+        error: None if the program ended normally or by `exit()` with status 0. Otherwise the program's traceback,
+            without frames of other files; if the program exceeded a limit, a sentence that names the limit.
+        timed_out: whether the program was stopped because it used too much wall time or CPU time; `error` then says so,
+            too.
+        seconds: wall time in the sandbox, including the time to fork and to load tables.
         variables_lost: whether a session's process ended in this round, so that the next round starts without
-            variables; always False for a program with a single round.
-        tier: the isolation used: `bubblewrap`, `landlock`, `docker:IMAGE`, or a server's address.
-        files: pictures (PNG) and texts (CSV, TXT) that the round wrote to its folder, up to eight and 1 MiB together;
-            figures that matplotlib still had open are included.
+            variables. Always False for a program that has only one round.
+        tier: the isolation that was used: `bubblewrap`, `landlock`, `docker:IMAGE`, or the address of a server.
+        files: pictures (PNG) and texts (CSV, TXT) that the round wrote to its folder: at most eight, and at most 1 MiB
+            together. Figures that are still open in matplotlib are saved as pictures.
     """
 
     stdout: str
@@ -184,16 +186,16 @@ class Execution:
 
 
 def compute_read_limits(limits: Limits) -> tuple[int, int, int]:
-    """Return the maximum bytes to read of a round's output, of the end of its error message, and of its files."""
+    """Return how many bytes to read at most: of a round's output, of its error message's end, and of its files."""
     return limits.output + 1, 4 * ERROR_CHARACTERS + 4, 2 * MOST_BYTES
 
 
 def make_execution(
     reported: str, stdout: bytes, stderr: bytes, files: bytes, *, timeout: float, seconds: float, limits: Limits
 ) -> Execution:
-    """Convert the end of a round to an `Execution`; `reported` is one of the endings in `inside/forking.py`.
+    """Convert a round's end to an `Execution`; `reported` is one of the endings in `inside/forking.py`.
 
-    SandboxError is raised if the program's own code did not start, because the program is then not at fault.
+    Raise SandboxError if the program's own code did not start, because the sandbox is then at fault.
     """
     if len(stdout) > limits.output:
         reported = "output"
@@ -237,9 +239,9 @@ def _format_error(reported: str, message: str, timeout: float, limits: Limits) -
     return f"{DEATH}was killed ({name})\n{message}".strip()
 
 
-# Maximum files of a round, maximum bytes of all files together, and maximum bytes of one text file.
+# Limits for a round's files: their number, the bytes of all together, and the bytes of one text file.
 MOST_FILES, MOST_BYTES, MOST_TEXT = 8, 1 << 20, 64 << 10
-# Maximum width and height of a picture, because a small file may hold a picture that no browser can decode.
+# Maximum width and height of a picture, because a small file may contain a picture too large for browsers.
 MOST_PIXELS = 4096
 _PNG = b"\x89PNG\r\n\x1a\n"
 _SIZE = struct.Struct(">II")
@@ -247,10 +249,10 @@ _SIZE = struct.Struct(">II")
 
 @dataclass(frozen=True, slots=True)
 class ProgramFile:
-    """A file that a program wrote."""
+    """One file that a program wrote."""
 
-    name: str  # The file's name, in which only letters, digits and `.-_` are kept; unique within a round.
-    # A PNG picture of at most 4096 pixels in each direction, or text in UTF-8 (`.csv`, `.txt`).
+    name: str  # The name contains only letters, digits and `.-_`, and is unique in its round.
+    # Bytes of a PNG picture (at most 4096 pixels wide and high), or of a text in UTF-8 (`.csv`, `.txt`).
     content: bytes = field(repr=False)
 
     @property
@@ -260,7 +262,7 @@ class ProgramFile:
 
 
 def read_files(sent: bytes) -> tuple[ProgramFile, ...]:
-    """Read the files that a program's process sent, up to the limits; leave out malformed files."""
+    """Read the files that a program's process sent, up to the limits; skip malformed files."""
     files: list[ProgramFile] = []
     room = MOST_BYTES
     for written, content in _split_files(sent):
@@ -275,9 +277,9 @@ def read_files(sent: bytes) -> tuple[ProgramFile, ...]:
 
 
 def encode_files(files: Sequence[ProgramFile]) -> Mapping[str, Any]:
-    """Convert a program's files to JSON data for the transcript; return an empty mapping without files.
+    """Convert a program's files to JSON data for the transcript; return {} if it wrote no files.
 
-    The key `figures` has pictures (`name`, and `png` in base64); the key `files` has texts (`name`, `text`).
+    `figures` lists pictures (`name`, and `png` in base64), `files` lists texts (`name`, `text`).
     """
     figures = [{"name": file.name, "png": base64.b64encode(file.content).decode()} for file in files if file.is_picture]
     texts = [{"name": file.name, "text": file.content.decode()} for file in files if not file.is_picture]
@@ -295,7 +297,7 @@ def _split_files(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _clean_file_name(name: str) -> str:
-    """Keep only letters, digits and `.-_` of a name, and at most 60 characters, which every file system allows."""
+    """Keep at most 60 characters of a file's name, replacing all but letters, digits and `.-_`."""
     return re.sub(r"[^\w.-]+", "_", unicodedata.normalize("NFC", name)).lstrip(".")[-60:].lower()
 
 

@@ -1,8 +1,8 @@
-"""Runs as a separate program: enters a new user namespace, then becomes bubblewrap.
+"""Runs as a program of its own: enters a new user namespace, then replaces itself by bubblewrap.
 
-bubblewrap would make a namespace with a single user. If root starts bubblewrap, that user is root, whose processes the
-kernel does not count, so no limit on processes would apply. `launch.py` therefore maps a second, unprivileged user for
-programs if root starts it; otherwise, it maps only the current user.
+Without `launch.py`, bubblewrap would make a namespace that has only one user. If root starts bubblewrap, the
+namespace's only user is root. The kernel does not count root's processes, so it would not limit them. Therefore
+`launch.py` maps a second, unprivileged user for programs if root starts it; otherwise it maps only the current user.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`Sandbox` runs programs given as text and returns what they print."""
+"""`Sandbox` runs programs that are given as text, and returns what they print."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TIMEOUT = 10.0
 
 @dataclass(slots=True)
 class _LoopState:
-    """A sandbox's state in one event loop."""
+    """What a sandbox has created in one event loop."""
 
     loop: asyncio.AbstractEventLoop
     cores: asyncio.Semaphore
@@ -39,21 +39,21 @@ class _LoopState:
 
 
 class Sandbox:
-    """Runs untrusted Python; make one sandbox per process and share it between cases.
+    """Runs untrusted Python. Make one sandbox per process, and share it between cases.
 
-    The warm interpreter starts with the first program, which therefore takes about a second longer. This process
-    runs at most as many programs at a time as it may use cores. Further programs wait; time limits do not include this
+    The first program takes about a second longer, because it starts the warm interpreter. This process runs one program
+    per available core at the same time. Further programs wait for a free core; their time limits do not include this
     wait.
 
     Args:
         limits: the resource limits of one program.
-        preload: modules to import once, before any program; missing modules are skipped.
-        tiers: the acceptable kinds of isolation on this machine (`bubblewrap`, `landlock`), of which the first that
-            works is used. Or one other host: `docker:IMAGE`, or the address of a server with SandboxFusion's protocol.
-            The default is the run's `--sandbox` or, without it, all tiers of this machine.
-        environment: the packages that programs may import, see `provide_environment`. The default is the run's
-            `--program-env` or, without it, the environment named `usual`.
-        usual: name of the environment in runs without `--program-env`; by default this process's own environment.
+        preload: modules that are imported once, before any program. Modules that are not installed are skipped.
+        tiers: the kinds of isolation that may be used on this machine (`bubblewrap`, `landlock`); the first that works
+            is used. Instead, one other host: `docker:IMAGE`, or the address of a server with SandboxFusion's protocol.
+            By default, the run's `--sandbox` applies or, without it, all kinds on this machine.
+        environment: the packages that programs may import; see `provide_environment`. By default, the run's
+            `--program-env` applies or, without it, `usual`.
+        usual: the environment's name if the run has no `--program-env`; by default this process's own environment.
     """
 
     def __init__(
@@ -79,11 +79,11 @@ class Sandbox:
 
     @property
     def tiers(self) -> tuple[str, ...]:
-        """The tiers (kinds of isolation) that this sandbox may use, most preferred first."""
+        """The tiers (kinds of isolation) that this sandbox may use, in order of preference."""
         return TIERS if self._tiers is None else self._tiers
 
     def set_defaults(self, environment: ProgramEnvironment | None = None, tiers: Sequence[str] | None = None) -> None:
-        """Set a run's environment and tiers as defaults for this sandbox; called before the first program."""
+        """Set a run's environment and tiers if the sandbox has none of its own; call this before the first program."""
         self._environment = self._environment or environment
         self._tiers = tuple(tiers) if self._tiers is None and tiers is not None else self._tiers
 
@@ -94,45 +94,45 @@ class Sandbox:
         timeout: float = TIMEOUT,  # noqa: ASYNC109 - the sandbox enforces the program's time
         stdin: str | bytes | None = None,
     ) -> Execution:
-        """Run one program; its processes and files are removed afterwards.
+        """Run one program; afterwards remove its processes and files.
 
         Args:
             code: Python source, run as `__main__`.
-            tables: the program's DataFrames by variable name: paths of CSV files, `TableFile`s or DataFrames. `pd` and
-                `np` are also defined.
-            timeout: limit in seconds on wall time, and on CPU time of all the program's processes together.
-            stdin: the program's standard input; empty by default.
+            tables: the program's DataFrames by variable name: paths of CSV files, `TableFile`s or DataFrames. The
+                program also has the variables `pd` and `np`.
+            timeout: limit in seconds, both for wall time and for the CPU time of all the program's processes together.
+            stdin: what the program reads from standard input; empty by default.
 
         Returns:
-            The printed text, and how the program ended; a program that fails raises no exception.
+            What the program printed, and how it ended. If the program fails, no exception is raised.
 
         Raises:
-            SandboxUnavailable: this machine has no working sandbox; the message states how to get a sandbox.
-            SandboxError: a table cannot be loaded, or the sandbox failed.
+            SandboxUnavailable: programs cannot be isolated on this machine; the message says how to get a sandbox.
+            SandboxError: the sandbox could not load a table, or failed itself.
         """
         async with ProgramSession(self, tables or {}, timeout, once=True, stdin=stdin) as session:
             return await session.run(code)
 
     def session(self, tables: Mapping[str, TableSource] | None = None, timeout: float = TIMEOUT) -> ProgramSession:
-        """Open a program that runs in several rounds and keeps its variables between the rounds.
+        """Open a session: a program that runs in several rounds and keeps its variables between them.
 
             async with sandbox.session(tables={"df": "cities.csv"}) as session:
                 await session.run("big = df[df.population > 1e6]")
                 print((await session.run("print(len(big))")).stdout)
 
         Args:
-            tables: the tables to load before the first round, in the form that `run` takes.
-            timeout: default time limit of a round, in seconds.
+            tables: the tables to load before the first round, in the same form as in `run`.
+            timeout: the time limit of each round in seconds, unless the round sets another.
         """
         return ProgramSession(self, tables or {}, timeout)
 
     async def probe(self) -> str:
-        """Check whether programs can be run; without preloading packages, this takes about a tenth of a second.
+        """Check whether programs can be run; this takes about a tenth of a second, because packages are not imported.
 
-        For containers and servers, also find the installed packages.
+        If a container or server runs the programs, also find out which packages it has.
 
         Returns:
-            The tier (kind of isolation) with which programs would run.
+            The tier (kind of isolation) that would be used for programs.
 
         Raises:
             SandboxUnavailable: programs cannot be run; the message says how to get a sandbox.
@@ -142,14 +142,14 @@ class Sandbox:
         return host.tier
 
     async def aclose(self) -> None:
-        """End the warm interpreter and every program; a later `run` starts a new interpreter."""
+        """End the warm interpreter and all programs; a later `run` starts a new warm interpreter."""
         state, self._state = self._state, None
         if state is not None and state.host is not None:
             await state.host.aclose()
 
     @contextlib.asynccontextmanager
     async def wait_for_core(self) -> AsyncIterator[WarmInterpreter | ScriptHost]:
-        """Wait for a free core; yield the warm interpreter or the script host on which to run one round."""
+        """Wait for a free core; then yield the warm interpreter or script host that is to run one round."""
         loop = asyncio.get_running_loop()
         if self._state is None or self._state.loop is not loop:
             await self.aclose()
@@ -166,7 +166,7 @@ class Sandbox:
             yield state.host
 
     async def wait_for_memory(self) -> None:
-        """Wait while the sessions that are between two rounds use more memory than `limits.waiting`."""
+        """Wait until the sessions between two rounds together use no more memory than `limits.waiting`."""
         if self._state is not None and isinstance(self._state.host, WarmInterpreter):
             await self._state.host.wait_for_memory(self.limits.waiting)
 
@@ -193,8 +193,8 @@ class Sandbox:
 class ProgramSession:
     """A program that keeps its variables between rounds; see `Sandbox.session`.
 
-    If a round is stopped or the session's process ends, the next round starts with only the original tables. Other
-    processes that a round has started are killed at the end of the round.
+    After a round that was stopped, or a session whose process ended, the next round has only the original tables. At
+    the end of a round, all processes that the program has started are killed.
     """
 
     def __init__(
@@ -215,7 +215,7 @@ class ProgramSession:
         self._files: tuple[int, ...] = ()
         self._warm: WarmInterpreter | None = None
         self._key: int | None = None
-        # The code of earlier rounds, which runs again on hosts that do not keep variables between rounds.
+        # The code of earlier rounds, which is run again on hosts that lose variables between rounds.
         self._earlier: list[str] = []
 
     async def __aenter__(self) -> Self:
@@ -233,15 +233,15 @@ class ProgramSession:
         code: str,
         timeout: float | None = None,  # noqa: ASYNC109 - the sandbox enforces the program's time
     ) -> Execution:
-        """Run one round; concurrent calls wait for each other.
+        """Run one round; if several calls are made at once, they wait for each other.
 
         Args:
-            code: Python source, which can use the variables of earlier rounds.
-            timeout: seconds of wall time for this round.
+            code: Python source, which may use variables from earlier rounds.
+            timeout: limit of this round in seconds of wall time.
 
         Raises:
-            SandboxUnavailable: this machine has no working sandbox.
-            SandboxError: a table cannot be loaded, or the sandbox failed.
+            SandboxUnavailable: programs cannot be isolated on this machine.
+            SandboxError: the sandbox could not load a table, or failed itself.
         """
         seconds = self.timeout if timeout is None else timeout
         if self._key is None and not self._once:
@@ -283,7 +283,7 @@ class ProgramSession:
             return await warm.start_program(self._key, files, seconds, once=self._once)
 
     def _write_payload(self, code: str, tables: Mapping[str, TableSource], **options: Any) -> None:
-        """Write the round's payload to its file, and clear the output files."""
+        """Write the round's code and inputs to the payload file, and empty the files for its output."""
         if not self._files:
             self._files = tuple(os.memfd_create(name) for name in ("payload", "stdout", "stderr", "files"))
         for file in self._files:
@@ -300,7 +300,7 @@ class ProgramSession:
 
 @contextlib.contextmanager
 def _reopen_files(files: tuple[int, ...]) -> Iterator[list[int]]:
-    """Open the files again, so that the program's descriptors are independent of this process's descriptors."""
+    """Open the files again, so that the program's descriptors share no position or flags with this process's."""
     modes = (os.O_RDONLY, *[os.O_WRONLY | os.O_APPEND] * (len(files) - 1))
     opened: list[int] = []
     try:

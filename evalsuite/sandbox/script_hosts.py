@@ -1,4 +1,4 @@
-"""Hosts that run each program as one script: containers of Docker or Podman, or a SandboxFusion server."""
+"""Script hosts run each program as one script: in a container (Docker, Podman) or on a SandboxFusion server."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ print(json.dumps([platform.python_version(), versions]))
 
 @dataclass(frozen=True, slots=True)
 class ScriptEnd:
-    """The end of a script."""
+    """How a script ended."""
 
     result: bytes  # The result written by `run_in_child` of `inside/program.py`; empty without a result.
     stderr: bytes
@@ -68,7 +68,7 @@ class ScriptEnd:
 
 
 async def run_program(host: ScriptHost, payload: bytes, seconds: float, limits: Limits) -> Execution:
-    """Run one program; the script enforces the limits on time and output, and the host enforces all other limits."""
+    """Run one program; the script itself enforces the limits on time and output, the host all other limits."""
     bundle = _zip_program(payload)
     files: Mapping[str, bytes] = {BUNDLE: bundle} if host.takes_files else {}
     source = repr(BUNDLE) if files else f"io.BytesIO(base64.b64decode({base64.b64encode(bundle)!r}))"
@@ -97,7 +97,7 @@ def _read_result(end: ScriptEnd) -> tuple[str, float, tuple[bytes, bytes, bytes]
 
 
 async def inspect_host(host: ScriptHost, limits: Limits) -> ProgramEnvironment:
-    """Ask a host for its Python version and packages; raise SandboxUnavailable if the host cannot run programs."""
+    """Ask a host for its Python version and packages; if it cannot run programs, raise SandboxUnavailable."""
     try:
         answer = await run_program(host, encode_payload(_INSTALLED, {}, last=True), START_SECONDS, limits)
         version, packages = json.loads(answer.stdout)
@@ -127,10 +127,10 @@ VERSION_SECONDS = 10.0
 
 
 class ContainerHost:
-    """Runs scripts in containers on this machine, or on the machine that DOCKER_HOST names.
+    """Runs scripts in containers, on this machine or on the machine that DOCKER_HOST names.
 
-    The image needs Python 3.11 or newer as `python3`, and the packages that programs may import. SandboxUnavailable is
-    raised if this machine has neither docker nor podman.
+    The image must contain `python3` (3.11 or newer) and the packages that programs may import. If neither docker nor
+    podman is installed, SandboxUnavailable is raised.
     """
 
     is_alive = True
@@ -196,7 +196,7 @@ class ContainerHost:
 
 
 def describe_engine() -> str:
-    """State whether this machine has a working container engine, and which option uses the engine."""
+    """State whether a container engine works on this machine, and with which option evalsuite uses it."""
     commands = [command for command in map(shutil.which, COMMANDS) if command]
     for command in filter(_is_engine_running, commands):
         return f"{Path(command).name} answers here, so --sandbox docker:IMAGE can run programs"
@@ -205,7 +205,7 @@ def describe_engine() -> str:
 
 
 def _is_engine_running(command: str) -> bool:
-    """Check whether a command's container engine answers, because a client may be installed without a daemon."""
+    """Tell whether the engine behind a command answers, because a client may be installed without an engine."""
     try:
         asked = subprocess.run([command, "version"], capture_output=True, timeout=VERSION_SECONDS, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
@@ -220,9 +220,10 @@ LARGEST = 64 << 20  # Maximum bytes of a server's answer.
 class FusionServer:
     """Runs scripts on a SandboxFusion server, for example `http://127.0.0.1:8080`.
 
-    If the address contains user and password, these are sent. A key in the environment variable
-    `SANDBOX_FUSION_API_KEY` is sent as a bearer token. No memory limit is sent, because the server would limit the
-    address space instead of the used memory. OpenBLAS and other libraries reserve far more address space than they use.
+    If the server's address contains a user and a password, they are sent to the server. The key in the environment
+    variable `SANDBOX_FUSION_API_KEY` is sent as a bearer token. Do not send a memory limit, because the server would
+    apply it to address space instead of used memory. Libraries such as OpenBLAS reserve far more address space than
+    they use.
     """
 
     at_once = 16
@@ -293,7 +294,7 @@ class FusionServer:
 
 
 def make_script_host(tier: str, limits: Limits) -> ScriptHost | None:
-    """Make the container host or server for a tier; return None if the tier isolates programs on this machine."""
+    """Make the container host or the server that a tier names; return None for tiers on this machine."""
     if tier.startswith(SERVERS):
         return FusionServer(tier)
     if tier.startswith(DOCKER):

@@ -1,11 +1,11 @@
-"""The code that runs within the sandbox: the warm interpreter and the processes that it forks for programs.
+"""Code that runs inside the sandbox: the warm interpreter, and the process that it forks for each program.
 
-The folder of this package is mounted into the sandbox without the rest of evalsuite. So this package imports only the
-standard library and, for tables, pandas.
+Only the folder of this package is mounted into the sandbox, without the rest of evalsuite. The modules of this package
+import only the standard library and, for tables, pandas, because the rest of evalsuite is missing in the sandbox.
 
-A program's output is never parsed as control messages, because the program could forge them. Code, tables and output
-pass between host and program in memory files. The warm interpreter, from which programs are forked, reads only status
-bytes, so its memory contains no data of other programs.
+Control messages never come from a program's output, because the program could forge them. Host and program exchange
+code, tables and output in memory files. The warm interpreter reads only status bytes of programs, so the programs that
+it forks cannot find data of other programs in its memory.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 OWN_FILES = "/tmp"  # noqa: S108 - each program has its own tmpfs there
-LOADING = "/sandbox/loading"  # Folder to which packages may write while the warm interpreter imports them.
+LOADING = "/sandbox/loading"  # Folder in which packages may write while the warm interpreter imports them.
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Resource limits of one program; each round has its own time limit.
+    """Resource limits of one program, apart from the time limit, which each round sets.
 
     Attributes:
-        memory: maximum bytes of address space of one process, and of all processes of a program together.
-        files: maximum bytes of the program's private tmpfs.
+        memory: maximum bytes of address space, both for one process and for all processes of a program together.
+        files: maximum bytes of all files in the program's private folder (a tmpfs).
         file: maximum bytes of a single file.
-        output: maximum bytes that a program may print in a round.
-        processes: maximum number of a program's simultaneous processes and threads together.
-        descriptors: maximum number of open files per process.
-        waiting: maximum bytes of all sessions that wait for their next round; above this total, a new session waits.
-            Only memory that a session does not share with the warm interpreter counts.
+        output: maximum bytes that a program may print in one round.
+        processes: maximum number of processes and threads that a program has at the same time.
+        descriptors: maximum number of open files in one process.
+        waiting: maximum bytes that all sessions between two rounds may use together; if they use more, a new session
+            has to wait. Memory that sessions share with the warm interpreter does not count.
     """
 
     memory: int = 2 << 30

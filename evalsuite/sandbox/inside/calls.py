@@ -1,11 +1,12 @@
-"""The seccomp filter: the system calls that a program may not make.
+"""The seccomp filter, which blocks system calls that programs must not make.
 
-Namespaces and limits already confine programs. The filter also blocks unneeded parts of the kernel with a history of
-vulnerabilities (ptrace, bpf, io_uring, keyrings, new namespaces). Calls for memory that no limit counts are blocked,
-too (System V and POSIX queues, memory files). Calls for sockets are blocked, because simultaneous programs could
-communicate through sockets.
+Namespaces and limits confine programs even without the filter. The filter removes parts of the kernel that programs do
+not need and that often had vulnerabilities (ptrace, bpf, io_uring, keyrings, new namespaces). The filter blocks calls
+that allocate memory outside of all limits (System V and POSIX queues, memory files). The filter blocks sockets, because
+programs that run at the same time could use them to communicate.
 
-Source of the numbers: the kernel's arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h.
+The numbers of system calls are from the kernel's arch/x86/entry/syscalls/syscall_64.tbl and
+include/uapi/asm-generic/unistd.h.
 """
 
 from __future__ import annotations
@@ -17,33 +18,34 @@ CallNumbers = dict[str, tuple[int | None, int | None]]
 
 
 def _parse_call_numbers(table: str) -> CallNumbers:
-    """Parse entries `name x86_64-number aarch64-number`; `-` means that the architecture lacks the system call."""
+    """Parse entries `name x86_64-number aarch64-number`; `-` stands for a system call that the architecture lacks."""
     entries = (entry.split() for entry in table.split(","))
     return {name: (int(x86), None if arm == "-" else int(arm)) for name, x86, arm in entries}
 
 
 DENIED = {
-    # Calls for other processes' memory and descriptors, performance counters, BPF, page faults and asynchronous I/O.
+    # Calls that reach other processes' memory and descriptors, and calls for performance counters, BPF, page faults and
+    # asynchronous I/O.
     **_parse_call_numbers(
         "ptrace 101 117, process_vm_readv 310 270, process_vm_writev 311 271, process_madvise 440 440, "
         "pidfd_getfd 438 438, kcmp 312 272, perf_event_open 298 241, bpf 321 280, userfaultfd 323 282, "
         "io_uring_setup 425 425, io_uring_enter 426 426, io_uring_register 427 427"
     ),
-    # Calls for namespaces and mounts, and calls that open files by handle.
+    # Calls that make namespaces or mounts, and calls that open files by handle.
     **_parse_call_numbers(
         "unshare 272 97, setns 308 268, mount 165 40, umount2 166 39, pivot_root 155 41, chroot 161 51, "
         "open_tree 428 428, move_mount 429 429, fsopen 430 430, fsconfig 431 431, fsmount 432 432, fspick 433 433, "
         "mount_setattr 442 442, name_to_handle_at 303 264, open_by_handle_at 304 265"
     ),
-    # Calls for keyrings, and for memory that no limit counts.
+    # Calls for keyrings, and calls that allocate memory outside of all limits.
     **_parse_call_numbers(
         "add_key 248 217, request_key 249 218, keyctl 250 219, shmget 29 194, semget 64 190, msgget 68 186, "
         "mq_open 240 180, memfd_create 319 279, memfd_secret 447 447"
     ),
-    # Calls for sockets; only `socketpair` is allowed. `bind` and `connect` would make a socket reachable by other
-    # programs, and `setsockopt` would enlarge buffers, which no limit counts.
+    # Calls that make or use sockets; only `socketpair` is allowed. `bind` and `connect` would let other programs reach
+    # a socket; `setsockopt` could enlarge buffers beyond all limits.
     **_parse_call_numbers("socket 41 198, bind 49 200, connect 42 203, setsockopt 54 208"),
-    # Calls that lock or watch files, because the host's processes use the same files.
+    # Calls that lock or watch files, because processes of the host use the same files.
     **_parse_call_numbers("flock 73 32, inotify_init 253 -, inotify_init1 294 26, fanotify_init 300 262"),
     # Calls that administer the machine.
     **_parse_call_numbers(
@@ -51,23 +53,23 @@ DENIED = {
         "finit_module 313 273, delete_module 176 106, modify_ldt 154 -"
     ),
 }
-# Calls that, without namespaces, can reach other processes and files of the same user.
+# Calls that reach other processes and files of the same user if there are only limits and no namespaces.
 UNCONFINED = _parse_call_numbers(
     "setsid 112 157, setpgid 109 154, setpriority 141 140, ioprio_set 251 30, sched_setparam 142 118, "
     "sched_setscheduler 144 119, sched_setaffinity 203 122, sched_setattr 314 274, migrate_pages 256 238, "
     "move_pages 279 239, process_mrelease 448 448, rt_sigqueueinfo 129 138, rt_tgsigqueueinfo 297 240, tkill 200 130, "
     "setxattr 188 5, lsetxattr 189 6, fsetxattr 190 7, removexattr 197 14, lremovexattr 198 15, fremovexattr 199 16"
 )
-# Calls that change files' modes, owners and times, which Landlock cannot restrict. Within the sandbox, these calls
-# succeed without effect, so that copying files still works.
+# Calls that change files' modes, owners and times, which Landlock cannot restrict. These calls do nothing in the
+# sandbox but report success, so that copying files still works.
 IDLE = _parse_call_numbers(
     "chmod 90 -, fchmod 91 52, fchmodat 268 53, fchmodat2 452 452, chown 92 -, fchown 93 55, lchown 94 -, "
     "fchownat 260 54, utime 132 -, utimes 235 -, futimesat 261 -, utimensat 280 88"
 )
-# Calls that may affect only the program's first process; `prlimit64` may also affect the calling process (pid 0).
+# Calls that may affect only the calling process (pid 0) and the program's first process.
 OWN_ONLY: dict[str, tuple[int, int]] = {"prlimit64": (302, 261)}
 SIGNALS: dict[str, tuple[int, int]] = {"kill": (62, 129), "tgkill": (234, 131), "pidfd_send_signal": (424, 424)}
-# fcntl commands for leases and directory notices, because the host's processes use the same files.
+# fcntl commands for leases and directory notices, because processes of the host use the same files.
 FCNTL, SET_LEASE, NOTIFY = {"x86_64": 72, "aarch64": 25}, 1024, 1026
 NAMESPACE_FLAGS = 0x7E020000  # All CLONE_NEW flags of clone: mounts, cgroups, uts, ipc, users, pids, net.
 CLONE, CLONE3 = {"x86_64": 56, "aarch64": 220}, 435
@@ -84,7 +86,7 @@ def make_call_filter(machine: str, *, own_pid: int | None = None, signals_closed
     column = list(AUDIT_ARCH).index(machine)
     numbers = sorted(number for pair in DENIED.values() if (number := pair[column]) is not None)
     refuse, missing = _REFUSE | errno.EPERM, _REFUSE | errno.ENOSYS
-    # Each step: operation, steps to skip if true, steps to skip if false, operand.
+    # Each instruction of the filter: operation, steps to skip if true, steps to skip if false, operand.
     steps = [
         (_LOAD, 0, 0, _AT_ARCHITECTURE),
         (_EQUALS, 1, 0, AUDIT_ARCH[machine]),
@@ -92,13 +94,13 @@ def make_call_filter(machine: str, *, own_pid: int | None = None, signals_closed
         (_LOAD, 0, 0, _AT_NUMBER),
         (_AT_LEAST, 0, 1, X32_BIT),
         (_RETURN, 0, 0, refuse),
-        # Report clone3 as missing, because a filter cannot read clone3's flags in memory; libc then uses clone.
+        # Report clone3 as missing, because the filter cannot read its flags in memory; libc then calls clone instead.
         (_EQUALS, 0, 1, CLONE3),
         (_RETURN, 0, 0, missing),
     ]
     for number in numbers:
         steps += [(_EQUALS, 0, 1, number), (_RETURN, 0, 0, refuse)]
-    # Refuse pairs of datagram sockets, because they could send data and descriptors to any path.
+    # Refuse socket pairs of datagrams, because such a socket can send data and descriptors to any path.
     steps += [
         (_EQUALS, 0, 6, SOCKETPAIR[machine]),
         (_LOAD, 0, 0, _AT_SECOND_ARGUMENT),

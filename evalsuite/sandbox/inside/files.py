@@ -1,4 +1,4 @@
-"""Provides a program's tables under any file name that the program opens, and collects files written by the program."""
+"""Lets a program read its tables under any file name, and collects the files that the program writes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-# Maximum bytes of all tables that are written to files before a program runs; larger tables are written by `open`.
+# Maximum bytes of all tables that are written before a program starts; larger tables are written when it opens them.
 MOST_WRITTEN = 16 << 20
 TABULATED, WORKBOOKS, JSON = {".tsv", ".txt"}, {".xlsx", ".xls"}, ".json"
 BINARY = "binary"
@@ -23,11 +23,11 @@ _UTF8 = {"", "utf8", "utf8sig", "ascii", "locale"}
 
 
 class TableFileProvider:
-    """Provides the tables of one program as files.
+    """Lets one program read its input tables as files.
 
     Args:
-        contents: each table's CSV content by variable name; None if a table exists only as a DataFrame.
-        frames: functions by variable name that load a table again, because the program may have changed the DataFrame.
+        contents: each table's CSV content, by variable name; None if the table was given as a DataFrame.
+        frames: functions that load a table again, by variable name, because the program may have changed its DataFrame.
     """
 
     def __init__(self, contents: dict[str, bytes | None], frames: dict[str, Callable[[], Any]]) -> None:
@@ -40,7 +40,7 @@ class TableFileProvider:
         self._beforehand: dict[str, tuple[int, int]] = {}
 
     def install_tables(self) -> None:
-        """Write each table to a file with the table's name, and replace the functions that open or find files."""
+        """Write each table to a file of the same name, and replace the functions that open or find files."""
         if sum(len(content or b"") for content in self._contents.values()) <= MOST_WRITTEN:
             for name, content in self._contents.items():
                 if content is not None:
@@ -57,10 +57,10 @@ class TableFileProvider:
             numpy_files._file_openers._file_openers[None] = self.open  # noqa: SLF001 - for `numpy.loadtxt`
 
     def open(self, file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
-        """Open a file as `builtins.open` does, or open a table in place of a missing file.
+        """Open a file as `builtins.open` does; if it does not exist, open a table instead.
 
-        A table has the encoding that the program requests, because the question may name this encoding. In binary mode,
-        a program gets the table's original bytes, but pandas gets UTF-8, the encoding that it assumes.
+        Provide the table in the encoding that the program asks for, because the question may name this encoding. In
+        binary mode, programs get the table's original bytes; pandas gets UTF-8, because it assumes this encoding.
         """
         encoding = str(kwargs.get("encoding") or (args[1] if len(args) > 1 else "") or "")
         if "b" in mode:
@@ -79,7 +79,7 @@ class TableFileProvider:
             return self._open(written, mode, *args, **kwargs)
 
     def exists(self, path: Any) -> bool:
-        """Tell whether a file exists or `open` would provide a table in its place."""
+        """Tell whether a file exists, or `open` would provide a table instead."""
         if self._exists(path) or self._find_extension(path) is None:
             return bool(self._exists(path))
         path = Path(os.fsdecode(path))
@@ -98,12 +98,12 @@ class TableFileProvider:
         return name in self._beforehand and self._exists(name) and self._read_state(name) == self._beforehand[name]
 
     def _find_extension(self, file: Any) -> str | None:
-        """Return a file's extension if a table can be written in the extension's format."""
+        """Return a file's extension if tables can be written in the format of this extension."""
         kind = Path(os.fsdecode(file)).suffix.lower() if isinstance(file, str | bytes | os.PathLike) else ""
         return kind if kind in {".csv", *TABULATED, *WORKBOOKS, JSON} else None
 
     def _write_table(self, file: Any, encoding: str) -> str | None:
-        """Write the table that belongs to a path; return the new file's name, or None if no table has this format."""
+        """Write the table that a path stands for; return the file's name, or None if the format is impossible."""
         kind = self._find_extension(file)
         if kind is None:
             return None
@@ -120,7 +120,7 @@ class TableFileProvider:
         return target
 
     def _wrap_read_excel(self, usual: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap `read_excel`, so that a program may request the single sheet of a provided table by any name."""
+        """Wrap `read_excel`: a provided table has only one sheet, which a program may request by any name."""
 
         def read_excel(io: Any, sheet_name: Any = 0, **kwargs: Any) -> Any:
             served = isinstance(io, str | os.PathLike) and not self._exists(io)
@@ -131,7 +131,7 @@ class TableFileProvider:
         return read_excel
 
     def _find_table(self, path: str, stem: str) -> str:
-        """Find the table named `stem`; if there is none, give each new path the next table."""
+        """Find the table named `stem`; if none has this name, assign the tables in order, one to each new path."""
         if stem in self._contents:
             return stem
         if path not in self._assigned:
@@ -157,24 +157,25 @@ class TableFileProvider:
     def _write_workbook(self, name: str, target: str) -> None:
         frame = self._frames[name]()
         written = f"{target}.draft.xlsx"
-        # Write the index if columns have several levels, because pandas cannot write these columns without it.
+        # Write the index too if columns have several levels, because pandas cannot write such columns without it.
         frame.to_excel(written, index=frame.columns.nlevels > 1)
         Path(written).rename(target)
 
 
 UTF8 = "utf-8-sig"
-_SAMPLE = 1 << 20  # Number of bytes at a table's beginning from which its encoding is guessed.
+_SAMPLE = 1 << 20  # How many bytes at a table's beginning are used to guess its encoding.
 
 
 def find_encoding(content: bytes) -> str:
-    """Find a table's encoding: GB18030 if the bytes are not UTF-8 and decode to common Chinese, otherwise UTF-8."""
+    """Guess a table's encoding: GB18030 if the bytes are not UTF-8 but decode to common Chinese, otherwise UTF-8."""
     head = content[:_SAMPLE]
     with contextlib.suppress(UnicodeDecodeError):
         codecs.getincrementaldecoder(UTF8)().decode(head)
         return UTF8
     with contextlib.suppress(UnicodeDecodeError):
         signs = [sign for sign in codecs.getincrementaldecoder("gb18030")().decode(head) if not sign.isascii()]
-        # Count common characters, because Latin text and UTF-8 with an invalid byte decode to rare characters.
+        # Check for common characters, because Latin text, or UTF-8 with an invalid byte, decodes to rare Chinese
+        # characters.
         usual = "".join(signs).encode("gb2312", "ignore").decode("gb2312")
         return "gb18030" if 2 * len(usual) > len(signs) else UTF8
     return UTF8
@@ -186,7 +187,7 @@ def _convert_to_utf8(content: bytes) -> bytes:
 
 
 def _decode_table(content: bytes, encoding: str) -> str:
-    """Decode a table as UTF-8; if the bytes are invalid, use the encoding that the program requests."""
+    """Decode a table as UTF-8; if it is not valid UTF-8, use the encoding that the program asks for."""
     for candidate in (UTF8, encoding):
         with contextlib.suppress(UnicodeDecodeError, LookupError):
             if candidate:
@@ -195,21 +196,23 @@ def _decode_table(content: bytes, encoding: str) -> str:
 
 
 KINDS = (".png", ".csv", ".txt")
-# Maximum bytes of a file, and maximum number of files, that are sent to the host; the host keeps fewer files.
+# Maximum bytes of one file, and maximum number of files, that are sent to the host. The host keeps fewer files.
 LARGEST, MOST = 1 << 20, 16
 FIGURES = 4
-HEAD = struct.Struct(">HI")  # Header of each sent file: the lengths of the file's UTF-8 name and of its content.
+# Each file is sent with a header: the length of its name in UTF-8, and the length of its content.
+HEAD = struct.Struct(">HI")
 FileStates = dict[str, tuple[int, int]]
 
 
 def list_files() -> FileStates:
-    """List the files in the program's folder with their modification times and sizes."""
+    """List the files in the program's folder, with their sizes and the times of their last change."""
     return {entry.name: _read_state(entry) for entry in _list_entries()}
 
 
 def send_changed_files(before: FileStates) -> None:
-    """Send the files that are new or changed since `before` to the host."""
-    from .kernel import FILES  # Import late, because the host imports this module without ctypes.
+    """Send the host each file that is new, or that has changed since `before`."""
+    # Import `kernel` only here: it needs ctypes, and the host imports this module without ctypes.
+    from .kernel import FILES
 
     with contextlib.suppress(Exception):
         new = [entry for entry in _list_entries() if before.get(entry.name) != _read_state(entry)]
@@ -224,7 +227,7 @@ def send_changed_files(before: FileStates) -> None:
 def _list_entries() -> Iterator[os.DirEntry[str]]:
     with os.scandir(".") as entries:
         for entry in entries:
-            # List only regular files, because a link may be broken, and reading a pipe would block.
+            # Skip everything but regular files: links may be broken, and reading a pipe would block.
             is_file = entry.is_file(follow_symlinks=False)
             if is_file and entry.name.lower().endswith(KINDS) and not entry.name.startswith("."):
                 yield entry
@@ -236,9 +239,9 @@ def _read_state(entry: os.DirEntry[str]) -> tuple[int, int]:
 
 
 def save_open_figures(before: FileStates) -> None:
-    """Save figures that the program showed but did not save, because `plt.show()` cannot open a window.
+    """Save figures that the program showed but did not save: in the sandbox, `plt.show()` cannot open a window.
 
-    Call this before functions registered with `atexit` run, because matplotlib then closes all figures.
+    Call this function before functions registered with `atexit`, because matplotlib then closes all figures.
     """
     with contextlib.suppress(Exception):
         plt = sys.modules.get("matplotlib.pyplot")

@@ -1,4 +1,4 @@
-"""The warm interpreter: imports packages once, forks a process per program, and reports how each round ended.
+"""The warm interpreter: imports packages once, forks a process for each program, and reports how rounds end.
 
 The host sends orders as JSON on standard input, one order per packet:
 
@@ -8,10 +8,10 @@ The host sends orders as JSON on standard input, one order per packet:
     {"op": "end", "key": 7}                                           kills the program
     {"op": "load", "modules": ["matplotlib.pyplot"]}                  imports modules for later programs
 
-Each round is answered by `{"key": 7, "ending": ..., "seconds": ..., "alive": ..., "memory": ...}`. The ending is `ok`,
+The answer to each round is `{"key": 7, "ending": ..., "seconds": ..., "alive": ..., "memory": ...}`. `ending` is `ok`,
 `raised`, `timeout`, `cpu`, `memory`, `output`, `processes`, `files`, `exit <status>` or `signal <number>`. If the
-program's own code was not reached, the ending is `table`, `unfit`, `early <ending>` or `refused <reason>`. If the
-program died between two rounds, the ending is `gone`.
+program's own code did not start, `ending` is `table`, `unfit`, `early <ending>` or `refused <reason>`. If the program
+died between two rounds, `ending` is `gone`.
 """
 
 from __future__ import annotations
@@ -47,20 +47,21 @@ if TYPE_CHECKING:
 CHECK_SECONDS = 0.05
 SPARE_DESCRIPTORS = 16
 DYING_SECONDS = 1.0
-# Maximum kernel memory of one socket's buffers, which is not part of any process's address space.
+# Maximum kernel memory of a socket's buffers, which does not count as part of any process's address space.
 SOCKET_BYTES = 1 << 20
 
 
 class ForkingInterpreter:
-    """The warm interpreter, which receives the host's orders over the socket `control`."""
+    """The warm interpreter; the host sends it orders over the socket `control`."""
 
     def __init__(self, control: socket.socket) -> None:
         self.control = control
-        # Raise the limit, because each waiting session needs three descriptors; programs have a separate limit.
+        # Raise the interpreter's own limit, because each waiting session needs three descriptors; programs get a lower
+        # limit.
         most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 1 << 16)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         setup = json.loads(control.recv(1 << 16))
-        # Let programs import from their own folder instead of this package's folder, whose modules are already loaded.
+        # Let programs import from their own folder; the modules of this package's folder are already loaded.
         sys.path[:1] = [""]
         sys.path += setup["path"]
         self.limits = Limits(**setup["limits"])
@@ -76,19 +77,19 @@ class ForkingInterpreter:
         self.programs: dict[int, ForkedProgram] = {}
         self.by_descriptor: dict[int, ForkedProgram] = {}
         self.poll = select.poll()
-        # Register this socket first, so that the host's orders are handled before programs' events.
+        # Register the control socket first, so that the host's orders are handled before events of programs.
         self.poll.register(control, select.POLLIN)
 
     def _import_modules(self, modules: list[str]) -> None:
-        # Do not import from the current folder, because it may contain modules with names that a package tries to
-        # import.
+        # Do not import from the current folder, because a module in it may have the same name as one that a package
+        # needs.
         own_folder = sys.path.pop(0)
         with self.isolation.open_loading_folder() as folder, redirect_caches(folder):
             for name in modules:
                 _import_module(name)
         sys.path.insert(0, own_folder)
         gc.collect()
-        gc.freeze()  # Prevent garbage collections in forked processes from copying every page.
+        gc.freeze()  # Without this call, garbage collection in a forked process would copy every page of memory.
         self.baseline = kernel.read_mapped_bytes(os.getpid())
 
     def serve_host(self) -> NoReturn:
@@ -99,8 +100,8 @@ class ForkingInterpreter:
             for descriptor, _ in self.poll.poll(self._compute_milliseconds_to_wait()):
                 if descriptor == self.control.fileno():
                     self._execute_order()
-                    # Poll again, because the order may have closed and reopened descriptors with the numbers of this
-                    # batch.
+                    # Poll again: the order may have closed descriptors of this batch, and opened others with the same
+                    # numbers.
                     break
                 if (forked := self.by_descriptor.get(descriptor)) is not None:
                     self._handle_event(forked, descriptor)
@@ -133,7 +134,7 @@ class ForkingInterpreter:
     def _start_program(self, order: dict[str, Any], descriptors: list[int]) -> None:
         try:
             forked = self._fork_program(order, *descriptors)
-        except OSError as error:  # The machine has too many descriptors, processes or namespaces at this time.
+        except OSError as error:  # The machine has too many open descriptors, processes or namespaces at the moment.
             for descriptor in descriptors:
                 os.close(descriptor)
             self._send_facts(key=order["key"], ending=f"refused {error}", seconds=0.0, alive=False)
@@ -147,7 +148,7 @@ class ForkingInterpreter:
             try:
                 pid = self._fork_child(wanted, order["key"])
             except OSError:
-                # Reap killed programs and try again, because these programs may still hold the exhausted resource.
+                # Try again after collecting killed programs, because they may still hold descriptors or processes.
                 self._reap_killed()
                 pid = self._fork_child(wanted, order["key"])
         for descriptor in (payload, err, files):
@@ -170,7 +171,7 @@ class ForkingInterpreter:
         _keep_spare_descriptors()
         pid = self.isolation.fork_child()
         if pid == 0:
-            try:  # The child must exit now, because it must never return to the interpreter's loop.
+            try:  # The child must exit in any case, because it must never return to the interpreter's loop.
                 close_other_descriptors(descriptors)
                 try:
                     self.isolation.confine_child(key)
@@ -189,7 +190,7 @@ class ForkingInterpreter:
         elif status := forked.read_status():
             self._handle_status(forked, status)
         else:
-            self._close_channel(forked)  # Do not end the round here, because the end of the process ends the round.
+            self._close_channel(forked)  # Closing the channel does not end the round; the end of the process does.
 
     def _handle_status(self, forked: ForkedProgram, status: bytes) -> None:
         if status == program.LOADED:
@@ -248,7 +249,7 @@ class ForkingInterpreter:
         return self.isolation.find_exceeded_limit(forked.key, pids)
 
     def _sum_memory(self, pids: set[int]) -> int:
-        """Sum the bytes that processes have mapped in addition to the warm interpreter's memory."""
+        """Add up the bytes that these processes have mapped beyond the warm interpreter's own memory."""
         mapped = sum(max(0, kernel.read_mapped_bytes(pid) - self.baseline) for pid in pids)
         return mapped + SOCKET_BYTES * kernel.count_sockets(pids)
 
@@ -274,69 +275,70 @@ def _import_module(name: str) -> None:
     before = set(sys.modules)
     try:
         importlib.import_module(name)
-        # Run common operations, so that forked programs inherit the modules and caches that these operations load.
+        # Run common operations now, so that forked programs inherit the modules and caches that these need.
         if name == "pandas":
             _preload_pandas()
         elif name == "matplotlib.pyplot":
             _preload_matplotlib()
     except Exception:  # noqa: BLE001 - a program that needs the module gets the error
-        # Remove partly imported modules, so that a program's own import fails as if nothing had been imported.
+        # Remove half-imported modules, so that a program's own import of them fails with the original error.
         for half_imported in set(sys.modules) - before:
             del sys.modules[half_imported]
 
 
 @dataclass(slots=True, eq=False)
 class ForkedProgram:
-    """One program's first process; when this process ends, isolation ends all other processes of the program."""
+    """The first process of one program; when it ends, the isolation ends the program's other processes."""
 
     isolation: Isolation
     key: int
     pid: int  # The process's id, which the kernel does not reuse before `reap` collects the process.
-    pidfd: int  # A descriptor that becomes readable when the process dies.
-    # Socket for the program's status bytes, and for a byte that starts a round; None after the program has closed it.
+    pidfd: int  # Descriptor that becomes readable as soon as the process dies.
+    # Socket that carries the program's status bytes, and a byte that starts a round; None if the program closed it.
     channel: socket.socket | None
-    out: int  # Descriptor of the program's output file, of which only the size is read.
-    once: bool  # Whether the program has a single round.
+    out: int  # Descriptor of the file with the program's output; the interpreter only checks its size.
+    once: bool  # Whether the program has only one round.
     started: float = 0.0
-    deadline: float = math.inf  # End of the round in monotonic seconds; infinite between rounds.
-    cpu_deadline: float = math.inf  # CPU seconds of all the program's processes together at which the round is stopped.
-    loaded: bool = False  # Whether the tables are loaded and the program's own code has begun.
-    killed: bool = False  # Whether the program was killed, even if it is not dead yet.
-    exceeded: str | None = None  # The limit that the program exceeded before it was killed.
+    deadline: float = math.inf  # Time at which the round must end, in monotonic seconds; infinite between rounds.
+    # The round is stopped when all the program's processes together have used this many CPU seconds.
+    cpu_deadline: float = math.inf
+    loaded: bool = False  # Whether the tables are loaded, so that the program's own code has started.
+    killed: bool = False  # Whether the program was killed; it may not be dead yet.
+    exceeded: str | None = None  # The limit for which the program was killed.
 
     @property
     def is_running(self) -> bool:
         return self.deadline < math.inf
 
     def wait_for_death(self, seconds: float) -> bool:
-        """Wait at most `seconds` for the process to die; return whether the process died."""
+        """Wait up to `seconds` for a process to die; return whether it died."""
         return bool(select.select([self.pidfd], [], [], max(0, seconds))[0])
 
     def start_clock(self, timeout: float) -> None:
-        """Start the wall-time and CPU-time limits of a round."""
+        """Start a round's limits on wall time and CPU time."""
         self.started = time.monotonic()
         self.deadline = self.started + timeout
         self.cpu_deadline = kernel.read_cpu_seconds(self.pid) + timeout
 
     def stop_clock(self) -> float:
-        """Stop the time limits of a round; return the round's duration in seconds."""
+        """Stop a round's time limits, and return how many seconds the round took."""
         self.deadline = math.inf
         return time.monotonic() - self.started
 
     def read_status(self) -> bytes:
-        """Read a status byte from the channel; return an empty value if the program has closed the channel."""
+        """Read one status byte from a program's channel; return b"" if the program has closed it."""
         try:
             return self.channel.recv(1) if self.channel else b""
         except OSError:
             return b""
 
     def pause(self) -> bool:
-        """Stop the process between rounds; return False if the program has other processes, which cannot be stopped."""
+        """Stop the process between rounds; return False if the program has further, unstoppable processes."""
         os.kill(self.pid, signal.SIGSTOP)
         return self.channel is not None and len(self.isolation.list_processes([self.pid])[self.pid]) == 1
 
     def resume(self) -> None:
-        """Start the next round; discard status bytes that were sent between rounds."""
+        """Start the next round; first discard status bytes that the program sent between rounds."""
         if self.channel is not None:
             with contextlib.suppress(OSError):
                 while self.channel.recv(1):
@@ -352,7 +354,7 @@ class ForkedProgram:
             self.isolation.kill_program(self.pid)
 
     def reap(self) -> str:
-        """Reap the processes and close all descriptors; return how the program ended."""
+        """Collect the dead processes and close all descriptors; return how the program ended."""
         status = self.isolation.reap_program(self.pid, self.key)
         os.close(self.pidfd)
         os.close(self.out)
@@ -367,9 +369,9 @@ class ForkedProgram:
 
 @contextmanager
 def redirect_caches(folder: str) -> Iterator[None]:
-    """Let packages write caches and temporary files to `folder` while packages are imported."""
+    """Let packages write caches and temporary files to `folder` during their import."""
     before, tempfile.tempdir = tempfile.tempdir, folder
-    # Give matplotlib this folder, because each program would remove matplotlib's own folder when the program ends.
+    # Give matplotlib this folder: it would otherwise make a folder that the first program to end removes.
     os.environ["MPLCONFIGDIR"] = folder
     try:
         yield

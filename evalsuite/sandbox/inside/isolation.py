@@ -1,11 +1,11 @@
-"""The two kinds of isolation: namespaces within bubblewrap, or Landlock if the machine allows no namespaces.
+"""Two kinds of isolation: namespaces inside bubblewrap or, if the machine allows no namespaces, Landlock.
 
 With namespaces, each program has its own pids, mounts and user.
 
-Landlock (Linux 6.2 or newer) blocks all files except the interpreter's and the program's own folder; newer kernels also
-block signals. The seccomp filter blocks sockets and other ways to reach other processes (`calls.UNCONFINED`). With
-Landlock, the kernel limits neither the number of a program's processes nor the size of all its files, so the warm
-interpreter checks these limits. A program cannot leave its process group, which is killed as a whole.
+Landlock (from Linux 6.2) blocks all files but the interpreter's and those in the program's own folder; newer kernels
+also block signals. The seccomp filter blocks sockets and other ways to reach another process (`calls.UNCONFINED`). With
+Landlock, the warm interpreter checks the number of processes and the size of all files, because the kernel does not
+limit them. A program cannot leave its process group, so killing the group ends all of its processes.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ PROGRAM_USER = 1000
 
 
 class NamespaceIsolation:
-    """Isolates each program in its own namespaces."""
+    """Isolates each program in namespaces of its own."""
 
     def __init__(self, limits: Limits, hidden: Sequence[str]) -> None:
         self._limits, self._hidden = limits, hidden
-        # User 1 has no privileges; this user exists if root started the sandbox (see `launch.py`).
+        # Run programs as user 1, which has no privileges; it exists only if root started the sandbox (see `launch.py`).
         users = Path("/proc/self/uid_map").read_text("ascii").splitlines()
         self._user = 1 if any(line.split()[0] == "1" for line in users) else 0
         self._filter = make_call_filter(platform.machine())
@@ -48,7 +48,7 @@ class NamespaceIsolation:
 
     @contextmanager
     def open_loading_folder(self) -> Iterator[str]:
-        """Mount a tmpfs, to which packages may write while they are imported."""
+        """Mount a tmpfs in which packages may write during their import."""
         kernel.mount_tmpfs(LOADING, "size=16m,nr_inodes=256,mode=0700")
         try:
             yield LOADING
@@ -56,7 +56,7 @@ class NamespaceIsolation:
             kernel.unmount_target(LOADING)
 
     def fork_child(self) -> int:
-        """Fork; the child, which gets 0, is the first process of a new pid namespace and must call `confine_child`."""
+        """Fork the first process of a new pid namespace; the child, which gets 0, must then call `confine_child`."""
         kernel.enter_namespaces(kernel.NEW_PIDS)
         try:
             pid = os.fork()
@@ -68,11 +68,11 @@ class NamespaceIsolation:
         return pid
 
     def confine_child(self, key: int) -> None:  # noqa: ARG002 - Landlock needs the key
-        """Isolate the child; an OSError says which step the kernel refused, and the child must then run no program."""
+        """Isolate the child; if the kernel refuses, raise OSError, after which the child must not run a program."""
         self._isolate_process(self._limits)
 
     def _isolate_process(self, limits: Limits) -> None:
-        # Leave the warm interpreter's process group, because `kill(0, ...)` reaches a group across pid namespaces.
+        # Leave the warm interpreter's process group: signals to a group, by `kill(0, ...)`, cross pid namespaces.
         os.setsid()
         kernel.enter_namespaces(kernel.NEW_MOUNTS)
         process = os.open("/proc/self", os.O_PATH)
@@ -80,23 +80,23 @@ class NamespaceIsolation:
         kernel.mount_tmpfs(OWN_FILES, f"size={limits.files},nr_inodes=4096,mode=1777")
         for path, descriptor in descriptors.items():
             _remount_path(path, descriptor)
-        # Hide /proc from programs, because its files reveal information about the machine.
+        # Hide /proc from programs, because it shows information about the machine.
         kernel.mount_tmpfs("/proc", "size=0,nr_inodes=1,mode=0555", kernel.READ_ONLY)
         _switch_user(self._user, process)
         os.close(process)
-        # Limit core dumps to 1 byte; with 0, the kernel would still start the host's program that collects core dumps.
+        # Limit core dumps to 1 byte: with 0, the kernel would still start the host's program that collects core dumps.
         kernel.limit_resources(limits, processes=limits.processes, core=1)
         os.chdir(OWN_FILES)
         kernel.drop_capabilities()
         kernel.install_seccomp_filter(self._filter)
 
     def list_processes(self, pids: Iterable[int]) -> dict[int, set[int]]:
-        """Find all processes of each program, which is given by the pid of its first process."""
+        """Map each program's first process (by pid) to all of the program's processes."""
         parents = kernel.map_parents()
         return {pid: kernel.find_descendants(pid, parents) for pid in pids}
 
     def find_exceeded_limit(self, key: int, pids: set[int]) -> str:  # noqa: ARG002 - Landlock needs both
-        """Return an empty text, because the kernel ends programs in namespaces that exceed a limit."""
+        """Return "", because the kernel itself ends programs in namespaces that exceed a limit."""
         return ""
 
     def kill_program(self, pid: int) -> None:
@@ -104,11 +104,11 @@ class NamespaceIsolation:
         os.kill(pid, 9)
 
     def reap_program(self, pid: int, key: int) -> int:  # noqa: ARG002 - Landlock needs the key
-        """Wait for a dead program; return its wait status."""
+        """Wait for a program that has died; return its wait status."""
         return os.waitpid(pid, 0)[1]
 
     def verify_isolation(self) -> None:
-        """Fork a trial program that must not be able to fork; if it can, end this process with the reason."""
+        """Fork a trial program that tries to fork; if it succeeds, end this process and state the reason."""
         pid = self.fork_child()
         if pid == 0:
             self._try_to_fork()
@@ -127,11 +127,12 @@ class NamespaceIsolation:
 
 
 def _remount_path(path: str, descriptor: int) -> None:
-    """Mount a folder or file that the program's own mounts have hidden."""
+    """Mount a path again, because the program's own mounts have hidden it."""
     outermost_first = reversed(Path(path).parents)
     for folder in (folder for folder in outermost_first if not folder.exists()):
         folder.mkdir()
-        folder.chmod(0o755)  # Ignore the host's umask, because the program may be another user.
+        # Set the mode explicitly: the program may run as another user, to whom the host's umask could deny access.
+        folder.chmod(0o755)
     if stat.S_ISDIR(os.fstat(descriptor).st_mode):
         Path(path).mkdir()
     else:
@@ -150,7 +151,7 @@ def _switch_user(user: int, process: int) -> None:
         ("setgroups", "deny"),
         ("uid_map", f"{PROGRAM_USER} {user} 1"),
         ("gid_map", f"{PROGRAM_USER} {user} 1"),
-        # Let the kernel kill programs first if the machine runs out of memory.
+        # If the machine runs out of memory, let the kernel kill programs before other processes.
         ("oom_score_adj", "1000"),
     ):
         file = os.open(name, os.O_WRONLY, dir_fd=process)
@@ -165,16 +166,16 @@ _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _EXECUTE, _WRITE, _READ, _LIST, _TRUNCATE, _DEVICES = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14, 1 << 15
 _ALL_OF_VERSION_3 = (1 << 15) - 1
 _FILE_RIGHTS = _EXECUTE | _WRITE | _READ | _TRUNCATE
-# Bits of the access rights to bind and connect TCP sockets, and bits of the scopes of abstract sockets and signals.
+# Landlock's bits for binding and connecting TCP sockets, and for abstract sockets and signals.
 _NETWORK, _SCOPES = 0b11, 0b11
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-_FIRST_USER, _USERS = 20_000, 40_000  # The numeric ids that root assigns to programs.
+_FIRST_USER, _USERS = 20_000, 40_000  # If the sandbox runs as root, programs get user ids from this range.
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def explain_missing_landlock(code: int) -> str:
-    """Explain why the kernel reports no Landlock version, from the error number of the system call."""
-    # The seccomp filter of a container engine that is older than Landlock reports ENOSYS instead of refusing the call.
+    """Explain from a system call's error number why the kernel has no Landlock version."""
+    # A container engine's seccomp filter that does not know Landlock reports ENOSYS instead of refusing the call.
     hides = code == errno.ENOSYS and "\nSeccomp:\t2" in _read_text_if_any("/proc/self/status")
     if code in {errno.EPERM, errno.EACCES} or hides:
         return (
@@ -194,7 +195,7 @@ def _read_text_if_any(path: str) -> str:
 
 
 def read_landlock_version() -> int:
-    """Return the kernel's Landlock version; 0 if the kernel has no Landlock."""
+    """Return the kernel's Landlock version; 0 if it has no Landlock."""
     return max(0, int(_libc.syscall(_CREATE, None, 0, 1)))
 
 
@@ -211,14 +212,14 @@ class LandlockIsolation:
             raise OSError(f"Landlock {OLDEST} (Linux 6.2) is needed; {reason}")
         self._readable = tuple(readable)
         self._tasks = _count_own_tasks()
-        # If this process is root, give each program a separate user, unless these users could not access the
+        # If this process is root, run each program as a user of its own, provided that such users can read the
         # interpreter.
         self._switches_user = os.geteuid() == 0 and all(map(_is_reachable_by_all, [*readable, scratch]))
         kernel.become_subreaper()
 
     @contextmanager
     def open_loading_folder(self) -> Iterator[str]:
-        """Provide a writable folder beside the programs' folders while packages are imported."""
+        """Provide a folder beside the programs' folders, in which packages may write during their import."""
         folder = self._scratch / "loading"
         folder.mkdir(mode=0o700)
         try:
@@ -234,20 +235,20 @@ class LandlockIsolation:
         kernel.set_parent_death_signal()
         own = self._scratch / str(key)
         own.mkdir(mode=0o700)
-        # Open the paths before switching the user, because the new user may not be able to access them.
+        # Open the paths before switching to the program's user, because this user may lack access to them.
         readable = [os.open(path, os.O_PATH) for path in self._readable]
         devices = [os.open(path, os.O_PATH) for path in DEVICES]
         if self._switches_user:
             user = _FIRST_USER + key % _USERS
             os.chown(own, user, user)
             kernel.switch_user(user)
-            # Request the parent-death signal again, because a change of user clears the setting.
+            # Request the parent-death signal again, because switching the user clears it.
             kernel.set_parent_death_signal()
         os.environ.update(HOME=str(own), TMPDIR=str(own))
         os.chdir(own)
         kernel.drop_capabilities()
         self._restrict_files(os.open(own, os.O_PATH), readable, devices)
-        # Set the limit on open files after the paths are open, because there may be more paths than the limit allows.
+        # Lower the limit on open files only now, because the paths above may need more descriptors than it allows.
         processes = self._limits.processes
         kernel.limit_resources(
             self._limits, processes=processes if self._switches_user else self._tasks + 4 * processes, core=0
@@ -276,26 +277,26 @@ class LandlockIsolation:
             os.close(descriptor)
 
     def list_processes(self, pids: Iterable[int]) -> dict[int, set[int]]:
-        """Find all processes of each program: the members of the program's process group."""
+        """Map each program to its processes, which are the members of its process group."""
         groups = kernel.list_process_groups()
         return {pid: groups.get(pid, set()) for pid in pids}
 
     def find_exceeded_limit(self, key: int, pids: set[int]) -> str:
-        """Return the exceeded limit that Landlock does not enforce, `processes` or `files`; without one, return ""."""
+        """Return the limit (`processes` or `files`) that a program exceeds and Landlock cannot enforce; "" if none."""
         if sum(map(kernel.count_threads, pids)) > self._limits.processes:
             return "processes"
         return "files" if _sum_file_bytes(self._scratch / str(key), self._limits.files) > self._limits.files else ""
 
     def kill_program(self, pid: int) -> None:
-        """Kill a program with its whole process group."""
+        """Kill a program together with its process group."""
         try:
             os.killpg(pid, signal.SIGKILL)
         except ProcessLookupError:
-            # Kill only the process, because it has not become the leader of a group yet.
+            # Kill only the first process, because it does not yet lead a process group.
             os.kill(pid, signal.SIGKILL)
 
     def reap_program(self, pid: int, key: int) -> int:
-        """Kill and reap the remaining processes of a dead program; return its first process's wait status."""
+        """Kill the processes that a dead program has left; return the wait status of its first process."""
         with suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
         status = os.waitpid(pid, 0)[1]
@@ -306,11 +307,11 @@ class LandlockIsolation:
         return status
 
     def verify_isolation(self) -> None:
-        """Fork a trial program that tries to read this machine's files; if it can, end this process with the reason."""
+        """Fork a trial program that must not be able to read this machine's files; if it can, end this process."""
         pid = os.fork()
         if pid == 0:
             os._exit(self._try_to_read_files())
-        # Wait until the trial ends by itself, because `reap_program` kills processes that are still running.
+        # Wait until the trial has ended, because `reap_program` would kill it.
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         if self.reap_program(pid, 0):
             os._exit(1)
@@ -329,7 +330,7 @@ class LandlockIsolation:
 
 
 def _try_to_confine(confine: Callable[[Any], None], argument: object) -> bool:
-    """Isolate this process; if the kernel refuses, report the reason on standard error."""
+    """Isolate this process; if the kernel refuses, write the reason to standard error and return False."""
     try:
         confine(argument)
     except OSError as error:
@@ -351,7 +352,7 @@ def _is_reachable_by_all(path: str) -> bool:
 
 
 def _count_own_tasks() -> int:
-    """Count the processes and threads of this user, as the kernel counts them for its limit."""
+    """Count this user's processes and threads, in the way in which the kernel counts them for its limit."""
     user, tasks = os.getuid(), 0
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -361,7 +362,7 @@ def _count_own_tasks() -> int:
 
 
 def _sum_file_bytes(folder: Path, enough: int) -> int:
-    """Sum the bytes of all files below a folder, plus one block per entry, until the sum exceeds `enough`."""
+    """Add up the bytes of all files below a folder, plus one block per entry; stop when the sum exceeds `enough`."""
     total, folders = 0, [folder]
     while folders and total <= enough:
         with suppress(OSError), os.scandir(folders.pop()) as entries:

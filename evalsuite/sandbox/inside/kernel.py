@@ -1,4 +1,4 @@
-"""Linux system calls that Python's `os` lacks, resource limits and descriptors of programs, and data from /proc."""
+"""Linux system calls that `os` lacks, programs' resource limits and descriptors, and data from /proc."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def _call_libc(name: str, *args: object) -> None:
 
 
 def enter_namespaces(namespaces: int) -> None:
-    """Move this process to new namespaces; a new pid namespace affects only future children."""
+    """Move this process into new namespaces; a new pid namespace applies only to children made later."""
     _call_libc("unshare", ctypes.c_int(namespaces))
 
 
 def set_pid_namespace_of_children(descriptor: int) -> None:
-    """Put future child processes of this process into a pid namespace, given by a descriptor."""
+    """Put later child processes of this process into the pid namespace of a descriptor."""
     _call_libc("setns", ctypes.c_int(descriptor), ctypes.c_int(NEW_PIDS))
 
 
@@ -49,12 +49,12 @@ def mount_tmpfs(target: str, options: str, flags: int = NO_SUID | NO_DEVICES) ->
 
 
 def unmount_target(target: str) -> None:
-    """Remove the last mount at `target`; open files of this mount stay usable."""
+    """Remove the last mount at `target`; files that are open in it stay usable."""
     _call_libc("umount2", target.encode(), ctypes.c_int(_DETACH))
 
 
 def bind_mount(source: str, target: str) -> None:
-    """Mount a folder or file at a second path, which is read-only if the source is read-only."""
+    """Mount a folder or file at a second path; if the source is read-only, so is the second path."""
     _call_libc("mount", source.encode(), target.encode(), None, ctypes.c_ulong(_BIND | _WITH_ALL_BELOW), None)
 
 
@@ -63,39 +63,39 @@ def _set_process_option(option: int, value: int) -> None:
 
 
 def make_dumpable() -> None:
-    """Let a process that has changed its user write its own files in /proc again."""
+    """Allow this process, which has switched its user, to write its own files in /proc again."""
     _set_process_option(_SET_DUMPABLE, 1)
 
 
 def forbid_inspection() -> None:
-    """Keep other processes of the same user from reading this process's memory and from stopping it."""
+    """Prevent other processes of the same user from reading this process's memory or stopping it."""
     _set_process_option(_SET_DUMPABLE, 0)
 
 
 def set_parent_death_signal() -> None:
-    """Have the kernel kill this process when its parent ends."""
+    """Make the kernel kill this process when its parent ends."""
     _set_process_option(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
 
 def become_subreaper() -> None:
-    """Make this process the parent of descendants whose own parent has ended."""
+    """Become the parent of all descendants whose own parent ends."""
     _set_process_option(_SET_SUBREAPER, 1)
 
 
 def forbid_new_privileges() -> None:
-    """Give up every way to gain privileges by executing a file."""
+    """Prevent this process from gaining privileges when it executes a file."""
     _set_process_option(_SET_NO_NEW_PRIVILEGES, 1)
 
 
 def drop_capabilities() -> None:
-    """Give up all capabilities, and every way to gain privileges by executing a file."""
+    """Drop all capabilities, and prevent this process from gaining privileges when it executes a file."""
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     _call_libc("capset", header, (ctypes.c_uint32 * 6)())
     forbid_new_privileges()
 
 
 def switch_user(user: int) -> None:
-    """Change to another user and its group, without further groups."""
+    """Switch to another user and the group of the same number, and leave all other groups."""
     os.setgroups([])
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
@@ -106,14 +106,14 @@ class _SeccompProgram(ctypes.Structure):
 
 
 def install_seccomp_filter(instructions: bytes) -> None:
-    """Apply a seccomp filter (a BPF program of 8 bytes per instruction) to this process and its descendants."""
+    """Apply a seccomp filter (a BPF program with 8 bytes per instruction) to this process and its descendants."""
     program = _SeccompProgram(len(instructions) // 8, instructions)
     zero = ctypes.c_ulong(0)
     _call_libc("prctl", ctypes.c_int(_SET_SECCOMP), ctypes.c_ulong(_FILTER_MODE), ctypes.byref(program), zero, zero)
 
 
 def limit_resources(limits: Limits, *, processes: int, core: int) -> None:
-    """Set the resource limits of a program; keep lower limits that are already set."""
+    """Set a program's resource limits; keep limits that are already lower."""
     for kind, value in (
         (resource.RLIMIT_AS, limits.memory),
         (resource.RLIMIT_FSIZE, limits.file),
@@ -127,21 +127,21 @@ def limit_resources(limits: Limits, *, processes: int, core: int) -> None:
         most = resource.getrlimit(kind)[1]
         least = value if most == resource.RLIM_INFINITY else min(value, most)
         resource.setrlimit(kind, (least, least))
-    os.nice(5)  # Lower the priority, because the warm interpreter must be able to stop programs.
+    os.nice(5)  # Give programs a lower priority, because the warm interpreter must always be able to stop them.
 
 
-# The descriptor numbers that are open in a program; all others are closed.
+# The numbers of the descriptors that are open in a program; all other descriptors are closed.
 STDIN, STDOUT, STDERR, CHANNEL, PAYLOAD, FILES = range(6)
 
 
 def close_other_descriptors(descriptors: dict[int, int]) -> None:
-    """Close all descriptors except the given ones and a new, empty standard input.
+    """Close all descriptors but the given ones; standard input becomes empty.
 
-    `descriptors` maps new numbers, which count up from 1, to open descriptors.
+    `descriptors` maps new numbers (1, 2, 3 and so on) to open descriptors.
     """
-    # Open /dev/null again for each program, because a shared descriptor would have shared locks and flags.
+    # Open /dev/null for each program anew, because a shared descriptor would share locks and flags.
     descriptors = {STDIN: os.open("/dev/null", os.O_RDONLY), **descriptors}
-    # Move all descriptors to free numbers first, because a new number may still belong to another descriptor.
+    # First move all descriptors to high numbers, because the number for one may still be in use by another.
     high = {n: fcntl.fcntl(descriptor, fcntl.F_DUPFD, len(descriptors)) for n, descriptor in descriptors.items()}
     for number, descriptor in high.items():
         os.dup2(descriptor, number, inheritable=number <= STDERR)
@@ -155,7 +155,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 def read_mapped_bytes(pid: int) -> int:
     """Return the mapped bytes of a process; 0 if the process has ended.
 
-    Resident bytes would be wrong, because shared memory is resident only in processes that have used it.
+    Do not count resident bytes: shared memory is resident only in processes that have used it.
     """
     try:
         return int(Path(f"/proc/{pid}/statm").read_bytes().split()[0]) * PAGE
@@ -164,10 +164,10 @@ def read_mapped_bytes(pid: int) -> int:
 
 
 def count_sockets(pids: Iterable[int]) -> int:
-    """Count the open sockets of these processes; a shared socket counts once."""
+    """Count the sockets that these processes have open; a socket that several processes share counts once."""
     names = set()
     for pid in pids:
-        with contextlib.suppress(OSError):  # Skip a process that has ended, or a descriptor that is closed.
+        with contextlib.suppress(OSError):  # Skip processes that have ended and descriptors that are closed.
             for file in os.scandir(f"/proc/{pid}/fd"):
                 target = os.readlink(file.path)  # noqa: PTH115 - many, and often
                 if target.startswith("socket:"):
@@ -176,7 +176,7 @@ def count_sockets(pids: Iterable[int]) -> int:
 
 
 def read_cpu_seconds(pid: int) -> float:
-    """Return the CPU seconds of a process and of the children that it has waited for; 0 for an ended process."""
+    """Return the CPU seconds of a process, including children that it has waited for; 0 if the process has ended."""
     try:
         return sum(map(int, _read_stat(pid)[11:15])) / TICKS
     except OSError:
@@ -192,12 +192,12 @@ def count_threads(pid: int) -> int:
 
 
 def map_parents() -> dict[int, int]:
-    """Map every living process to its parent."""
+    """Map each living process to its parent process."""
     return {pid: parent for pid, parent, _ in _list_living_processes()}
 
 
 def list_process_groups() -> dict[int, set[int]]:
-    """List the living processes by process group."""
+    """Group the living processes by process group."""
     members: dict[int, set[int]] = {}
     for pid, _, group in _list_living_processes():
         members.setdefault(group, set()).add(pid)
@@ -205,7 +205,7 @@ def list_process_groups() -> dict[int, set[int]]:
 
 
 def find_descendants(root: int, parents: dict[int, int]) -> set[int]:
-    """Find a process and its descendants."""
+    """List a process and all of its descendants."""
     tree = {root}
     while more := {pid for pid, parent in parents.items() if parent in tree} - tree:
         tree |= more
@@ -213,7 +213,7 @@ def find_descendants(root: int, parents: dict[int, int]) -> set[int]:
 
 
 def _list_living_processes() -> Iterator[tuple[int, int, int]]:
-    """Yield the pid, the parent and the process group of each process that is not a zombie."""
+    """Yield the pid, the parent and the process group of each process; skip zombies."""
     for name in os.listdir("/proc"):  # noqa: PTH208 - names are enough
         if name.isdecimal():
             with contextlib.suppress(OSError):  # Skip a process that has ended.
@@ -223,5 +223,5 @@ def _list_living_processes() -> Iterator[tuple[int, int, int]]:
 
 
 def _read_stat(pid: int) -> list[str]:
-    """Read the fields of /proc/<pid>/stat after the name, which may contain spaces and parentheses."""
+    """Read /proc/<pid>/stat from the field after the name, because the name may contain spaces and parentheses."""
     return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()

@@ -1,7 +1,7 @@
 """Runs in a program's own process: loads the tables, runs the rounds, and reports how each round ended.
 
-The program runs in this process, and may change anything in the process. The warm interpreter therefore reads only
-single status bytes from this process, and the bytes affect only this program.
+Nothing in this process can be trusted, because the program runs in it and may change anything. The warm interpreter
+therefore reads only single status bytes from this process; false bytes harm only this program.
 """
 
 from __future__ import annotations
@@ -39,21 +39,22 @@ from .files import TableFileProvider, find_encoding, list_files, save_open_figur
 from .kernel import CHANNEL, FILES, PAYLOAD, STDERR, STDOUT
 
 SHOWN_FRAMES, SHOWN_COLUMNS = 1000, 300
-# Status bytes. LOADED is sent before the program's first line runs; UNFIT and NO_TABLE are ignored after LOADED.
+# Status bytes. LOADED precedes the program's first line; after LOADED, UNFIT and NO_TABLE are ignored, because the
+# program could forge them.
 LOADED, OK, RAISED, NO_TABLE, UNFIT = b"l", b"o", b"r", b"t", b"u"
 
 _first_process: set[int] = set()
 
 
 def serve_rounds() -> NoReturn:
-    """Run a program's rounds, which share their variables, until the host closes the channel."""
+    """Run a program's rounds, which share the program's variables, until the host closes the channel."""
     names = prepare_process()
     number = 0
     while True:
         number += 1
         status = run_round(names, f"<program {number}>" if number > 1 else "<program>")
         if os.getpid() not in _first_process:
-            os._exit(0)  # End a process that was forked by the program and has reached the program's end.
+            os._exit(0)  # The program forked this process, which has now reached the program's end.
         _kill_other_processes()
         try:
             os.write(CHANNEL, status)
@@ -65,21 +66,22 @@ def serve_rounds() -> NoReturn:
 
 
 def prepare_process() -> dict[str, Any]:
-    """Make this process a program's first process; return the program's global variables."""
+    """Prepare this process as a program's first process; return the program's global variables."""
     _first_process.add(os.getpid())
     _reopen_streams()
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
     names = vars(module)
     sys.argv = ["program.py"]
-    vars(builtins).update(exit=sys.exit, quit=sys.exit)  # Define `exit` and `quit`, because `site` is not imported.
+    # Define `exit` and `quit`, which the module `site` would define if it were imported.
+    vars(builtins).update(exit=sys.exit, quit=sys.exit)
     names.update(__file__=sys.argv[0], display=_display_values)
     _seed_generators(names)
     return names
 
 
 def report_unfit(error: BaseException) -> NoReturn:
-    """Report that this process could not be isolated, and end it."""
+    """Report that this process could not be isolated, then end it."""
     os.write(STDERR, str(error).encode())
     os.write(CHANNEL, UNFIT)
     os._exit(1)
@@ -97,9 +99,9 @@ def _seed_generators(names: dict[str, Any]) -> None:
 
 
 def _reopen_streams() -> None:
-    # Set `sys.__stdin__` and `sys.__stdout__`, so that a stream stays alive if a program wraps its buffer.
+    # Set `sys.__stdin__` and `sys.__stdout__`: they keep a stream alive if a program wraps its buffer.
     sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)  # type: ignore[misc]  # noqa: SIM115
-    # Flush each line, so that a stopped program's output is complete.
+    # Flush after each line, so that the output is complete even if the program is stopped.
     sys.stdout = sys.__stdout__ = io.TextIOWrapper(  # type: ignore[misc] # it is final elsewhere
         io.BufferedWriter(io.FileIO(STDOUT, "w", closefd=False)), "utf-8", "backslashreplace", line_buffering=True
     )
@@ -109,17 +111,17 @@ def _reopen_streams() -> None:
 
 
 def _kill_other_processes() -> None:
-    """Kill the program's other processes, because only this process is stopped between rounds."""
+    """Kill the program's other processes: between rounds, the host can stop only the first process."""
     try:
         os.kill(-1, signal.SIGKILL)
         while True:
             os.waitpid(-1, 0)
     except OSError:
-        pass  # All other processes have ended.
+        pass  # This process is the only one left.
 
 
 def run_round(names: dict[str, Any], title: str) -> bytes:
-    """Run one round; return its status byte. `title` replaces the file name in tracebacks."""
+    """Run one round; return its status byte. Tracebacks show `title` instead of a file name."""
     try:
         code, earlier, is_last = _load_payload(names)
     except ModuleNotFoundError as error:
@@ -136,11 +138,11 @@ def run_round(names: dict[str, Any], title: str) -> bytes:
     program, before = ProgramRound(code, title, names), list_files()
     steps: list[Callable[[], None]] = [program.run_code, lambda: save_open_figures(before)]
     if is_last:
-        # Wait for threads, then call functions registered with `atexit`, as Python does before it exits.
+        # Do what Python does before it exits: wait for threads, then call functions registered with `atexit`.
         steps += [threading._shutdown, atexit._run_exitfuncs, program.show_unless_printed]  # type: ignore[attr-defined]  # noqa: SLF001
     else:
         steps += [program.show_value]
-    # Catch errors of flushing, too, because the program may have replaced or closed its output.
+    # Flushing can also raise errors, because the program may have replaced or closed its output.
     errors = list(filter(None, map(_run_and_catch, [*steps, _flush_output])))
     if os.getpid() in _first_process:
         send_changed_files(before)
@@ -150,7 +152,7 @@ def run_round(names: dict[str, Any], title: str) -> bytes:
 
 
 def _rerun_earlier_rounds(earlier: list[str], names: dict[str, Any]) -> None:
-    """Run the earlier rounds again without output, because some hosts lose variables between rounds."""
+    """Run the earlier rounds again without output, to restore variables that some hosts lose between rounds."""
     if not earlier:
         return
     printed, nowhere = os.dup(STDOUT), os.open(os.devnull, os.O_WRONLY)
@@ -162,7 +164,7 @@ def _rerun_earlier_rounds(earlier: list[str], names: dict[str, Any]) -> None:
 
 
 def _run_and_catch(step: Callable[[], None]) -> str:
-    """Run one step of the program; return the text of the error, or an empty text."""
+    """Run one step of the program; return the error as text, or "" on success."""
     try:
         step()
     except SystemExit as ending:
@@ -173,14 +175,14 @@ def _run_and_catch(step: Callable[[], None]) -> str:
 
 
 class ProgramRound:
-    """One round's code, and the value of its last expression; this value is printed as in a notebook."""
+    """The code of one round, and the value of its last expression, which is printed as in a notebook."""
 
     def __init__(self, code: str, title: str, names: dict[str, Any]) -> None:
         self._code, self._title, self._names = code, title, names
         self._value: Any = None
 
     def run_code(self) -> None:
-        """Run the code; keep the value of its last expression."""
+        """Run the code, and keep the value of its last expression."""
         tree = ast.parse(self._code, self._title)
         if "pip" in self._code:
             _ignore_installations()
@@ -195,7 +197,7 @@ class ProgramRound:
             self._value = self._execute_tree(ast.Expression(final.value), "eval")
 
     def _execute_tree(self, tree: ast.Module | ast.Expression, mode: str) -> Any:
-        """Run code, which may contain top-level `await` as in a notebook."""
+        """Run code; as in a notebook, it may contain `await` outside of functions."""
         code = compile(tree, self._title, mode, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
         result = eval(code, self._names)  # noqa: S307 - this is the sandbox
         if code.co_flags & inspect.CO_COROUTINE:
@@ -205,12 +207,12 @@ class ProgramRound:
         return result
 
     def show_value(self) -> None:
-        """Print the last expression's value unless the value is None."""
+        """Print the value of the last expression, unless it is None."""
         if self._value is not None:
             print(self._value)  # noqa: T201 - the program's output
 
     def show_unless_printed(self) -> None:
-        """Print the last expression's value if the program has not printed anything."""
+        """Print the value of the last expression if the program has printed nothing."""
         _flush_output()
         if os.fstat(STDOUT).st_size == 0:
             self.show_value()
@@ -222,7 +224,7 @@ def _display_values(*values: Any) -> None:
 
 
 def _install_notebook_functions(names: dict[str, Any]) -> None:
-    """Provide IPython's `display` module if IPython is not installed, and a `get_ipython` whose methods do nothing."""
+    """Provide IPython's `display` module if IPython is missing, and a `get_ipython` whose methods do nothing."""
 
     class NotebookShell:
         def __getattr__(self, name: str) -> Callable[..., None]:
@@ -240,7 +242,7 @@ def _install_notebook_functions(names: dict[str, Any]) -> None:
 
 
 def _ignore_installations() -> None:
-    """Make `pip install` of already installed packages succeed without any effect."""
+    """Make `pip install` succeed without any effect if the package is already installed."""
     import subprocess
 
     popen, system = subprocess.Popen.__init__, os.system
@@ -273,7 +275,7 @@ def _is_needless_installation(command: Any) -> bool:
 
 
 def _flush_output() -> None:
-    """Flush standard output, and the original stream if the program has replaced it."""
+    """Flush standard output; if the program has replaced it, also flush the original stream."""
     with contextlib.suppress(Exception):
         if sys.__stdout__ is not None and sys.__stdout__ is not sys.stdout:
             sys.__stdout__.flush()
@@ -281,7 +283,7 @@ def _flush_output() -> None:
 
 
 def _load_payload(names: dict[str, Any]) -> tuple[str, list[str], bool]:
-    """Read the payload: define its tables as variables and provide the standard input."""
+    """Read the payload: make its tables variables, and provide its standard input."""
     size = int.from_bytes(os.pread(PAYLOAD, 8, 0), "big")
     header = json.loads(os.pread(PAYLOAD, size, 8))
     at = 8 + size
@@ -301,7 +303,7 @@ def _load_payload(names: dict[str, Any]) -> tuple[str, list[str], bool]:
 
 
 def _provide_stdin(content: bytes) -> None:
-    """Make `content` the standard input (descriptor 0), so that programs can read it in any way."""
+    """Make `content` the standard input (descriptor 0), so that every way of reading it works."""
     with open(".stdin", "w+b") as file:  # noqa: PTH123 - without pathlib
         file.write(content)
         file.seek(0)
@@ -311,7 +313,7 @@ def _provide_stdin(content: bytes) -> None:
     usual = builtins.open
 
     def open_input(file: Any, *args: Any, **kwargs: Any) -> Any:
-        # Open a copy of descriptor 0, because the three paths are links to /proc, which programs do not have.
+        # Open a copy of descriptor 0: the three paths lead to /proc, which is hidden from programs.
         is_input = not isinstance(file, int) and os.fspath(file) in {"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
         return usual(os.dup(0) if is_input else file, *args, **kwargs)
 
@@ -324,7 +326,7 @@ def _make_frame(content: bytes, kind: str, header_rows: int) -> Any:
     if kind == "pickle":
         import pickle
 
-        # The host wrote this pickle for the program; the host never unpickles data from a program.
+        # Only this direction is safe: the host wrote the pickle for the program, and never unpickles a program's data.
         return pickle.loads(content)  # noqa: S301
     header = {0: None, 1: 0}.get(header_rows, list(range(header_rows)))
     encoding = find_encoding(content)
@@ -332,7 +334,7 @@ def _make_frame(content: bytes, kind: str, header_rows: int) -> Any:
 
 
 def _format_traceback(error: BaseException) -> str:
-    """Format the traceback without frames of other files, because these frames reveal paths of this machine."""
+    """Format the traceback without frames of other files, because they show paths of this machine."""
     try:
         trace = traceback.TracebackException.from_exception(error, limit=-SHOWN_FRAMES, compact=True)
         link: traceback.TracebackException | None = trace
@@ -340,7 +342,8 @@ def _format_traceback(error: BaseException) -> str:
             _drop_foreign_frames(link)
             before = link.__cause__ or link.__context__
             if before is not None and not _drop_foreign_frames(before):
-                link.__cause__ = link.__context__ = None  # Omit an error that a library raised and handled.
+                # Omit an earlier error that a library raised and handled itself.
+                link.__cause__ = link.__context__ = None
             link = link.__cause__ or link.__context__
         lines = "".join(trace.format()).strip().split("\n")
         return "\n".join(map(_shorten_line, lines))
@@ -359,28 +362,27 @@ def _drop_foreign_frames(trace: traceback.TracebackException) -> bool:
 
 
 def _report_error(text: str) -> None:
-    """Replace the content of standard error, from which the host reads the error, by `text`."""
+    """Replace what is in standard error by `text`; the host reads the error there."""
     if os.getpid() not in _first_process:
-        return  # Ignore errors of processes that the program itself forked.
+        return  # Ignore an error in a process that the program itself forked.
     try:
         os.ftruncate(STDERR, 0)
         os.write(STDERR, text.encode("utf-8", "backslashreplace"))
     except OSError:
-        pass  # The error has no message, because the program closed standard error.
+        pass  # The program closed standard error, so the error has no message.
 
 
 CHECK_SECONDS = 0.05
 
 
 def run_in_child(payload: str, result: str, seconds: float, most: tuple[int, int, int]) -> NoReturn:
-    """Run a payload's program in a child process; write its ending, output, error and files to the result.
+    """Run a payload's program in a child process; write how it ended, and its output, error and files, to the result.
 
-    The child cannot forge the result, because it has neither a descriptor of the result's file nor access to this
-    process.
+    The child cannot forge the result: it has no descriptor of the result's file and no access to this process.
 
     Args:
-        result: path of the file to create for the result; if empty, the result goes to standard output.
-        most: maximum bytes of the output, of the error text (whose end is kept), and of the files.
+        result: path of the file to which the result is written; if empty, the result goes to standard output.
+        most: maximum bytes of the output, of the error text (the end is kept), and of all files.
     """
     kernel.forbid_inspection()
     channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -426,8 +428,8 @@ def _run_child(descriptors: dict[int, int]) -> NoReturn:
             kernel.set_parent_death_signal()
             kernel.drop_capabilities()
             if platform.machine() in AUDIT_ARCH:
-                # Install evalsuite's filter, because container engines' filters differ. Podman, for example, lets
-                # programs make namespaces and mount in them.
+                # Install evalsuite's filter as well, because the filters of container engines differ. Podman's filter,
+                # for example, allows programs to make namespaces and mount in them.
                 own = os.getpid()
                 kernel.install_seccomp_filter(make_call_filter(platform.machine(), own_pid=own, signals_closed=False))
         except OSError as error:
@@ -444,10 +446,10 @@ def _run_child(descriptors: dict[int, int]) -> NoReturn:
 
 
 def _await_ending(pid: int, channel: socket.socket, output: int, seconds: float, most: int) -> str:
-    """Wait until the program ends or exceeds a limit; return one of the endings that `forking.py` lists."""
+    """Wait until the program ends or exceeds a limit; return its ending, as listed in `forking.py`."""
     loaded, deadline = False, math.inf
     while True:
-        # Check for the process's end before reading, so that all status bytes of an ended process are read.
+        # Look for the process's end before reading: then no status byte of an ended process is missed.
         end = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         status = channel.recv(1) if select.select([channel], [], [], 0 if end else CHECK_SECONDS)[0] else b""
         if status == LOADED:
@@ -460,7 +462,7 @@ def _await_ending(pid: int, channel: socket.socket, output: int, seconds: float,
             ending = f"{'exit' if end.si_code == os.CLD_EXITED else 'signal'} {end.si_status}"
             return ending if loaded else f"early {ending}"
         else:
-            time.sleep(CHECK_SECONDS)  # A closed channel is always readable, so `select` would not wait.
+            time.sleep(CHECK_SECONDS)  # On a closed channel, `select` returns at once instead of waiting.
         if time.monotonic() >= deadline:
             return "timeout"
         if os.fstat(output).st_size > most:
