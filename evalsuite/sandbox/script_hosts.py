@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from evalsuite.sandbox.inside import Limits
 
 ScriptHost: TypeAlias = "ContainerHost | FusionServer"
-START_SECONDS = 60.0  # Additional time of a script to start an interpreter, import pandas and read tables.
-# Names of files beside the script: the code that runs the program, and the program's result.
+START_SECONDS = 60.0  # Extra time that a script gets to start an interpreter, import pandas and read tables.
+# Names of the files next to the script: the code that runs the program, and the program's result.
 BUNDLE, RESULT = "evalsuite-program.zip", "evalsuite-result"
 _SCRIPT = """\
 import base64, io, os, sys, tempfile, zipfile
@@ -60,11 +60,11 @@ print(json.dumps([platform.python_version(), versions]))
 class ScriptEnd:
     """How a script ended."""
 
-    result: bytes  # The result written by `run_in_child` of `inside/program.py`; empty without a result.
+    result: bytes  # The result that `run_in_child` of `inside/program.py` wrote; empty if it wrote none.
     stderr: bytes
-    status: int  # Exit status; negative, or 128 and more, if a signal ended the script.
+    status: int  # Exit status of the script; if a signal ended it, the status is negative, or 128 and more.
     seconds: float
-    timed_out: bool = False  # Whether the host stopped the script because of its time limit.
+    timed_out: bool = False  # Whether the script exceeded its time limit, so that the host stopped it.
 
 
 async def run_program(host: ScriptHost, payload: bytes, seconds: float, limits: Limits) -> Execution:
@@ -90,7 +90,7 @@ def _read_result(end: ScriptEnd) -> tuple[str, float, tuple[bytes, bytes, bytes]
             contents = end.result[begin:out], end.result[out:error], end.result[error:files]
             return facts["ending"], facts["seconds"], contents
     except (ValueError, KeyError, TypeError):
-        pass  # The script ended while writing the result, or the server returned another file.
+        pass  # The result is incomplete because the script ended early, or it is not the file that was asked for.
     signal = -end.status if end.status < 0 else end.status - 128
     ending = "timeout" if end.timed_out else f"signal {signal}" if signal > 0 else f"exit {end.status or 1}"
     return ending, end.seconds, (b"", end.stderr, b"")
@@ -119,9 +119,9 @@ def _zip_program(payload: bytes) -> bytes:
 
 
 COMMANDS = ("docker", "podman")
-REFUSED = 125  # The exit status of `docker run` if the command itself fails.
+REFUSED = 125  # Exit status of `docker run` if the container could not be started.
 NOBODY = 65534
-# Maximum processes of user `nobody` in all containers together; some engines cannot set a higher limit.
+# Maximum number of processes of the user `nobody`, over all containers; some engines allow no higher limit.
 MOST_PROCESSES = 8192
 VERSION_SECONDS = 10.0
 
@@ -142,7 +142,8 @@ class ContainerHost:
         commands = [command for command in map(shutil.which, COMMANDS) if command]
         if not commands:
             raise SandboxUnavailable(f"{self.tier}: neither docker nor podman is installed here")
-        # Choose docker or podman, whichever has a running engine; if neither has, the first one's error explains why.
+        # Choose docker or podman, whichever has a running engine; otherwise, the error of the first one explains the
+        # problem.
         self._command = next(filter(_is_engine_running, commands), commands[0]) if len(commands) > 1 else commands[0]
 
     async def run_script(self, script: str, seconds: float, files: Mapping[str, bytes]) -> ScriptEnd:  # noqa: ARG002 - no files
@@ -178,7 +179,7 @@ class ContainerHost:
             *("--security-opt", "no-new-privileges", "--pids-limit", str(limits.processes)),
             *("--memory", str(limits.memory), "--memory-swap", str(limits.memory), "--cpus", "1"),
             *("--ulimit", f"fsize={limits.file}", "--ulimit", f"nofile={limits.descriptors}"),
-            # Disable the log driver, so that the engine does not store the output on disk.
+            # Switch off the log driver; otherwise the engine would store the output on disk.
             *("--ulimit", f"nproc={MOST_PROCESSES}", "--log-driver", "none"),
             *("--env", "HOME=/tmp", "--env", "MPLBACKEND=agg", "--env", "PYTHONHASHSEED=0"),
             *("--env", "TZ=UTC", "--env", "LANG=C.UTF-8", "--pull", "missing"),
@@ -192,7 +193,7 @@ class ContainerHost:
             await process.wait()
 
     async def aclose(self) -> None:
-        """Do nothing, because containers are removed after each program."""
+        """Do nothing: each container was already removed after its program."""
 
 
 def describe_engine() -> str:
@@ -214,7 +215,7 @@ def _is_engine_running(command: str) -> bool:
 
 
 GRACE_SECONDS = 30.0
-LARGEST = 64 << 20  # Maximum bytes of a server's answer.
+LARGEST = 64 << 20  # Maximum number of bytes in a server's answer.
 
 
 class FusionServer:
@@ -236,7 +237,7 @@ class FusionServer:
         self._client: aiohttp.ClientSession | None = None
 
     async def run_script(self, script: str, seconds: float, files: Mapping[str, bytes]) -> ScriptEnd:
-        """Run a script on the server; send files with the script, and fetch the file `RESULT`."""
+        """Run a script on the server: send its files with it, and fetch the file `RESULT`."""
         request = {
             "code": script,
             "language": "python",

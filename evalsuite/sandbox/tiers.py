@@ -1,4 +1,4 @@
-"""Tiers, the kinds of isolation on this machine (bubblewrap or Landlock), and the reasons if neither works."""
+"""Tiers: the kinds of isolation that this machine can use (bubblewrap or Landlock), and why others fail."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from evalsuite.sandbox.inside.calls import AUDIT_ARCH
 if TYPE_CHECKING:
     from evalsuite.sandbox.environments import Interpreter, ProgramEnvironment
 
-# The kinds of local isolation, in the order in which they are tried if the user does not choose one.
+# The kinds of isolation on this machine; unless the user chooses, they are tried in this order.
 TIERS = ("bubblewrap", "landlock")
 DOCKER = "docker:"
 SERVERS = ("http://", "https://")
 
 
 def read_tiers(name: str) -> tuple[str, ...]:
-    """Read the value of `--sandbox`: `auto` selects all local kinds (`TIERS`); any other value selects one kind."""
+    """Read the value of `--sandbox`: `auto` means all local kinds (`TIERS`), any other value means one kind."""
     if name == "auto":
         return TIERS
     if name in TIERS or name.startswith(SERVERS) or name.removeprefix(DOCKER) not in {"", name}:
@@ -40,18 +40,19 @@ def read_tiers(name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One way to start the warm interpreter."""
+    """One of the ways to start the warm interpreter."""
 
     tier: str
-    name: str  # The isolation's name in messages.
+    name: str  # The name of the isolation in messages.
     command: Sequence[str]
-    folder: str | None = None  # The working directory of the command.
-    setup: Mapping[str, Any] = field(default_factory=dict)  # The settings of the isolation (see `inside/forking.py`).
-    clean_up: Callable[[], None] = lambda: None  # Function that is called when the interpreter has ended.
+    folder: str | None = None  # The folder in which the command runs.
+    # The isolation's settings, as `inside/forking.py` reads them.
+    setup: Mapping[str, Any] = field(default_factory=dict)
+    clean_up: Callable[[], None] = lambda: None  # Function to call when the interpreter has ended.
 
 
 def list_launches(tiers: Sequence[str], environment: ProgramEnvironment, failures: dict[str, str]) -> Iterator[Launch]:
-    """List the ways to start these tiers; for each tier that cannot be tried, add the reason to `failures`."""
+    """List the ways to start these tiers; if a tier cannot be tried, add the reason to `failures`."""
     require_linux()
     if "bubblewrap" in tiers:
         try:
@@ -68,7 +69,7 @@ def list_launches(tiers: Sequence[str], environment: ProgramEnvironment, failure
 
 def _make_landlock_launch(environment: ProgramEnvironment) -> Launch:
     scratch = tempfile.mkdtemp(prefix="evalsuite-programs-")
-    # Let all users enter this folder, because a program may run as another user and has its own folder inside.
+    # Let all users enter this folder: each program has its own folder inside, and may run as another user.
     Path(scratch).chmod(0o711)
     return Launch(
         "landlock",
@@ -81,7 +82,7 @@ def _make_landlock_launch(environment: ProgramEnvironment) -> Launch:
 
 
 def _list_readable_paths(environment: ProgramEnvironment) -> list[str]:
-    """List the paths that programs may read, without evalsuite itself, because its data contain reference answers."""
+    """List the paths that programs may read; evalsuite is left out, because its data contain reference answers."""
     package = INSIDE.parents[1].resolve()
     readable = []
     for path in list_visible_paths(environment):
@@ -106,13 +107,13 @@ ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "TZ": "UTC",
     "PYTHONHASHSEED": "0",
-    # Disable pip's index, because without a network pip would retry for a minute before it fails.
+    # Disable pip's index; without a network, pip would try for a minute before it fails.
     "PIP_NO_INDEX": "1",
-    # Give each program one thread, because one program per core runs at a time.
+    # Give each program one thread, because as many programs run at once as there are cores.
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
-    # Draw figures to files, because nobody would see a window.
+    # Draw figures to files, because a window would be visible to nobody.
     "MPLBACKEND": "agg",
 }
 
@@ -120,7 +121,7 @@ ELSEWHERE = "--sandbox docker:IMAGE, or --sandbox with the address of a SandboxF
 
 
 def require_linux() -> None:
-    """Raise SandboxUnavailable if the seccomp filter has no system call numbers for this machine's architecture."""
+    """Raise SandboxUnavailable if the seccomp filter does not know the system calls of this machine's architecture."""
     if sys.platform != "linux" or platform.machine() not in AUDIT_ARCH:
         raise SandboxUnavailable(
             "model-written code runs only in a sandbox, which needs Linux on x86_64 or aarch64, and this is "
@@ -130,7 +131,7 @@ def require_linux() -> None:
 
 
 def find_bubblewrap() -> list[str]:
-    """Find this machine's bubblewrap executables: first the system's executable, then the Python package's."""
+    """Find bubblewrap's executables on this machine: the system's own first, then the Python package's."""
     require_linux()
     executables = [path for path in (shutil.which("bwrap"), _find_wheel_bubblewrap()) if path]
     if not executables:
@@ -150,11 +151,11 @@ def _find_wheel_bubblewrap() -> str | None:
 
 
 def build_bubblewrap_command(bwrap: str, environment: ProgramEnvironment) -> list[str]:
-    """Build the command of the warm interpreter: `launch.py` starts bubblewrap, which starts Python."""
+    """Build the command that starts the warm interpreter: `launch.py` starts bubblewrap, bubblewrap starts Python."""
     launcher = [sys.executable, "-I", "-S", str(Path(__file__).parent / "launch.py")]
     namespaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--unshare-cgroup-try"]
-    # With `--as-pid-1`, bubblewrap reaps the ended warm interpreter, because a container's first process may not reap
-    # zombies.
+    # `--as-pid-1` makes bubblewrap clean up after the warm interpreter, because a container's first process may not do
+    # it.
     lifetime = ["--die-with-parent", "--as-pid-1", "--new-session"]
     python = [environment.interpreter.executable, "-s", "-S", "-B", "-m", "inside.forking"]
     mounts = _list_mount_arguments(environment)
@@ -162,12 +163,12 @@ def build_bubblewrap_command(bwrap: str, environment: ProgramEnvironment) -> lis
 
 
 def list_program_variables(interpreter: Interpreter) -> dict[str, str]:
-    """List all environment variables of programs."""
+    """List the environment variables of programs, all of which are set here."""
     return ENVIRONMENT | {"LD_LIBRARY_PATH": ":".join(str(prefix / "lib") for prefix in interpreter.prefixes)}
 
 
 def list_hidden_paths(environment: ProgramEnvironment) -> list[str]:
-    """List visible paths that a program's own tmpfs hides, and that are therefore mounted again."""
+    """List the readable paths that a program's own tmpfs would hide, so that they must be mounted again."""
     return [path for path in list_python_paths(environment) if Path(OWN_FILES) in Path(path).parents]
 
 
@@ -178,7 +179,7 @@ def list_visible_paths(environment: ProgramEnvironment) -> list[str]:
 
 
 def list_python_paths(environment: ProgramEnvironment) -> list[str]:
-    """List the interpreter, its libraries and packages, without folders that are inside other listed folders."""
+    """List the paths of interpreter, libraries and packages; skip folders inside other listed folders."""
     interpreter = environment.interpreter
     folders = [prefix / name for prefix in interpreter.prefixes for name in ("lib", "lib64")]
     folders += map(Path, (*environment.packages, *interpreter.libraries))
@@ -205,18 +206,18 @@ def _list_mount_arguments(environment: ProgramEnvironment) -> list[str]:
 
 
 def _exclude_package(visible: list[str]) -> list[str]:
-    """Hide evalsuite itself among the visible paths, because its data contain reference answers."""
+    """Hide evalsuite if it is inside a readable folder, because its data contain reference answers."""
     package = INSIDE.parents[1].resolve()
     within = any(Path(path).resolve() in package.parents for path in visible)
     return ["--tmpfs", str(package), "--remount-ro", str(package)] if within else []
 
 
 def _list_folders_above(paths: list[str]) -> list[str]:
-    """List the parent folders, outermost first, because bubblewrap would make them accessible only to its own user."""
+    """List the parent folders, outermost first. Folders that bubblewrap makes by itself are closed to other users."""
     return sorted({str(folder) for path in paths for folder in Path(path).parents} - {"/"})
 
 
-# For each kernel setting: the value that forbids user namespaces, and the command that allows user namespaces.
+# For each kernel setting, the value that forbids user namespaces, and the command that allows them.
 SETTINGS = (
     ("/proc/sys/user/max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=15000"),
     ("/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1"),
@@ -233,7 +234,7 @@ CONTAINER = (
 
 
 def explain_failures(failures: Mapping[str, str]) -> str:
-    """Explain why no sandbox started, given the reason of each sandbox; add advice for this machine."""
+    """Explain why no sandbox could be started, with each tier's reason; add advice for this machine."""
     if not failures:
         return "model-written code runs only in a sandbox, and none is allowed: Sandbox(tiers=()) names no tier"
     reasons = "; ".join(f"{sandbox}: {reason}" for sandbox, reason in failures.items())
@@ -244,7 +245,7 @@ def explain_failures(failures: Mapping[str, str]) -> str:
 
 
 def make_namespace_advice() -> str:
-    """State how to allow user namespaces on this machine, or in a container whose engine forbids namespaces."""
+    """State how to allow user namespaces, on this machine or in a container whose engine forbids them."""
     closed = [command for setting, value, command in SETTINGS if _has_setting_value(setting, value)]
     return f"as root, {' and '.join(closed)}; {CONTAINER}" if closed else CONTAINER
 

@@ -1,4 +1,4 @@
-"""The host's connection to the warm interpreter: starts it, sends programs, and receives how their rounds ended."""
+"""The host's connection to the warm interpreter: starts it, sends programs to it, and learns how their rounds ended."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from evalsuite.sandbox.tiers import Launch
 
 START_SECONDS = 60.0
-# Seconds after a program's time limit until the warm interpreter, which should stop the program, is killed.
+# If a program exceeds its time limit by this many seconds, kill the warm interpreter, which failed to stop it.
 GRACE_SECONDS = 30.0
 MEMORY_SECONDS = 300.0
 END_SECONDS = 2.0
-# Slow imports (0.5 s or more), by the name that appears in a program.
+# Imports that take 0.5 s or more, keyed by the name that appears in a program.
 HEAVY = {
     "scipy": "scipy.stats",
     "matplotlib": "matplotlib.pyplot",
@@ -42,16 +42,16 @@ PACKET = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class RoundEnd:
-    """The end of a round, as the warm interpreter reports it."""
+    """How a round ended, as the warm interpreter reports it."""
 
-    ending: str  # One of the endings listed in `inside/forking.py`.
+    ending: str  # How the round ended: one of the endings in `inside/forking.py`.
     seconds: float
-    alive: bool  # Whether the program's process still runs, so that another round may follow.
+    alive: bool  # Whether the program's process is still running, so that another round can follow.
     memory: int = 0  # Bytes of memory that the program uses after this round.
 
 
 class WarmInterpreter:
-    """The host's side of one sandbox's warm interpreter; used only in the event loop in which it was made."""
+    """Controls one sandbox's warm interpreter; may be used only in the event loop that made it."""
 
     def __init__(self, launch: Launch, environment: ProgramEnvironment, limits: Limits, preload: Sequence[str]) -> None:
         self.loop = asyncio.get_running_loop()
@@ -64,8 +64,8 @@ class WarmInterpreter:
         }
         self.ready: asyncio.Future[None] = self.loop.create_future()
         self.rounds: dict[int, asyncio.Future[RoundEnd]] = {}
-        self.keys = itertools.count(1)  # Counter for the numbers of programs.
-        # Memory in bytes of each session that waits between two rounds, by the program's number.
+        self.keys = itertools.count(1)  # Counts programs, to number them.
+        # How many bytes each session between two rounds uses, by the program's number.
         self.waiting: dict[int, int] = {}
         self._memory_freed = asyncio.Event()
         self._loaded = set(preload)
@@ -82,11 +82,11 @@ class WarmInterpreter:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the warm interpreter still runs, so that programs can be started."""
+        """Whether the warm interpreter is still running, so that programs can be started."""
         return bool(self.end.alive)
 
     async def start(self) -> None:
-        """Wait until the interpreter has imported packages and isolated a trial program."""
+        """Wait until the interpreter has imported the packages and isolated a trial program."""
         try:
             await self._send_order(self.setup)
             await asyncio.wait_for(self.ready, START_SECONDS)
@@ -100,14 +100,14 @@ class WarmInterpreter:
             raise
 
     async def load_packages(self, code: str) -> None:
-        """Import the slow packages (`HEAVY`) that a program mentions, for this program and all later programs."""
+        """Import those slow packages (`HEAVY`) that a program mentions; later programs also have them."""
         modules = [module for name, module in HEAVY.items() if name in code and module not in self._loaded]
         if modules:
             self._loaded.update(modules)
             await self._send_order({"op": "load", "modules": modules})
 
     async def start_program(self, key: int, files: Sequence[int], seconds: float, *, once: bool) -> RoundEnd:
-        """Fork a program and wait for the end of its first round."""
+        """Fork a process for a program, and wait until its first round ends."""
         order = {"op": "start", "key": key, "timeout": seconds, "once": once}
         return await self._run_round(order, seconds, files)
 
@@ -121,9 +121,9 @@ class WarmInterpreter:
             await self._send_order({"op": "end", "key": key})
 
     async def wait_for_memory(self, most: int) -> None:
-        """Wait until sessions between two rounds use at most this many bytes together.
+        """Wait until all sessions between two rounds together use at most this many bytes.
 
-        The wait has a time limit, because a caller that opens a second session may wait for its own first session.
+        Limit this wait: a caller that opens a second session may be waiting for its own first session.
         """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(MEMORY_SECONDS):
@@ -139,7 +139,7 @@ class WarmInterpreter:
         self.close("the sandbox was closed while the program ran")
 
     def close(self, reason: str) -> None:
-        """Kill every process and release all resources; all waiting calls fail with `reason` as the message."""
+        """Kill all processes and release all resources; every waiting call fails with the message `reason`."""
         if not self.is_alive:
             return
         self.loop.remove_reader(self.socket)
@@ -148,7 +148,7 @@ class WarmInterpreter:
         for future in waiting:
             if not future.done():
                 future.set_exception(SandboxError(reason))
-                future.exception()  # Avoid asyncio's warning about an exception that is never retrieved.
+                future.exception()  # Retrieve the exception; otherwise asyncio would warn that nobody did.
         self.end()
 
     async def _run_round(self, order: dict[str, Any], seconds: float, files: Sequence[int] = ()) -> RoundEnd:
@@ -225,7 +225,7 @@ def _end_interpreter(
     ready: asyncio.Future[None],
     clean_up: Callable[[], None],
 ) -> None:
-    """Close the socket, which ends the warm interpreter and all its programs; kill an interpreter that does not end."""
+    """Close the socket, which ends the warm interpreter and all programs; if it does not end, kill it."""
     control.close()
     is_warm = ready.done() and not ready.cancelled() and ready.exception() is None
     try:

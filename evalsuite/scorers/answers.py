@@ -1,4 +1,4 @@
-"""Scores answers: by equality with a target, by form (a pattern, a label, JSON), or by similarity of meaning."""
+"""Scores answers: by a target, by their form (a pattern, a label, JSON), or by similarity of meaning."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _Comparison = Callable[[str, text.Targets], float]
 
 @dataclass(frozen=True, slots=True)
 class TargetScorer:
-    """Scores an answer by one metric."""
+    """Scores an answer by comparing it with the targets in one metric."""
 
     name: str
-    metric: _Comparison  # The comparison of the answer with the targets; it returns a number in [0, 1].
+    metric: _Comparison  # Function that compares the answer with the targets, and returns a number in [0, 1].
 
     @property
     def metrics(self) -> dict[str, Metric]:
@@ -60,17 +60,17 @@ def contains() -> TargetScorer:
 
 
 def token_f1() -> TargetScorer:
-    """Score `token_f1`: F1 score of the words that the answer shares with the best target."""
+    """Score `token_f1`: the F1 of the words that answer and target share; of several targets, the best counts."""
     return TargetScorer("token_f1", text.token_f1)
 
 
 def rouge_l() -> TargetScorer:
-    """Score `rouge_l`: longest common subsequence of stemmed words of the answer and the best target."""
+    """Score `rouge_l`: the longest common subsequence of stemmed words in answer and target; the best target counts."""
     return TargetScorer("rouge_l", text.rouge_l)
 
 
 def bleu() -> TargetScorer:
-    """Score `bleu`: sentence BLEU against the best target."""
+    """Score `bleu`: sentence BLEU of the answer; of several targets, the best counts."""
     return TargetScorer("bleu", text.bleu)
 
 
@@ -86,13 +86,13 @@ def _match_any_number(answer: str, targets: text.Targets) -> float:
 
 
 def denotation(*, ordered: bool = False, distinct: bool = False) -> TargetScorer:
-    """Score `denotation`: 1.0 if the answer gives the target's values; see `evalsuite.metrics.denotation`.
+    """Score `denotation`: 1.0 if the answer gives the same values as the target; see `evalsuite.metrics.denotation`.
 
-    If the target consists of several texts, the answer must give each text.
+    If the target is a list of texts, the answer must give all of them.
 
     Args:
-        ordered: whether the values must come in the target's order.
-        distinct: whether repeated values count once, as in WikiTableQuestions' evaluator.
+        ordered: whether the answer must give the values in the target's order.
+        distinct: whether a repeated value counts only once, as in the evaluator of WikiTableQuestions.
     """
     return TargetScorer("denotation", partial(_match_denotation, ordered=ordered, distinct=distinct))
 
@@ -109,7 +109,7 @@ LOCAL_ENCODER = "local:all-minilm-l6-v2"
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Scores whether an answer matches a pattern; created by `matches`."""
+    """Scores whether an answer matches a pattern; the function `matches` makes it."""
 
     pattern: re.Pattern[str]
 
@@ -118,7 +118,7 @@ class Matches:
 
 
 def matches(pattern: str | re.Pattern[str]) -> Matches:
-    """Score `matches`: 1.0 if the pattern occurs anywhere in the answer; `^` and `$` anchor the pattern.
+    """Score `matches`: 1.0 if the pattern matches anywhere in the answer; use `^` and `$` to match the whole answer.
 
     Raises:
         SettingsError: the pattern is not a regular expression.
@@ -131,7 +131,7 @@ def matches(pattern: str | re.Pattern[str]) -> Matches:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """Scores an answer that must be one of several labels; created by `one_of`."""
+    """Scores an answer that must be one of several labels; the function `one_of` makes it."""
 
     labels: tuple[str, ...]
 
@@ -145,12 +145,12 @@ class OneOf:
         return scores
 
     def find_label(self, answer: str) -> str | None:
-        """Find the label that equals the answer, or the only label that the answer contains as a whole word."""
+        """Find the label that equals the answer; if none does, the only label that occurs in it as whole words."""
         whole = [label for label in self.labels if same_text(answer, label)]
         if whole:
             return whole[0]
         named = [label for label in self.labels if _contains_word(answer, label)]
-        # "not spam" also contains "spam": if a label contains another label, only the longer one counts.
+        # If one label contains another, only the longer one counts: "not spam" also contains "spam".
         longest = [
             label for label in named if not any(label != other and _contains_word(other, label) for other in named)
         ]
@@ -171,9 +171,9 @@ def _contains_word(text: str, label: str) -> bool:
 
 
 def one_of(labels: Iterable[str]) -> OneOf:
-    """Score `labelled`, 1.0 if the answer names exactly one label, and `accuracy`, 1.0 if that label is the target.
+    """Score `labelled`: 1.0 if the answer names exactly one label. Score `accuracy`: 1.0 if this label is the target.
 
-    `macro_f1`, `micro_f1` and `confusion_matrix` are computed from the facts `label` and `target_label`.
+    The metrics `macro_f1`, `micro_f1` and `confusion_matrix` read the facts `label` and `target_label`.
 
     Raises:
         SettingsError: fewer than two labels were given, or two labels have the same text.
@@ -186,14 +186,14 @@ def one_of(labels: Iterable[str]) -> OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Similar:
-    """Scores the cosine similarity of embeddings; created by `similar`."""
+    """Scores how similar answer and target are in meaning, by the cosine of their embeddings; made by `similar`."""
 
     threshold: float
     model: str
     base_url: str | None = None
 
     async def scored(self, sample: Sample, transcript: Transcript, model: Model) -> dict[str, Score]:
-        """Score one answer by embeddings from the local encoder, or from a model behind the gateway."""
+        """Score one answer with embeddings, from the local encoder or from a model behind the gateway."""
         texts = [transcript.answer, *_list_targets(_require_target(sample, "similar"))]
         if self.model == LOCAL_ENCODER:
             vectors = await run_in_thread(_encode_texts, texts)
@@ -214,7 +214,7 @@ def _encode_texts(texts: Sequence[str]) -> list[list[float]]:
 
 
 def compute_cosine(a: Sequence[float], b: Sequence[float]) -> float:
-    """Compute the cosine of the angle between two vectors, in [-1, 1]; 0 if a vector is zero."""
+    """Compute the cosine of the angle between two vectors, in [-1, 1]; it is 0 if a vector has length zero."""
     if len(a) != len(b):
         raise ScoringError(f"vectors of {len(a)} and {len(b)} numbers cannot be compared: use one embedding model")
     norms = math.sqrt(math.fsum(x * x for x in a)) * math.sqrt(math.fsum(y * y for y in b))
@@ -222,13 +222,13 @@ def compute_cosine(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def similar(threshold: float = 0.8, *, model: str = LOCAL_ENCODER, base_url: str | None = None) -> Similar:
-    """Score `similarity`, the cosine to the closest target, and `similar`, 1.0 if the cosine reaches `threshold`.
+    """Score `similarity`: the cosine to the most similar target. Score `similar`: 1.0 if it reaches `threshold`.
 
     Args:
         threshold: the lowest cosine that counts as similar, from -1 to 1.
-        model: an embedding model, named as for `--model` and called through the gateway; by default the local
-            all-MiniLM-L6-v2 for English (extra `embeddings`).
-        base_url: the model's address, if it differs from the backend's usual address.
+        model: an embedding model, named as in `--model` and called through the gateway; by default the local
+            all-MiniLM-L6-v2, which is for English (extra `embeddings`).
+        base_url: the address of the model, if it is not the usual one of its backend.
 
     Raises:
         SettingsError: the threshold is outside [-1, 1].
@@ -243,14 +243,14 @@ FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL | re.IGN
 
 @dataclass(frozen=True)
 class JsonSchema:
-    """Scores whether an answer fits a JSON Schema; created by `json_schema`."""
+    """Scores whether an answer fits a JSON Schema; the function `json_schema` makes it."""
 
     name: str  # The schema's name in requests to a server.
     schema: Mapping[str, Any]  # The JSON Schema.
 
     @property
     def response_format(self) -> dict[str, Any]:
-        """The generation parameter that requests this shape from a server: `generate(response_format=...)`."""
+        """The generation parameter that asks a server for this shape: `generate(response_format=...)`."""
         return {"type": "json_schema", "json_schema": {"name": self.name, "schema": dict(self.schema)}}
 
     @cached_property
@@ -272,7 +272,7 @@ class JsonSchema:
         return scores
 
     def parse_answer(self, answer: str) -> tuple[Any, str]:
-        """Read the value from the answer or its code fence; also return the fault (empty if the value is valid)."""
+        """Read the value from the answer or from its code fence; also return what is wrong with it ("" if nothing)."""
         fenced = FENCE.match(answer)
         try:
             value = json.loads(fenced[1] if fenced else answer, parse_constant=_refuse_constant)
@@ -296,17 +296,17 @@ def _parse_json(text: str) -> Any:
 
 
 def json_schema(shape: type[Any] | Mapping[str, Any], *, name: str = "answer") -> JsonSchema:
-    """Score `valid`, 1.0 for JSON of this shape, and `field_NAME`, 1.0 for each field that equals the target's field.
+    """Score `valid`: 1.0 if the answer is JSON of this shape. Score `field_NAME`: 1.0 if the field equals the target's.
 
-    The expected fields come from a target that is a JSON object, or from the sample's `metadata["fields"]`.
-    To request this shape from a server, use `generate(response_format=json_schema(...).response_format)`.
+    The expected fields are those of the target, if it is a JSON object, or of the sample's `metadata["fields"]`.
+    `generate(response_format=json_schema(...).response_format)` asks the server for this shape.
 
     Args:
-        shape: a pydantic model, or a JSON Schema.
+        shape: the form of the JSON: a pydantic model, or a JSON Schema.
         name: the schema's name in requests to a server.
 
     Raises:
-        SettingsError: the shape is neither a model nor a schema, or the schema is invalid.
+        SettingsError: the shape is neither a pydantic model nor a JSON Schema, or the schema is invalid.
     """
     make = getattr(shape, "model_json_schema", None)
     schema = make() if callable(make) else shape

