@@ -69,7 +69,8 @@ def make_run(folder: Path, numbers: range, seed: str, shard: str | None = None) 
     if (folder / "run.json").is_file():
         return
     folder.mkdir(parents=True)
-    lines = (json.dumps(record(number, seed), separators=(",", ":")) for number in numbers)
+    in_order = sorted(numbers, key=lambda number: (number % 2, number))  # As a session exports records: by case id.
+    lines = (json.dumps(record(number, seed), separators=(",", ":")) for number in in_order)
     with (folder / "records.jsonl").open("w") as stream:
         stream.writelines(f"{line}\n" for line in lines)
     settings = SETTINGS | ({"shard": shard} if shard else {})
@@ -104,12 +105,13 @@ def main() -> None:
         make_run(folder / "other", range(cases), "other")
         for shard in (1, 2):
             make_run(folder / f"shard-{shard}", range(shard - 1, cases, 2), "base", f"{shard}/2")
-        for earlier_output in ("merged", "compare-base-other"):
+        for earlier_output in ("merged", "compare-base-other", "report"):
             shutil.rmtree(folder / earlier_output, ignore_errors=True)
         where = f"--reports={folder}"
         for command in (
-            ("gate", "base"), ("gate", "other", "--baseline", "base"), ("report", "base", "--save"),
-            ("report", "other"), ("compare", "base", "other"), ("merge", "shard-1", "shard-2", "--to", "merged"),
+            ("gate", "base"), ("gate", "other", "--baseline", "base"), ("report", "other"),
+            ("report", "base", "--to", f"{folder}/report"), ("compare", "base", "other"),
+            ("runs", "merge", "shard-1", "shard-2", "--to", "merged"),
         ):  # fmt: skip
             print(f"{cases:>7} {' '.join(command)}: {measured(*command, where)}", flush=True)
 

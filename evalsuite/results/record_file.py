@@ -68,12 +68,16 @@ def _open_journal(folder: Path) -> Journal | None:
 
 def _has_fewer_records(file: Path, journal: Journal) -> bool:
     """Tell whether `records.jsonl` is missing or has fewer records than the journal."""
+    return not file.is_file() or count_lines(file) < journal.count_records()
+
+
+def count_lines(file: Path) -> int:
+    """Count the lines of a file; 0 if the file cannot be read."""
     try:
         with file.open("rb") as stream:
-            lines = sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b""))
-    except FileNotFoundError:
-        return True
-    return lines < journal.count_records()
+            return sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b""))
+    except OSError:
+        return 0
 
 
 def import_records(journal: Journal, file: Path) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -14,8 +13,9 @@ from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import decode_metric, decode_record, parse_json_as
 from evalsuite.results.built_in import BuiltInMetrics, find_built_in_metric
-from evalsuite.results.record_file import RECORDS, update_records_file
+from evalsuite.results.record_file import RECORDS, count_lines, update_records_file
 from evalsuite.results.run_folders import SUMMARY, RunFolder, find_run_folder
+from evalsuite.results.stored_rows import MOST_IN_MEMORY, Found, ObjectSharing, collect_rows
 from evalsuite.results.tally import Estimate, Row, Tally, choose_primary
 
 if TYPE_CHECKING:
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import Benchmark
     from evalsuite.core.types import Metric, Record
-
-IS_HASH = re.compile("[0-9a-f]{16}").fullmatch
-MOST_SHARED = 10_000  # Maximum distinct objects that rows share, because remembering further objects takes memory.
 
 
 class GuardedMetric:
@@ -228,29 +225,18 @@ def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTAL
     """
     if not isinstance(folder, RunFolder):
         folder = find_run_folder(Path("reports"), str(folder))
-    journalled = update_records_file(folder.path)
-    grouped: dict[str, dict[str, Row]] = {}
-    offsets: dict[str, int] = {}
+    journalled, file = update_records_file(folder.path), folder.path / RECORDS
     last: dict[str, tuple[str, str, str]] = {}
-    share = _ObjectSharing()
-    for offset, record in _list_records(folder.path / RECORDS):
-        row = share.make_row(record)
-        if row.case in offsets:
-            for rows in grouped.values():
-                rows.pop(row.case, None)
-        offsets[row.case] = offset
-        grouped.setdefault(record.benchmark, {})[row.case] = row
-        last[record.benchmark] = record.source, record.model, record.declared
+    tallies, offsets = collect_rows(_list_rows(file, last), many=count_lines(file) > MOST_IN_MEMORY)
     info = folder.info()
     if "seconds" in info and not journalled:
-        file = folder.path / RECORDS
         check_completeness(file, folder.path / SUMMARY, len(offsets), cut=is_last_line_cut(file))
     benches = {}
-    for name in sorted(grouped):
+    for name in sorted(tallies):
         source, model, place = last[name]
         declared, gone = declarations.find_benchmark(name, place)
         stored = _read_stored_benchmarks(folder, name) if gone else None
-        benches[name] = RunBenchmark(Tally.of(grouped.pop(name).values()), source, model, declared, gone, stored)
+        benches[name] = RunBenchmark(tallies[name], source, model, declared, gone, stored)
     return Run(folder, info, benches, offsets)
 
 
@@ -261,63 +247,12 @@ def _read_stored_benchmarks(folder: RunFolder, benchmark: str) -> StoredBenchmar
         return None
 
 
-class _SharedHashes(Mapping[str, str]):
-    """Hashes of 16 hexadecimal digits by name, packed into bytes; all rows of a run share the names."""
-
-    __slots__ = ("_digits", "_names")
-
-    def __init__(self, names: tuple[str, ...], digits: bytes) -> None:
-        self._names, self._digits = names, digits
-
-    def __getitem__(self, name: str) -> str:
-        if name not in self._names:
-            raise KeyError(name)
-        start = 8 * self._names.index(name)
-        return self._digits[start : start + 8].hex()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-
-class _ObjectSharing:
-    """Makes rows that share equal objects to save memory, because most tags, scores, facts and usages repeat."""
-
-    def __init__(self) -> None:
-        self._known: dict[Any, Any] = {}
-
-    def make_row(self, record: Record) -> Row:
-        row = Row.of(record)
-        return replace(
-            row,
-            tags=self._share_mapping(row.tags),
-            scores=self._share_mapping(row.scores),
-            facts=self._share_mapping(row.facts),
-            usage=self._share(row.usage, row.usage),
-            judge_usage=self._share(row.judge_usage, row.judge_usage),
-            simulator_usage=self._share(row.simulator_usage, row.simulator_usage),
-            fingerprints=self._pack_hashes(row.fingerprints),
-        )
-
-    def _share(self, key: Any, value: Any) -> Any:
-        """Return the first object with an equal key; after many distinct objects, remember no further object."""
-        return self._known.get(key, value) if len(self._known) >= MOST_SHARED else self._known.setdefault(key, value)
-
-    def _share_mapping(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        # Compare types, too, because 1, 1.0 and true are equal, but written in different forms.
-        try:
-            return self._share((*value.items(), *map(type, value.values())), value)  # type: ignore[no-any-return]
-        except TypeError:
-            # Keep facts that contain lists or mappings, which cannot be compared by hash.
-            return value
-
-    def _pack_hashes(self, hashes: Mapping[str, str]) -> Mapping[str, str]:
-        if not all(map(IS_HASH, hashes.values())):
-            return hashes
-        names = tuple(hashes)
-        return _SharedHashes(self._share(names, names), bytes.fromhex("".join(hashes.values())))
+def _list_rows(file: Path, last: dict[str, tuple[str, str, str]]) -> Iterator[Found]:
+    """Yield the rows of a file; store source, model and declaration of each benchmark's latest record in `last`."""
+    share = ObjectSharing()
+    for offset, record in _list_records(file):
+        last[record.benchmark] = record.source, record.model, record.declared
+        yield offset, record.benchmark, share.make_row(record)
 
 
 def _list_records(file: Path) -> Iterator[tuple[int, Record]]:

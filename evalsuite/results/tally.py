@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from evalsuite.core.types import Metric, Outcome, Record, Usage
 
 if TYPE_CHECKING:
     from evalsuite.stats import Interval
 
+_T = TypeVar("_T")
 UNMEASURED = "unmeasured"  # Key, in a record's `facts`, of the reasons why the case lacks scores, by metric.
 
 
@@ -105,6 +107,20 @@ class Row:
 _ROW_FIELDS = tuple(item.name for item in fields(Row))
 
 
+class StoredRows(Protocol):
+    """Rows that are read from a file when they are used; see `stored_rows`."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Row]: ...
+    def __getitem__(self, at: int) -> Row: ...
+
+    def take(self, places: Iterable[int]) -> StoredRows:
+        """Select rows by their numbers."""
+
+    def remember(self, key: object, compute: Callable[[], _T]) -> _T:
+        """Return what was computed under this key before, or compute it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tally:
     """The rows of one benchmark, always sorted by case id.
@@ -113,7 +129,7 @@ class Tally:
         rows: the rows, one per case.
     """
 
-    rows: tuple[Row, ...] = ()
+    rows: tuple[Row, ...] | StoredRows = ()
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Tally:
@@ -136,19 +152,32 @@ class Tally:
     def where(self, keep: Callable[[Row], bool] | None = None, **tags: str) -> Tally:
         """Select the rows that have all these tags; if `keep` is given, only rows for which `keep` returns true."""
         wanted = tags.items()
-        return Tally(tuple(row for row in self.rows if wanted <= row.tags.items() and (keep is None or keep(row))))
+        return self._take(
+            at for at, row in enumerate(self.rows) if wanted <= row.tags.items() and (keep is None or keep(row))
+        )
+
+    def _take(self, places: Iterable[int]) -> Tally:
+        if isinstance(self.rows, tuple):
+            return Tally(tuple(map(self.rows.__getitem__, places)))
+        return Tally(self.rows.take(places))
+
+    def _remember(self, key: object, compute: Callable[[], _T]) -> _T:
+        """Compute a value; for rows in a file, only once, because each pass over the file takes long."""
+        if isinstance(self.rows, tuple):
+            return compute()
+        return self.rows.remember(key, compute)
 
     def groups(self, tag: str) -> dict[str, Tally]:
         """Make one tally per value of a tag, sorted by value; rows without the tag are left out."""
-        found: dict[str, list[Row]] = {}
-        for row in self.rows:
+        found: dict[str, array[int]] = {}
+        for at, row in enumerate(self.rows):
             if tag in row.tags:
-                found.setdefault(row.tags[tag], []).append(row)
-        return {value: Tally(tuple(found[value])) for value in sorted(found)}
+                found.setdefault(row.tags[tag], array("I")).append(at)
+        return {value: self._take(found[value]) for value in sorted(found)}
 
     def metrics(self) -> tuple[str, ...]:
         """List the names of all scores, in order of first appearance."""
-        return tuple(dict.fromkeys(name for row in self.rows for name in row.scores))
+        return self._remember("metrics", lambda: tuple(dict.fromkeys(name for row in self.rows for name in row.scores)))
 
     def ran(self) -> Tally:
         """Select the rows that passed or failed."""
@@ -156,7 +185,9 @@ class Tally:
 
     def scored(self, metric: str) -> Tally:
         """Select the rows that are not errors and have this score."""
-        return self.where(lambda row: row.outcome != "error" and metric in row.scores)
+        return self._remember(
+            ("scored", metric), lambda: self.where(lambda row: row.outcome != "error" and metric in row.scores)
+        )
 
     def values(self, metric: str) -> list[float]:
         """List the values of a metric, one per row of `scored(metric)`."""

@@ -1,0 +1,265 @@
+"""Rows of a run: in memory, or in a temporary file if there are many, which is then read block by block."""
+
+from __future__ import annotations
+
+import marshal
+import re
+import tempfile
+import weakref
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, make_dataclass, replace
+from itertools import islice
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from evalsuite.core.types import Usage
+from evalsuite.results.tally import Row, Tally
+
+if TYPE_CHECKING:
+    from evalsuite.core.types import Record
+
+MOST_IN_MEMORY = 100_000
+"""Maximum rows that a run keeps in memory ; a row takes about 1 KiB, much less than the case's item in a session."""
+BLOCK = 250  # Rows that are written and read together; reading a block takes less than a millisecond.
+IS_HASH = re.compile("[0-9a-f]{16}").fullmatch
+MOST_SHARED = 10_000  # Maximum distinct objects that rows share, because remembering further objects takes memory.
+
+
+class SharedHashes(Mapping[str, str]):
+    """Hashes of 16 hexadecimal digits by name, packed into bytes; all rows of a run share the names."""
+
+    __slots__ = ("digits", "names")
+
+    def __init__(self, names: tuple[str, ...], digits: bytes) -> None:
+        self.names, self.digits = names, digits
+
+    def __getitem__(self, name: str) -> str:
+        if name not in self.names:
+            raise KeyError(name)
+        start = 8 * self.names.index(name)
+        return self.digits[start : start + 8].hex()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+class ObjectSharing:
+    """Makes rows that share equal objects to save memory, because most tags, scores, facts and usages repeat."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Any] = {}
+
+    def make_row(self, record: Record) -> Row:
+        row = Row.of(record)
+        return replace(
+            row,
+            tags=self._share_mapping(row.tags),
+            scores=self._share_mapping(row.scores),
+            facts=self._share_mapping(row.facts),
+            usage=self._share(row.usage, row.usage),
+            judge_usage=self._share(row.judge_usage, row.judge_usage),
+            simulator_usage=self._share(row.simulator_usage, row.simulator_usage),
+            fingerprints=self._pack_hashes(row.fingerprints),
+        )
+
+    def _share(self, key: Any, value: Any) -> Any:
+        """Return the first object with an equal key; after many distinct objects, remember no further object."""
+        return self._known.get(key, value) if len(self._known) >= MOST_SHARED else self._known.setdefault(key, value)
+
+    def _share_mapping(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        # Compare types, too, because 1, 1.0 and true are equal, but written in different forms.
+        try:
+            return self._share((*value.items(), *map(type, value.values())), value)  # type: ignore[no-any-return]
+        except TypeError:
+            # Keep facts that contain lists or mappings, which cannot be compared by hash.
+            return value
+
+    def _pack_hashes(self, hashes: Mapping[str, str]) -> Mapping[str, str]:
+        if not all(map(IS_HASH, hashes.values())):
+            return hashes
+        names = tuple(hashes)
+        return SharedHashes(self._share(names, names), bytes.fromhex("".join(hashes.values())))
+
+
+Found = tuple[int, str, Row]  # A record's offset in its file, its benchmark and its row.
+_T = TypeVar("_T")
+_ROW_FIELDS = tuple(item.name for item in fields(Row))
+_USAGES = tuple(_ROW_FIELDS.index(name) for name in ("usage", "judge_usage", "simulator_usage"))
+_CASE, _HASHES = _ROW_FIELDS.index("case"), _ROW_FIELDS.index("fingerprints")
+# A class with the slots of `Row`, because setting 15 fields of a frozen class takes most of the time of a pass.
+_MutableRow: Any = make_dataclass("_MutableRow", _ROW_FIELDS, slots=True)
+_get_fields, _get_amounts = attrgetter(*_ROW_FIELDS), attrgetter(*(item.name for item in fields(Usage)))
+
+
+def collect_rows(found: Iterable[Found], *, many: bool) -> tuple[dict[str, Tally], Mapping[str, int]]:
+    """Make one tally per benchmark, and the offset of each case's record; if a case repeats, its later record counts.
+
+    Args:
+        found: the records, in the order of their file.
+        many: whether to keep the rows in a file, which is only possible if the records are sorted by case.
+    """
+    if many:
+        file = RowFile(found)
+        if file.is_sorted:
+            return {name: Tally(_StoredRows(file, file.places[name])) for name in file.places}, _StoredOffsets(file)
+        found = file
+    grouped: dict[str, dict[str, Row]] = {}
+    offsets: dict[str, int] = {}
+    for offset, benchmark, row in found:
+        if row.case in offsets:
+            for rows in grouped.values():
+                rows.pop(row.case, None)
+        offsets[row.case] = offset
+        grouped.setdefault(benchmark, {})[row.case] = row
+    return {name: Tally.of(rows.values()) for name, rows in grouped.items()}, offsets
+
+
+class RowFile(Iterable[Found]):
+    """Rows in a temporary file; only the first case of each block and each row's place are in memory.
+
+    `marshal` writes an object once per block although many rows share it. Nobody else can write the file, because it
+    has no name.
+
+    Attributes:
+        places: the numbers of each benchmark's rows.
+        is_sorted: whether the rows are sorted by case, without repeated cases.
+    """
+
+    def __init__(self, found: Iterable[Found]) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed once no tally reads it
+        weakref.finalize(self, self._file.close)
+        self._starts = array("Q", [0])
+        self._firsts: list[str] = []
+        self._latest: tuple[int, _Block | None] = -1, None
+        self.places: dict[str, array[int]] = {}
+        self.is_sorted, self.length, last = True, 0, ""
+        found = iter(found)
+        while block := list(islice(found, BLOCK)):
+            for at, (_, benchmark, row) in enumerate(block, self.length):
+                self.places.setdefault(benchmark, array("I")).append(at)
+                self.is_sorted = self.is_sorted and (row.case > last or not at)
+                last = row.case
+            self.length += len(block)
+            self._firsts.append(block[0][2].case)
+            self._file.write(_encode_block(block))
+            self._starts.append(self._file.tell())
+
+    def read_block(self, number: int) -> _Block:
+        """Read a block; the latest block is kept, because look-ups are mostly in order."""
+        at, block = self._latest
+        if block is None or at != number:
+            start, end = self._starts[number : number + 2]
+            self._file.seek(start)
+            block = _Block(self._file.read(end - start))
+            self._latest = number, block
+        return block
+
+    def iterate(self, places: Iterable[int]) -> Iterator[Row]:
+        """Yield the rows at these places; each iteration keeps its own block."""
+        current, block = -1, None
+        for place in places:
+            number, at = divmod(place, BLOCK)
+            if block is None or number != current:
+                current, block = number, self.read_block(number)
+            yield block.make_row(at)
+
+    def __iter__(self) -> Iterator[Found]:
+        for number in range(len(self._firsts)):
+            block = self.read_block(number)
+            for at, (offset, benchmark) in enumerate(block.where):
+                yield offset, benchmark, block.make_row(at)
+
+    def find_offset(self, case: str) -> int:
+        """Find the offset of a case's record; raise `KeyError` for an unknown case."""
+        number = bisect_right(self._firsts, case) - 1
+        if number >= 0:
+            block = self.read_block(number)
+            at = bisect_left(block.rows, case, key=lambda row: row[_CASE])
+            if at < len(block.rows) and block.rows[at][_CASE] == case:
+                offset, _ = block.where[at]
+                return offset
+        raise KeyError(case)
+
+
+def _encode_block(block: Sequence[Found]) -> bytes:
+    packed: dict[int, Any] = {}  # Usages that rows share, as plain values that rows share.
+    rows = []
+    for _, _, row in block:
+        plain = list(_get_fields(row))
+        for at in _USAGES:
+            amounts = packed.get(id(plain[at]))
+            if amounts is None:
+                amounts = packed[id(plain[at])] = _get_amounts(plain[at])
+            plain[at] = amounts
+        hashes = plain[_HASHES]
+        plain[_HASHES] = (hashes.names, hashes.digits) if isinstance(hashes, SharedHashes) else hashes
+        rows.append(plain)
+    return marshal.dumps(([(offset, benchmark) for offset, benchmark, _ in block], rows))
+
+
+class _Block:
+    def __init__(self, data: bytes) -> None:
+        read: tuple[list[tuple[int, str]], list[list[Any]]] = marshal.loads(data)  # noqa: S302 - written by this process
+        self.where, self.rows = read
+        self._usages: dict[int, Usage] = {}
+
+    def make_row(self, at: int) -> Row:
+        plain = self.rows[at].copy()
+        for usage in _USAGES:
+            amounts = plain[usage]
+            made = self._usages.get(id(amounts))
+            if made is None:
+                made = self._usages[id(amounts)] = Usage(*amounts)
+            plain[usage] = made
+        if isinstance(plain[_HASHES], tuple):
+            plain[_HASHES] = SharedHashes(*plain[_HASHES])
+        row = _MutableRow(*plain)
+        row.__class__ = Row
+        return row  # type: ignore[no-any-return]
+
+
+class _StoredRows:
+    """Some rows of a file; `remember` keeps what several tables compute from the same rows."""
+
+    def __init__(self, file: RowFile, places: array[int]) -> None:
+        self._file, self._places = file, places
+        self._known: dict[object, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __iter__(self) -> Iterator[Row]:
+        return self._file.iterate(self._places)
+
+    def __getitem__(self, at: int) -> Row:
+        return next(self._file.iterate([self._places[at]]))
+
+    def take(self, places: Iterable[int]) -> _StoredRows:
+        """Select rows by their numbers."""
+        return _StoredRows(self._file, array("I", map(self._places.__getitem__, places)))
+
+    def remember(self, key: object, compute: Callable[[], _T]) -> _T:
+        """Return what was computed under this key before, or compute it."""
+        if key not in self._known:
+            self._known[key] = compute()
+        known: _T = self._known[key]
+        return known
+
+
+class _StoredOffsets(Mapping[str, int]):
+    def __init__(self, file: RowFile) -> None:
+        self._file = file
+
+    def __getitem__(self, case: str) -> int:
+        return self._file.find_offset(case)
+
+    def __iter__(self) -> Iterator[str]:
+        return (row.case for _, _, row in self._file)
+
+    def __len__(self) -> int:
+        return self._file.length
