@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 PATIENCE = 900.0  # Seconds from a request's first refusal, or from the start of an outage, until the request fails.
 NEVER_REACHED = 3  # Failed attempts after which a server that has never answered is regarded as absent.
 STRETCH, SLACK = 1.5, 1.0
-"""Delay of the answer to a request that its case cancelled in an earlier session: STRETCH times the seconds until the
+"""Delay of the answer to a request that its case cancelled when it ran before: STRETCH times the seconds until the
 cancellation, plus SLACK seconds. So the case cancels the request again before the answer arrives."""
 
 GRACE = 10.0  # Seconds for which a run waits at its end for calls in flight that cost money.

@@ -198,8 +198,7 @@ class Outcomes:
         session: the number of the run's session; None outside a run.
 
     Attributes:
-        cancelled: maps keys of requests that cases cancelled in earlier sessions to the seconds until the
-            cancellation.
+        cancelled: maps keys of requests that cases cancelled to the seconds until the cancellation.
     """
 
     def __init__(self, database: Database, session: int | None = None) -> None:
@@ -240,7 +239,11 @@ class Outcomes:
         await self._store_outcome("error", key, dumps(error))
 
     async def note_cancelled(self, key: str, seconds: float) -> None:
-        """Store that a case cancelled a request after this many seconds."""
+        """Store that a case cancelled a request after this many seconds.
+
+        Another worker also repeats the cancellation, if the case's worker dies and the case runs again.
+        """
+        self.cancelled[key] = seconds
         await self._store_outcome("cancelled", key, seconds)
 
     async def _store_outcome(self, column: str, key: str, value: object) -> None:

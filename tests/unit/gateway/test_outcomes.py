@@ -111,10 +111,8 @@ async def hurried(gateway: Gateway, seconds: float) -> tuple[str, Meter]:
         return "gave up", meter
 
 
-@pytest.mark.parametrize("replayed", [True, False])
-def test_a_request_that_its_case_cancelled_is_cancelled_again(
-    house: House, virtual: Virtual, *, replayed: bool
-) -> None:
+@pytest.mark.parametrize("by", ["a replay", "a resumed run", "another worker, as the first one died"])
+def test_a_request_that_its_case_cancelled_is_cancelled_again(house: House, virtual: Virtual, by: str) -> None:
     backend = house.Backend(slow(3.0))
 
     async def main() -> None:
@@ -125,8 +123,10 @@ def test_a_request_that_its_case_cancelled_is_cancelled_again(
         await asyncio.sleep(5.0)
         for request, _ in meter.cancelled:
             await gateway.note_cancelled(request, 2.0)
-        await gateway.aclose()
-        again = replay(house, backend) if replayed else house.gateway(backend)
+        again = gateway
+        if by in {"a replay", "a resumed run"}:
+            await gateway.aclose()
+            again = replay(house, backend) if by == "a replay" else house.gateway(backend)
         assert (await hurried(again, 2.0))[0] == "gave up"
         began = house.now()
         assert (await hurried(again, 60.0))[0] == "fine"
