@@ -27,11 +27,11 @@ ON r."case" = c."case" AND r.same = c.same WHERE c.session = ? GROUP BY c."case"
 """
 """Selects, for each case of the latest session's plan, the newest record that matches the plan."""
 
-NUMBER_COUNTED = """
-SELECT count(DISTINCT c."case") FROM cases c JOIN records r
+CASES_COUNTED = """
+SELECT DISTINCT c."case" FROM cases c JOIN records r
 ON r."case" = c."case" AND r.same = c.same WHERE c.session = ?
 """
-"""Counts the cases that `COUNTED` selects."""
+"""Selects the names of the cases that `COUNTED` selects."""
 
 ALL = 'SELECT "case", record, checksum, max(number) FROM records GROUP BY "case" ORDER BY "case"'
 """Selects all records, for a run that was killed before it had a plan."""
@@ -156,25 +156,26 @@ class Journal:
 
     def find_counted_records(self) -> CountedRecords:
         """Find the records that count: their cases are in the latest session's plan with the same fingerprints."""
-        there: list[str] = []
-        damaged: list[str] = []
+        cases, damaged = 0, list[str]()
         for case, line in self._iterate_counted_records():
-            (damaged if line is None else there).append(case)
-        counted = {*there, *damaged}
-        recorded = self.database.iterate_rows('SELECT DISTINCT "case" FROM records')
-        selected = self.database.iterate_rows('SELECT "case" FROM cases WHERE session = ? AND selected', self.session)
-        good = set(there)
-        return CountedRecords(
-            len(there),
-            sorted(case for (case,) in recorded if case not in counted),
-            sorted(damaged),
-            sorted(case for (case,) in selected if case not in good),
-        )
+            if line is None:
+                damaged.append(case)
+            else:
+                cases += 1
+        # SQLite subtracts the cases that count, because a set of all cases takes much memory in a large run.
+        recorded = f'SELECT "case" FROM records EXCEPT {CASES_COUNTED}'  # noqa: S608 - constants
+        selected = 'SELECT "case" FROM cases WHERE session = ? AND selected'
+        read, session = self.database.iterate_rows, self.session
+        left_out = read(recorded, session) if self._has_plan() else ()
+        missing = {case for (case,) in read(f"{selected} EXCEPT {CASES_COUNTED}", session, session)}
+        missing |= {case for case in damaged if self.database.read_row(f'{selected} AND "case" = ?', session, case)}
+        return CountedRecords(cases, sorted(case for (case,) in left_out), sorted(damaged), sorted(missing))
 
     def count_records(self) -> int:
         """Return the number of records that count, including damaged ones; much faster than `find_counted_records`."""
         if self._has_plan():
-            return int(self.database.read_row(NUMBER_COUNTED, self.session)[0])
+            count = f"SELECT count(*) FROM ({CASES_COUNTED})"  # noqa: S608 - constants
+            return int(self.database.read_row(count, self.session)[0])
         return int(self.database.read_row('SELECT count(DISTINCT "case") FROM records')[0])
 
     def iterate_lines(self) -> Iterator[str]:
