@@ -31,14 +31,14 @@ from evalsuite.solvers.services import DEFAULT_REQUEST, CaseExchange, ServiceApp
 if TYPE_CHECKING:
     from evalsuite.core.protocols import AnySolver
 
-ANSWER = "answer"  # Default name of the result field that holds an application's answer.
+ANSWER = "answer"  # The field that holds an application's answer, unless `answer` names another.
 
 
 async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Transcript:
     """Solve a sample with an async function, or with a plain function in a separate thread.
 
-    A plain function gets a model whose methods block. If a model call failed permanently, the case gets this error even
-    if the function caught it, because an answer without the model measures nothing.
+    A plain (not async) function gets a model whose methods block until the answer is there. If a model call failed
+    permanently, the case gets this error even if the function caught it: an answer without the model measures nothing.
     """
     try:
         result = await _call_within_case(solver, sample, model)
@@ -63,10 +63,10 @@ async def _call_within_case(solver: AnySolver, sample: Sample, model: CaseModel)
 
 
 def make_transcript(result: Any, answer: str = ANSWER) -> Transcript:
-    """Convert a solver's result to a transcript.
+    """Convert what a solver returned to a transcript.
 
-    If the result is text, the text is the answer. In a mapping, a dataclass or a pydantic model, the field named by
-    `answer` is the answer, and the other fields become the transcript's facts.
+    If the result is text, the text is the answer. If the result is a mapping, a dataclass or a pydantic model, its
+    field named by `answer` is the answer, and its other fields become facts of the transcript.
     """
     if isinstance(result, Transcript):
         return result
@@ -86,21 +86,21 @@ def _convert_to_mapping(result: Any) -> Mapping[str, Any] | None:
         return result
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
         return dataclasses.asdict(result)
-    # Recognise a pydantic model without importing pydantic, because pydantic may not be installed.
+    # Recognise a pydantic model without importing pydantic, which may not be installed.
     dump = None if isinstance(result, type) else getattr(result, "model_dump", None)
     dumped = dump(mode="json") if callable(dump) else None
     return dumped if isinstance(dumped, Mapping) else None
 
 
-ApplicationInput = str | list[dict[str, Any]]  # Text, or messages in the OpenAI format.
-# Names of parameters that evalsuite can pass to a function.
+ApplicationInput = str | list[dict[str, Any]]  # A sample's input: text, or messages in the OpenAI format.
+# Names of parameters for which evalsuite passes a value to the function.
 OFFERED_PARAMETERS = ("client", "endpoint", "model", "sample", "world")
-LONGEST_ERROR = 2000  # Maximum characters of a failed program's standard error in the error message.
+LONGEST_ERROR = 2000  # How many characters of a failed program's standard error the message contains at most.
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionApplication:
-    """Calls a function; made by `application`."""
+    """A function under test; made by `application`."""
 
     function: Callable[..., Any]
     answer: str
@@ -108,7 +108,7 @@ class FunctionApplication:
     route: bool = False
 
     async def reply(self, question: ApplicationInput, exchange: CaseExchange) -> Transcript:
-        """Call the function with one question, or with the messages of a conversation."""
+        """Call the function with one question or with a conversation's messages."""
         asynchronous = is_async(self.function)
         arguments = self._make_arguments(exchange, asynchronous=asynchronous)
         try:
@@ -135,13 +135,13 @@ class FunctionApplication:
             "sample": lambda: exchange.sample,
             "world": lambda: exchange.world,
         }
-        # The first parameter is the question, whatever its name.
+        # The first parameter gets the question, whatever its name is.
         return {name: make[name]() for name in list(parameters)[1:] if name in OFFERED_PARAMETERS}
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramApplication:
-    """Runs a program; made by `application`."""
+    """A program under test; made by `application`."""
 
     command: Sequence[str]
     answer: str
@@ -150,7 +150,7 @@ class ProgramApplication:
     cwd: Path | str | None = None
 
     async def reply(self, question: ApplicationInput, exchange: CaseExchange) -> Transcript:
-        """Run the program on one question, or on the messages of a conversation."""
+        """Run the program on one question or on a conversation's messages."""
         text = question if isinstance(question, str) else json.dumps(question, ensure_ascii=False)
         endpoint = exchange.model.endpoint()
         command = [part.replace("{base_url}", endpoint.base_url).replace("{input}", text) for part in self.command]
@@ -171,7 +171,7 @@ class ProgramApplication:
                 stderr=asyncio.subprocess.PIPE,
                 env=dict(env),
                 cwd=self.cwd,
-                # Start a new process group, so that the program and its child processes can be killed together.
+                # Start a new process group, so that the program can be killed together with its child processes.
                 start_new_session=True,
             )
         except OSError as error:
@@ -186,7 +186,7 @@ class ProgramApplication:
                 os.killpg(program.pid, signal.SIGKILL)
             await program.wait()
         if program.returncode:
-            # Some programs, such as command-line agents, report their errors on standard output.
+            # Also look at standard output: some programs, such as command-line agents, report errors there.
             words = (error_output.strip() or output.strip()).decode("utf-8", "replace")[-LONGEST_ERROR:]
             raise SolverError(
                 f"the program {command[0]} ended with status {program.returncode}: {words or '(it says nothing)'}"
@@ -196,7 +196,7 @@ class ProgramApplication:
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """Sends questions to a function, a program or a service; made by `application`."""
+    """Sends questions to the function, program or service under test; made by `application`."""
 
     target: FunctionApplication | ProgramApplication | ServiceApplication
     spans: bool = False
@@ -211,7 +211,7 @@ class Application:
         return await self.reply(question, CaseExchange(sample, model))
 
     async def reply(self, question: ApplicationInput, exchange: CaseExchange) -> Transcript:
-        """Answer one question of a case; the questions of a conversation share one `CaseExchange`."""
+        """Answer one question of a case; all questions of a conversation get the same `CaseExchange`."""
         exchange.model.models = self.models
         if not self.spans:
             return await self.target.reply(question, exchange)
@@ -219,7 +219,7 @@ class Application:
         collector = model.api.spans = SpanCollector(uuid4().hex)
         with collector.collect_from_process():
             transcript = await self.target.reply(question, exchange)
-        # A replay uses the recorded spans, because new spans would have other durations.
+        # Store the spans for a replay, because new spans would have other durations.
         model.log.spans += map(read_span, await model.effects.run_once("spans of the application", {}, collector.take))
         return transcript
 
@@ -238,49 +238,50 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
     spans: bool = False,
     models: Mapping[str, str] | None = None,
 ) -> Application:
-    """Run an application as it is shipped; the model under test answers the application's model calls.
+    """Test an application as it is shipped; the model under test answers the application's model calls.
 
-    The first argument of a **function** is the sample's input: text, or messages in the OpenAI format. The function may
-    have further parameters named `client` (an `AsyncOpenAI` for an async function, else an `OpenAI`), `endpoint`,
-    `model`, `sample` and `world`. The function returns text, or an object (mapping, dataclass, pydantic model) with the
-    answer; the object's other fields become facts of the transcript.
+    A **function** gets the sample's input as its first argument: text, or messages in the OpenAI format. It may have
+    further parameters with these names: `client` (an `AsyncOpenAI` for an async function, else an `OpenAI`),
+    `endpoint`, `model`, `sample` and `world`. A function returns its answer as text, or in an object (mapping,
+    dataclass, pydantic model), whose other fields become facts of the transcript.
 
-    A **program** reads the input from standard input; in its arguments, `{input}` is replaced by the input. The
-    environment variables OPENAI_BASE_URL and OPENAI_API_KEY, and those of Anthropic and Gemini, contain the model's
-    address and key. In the arguments, `{base_url}` is replaced by this address. The program prints the answer, or a
-    JSON object whose field `answer` is the text of the answer and whose other fields become facts. An exit status other
-    than 0 is an error of the case; the message contains the end of standard error.
+    A **program** reads the sample's input from standard input, or in its arguments in place of `{input}`. The program
+    finds the model's address and key in the environment variables OPENAI_BASE_URL and OPENAI_API_KEY, and in those of
+    Anthropic and Gemini. `{base_url}` in the program's arguments is replaced by the model's address. The program prints
+    its answer, either as plain text or as a JSON object whose field `answer` is the answer; other fields become facts.
+    If the program's exit status is not 0, the case has an error, whose message contains the end of standard error.
 
-    A **service** receives `request` as JSON by POST, with the header `traceparent`. In `request` and `headers`, these
-    names in braces are replaced: `input`, `messages` (the conversation), `session` (the case's id, also its trace id),
-    `base_url` and `api_key` (of the endpoint that serves the case's model). The service answers with JSON, plain text,
-    server-sent events or JSON lines; the pieces of a stream are joined. The answers are stored, and a replay reuses
-    these answers unless the service receives `base_url` or `api_key`.
+    A **service** gets `request` as JSON in a POST request with the header `traceparent`. In `request` and `headers`,
+    these names in braces are replaced by their values: `input`, `messages` (the conversation), `session` (the case's
+    id, which is also its trace id), `base_url` and `api_key` (of the endpoint at which the case's model answers). The
+    service answers with JSON, plain text, server-sent events or JSON lines; streamed pieces are joined. A service's
+    answers are stored and used again in a replay, unless the service receives `base_url` or `api_key`.
 
     Args:
-        target: a function, or a program's command as a list of arguments or as text that is split like a shell command.
-        url: address of a service, if there is no `target`.
-        request: body of a service's request, or a function of (question, session id) that returns the body; None means
-            `{"input": "{input}", "session": "{session}"}`.
-        headers: HTTP headers for a service; messages never show their values.
-        answer: name of the field that holds the answer; for a service a path, such as `choices.0.delta.content`.
-        timeout: seconds for one question; None means no limit.
-        route: whether the model under test answers clients that a function makes itself (`OpenAI()`, `Anthropic()`,
-            `genai.Client()`). If false, calls of such clients go to their provider, and `facts["unrouted"]` counts
-            these calls.
-        env: further environment variables of a program.
-        cwd: working directory of a program; None means pytest's working directory.
-        spans: whether OpenTelemetry spans of a function or a program become events of the transcript, each with the
-            `kind` `span`, `name`, `operation`, `id`, `parent`, `begin` (seconds), `seconds`, `failed`, and `agent`,
-            `tool` and `documents` if the span has these. OTEL_EXPORTER_OTLP_ENDPOINT has the receiver's address.
-            Model calls that bypassed the gateway are read from the spans. The limits per question are 32 MiB and 10,000
+        target: a function; or the command of a program, as a list of arguments or as one text, which is split like a
+            shell command.
+        url: the address of a service, which takes the place of `target`.
+        request: the body of a request to the service, or a function of (question, session id) that returns it; None
+            means `{"input": "{input}", "session": "{session}"}`.
+        headers: HTTP headers for the service; error messages never show their values.
+        answer: the name of the field that has the answer; for a service, a path such as `choices.0.delta.content`.
+        timeout: time limit of one question in seconds; None means no limit.
+        route: whether the model under test also answers clients that a function makes itself (`OpenAI()`,
+            `Anthropic()`, `genai.Client()`). If false, these clients call their own provider, and `facts["unrouted"]`
+            counts their calls.
+        env: environment variables that a program gets in addition.
+        cwd: the working directory of a program; None means pytest's own.
+        spans: whether to add OpenTelemetry spans of a function or program to the transcript as events with the kind
+            `span`. An event has `name`, `operation`, `id`, `parent`, `begin` (seconds), `seconds`, `failed`, and, if
+            known, `agent`, `tool` and `documents`. Programs send spans to the address in OTEL_EXPORTER_OTLP_ENDPOINT.
+            Model calls that bypassed the gateway are read from the spans. One question may have 32 MiB and 10,000
             spans.
-        models: a mapping of the model names in the application's requests to models in the form of `--model`. A request
-            with another name is an error of the case. With None, the model under test answers under every name.
+        models: a mapping from model names in the application's requests to models, written as in `--model`. A request
+            with any other name is an error of the case. With None, the model under test answers whatever the name.
 
     Raises:
-        SettingsError: the target is missing or empty, an argument belongs to another kind of target, or `spans` lacks
-            its packages.
+        SettingsError: the target is missing or empty, an argument does not fit this kind of target, or packages for
+            `spans` are not installed.
     """
     if (target is None) == (url is None):
         raise SettingsError("application: give a function, a program's command, or the url of a service")

@@ -1,4 +1,4 @@
-"""A conversation between an agent and a user, as in tau-bench's tasks (arXiv 2406.12045)."""
+"""A conversation between an agent and a user, as in the tasks of tau-bench (arXiv 2406.12045)."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
 
 
-MAX_AGENT_TURNS = 30  # Maximum number of model messages (with or without calls) per message of the user.
+MAX_AGENT_TURNS = 30  # How many messages the model may write, with or without calls, for each message of the user.
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationSolver:
-    """Lets an agent and a user talk until the conversation ends; made by `conversation`."""
+    """Lets an agent and a user talk until the conversation ends; the function `conversation` makes it."""
 
     agent: ToolLoop | Application
     user: ConversationUser
     max_turns: int
     tools: Sequence[ToolSource]
     until: Callable[[str], bool] | None = None
-    history: Callable[[Sample], Sequence[Message]] | None = None  # Returns the first messages of a conversation.
+    # Function that returns the messages with which a conversation begins.
+    history: Callable[[Sample], Sequence[Message]] | None = None
 
     @property
     def tags(self) -> Mapping[str, str]:
@@ -71,8 +72,8 @@ class ConversationSolver:
         model: Model,
         spoken: list[tuple[str, str]],
     ) -> str:
-        """Run the conversation and return the reason for its end."""
-        # If the history ends with a message of the user or a tool, the agent speaks next.
+        """Run the conversation, and return why it ended."""
+        # If the conversation begins with messages, and the last is from the user or a tool, the agent speaks next.
         is_agents_turn = bool(spoken) and episode.messages[-1].role != "assistant"
         for _ in range(self.max_turns):
             if not is_agents_turn:
@@ -95,21 +96,21 @@ class ConversationSolver:
 
 
 class PersonaEpisode:
-    """A persona with tools: each message is the final answer of an episode of the persona's model."""
+    """A simulated user with tools: to write a message, its model runs turns with tools until it answers."""
 
     def __init__(self, persona: Persona, episode: Episode) -> None:
         self._persona, self._episode = persona, episode
         self._heard = self._taken = 0
 
     async def speak(self, sample: Sample, spoken: Sequence[tuple[str, str]], model: Model) -> str | None:  # noqa: ARG002 - the speakers' signature
-        """Show the new messages to the model that plays the user, and return the next message of this model."""
+        """Show the model that plays the user all new messages, and return the message that it writes."""
         self._episode.messages += map(make_user_model_message, spoken[self._heard :])
         self._heard = len(spoken) + 1
         text = await self._episode.request_answer()
         return self._persona.parse_line(text or "", "it only used tools" if text is None else "an empty message")
 
     def take_call_events(self) -> list[Mapping[str, Any]]:
-        """Return the events of the user's calls since the last call of this method, with the kind `user_call`."""
+        """Return the tool calls that the user has made since the last time, as events of the kind `user_call`."""
         new, self._taken = self._episode.events[self._taken :], len(self._episode.events)
         return [{**event, "kind": "user_call"} for event in new if event["kind"] == "call"]
 
@@ -117,7 +118,7 @@ class PersonaEpisode:
 def _open_user(
     persona: Persona, sample: Sample, model: Model, opened: EpisodeTools, effects: CaseEffects
 ) -> tuple[PersonaEpisode, EpisodeTools]:
-    """Open the episode of a persona with tools; return the episode and the tools that remain for the agent."""
+    """Make the episode of a simulated user with tools; also return the tools that are left for the agent."""
     tools = {tool.document.name: tool for tool in opened.tools}
     if unknown := [name for name in persona.tools if name not in tools]:
         raise SettingsError(f"Persona(tools=...): the world has no tool {unknown[0]!r}; it has {', '.join(tools)}")
@@ -132,7 +133,7 @@ def _open_user(
 
 
 class ApplicationEpisode:
-    """One conversation of an application."""
+    """One conversation between an application and a user."""
 
     def __init__(self, application: Application, exchange: CaseExchange, worlds: Sequence[OpenWorld]) -> None:
         self._application, self._exchange, self._worlds = application, exchange, worlds
@@ -146,7 +147,7 @@ class ApplicationEpisode:
         return cls(application, CaseExchange(sample, model, world), opened.worlds)
 
     async def request_answer(self) -> str:
-        """Send the messages so far to the application, and return its answer."""
+        """Send the conversation so far to the application, and return its answer."""
         answer = await self._application.reply(list(map(encode_message, self.messages)), self._exchange)
         self._facts |= answer.facts
         self.messages.append(Message("assistant", answer.answer))
@@ -157,7 +158,7 @@ class ApplicationEpisode:
         return ""
 
     async def make_transcript(self) -> Transcript:
-        """Make the transcript from the application's model calls or, if there are none, from the conversation."""
+        """Make the transcript from the application's model calls; if it made none, from the conversation."""
         facts = {**self._facts, **await describe_states(self._worlds)}
         if self._exchange.model.log.calls:
             return Transcript("", facts=facts)
@@ -173,27 +174,30 @@ def conversation(
     max_turns: int = 20,
     until: Callable[[str], bool] | None = None,
 ) -> ConversationSolver:
-    """Let an agent talk to a user; the agent is the model under test with tools, or your own application.
+    """Let an agent talk to a user; the agent is the tested model with tools, or your own application.
 
-    A function or program gets the messages of the conversation in the OpenAI format at each turn; a service gets the
-    user's message as `{input}`. A function's parameter `world` is the object that `world` makes.
+    At each turn, a function or program gets all messages of the conversation, in the OpenAI format; a service gets the
+    user's message as `{input}`. If a function has a parameter `world`, it gets the object that the argument `world`
+    makes.
 
-    The transcript's answer is the agent's last message. The transcript's facts contain `exchanges`, the number of
-    messages of the user, and `ended`, the reason for the conversation's end (`user`, `until`, `exchange limit`, `turn
-    limit`, `time limit`, `token limit` or `cost limit`). If the world has a method `state()`, the facts also contain
-    the world's final `state`.
+    The answer in the transcript is the agent's last message. Facts of the transcript are `exchanges`, the number of the
+    user's messages, and `ended`, the reason why the conversation ended (`user`, `until`, `exchange limit`, `turn
+    limit`, `time limit`, `token limit` or `cost limit`). If the world has a method `state()`, another fact is the final
+    `state` of the world.
 
     Args:
-        agent: tools, `tool_loop(..., ending="text")` to configure the agent further, or `application(...)`.
-        user: a `Persona` or a `Scripted`.
-        world: makes the world (tools that share state) of each conversation; its tools are added to the agent's tools.
-        policy: the agent's system prompt; None keeps the prompt of `agent`.
-        max_turns: maximum number of messages of the user.
-        until: a function of the agent's message; the conversation ends when the function returns true.
+        agent: the agent's tools; or `tool_loop(..., ending="text")`, which configures the agent further; or
+            `application(...)`.
+        user: the simulated user: a `Persona` or a `Scripted`.
+        world: makes the world of each conversation, an object whose methods are tools that share its state. The agent
+            gets these tools in addition to its own.
+        policy: the agent's system prompt; None keeps the prompt that `agent` has.
+        max_turns: how many messages the user may write.
+        until: a function of each message of the agent; the conversation ends if it returns true.
 
     Raises:
-        SettingsError: the agent ends its turns by a tool, `max_turns` is less than 1, or an application has a `policy`
-            or a world with injected faults.
+        SettingsError: the agent ends its turns by a tool, `max_turns` is less than 1, or an application is combined
+            with a `policy` or with a world that injects faults.
     """
     if max_turns < 1:
         raise SettingsError(f"conversation was given max_turns={max_turns}; it must be at least 1")

@@ -1,4 +1,4 @@
-"""The turns of a tool-using episode, and the interface of the formats in which turns are written and read."""
+"""Runs a tool-using episode turn by turn; declares how a format writes and reads these turns."""
 
 from __future__ import annotations
 
@@ -23,47 +23,48 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One tool call as the model wrote it."""
+    """A tool call in the form in which the model wrote it."""
 
-    name: str  # The tool's name as the model wrote it, even if no tool has this name.
+    name: str  # The tool's name as written by the model; a tool of this name may not exist.
     arguments: Mapping[str, Any]  # The parsed arguments.
-    id: str = ""  # The call's id in the native protocol; empty in a text protocol.
+    id: str = ""  # The call's id in the native protocol; a text protocol has no ids, so it is empty.
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedTurn:
-    """One turn of the model, parsed by the tool protocol."""
+    """One turn of the model, as parsed by the tool protocol (the format of turns)."""
 
-    thought: str  # The model's reasoning, in its own words.
-    calls: Sequence[Call] = ()  # The calls to run; empty if the turn is malformed.
-    fault: str | None = None  # The kind of malformation; None if the turn is well-formed.
-    words: str = ""  # The sentence that explains the malformation to the model.
-    answer: str | None = None  # The final answer as plain text; None if the episode continues or ends by a tool call.
+    thought: str  # The reasoning that the model wrote before its calls.
+    calls: Sequence[Call] = ()  # The calls of this turn, to be run; empty if the turn is malformed.
+    fault: str | None = None  # What is wrong with a malformed turn; None if the turn is well-formed.
+    words: str = ""  # A sentence that tells the model what is wrong with its turn.
+    # The final answer as plain text; None if this turn is not the last, or if a call ends the episode.
+    answer: str | None = None
 
 
 class TurnProtocol(Protocol):
-    """The format of the tool list, the model's tool calls, and the tools' results (observations)."""
+    """A format in which tools are listed for the model, calls are read, and results (observations) are shown."""
 
     @property
     def finishes(self) -> bool:
-        """Whether a call of the tool `finish` ends an episode; if not, a plain text answer ends the episode."""
+        """Whether the tool `finish` ends an episode; otherwise an answer in plain text ends it."""
 
     def make_opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
-        """Make the messages before the model's first turn."""
+        """Make the messages that come before the model's first turn."""
 
     def list_request_tools(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:
-        """Return the value of a request's field `tools`."""
+        """Return the tools in the form that the field `tools` of a request needs."""
 
     def parse_completion(self, completion: Completion) -> ParsedTurn: ...
 
     def make_history_message(self, completion: Completion) -> Message:
-        """Convert the model's completion to the message that later requests contain."""
+        """Convert the model's completion to the message that represents it in later requests."""
 
     def make_observation_message(self, call: Call, observation: str) -> Message:
-        """Return the message that shows the model a tool's result."""
+        """Return the message by which the model sees a tool's result."""
 
     def make_reminder(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:
-        """Return the messages that the model reads after a malformed turn."""
+        """Return the messages that tell the model that its turn was malformed."""
 
 
 MAX_TURNS = 9
@@ -71,29 +72,32 @@ OBSERVATION_LIMIT = 4000
 TOOL_SECONDS = 60.0
 NOTHING = "(the tool returned nothing)"
 CallOutcome: TypeAlias = "tuple[Mapping[str, Any], Sequence[CallFault], str, str, bool]"
-# The paper's generation parameters (ToolEyes, arXiv 2401.00741, section on the experimental setup).
+# Generation parameters from the paper (ToolEyes, arXiv 2401.00741, section on the experimental setup).
 PARAMETERS: Mapping[str, Any] = {"temperature": 0.3, "top_p": 0.5}
 
 
 @dataclass(frozen=True, slots=True)
 class ToolLoop:
-    """The solver for ReAct and for native tool calls; made by `react` and `tool_loop`."""
+    """The solver for tool use, by ReAct or by native tool calls; made by `react` and `tool_loop`."""
 
     protocol: TurnProtocol  # The format in which turns are written and read.
-    # The sources of each episode's tools. `finish`, and `ask_to_user` if there is a user, are added unless the sources
-    # already contain documents of these names.
+    # Where the tools of each episode come from. `finish`, and `ask_to_user` if there is a user, are added unless a
+    # source already documents a tool of that name.
     tools: Sequence[ToolSource]
-    user: User | None = None  # The user who answers `ask_to_user`; None means that this tool is not offered.
-    max_turns: int = MAX_TURNS  # Maximum number of the model's turns per episode.
-    patience: int | None = None  # Number of malformed turns in a row after which the episode ends; None means no limit.
-    observation_limit: int = OBSERVATION_LIMIT  # Maximum length of an observation in characters.
+    # The user who answers the tool `ask_to_user`; with None, the model does not have this tool.
+    user: User | None = None
+    max_turns: int = MAX_TURNS  # How many turns the model may take in one episode.
+    # After this number of malformed turns in a row, the episode ends; None means that it never does.
+    patience: int | None = None
+    observation_limit: int = OBSERVATION_LIMIT  # Maximum length of an observation (a tool's result) in characters.
     tool_seconds: float = TOOL_SECONDS  # Time limit of one tool call, in seconds.
-    # Time limit in seconds of all tool calls of an episode together; None means no limit. Model calls do not count, so
-    # that a replay ends at the same call as the run.
+    # Time limit in seconds for all tool calls of an episode together; None means no limit. The time of model calls does
+    # not count, so that a replay ends at the same call as the original run.
     seconds: float | None = None
-    # Maximum number of tokens that the model under test may use in an episode, including prompts; None means no limit.
+    # How many tokens, including prompts, the tested model may use in an episode; None means no limit.
     tokens: int | None = None
-    dollars: float | None = None  # Maximum cost of the tested model per episode, in US dollars; None means no limit.
+    # How much the tested model may cost in an episode, in US dollars; None means no limit.
+    dollars: float | None = None
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters.
 
     def __post_init__(self) -> None:
@@ -121,7 +125,7 @@ class ToolLoop:
 
     @property
     def tags(self) -> Mapping[str, str]:
-        """The tag `faults` of all cases: the names of the faults that the tools' worlds inject, or an empty text."""
+        """The tag `faults` for all cases: names of the faults that the tools' worlds inject; empty without faults."""
         faults = [fault for source in self.tools if isinstance(source, World) for fault in source.injected.plain()]
         return {"faults": ", ".join(faults)} if faults else {}
 
@@ -132,7 +136,7 @@ class ToolLoop:
 
 
 class Episode:
-    """The state of one episode, and the methods that run its turns."""
+    """The state of one episode, with the methods that run its turns."""
 
     def __init__(
         self, loop: ToolLoop, sample: Sample, model: Model, opened: EpisodeTools, effects: CaseEffects
@@ -155,7 +159,7 @@ class Episode:
         return await self.make_transcript()
 
     async def request_answer(self) -> str | None:
-        """Run turns until the model answers, and return the answer; None if the episode reached a limit."""
+        """Run turns until the model answers; return the answer, or None if a limit ended the episode."""
         self.answer = None
         for _ in range(self.loop.max_turns):
             self.turns += 1
@@ -165,16 +169,16 @@ class Episode:
         return self.answer
 
     def has_ended(self) -> bool:
-        """Tell whether the model has answered or the episode has reached a limit."""
+        """Tell whether the model has answered or a limit has ended the episode."""
         return self.answer is not None or self.malformed == self.loop.patience or bool(self.find_limit())
 
     async def make_transcript(self) -> Transcript:
-        """Make the episode's transcript, with the final state of its worlds."""
+        """Make the episode's transcript; it contains the final states of the worlds."""
         facts = {**self.make_facts(), **await describe_states(self.worlds)}
         return Transcript(self.answer or "", tuple(self.messages), self.reasoning, tuple(self.events), facts)
 
     def find_limit(self) -> str:
-        """Name the limit that the episode has reached; empty if no limit is reached."""
+        """Name the limit that the episode has reached; return "" if it has reached none."""
         limits = (
             ("time limit", self.tool_seconds, self.loop.seconds),
             ("token limit", self.tokens, self.loop.tokens),
@@ -183,7 +187,7 @@ class Episode:
         return next((name for name, used, limit in limits if limit is not None and used >= limit), "")
 
     async def run_turn(self, number: int) -> None:
-        """Run one turn: a message of the model and the results of its calls."""
+        """Run one turn: request a message from the model, and run the calls in it."""
         protocol = self.loop.protocol
         offered = protocol.list_request_tools(self.registry.documents)
         completion = await self.model.chat(self.messages, tools=offered, **self.loop.params)
@@ -204,7 +208,10 @@ class Episode:
         await self.run_calls(number, turn.calls)
 
     async def run_calls(self, number: int, calls: Sequence[Call]) -> None:
-        """Run the calls of a turn in parallel. Calls after a successful `finish` are recorded but not run."""
+        """Run all calls of a turn in parallel.
+
+        Calls that follow a successful `finish` in the same turn are recorded but not run.
+        """
         names = [call.name for call in calls]
         end = names.index(FINISH.name) if self.loop.protocol.finishes and FINISH.name in names else len(calls)
         results = await asyncio.gather(*(self.run_call(call) for call in calls[:end]))
@@ -214,7 +221,7 @@ class Episode:
             return
         self.record_call(number, calls[end], *await self.run_call(calls[end]))
         if self.answer is None:
-            # The call of `finish` was malformed and did not end the episode, so run the remaining calls.
+            # `finish` was called wrongly and did not end the episode, so run the calls after it.
             await self.run_calls(number, calls[end + 1 :])
             return
         for call in calls[end + 1 :]:
@@ -223,7 +230,7 @@ class Episode:
             self.record_call(number, call, call.arguments, (*faults, late), "", f"Error: {late.words}", True)
 
     async def run_call(self, call: Call) -> CallOutcome:
-        """Run a call; return its arguments, faults, executor, observation, and whether it failed."""
+        """Run a call; return its arguments, faults, executor and observation (result), and whether it failed."""
         arguments, faults = self.registry.check(call.name, call.arguments)
         if faults:
             text = "Error: " + "; ".join(fault.words for fault in faults)
@@ -240,7 +247,7 @@ class Episode:
         text: str,
         failed: bool,  # noqa: FBT001 - a part of an outcome
     ) -> None:
-        """Record a call and show the model its observation."""
+        """Record a call, and show the model the observation (result)."""
         observation = shorten_with_note(text or NOTHING, self.loop.observation_limit)
         self.events.append(
             {
@@ -259,7 +266,7 @@ class Episode:
             self.messages.append(self.loop.protocol.make_observation_message(call, observation))
 
     async def run_known_tool(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, str, bool]:
-        """Execute a call; return its executor, observation, and whether it failed."""
+        """Execute a call; return the executor, the observation (result), and whether it failed."""
         tool = self.registry[name]
         if isinstance(tool.executor, _FinishExecutor):
             return tool.executor.kind, await tool.executor.run(tool.document, arguments, self.model), False
@@ -268,7 +275,7 @@ class Episode:
         return tool.executor.kind, kept["text"], kept["failed"]
 
     async def run_tool(self, tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Run a tool and return the result that the journal stores."""
+        """Run a tool, and return its result in the form that the journal stores."""
         started, failed = time.monotonic(), False
         limit = self.find_time_limit(tool)
         try:
@@ -288,7 +295,7 @@ class Episode:
         }
 
     def find_time_limit(self, tool: Tool) -> float | None:
-        """Return the time limit of a tool call in seconds; None if the tool's executor is not `timed`."""
+        """Return the time limit of a tool call in seconds; None if time limits do not apply to the tool."""
         if not getattr(tool.executor, "timed", False):
             return None
         if self.loop.seconds is None:
@@ -296,7 +303,7 @@ class Episode:
         return max(0.001, min(self.loop.tool_seconds, self.loop.seconds - self.tool_seconds))
 
     def add_controls(self, tools: Sequence[Tool]) -> list[Tool]:
-        """Add `finish` and `ask_to_user`; this episode runs these two tools, even if a tool folder documents them."""
+        """Add `finish` and `ask_to_user`; if a tool folder documents such a tool, its document is kept."""
         controls: dict[str, Tool] = {}
         if self.loop.protocol.finishes:
             controls[FINISH.name] = Tool(FINISH, _FinishExecutor(self))
@@ -334,7 +341,7 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class _FinishExecutor:
-    """Executor of the tool `finish`, which ends the episode with an answer."""
+    """Runs the tool `finish`, which ends the episode with an answer."""
 
     episode: Episode
     kind: str = "episode"
@@ -345,7 +352,7 @@ class _FinishExecutor:
 
 
 class _AskUserExecutor:
-    """Executor of the tool `ask_to_user`, which passes a question to the episode's user."""
+    """Runs the tool `ask_to_user`, which passes a question to the user of the episode."""
 
     def __init__(self, episode: Episode, user: User) -> None:
         self.episode, self.user, self.kind = episode, user, f"{user.kind} user"

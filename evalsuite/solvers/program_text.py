@@ -1,7 +1,8 @@
 r"""Finds the program, or the final answer in `\boxed{...}`, in a model's answer.
 
-Models mark programs by CommonMark's fences, and in many other ways. Candidates are read from the strictest form to the
-most lenient. The first candidate that parses and prints, or defines the requested names, is the program.
+Many models mark programs by CommonMark's fences; others mark them in many different ways. All candidates for the
+program are read, from the strictest form to the most lenient. The first candidate that can be parsed, and that prints
+or defines the requested names, is the program.
 """
 
 from __future__ import annotations
@@ -20,18 +21,19 @@ from typing import Literal, TypeAlias
 
 ProgramForm: TypeAlias = Literal["fence", "lenient fence", "joined", "bare"]
 
-# A CommonMark fenced code block, at any depth of lists and quotes. The block ends at a fence of the same sign that is
-# at least as long and alone on its line. Possessive quantifiers avoid quadratic time for long lines of backticks.
+# A fenced code block of CommonMark, which may be inside lists and quotes. The block ends at a fence of the same sign,
+# if this fence is alone on its line and not shorter. Possessive quantifiers keep the time linear for long lines of
+# backticks.
 _FENCE = re.compile(
     r"^(?P<margin>[ \t>]*+)(?P<fence>(?P<sign>[`~])(?P=sign){2,}+)[ \t]*+\{?\.?(?P<language>[\w+-]*+)[^\n]*+\n"
     r"(?P<code>.*?)(?:^(?:(?P=margin))?[ \t>]{0,3}(?P=fence)(?P=sign)*+[ \t\r]*+$|\Z)",
     re.DOTALL | re.MULTILINE,
 )
 _PYTHON = ("python", "py", "python3")
-# Match a whole run of signs at once, because trying every part of the run would take quadratic time.
+# Match a run of equal signs as a whole, because trying each part of it would take quadratic time.
 _RUN = r"(?:(?<!`)`{3,}+|(?<!~)~{3,}+)"
-# A block marked as Python. Other text may come before the opening fence, after the language, and after the closing
-# fence.
+# A block that is marked as Python. Other text may be before the opening fence, after the name of the language, and
+# after the closing fence.
 _LENIENT = re.compile(
     _RUN + r"[ \t]*+\{?\.?(?:python3?|py3?|ipython3?|pycon|tool_code)\b\}?(?:[^\n`~]*+\n)?(?P<code>.*?)"
     r"(?:`{3}|~{3}|\Z)",
@@ -39,13 +41,13 @@ _LENIENT = re.compile(
 )
 _ONE_LINE = re.compile(_RUN + r"[ \t]*+(?:python3?|py)[ \t]++(?P<code>[^\n`~]+)(?:`{3}|~{3})", re.IGNORECASE)
 _UNMARKED = re.compile(r"(?<!`)`{3,}+[ \t]*+\n(?P<code>.*?)(?:`{3}|\Z)", re.DOTALL)
-# End tokens that chat templates leave in an answer. The pattern is for the reversed text, because a search for the end
-# of a text would be quadratic in blanks.
+# Tokens by which chat templates end an answer, and which may remain in it. The pattern matches the reversed text,
+# because a search at the end would take quadratic time for many blanks.
 _END_SIGNS = re.compile(r"(?:\s|>[|\uff5c][\w\u2581]{1,20}[|\uff5c]<|>s/<|>soe<|>nrut_fo_dne<)*+")
 _START_SIGNS = re.compile(r"(?:\s|<\|\w{1,20}\|>)*+")
 _MAGIC = re.compile(r"^([ \t]*)[!%].*$", re.MULTILINE)
 _TAG = re.compile(r"</?(?:pre|code)\b[^<>\n]*>", re.IGNORECASE)
-_SPAN = re.compile(r"^[ \t]*`([^`\n]+)`[ \t\r]*$", re.MULTILINE)  # A line that is one inline code span.
+_SPAN = re.compile(r"^[ \t]*`([^`\n]+)`[ \t\r]*$", re.MULTILINE)  # A line that consists of one inline code span.
 _PROMPT = re.compile(r"^[ \t]*(?:>>>|\.\.\.)(?: |$)", re.MULTILINE)
 _FIRST_LINE = re.compile(
     r"^(?P<margin>[ \t]*+)(?:import|from|def|class|for|with|print|[A-Za-z_]\w*[ \t]*=[^=]|>>> )", re.MULTILINE
@@ -56,21 +58,22 @@ LONGEST, MOST_BLOCKS, MOST_CUTS = 1 << 20, 50, 5
 
 @dataclass(frozen=True, slots=True)
 class FoundProgram:
-    """A program in an answer."""
+    """A program that was found in an answer."""
 
     code: str  # Python source.
-    # How the program was found: `fence` for a CommonMark block, `lenient fence`, `joined` for several blocks
-    # together, `bare` for code without a fence.
+    # How the program was found: `fence` (a CommonMark block), `lenient fence`, `joined` (several blocks together) or
+    # `bare` (code without a fence).
     form: ProgramForm
 
 
 def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True) -> FoundProgram | None:
-    """Find the program in an answer.
+    """Find the program in a model's answer.
 
-    Candidates are read in this order: CommonMark's fenced blocks (the last block first), fences anywhere in a line, all
-    blocks joined, code without a fence. Then the answer without HTML's escapes is read in the same order. The first
-    candidate that parses and prints is the program. If no candidate parses and prints, the last block is the program.
-    Commands of notebooks (`!pip`, `%matplotlib`) are removed.
+    Candidates are read in this order: fenced blocks of CommonMark (the last block first), fences anywhere in a line,
+    all blocks together, code without a fence. After that, HTML's escapes are removed from the answer, and candidates
+    are read in the same order again. The first candidate that can be parsed and that prints is the program. If no
+    candidate can be parsed and prints, the last block is the program. Commands for notebooks (`!pip`, `%matplotlib`)
+    are removed from the program.
     """
     text = text[:LONGEST]
     if (signs := _END_SIGNS.match(text[::-1])) and signs.end():
@@ -84,7 +87,7 @@ def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True)
         code, tree = _parse_leniently(written, with_margin=form == "bare")
         if tree is not None and _is_requested_program(tree, defines, calls_only=form == "bare"):
             return FoundProgram(code, form)
-        if defines:  # Keep the margin, because the code may be the body of a function that the prompt begins.
+        if defines:  # Do not remove the margin: the code may be the body of a function that the prompt begins.
             code, tree = _parse_leniently(written, with_margin=True)
         if form == "bare" and not (defines and tree is not None):
             continue
@@ -94,7 +97,7 @@ def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True)
 
 
 def _list_candidates(text: str, defines: Collection[str], *, bare: bool) -> Iterator[tuple[str, ProgramForm]]:
-    """Yield the candidates in an answer, the strictest form first."""
+    """Yield all candidates for a program in an answer, the strictest form first."""
     fenced, unmarked = _list_fenced_blocks(text, _PYTHON), _list_fenced_blocks(text, ("",))
     lenient = [match["code"] for pattern in (_LENIENT, _ONE_LINE) for match in pattern.finditer(text)]
     groups: tuple[tuple[list[str], ProgramForm], ...] = (
@@ -127,7 +130,7 @@ def _list_fenced_blocks(text: str, languages: Collection[str]) -> list[str]:
 
 
 def _remove_margin(code: str, margin: str) -> str:
-    """Remove the fence's margin (quote marks and blanks) from each line of a block."""
+    """Remove the margin of the fence (quote marks and blanks) from every line of the block."""
     if not margin:
         return code
     before = re.compile(r"[ \t>]" if ">" in margin else r"[ \t]")
@@ -141,7 +144,7 @@ def _remove_margin(code: str, margin: str) -> str:
 
 
 def _list_json_strings(text: str) -> list[str]:
-    """List the string values of the answer's first JSON object, because one string may be a program."""
+    """List the texts in the answer's first JSON object, because one of them may be a program."""
     try:
         found, _ = json.JSONDecoder().raw_decode(text[text.index("{") :])
     except (ValueError, RecursionError):
@@ -150,7 +153,7 @@ def _list_json_strings(text: str) -> list[str]:
 
 
 def _cut_code_from_prose(text: str) -> Iterator[str]:
-    """Cut code out of prose, from the first line that looks like code to the last line up to which it parses."""
+    """Cut code out of prose: from the first line that looks like code to the last line up to which it can be parsed."""
     first = _FIRST_LINE.search(text)
     lines = _remove_margin(text[first.start() :], first["margin"]).split("\n") if first else []
     for _ in range(MOST_CUTS):
@@ -175,8 +178,8 @@ def _parse_quietly(code: str) -> ast.Module:
 
 
 def _parse_leniently(written: str, *, with_margin: bool = False) -> tuple[str, ast.Module | None]:
-    """Parse code; if that fails, parse it without notebook commands, margin or prompts. Keep unparseable code."""
-    # Replace an indented command by `pass`, because the surrounding block must not become empty.
+    """Parse code; if that fails, parse it without notebook commands, margin or `>>>` prompts. Keep unparseable code."""
+    # Replace an indented command by `pass`, because without it, the block around it could be empty.
     kept_blocks = _MAGIC.sub(lambda line: f"{line[1]}pass" if line[1] else "", written)
     commands_removed = _MAGIC.sub("", written)
     typed = [_PROMPT.sub("", line) for line in written.split("\n") if _PROMPT.match(line)]
@@ -191,13 +194,13 @@ def _parse_leniently(written: str, *, with_margin: bool = False) -> tuple[str, a
 
 
 def _is_requested_program(tree: ast.Module, defines: Collection[str], *, calls_only: bool) -> bool:
-    """Check whether a program defines one of the requested names or, if no names are requested, prints."""
+    """Tell whether a program defines one of the requested names; if no name is requested, whether it prints."""
     if defines:
         return bool(set(defines) & _list_defined_names(tree))
     last = tree.body[-1] if tree.body else None
     if isinstance(last, ast.Expr) and not isinstance(last.value, ast.Constant) and not calls_only:
         return True
-    # A single word or number is valid Python, so code without a fence must call `print`.
+    # Code without a fence must call `print`, because even a single word or number of prose is valid Python.
     return any(
         isinstance(node, ast.Call)
         and (
@@ -209,14 +212,14 @@ def _is_requested_program(tree: ast.Module, defines: Collection[str], *, calls_o
 
 
 def _list_defined_names(tree: ast.Module) -> set[str]:
-    """List the names that a program itself defines at its top level, without imported names."""
+    """List the names that a program defines at its top level; imported names do not count."""
     return list_bound_names(
         ast.Module([node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)], [])
     )
 
 
 def list_bound_names(tree: ast.Module) -> set[str]:
-    """List the names that a program binds anywhere."""
+    """List all names to which a program gives a value, at any level."""
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     names |= {
         node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
@@ -230,25 +233,26 @@ def list_bound_names(tree: ast.Module) -> set[str]:
 
 
 def list_unbound_names(tree: ast.Module) -> set[str]:
-    """List the names that a program uses but does not bind, without built-in names."""
+    """List the names that a program uses without defining them; built-in names do not count."""
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     return used - list_bound_names(tree) - arguments - set(dir(builtins))
 
 
 def _is_using_earlier_names(block: str, earlier: list[str], defines: Collection[str]) -> bool:
-    """Check whether a block uses a name that only an earlier block binds."""
+    """Tell whether a block uses a name that only an earlier block defines."""
     tree = _parse_leniently(block)[1]
     if tree is None or (defines and not set(defines) & _list_defined_names(tree)):
-        return False  # The earlier block defines the requested names; this block only uses or tests them.
+        return False  # The earlier block defines the requested names; this block only calls or tests them.
     before = [other for code in earlier if (other := _parse_leniently(code)[1]) is not None]
     return any(list_unbound_names(tree) & list_bound_names(other) for other in before)
 
 
 _BOX = r"\boxed{"
-# LaTeX boxes, braces and escaped characters; a backslash directly before `\boxed` is not an escape.
+# Boxes, braces and escaped characters in LaTeX; a backslash directly before `\boxed` is not an escape.
 _SIGNS = re.compile(r"\\boxed\{|\\(?!\\boxed\{).|[{}]", re.DOTALL)
-# LaTeX macros for styles and fonts, which do not change the text within them. The innermost macros are removed first.
+# LaTeX macros for styles and fonts; the text inside them is kept. Nested macros are removed from the inside to the
+# outside.
 _STYLED = re.compile(
     r"\\(?:text(?:bf|it|rm|tt|sf|sc|normal)?|math(?:bf|it|rm|tt|sf|bb)?|mbox|operatorname)\s*\{([^{}]*)\}"
 )
@@ -259,8 +263,9 @@ _ESCAPED = re.compile(r"\\([%$&_#])")
 
 
 def find_last_box_content(text: str) -> str | None:
-    r"""Return the content of the last complete `\boxed{...}`, without counting escaped braces; None without a box."""
-    opened: list[int | None] = []  # For each open brace: the offset of a box's content; None for other braces.
+    r"""Return what is inside the last complete `\boxed{...}`; None without a box. Escaped braces do not count."""
+    # One entry per open brace: where the box's content begins, or None if the brace does not open a box.
+    opened: list[int | None] = []
     start, end = -1, -1
     for sign in _SIGNS.finditer(text):
         if sign[0] in ("{", _BOX):
@@ -279,13 +284,13 @@ def find_last_answer(text: str) -> str | None:
 
 
 def remove_box(text: str) -> str:
-    r"""Return a boxed answer in plain words, with or without math signs around it; return other text unchanged."""
+    r"""Convert a boxed answer to plain words, also if it is between math signs; return other text unchanged."""
     bare = text.strip("$. \n")
     return find_last_answer(bare) or "" if bare.startswith(_BOX) and _is_closed_last(bare) else text
 
 
 def _is_closed_last(text: str) -> bool:
-    """Tell whether the text's last character closes the box that the text begins with."""
+    """Tell whether a text that begins with a box ends where this box ends."""
     depth = 0
     for sign in re.finditer(r"\\[{}]|[{}]", text):
         depth += {"{": 1, "}": -1}.get(sign[0], 0)
@@ -295,7 +300,7 @@ def _is_closed_last(text: str) -> bool:
 
 
 def strip_latex(latex: str) -> str:
-    """Strip math signs, fonts, thin spaces and escapes from an answer in LaTeX; formulas stay unchanged."""
+    """Remove math signs, fonts, thin spaces and escapes from an answer in LaTeX; do not change formulas."""
     whole = _MATH.fullmatch(latex)
     text = next((part for part in whole.groups() if part is not None), "") if whole else latex
     while (unstyled := _STYLED.sub(r"\1", text)) != text:

@@ -1,7 +1,7 @@
-"""Solvers that run a model's programs over tables in the sandbox.
+"""Solvers that let a model write programs about tables and run the programs in the sandbox.
 
-Program of thought follows Chen et al., "Program of Thoughts Prompting" (arXiv 2211.12588), in the variant of TReB's PoT
-mode (arXiv 2506.18421).
+Program of thought was defined by Chen et al., "Program of Thoughts Prompting" (arXiv 2211.12588); this variant is
+TReB's PoT mode (arXiv 2506.18421).
 """
 
 from __future__ import annotations
@@ -25,16 +25,18 @@ from evalsuite.solvers.program_text import FoundProgram, find_last_answer, find_
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
 
-# A template, or a function of (sample, description of the tables). In a template, the sample's input replaces
-# `{input}`, and the description replaces `{tables}`. A function returns the user's message or a whole conversation.
+# A prompt: a template, or a function of (sample, description of the tables). In a prompt template, `{input}` is
+# replaced by the sample's input, and `{tables}` by the tables' description. A prompt function returns the user's
+# message or a whole conversation.
 Prompt = str | Callable[[Sample, str], "str | Sequence[Message]"]
-# Returns a sample's tables, keyed by the variable names in programs.
+# Function that returns a sample's tables; the keys are the names of variables in programs.
 Tables = Callable[[Sample], "Mapping[str, TableSource]"]
-# Writes a program that prints a description of tables, given the names of the variables that hold the tables.
+# Function that writes a program, which prints a description of tables; its argument lists the variables that hold the
+# tables.
 Describe = Callable[[Sequence[str]], str]
 
-# Match only missing top-level packages. If `a.b` is missing, package `a` is installed, so the model invented the
-# submodule.
+# Match only top-level packages that are missing. If only a submodule is missing (`a.b`), the model invented it, because
+# the package `a` is installed.
 _MISSING_PACKAGE = re.compile(
     r"ModuleNotFoundError: No module named '([^'.]+)'$"
     r"|ImportError: Missing optional dependency '([^'.]+)'|ImportError: `Import ([^`.]+)` failed"
@@ -53,20 +55,20 @@ for _name in {names!r}:
 
 
 def read_metadata_tables(sample: Sample) -> Mapping[str, TableSource]:
-    """Return the tables that the sample's metadata name, as `{"tables": {"df": "path/to.csv"}}`."""
+    """Return the tables in the sample's metadata, which have the form `{"tables": {"df": "path/to.csv"}}`."""
     tables: Mapping[str, TableSource] = sample.metadata.get("tables", {})
     return tables
 
 
 def describe_tables(names: Sequence[str]) -> str:
-    """Write a program that describes tables as TReB does (arXiv 2506.18421, section 4), small tables in full."""
+    """Write a program that describes tables as TReB does (arXiv 2506.18421, section 4); small ones in full."""
     return _DESCRIBE.format(names=list(names))
 
 
 async def _make_description(
     sandbox: Sandbox, tables: Mapping[str, TableSource], describe: Describe, seconds: float
 ) -> str:
-    """Describe the installed packages, then the tables; `describe` writes the program that describes the tables."""
+    """Describe the installed packages and the tables; `describe` writes a program that prints the latter."""
     installed = f"Programs run in {sandbox.environment.description}; nothing can be installed."
     if not tables:
         return installed
@@ -77,7 +79,7 @@ async def _make_description(
 
 
 def make_messages(prompt: Prompt, sample: Sample, tables: str) -> tuple[Message, ...]:
-    """Make the messages; in a conversation, the filled template replaces the last message."""
+    """Make the messages; if the input is a conversation, the filled template replaces its last message."""
     if callable(prompt):
         request = prompt(sample, tables)
         return (Message("user", request),) if isinstance(request, str) else tuple(request)
@@ -88,13 +90,13 @@ def make_messages(prompt: Prompt, sample: Sample, tables: str) -> tuple[Message,
 
 
 def _fill_template(template: str, question: str, tables: str) -> str:
-    # Replace in one pass without str.format, because the template, question and tables may contain braces.
+    # Replace all names in one pass, without str.format, because template, question and tables may contain braces.
     values = {"{input}": question, "{tables}": tables}
     return re.sub(r"\{(?:input|tables)\}", lambda match: values[match[0]], template)
 
 
 def _classify_ending(execution: Execution) -> str:
-    """Name the outcome of a program: `ok`, `printed nothing`, `failed`, `package missing` or `timed out`."""
+    """Name how a program ended: `ok`, `printed nothing`, `failed`, `package missing` or `timed out`."""
     if execution.timed_out:
         return "timed out"
     if execution.error is None:
@@ -103,7 +105,7 @@ def _classify_ending(execution: Execution) -> str:
 
 
 def _find_missing_package(execution: Execution) -> str:
-    """Name the missing package in the last line of a program's traceback; empty if the error has another cause."""
+    """Name the package that a program's traceback reports as missing; return "" if another error ended it."""
     last = (execution.error or "").strip().rpartition("\n")[2]
     package = _MISSING_PACKAGE.match(last)
     return next(filter(None, package.groups())) if package else ""
@@ -111,7 +113,7 @@ def _find_missing_package(execution: Execution) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ProgramSolver:
-    """Base of the solvers that run programs; its fields are the arguments of `program_of_thought`."""
+    """Base of the solvers that run programs; `program_of_thought` describes the fields."""
 
     sandbox: Sandbox
     owns_sandbox: bool
@@ -120,17 +122,17 @@ class ProgramSolver:
     describe: Describe | None
     timeout: float
     params: Mapping[str, Any]
-    # By event loop and tables: a lock, and the tables' description in a list, which is empty until it is written.
+    # Keyed by event loop and tables: a lock, and a list that contains the tables' description once it is written.
     descriptions: dict[Any, tuple[asyncio.Lock, list[str]]] = field(default_factory=dict, kw_only=True)
 
     async def _prepare_sample(self, sample: Sample) -> tuple[Mapping[str, TableSource], tuple[Message, ...]]:
-        """Return a sample's tables and the first messages for the model."""
+        """Return the sample's tables, and the messages with which the conversation begins."""
         tables = await run_in_thread(self.tables, sample)
         description = await self._describe_once(tables, self.describe) if self.describe else ""
         return tables, make_messages(self.prompt, sample, description)
 
     async def _describe_once(self, tables: Mapping[str, TableSource], describe: Describe) -> str:
-        """Describe tables once for all samples that use the same tables."""
+        """Describe the tables; samples with the same tables share one description."""
         versions = await run_in_thread(lambda: [compute_table_key(source) for source in tables.values()])
         key = (asyncio.get_running_loop(), *tables, *versions)
         lock, written = self.descriptions.setdefault(key, (asyncio.Lock(), []))
@@ -141,7 +143,7 @@ class ProgramSolver:
         return written[0]
 
     def _collect_facts(self, program: FoundProgram, execution: Execution) -> dict[str, Any]:
-        """Collect a transcript's facts about a program: outcome, kind of sandbox, and how the program was found."""
+        """Collect facts about a program: how it ended, how it was found, and the kind of sandbox."""
         environment, package = self.sandbox.environment, _find_missing_package(execution)
         return {
             "program": _classify_ending(execution),
@@ -186,7 +188,7 @@ first if you like, then write the complete program in one block that starts with
 
 
 class ProgramOfThought(ProgramSolver):
-    """Asks for a program, runs it, and answers with the program's output; made by `program_of_thought`."""
+    """Asks for a program, runs it, and answers with what it prints; made by `program_of_thought`."""
 
     __slots__ = ()
 
@@ -218,28 +220,30 @@ def program_of_thought(
     timeout: float = 10.0,
     **params: Any,
 ) -> ProgramOfThought:
-    """Ask for one program and run it in the sandbox.
+    """Ask the model for one program, and run it in the sandbox.
 
-    `find_program` finds the program; the transcript's `facts["form"]` tells in which form the program was found. The
-    stripped output of the program is the answer. The answer is empty if no program was found, or if the program fails
-    or takes too long. `facts["program"]` is the outcome: `ok`, `missing`, `printed nothing`, `failed`, `package
-    missing` (`facts["package"]` names the package) or `timed out`. `facts["sandbox"]` names the kind of sandbox that
-    was used, and `facts["files"]` the files that the program wrote. An event of the kind `program` has `code`,
-    `stdout`, `error`, `timed_out` and `seconds`, and, if the program wrote any, `figures` and `files` (see
-    `Execution.files`).
+    `find_program` finds the program in the model's answer; `facts["form"]` of the transcript tells in which form. The
+    case's answer is what the program prints, without surrounding blanks. The case's answer is empty if no program was
+    found, or if the program fails or takes too long. `facts["program"]` tells how the program ended: `ok`, `missing`,
+    `printed nothing`, `failed`, `package missing` (`facts["package"]` names the package) or `timed out`.
+    `facts["sandbox"]` names the kind of sandbox, and `facts["files"]` the files that the program wrote. The transcript
+    has an event of the kind `program`, with `code`, `stdout`, `error`, `timed_out` and `seconds`. If the program wrote
+    files, the event also has `figures` and `files` (see `Execution.files`).
 
     Args:
-        prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the
-            tables) that returns the user's message or a whole conversation.
-        tables: returns a sample's tables by variable name; by default the tables in the metadata field `tables`.
-        describe: writes a program that prints a description of the named tables; None means no description.
-        sandbox: a sandbox shared with other solvers; by default a new sandbox, which `aclose` ends.
-        timeout: seconds for one program.
+        prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the tables). The
+            function returns the user's message or a whole conversation.
+        tables: function that returns a sample's tables by variable name; by default, the tables are those in the
+            metadata under `tables`.
+        describe: function that writes a program, which prints a description of the named tables; None means no
+            description.
+        sandbox: a sandbox that other solvers use, too; by default a new one, which `aclose` ends.
+        timeout: time limit of a program in seconds.
         params: generation parameters by their OpenAI names.
 
-    Raises, when it is called with a sample:
-        SandboxUnavailable: this machine has no working sandbox.
-        SandboxError: a table cannot be loaded.
+    Raises:
+        SandboxUnavailable: the solver is called on a machine where programs cannot be isolated.
+        SandboxError: the solver is called and cannot load a table.
         ModelError: the call failed permanently.
     """
     checked = select_generation_params(program_of_thought, params)
@@ -259,12 +263,12 @@ there: you will be shown what it printed, and variables keep their values. Once 
 no more code and give it as \\boxed{answer}."""
 SHOWN_CHARACTERS = 4000
 
-# Writes the message after an execution; its second argument is the number of programs that may still run.
+# Function that writes the message after an execution; its second argument is how many programs may still run.
 ShowResult = Callable[[Execution, int], str]
 
 
 def format_result(execution: Execution, left: int) -> str:
-    """Write a round's output and error, at most 4,000 characters of each, and an instruction for the next step."""
+    """Write what a round printed and its error, at most 4,000 characters of each, and what the model should do next."""
     printed = shorten_to_ends(execution.stdout.rstrip(), SHOWN_CHARACTERS)
     parts = [f"The code printed:\n{printed}" if printed else "The code printed nothing."]
     if execution.error is not None:
@@ -280,7 +284,7 @@ def format_result(execution: Execution, left: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class InterleavedSolver(ProgramSolver):
-    """Lets the model write and run code in several rounds; made by `interleaved`."""
+    """Lets the model write and run code in several rounds; the function `interleaved` makes it."""
 
     rounds: int
     result: ShowResult
@@ -321,30 +325,32 @@ def interleaved(
     timeout: float = 10.0,
     **params: Any,
 ) -> InterleavedSolver:
-    r"""Let the model run code in up to `rounds` rounds, and then answer without code.
+    r"""Let the model write code, which is run, in up to `rounds` rounds; then let it answer without code.
 
-    In each round, the last Python block of the model's answer runs. An answer without a Python block is the last
-    answer. After `rounds` rounds, the model writes one more answer, whose code does not run. The transcript's answer is
-    the content of the last `\boxed{...}` in the last answer; without a box, it is the whole last answer.
+    In each round, the last Python block in the model's message is run. A message without a Python block is the model's
+    last answer. After `rounds` rounds, the model writes a last answer; code in it is not run. The transcript's answer
+    is what the last `\boxed{...}` in the model's last answer contains; without a box, it is that whole answer.
 
-    The transcript's `facts["rounds"]` is the number of programs that ran. All other `facts` describe the last program;
-    see `program_of_thought` for these facts and for the events.
+    `facts["rounds"]` in the transcript counts the programs that were run. The other `facts` describe the last program;
+    `program_of_thought` explains them and the events.
 
     Args:
-        rounds: the maximum number of rounds with code, at least 0.
-        prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the
-            tables) that returns the user's message or a whole conversation.
-        result: writes the message after a round, given its `Execution` and the number of remaining rounds; with 0
-            remaining rounds, the message asks for the final answer.
-        tables: returns a sample's tables by variable name; by default the tables in the metadata field `tables`.
-        describe: writes a program that prints a description of the named tables; None means no description.
-        sandbox: a sandbox shared with other solvers; by default a new sandbox, which `aclose` ends.
-        timeout: seconds for one round of code.
+        rounds: the maximum number of rounds in which code is run, at least 0.
+        prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the tables). The
+            function returns the user's message or a whole conversation.
+        result: function that writes the message after each round, from its `Execution` and the number of rounds that
+            remain. If none remains, the message should ask for the final answer.
+        tables: function that returns a sample's tables by variable name; by default, the tables are those in the
+            metadata under `tables`.
+        describe: function that writes a program, which prints a description of the named tables; None means no
+            description.
+        sandbox: a sandbox that other solvers use, too; by default a new one, which `aclose` ends.
+        timeout: time limit of a round's code in seconds.
         params: generation parameters by their OpenAI names.
 
-    Raises, when it is called with a sample:
-        SandboxUnavailable: this machine has no working sandbox.
-        SandboxError: a table cannot be loaded.
+    Raises:
+        SandboxUnavailable: the solver is called on a machine where programs cannot be isolated.
+        SandboxError: the solver is called and cannot load a table.
         ModelError: a call failed permanently.
     """
     own, checked = sandbox is None, select_generation_params(interleaved, params)

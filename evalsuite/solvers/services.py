@@ -1,4 +1,4 @@
-"""Calls an application that already runs as a service: one HTTP request per question, plain or streamed."""
+"""Calls an application that already runs as a service, by one HTTP request per question; answers may be streamed."""
 
 from __future__ import annotations
 
@@ -21,28 +21,30 @@ if TYPE_CHECKING:
 
     from evalsuite.applications.case_model import CaseModel
 
-LARGEST_ANSWER = 64 * 2**20  # Maximum bytes of a service's answer.
-LONGEST_ERROR = 2000  # Maximum characters of a failed answer in the error message.
+LARGEST_ANSWER = 64 * 2**20  # Maximum number of bytes in a service's answer.
+LONGEST_ERROR = 2000  # How many characters of a failed request's answer the error message contains at most.
 PLACEHOLDER = re.compile(r"\{(input|messages|session|base_url|api_key)\}")
-EFFECT = "request to the service"  # Name under which the journal (store of calls) records a request to the service.
-LINE_END = re.compile(r"\r\n|\r|\n")  # Excludes separators such as U+2028, which may occur unescaped in JSON.
+EFFECT = "request to the service"  # The journal (store of calls) records each request to the service under this name.
+# This leaves out separators such as U+2028, which JSON may contain without escapes.
+LINE_END = re.compile(r"\r\n|\r|\n")
 DEFAULT_REQUEST: Mapping[str, Any] = {"input": "{input}", "session": "{session}"}
 
 
 @dataclass(slots=True)
 class CaseExchange:
-    """The state that an application's calls for one case share."""
+    """What the questions of one case share when an application answers them."""
 
     sample: Sample
     model: CaseModel
-    world: Any = None  # The value of a function's parameter `world`; the case scores this world's state.
-    session: str = field(default_factory=lambda: uuid4().hex)  # Id of the case and its trace: 32 hex digits.
+    world: Any = None  # What a function gets as its parameter `world`; the final state of this object is scored.
+    # The case's id, which is also the id of its trace: 32 hexadecimal digits.
+    session: str = field(default_factory=lambda: uuid4().hex)
     cookies: aiohttp.CookieJar | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceApplication:
-    """Sends questions to a service by HTTP; made by `application`."""
+    """A service under test, to which questions are sent by HTTP; made by `application`."""
 
     url: str
     answer: str
@@ -62,7 +64,10 @@ class ServiceApplication:
             )
 
     async def reply(self, question: str | list[dict[str, Any]], exchange: CaseExchange) -> Transcript:
-        """Send one question. The journal stores the answer, unless the service calls evalsuite's endpoint."""
+        """Send one question.
+
+        The journal stores the answer for a replay, unless the service itself calls evalsuite's endpoint.
+        """
         templates = str([None if callable(self.request) else self.request, dict(self.headers)])
         if "{base_url}" in templates or "{api_key}" in templates:
             kept = await self._send_question(question, exchange)
@@ -77,7 +82,7 @@ class ServiceApplication:
         import aiohttp
 
         if exchange.cookies is None:
-            exchange.cookies = aiohttp.CookieJar(unsafe=True)  # Also keep the cookies of hosts that are IP addresses.
+            exchange.cookies = aiohttp.CookieJar(unsafe=True)  # Keep cookies even if the host is an IP address.
         fill = _TemplateFiller(question, exchange)
         make = self.request
         try:
@@ -114,7 +119,7 @@ class ServiceApplication:
         return bytes(content)
 
     def _find_answer(self, text: str, kind: str) -> tuple[str, dict[str, Any]]:
-        """Return the answer from a response (JSON, a stream or plain text), and the response's other fields."""
+        """Find the answer in a response (JSON, a stream or plain text); also return the response's other fields."""
         if kind == "text/event-stream":
             events = list(_iterate_event_data(text))
         elif kind.endswith("json"):
@@ -151,7 +156,7 @@ class ServiceApplication:
 
 
 class _TemplateFiller:
-    """Replaces `{input}` and the other placeholders of a template by a case's values."""
+    """Replaces the placeholders in a template, such as `{input}`, by values of the case."""
 
     def __init__(self, question: str | list[dict[str, Any]], exchange: CaseExchange) -> None:
         messages = [{"role": "user", "content": question}] if isinstance(question, str) else question
@@ -180,7 +185,7 @@ class _TemplateFiller:
 
 
 def _iterate_event_data(text: str) -> Iterator[str]:
-    """Yield the data of server-sent events; the data lines of one event are joined."""
+    """Yield the data of each server-sent event; if an event has several data lines, they are joined."""
     for event in re.split(r"\r?\n\r?\n", text):
         lines = [line.removeprefix("data:").removeprefix(" ") for line in LINE_END.split(event) if line[:5] == "data:"]
         if lines:
@@ -188,7 +193,7 @@ def _iterate_event_data(text: str) -> Iterator[str]:
 
 
 def _get_by_path(value: Any, path: str) -> Any:
-    """Follow a path such as `choices.0.message.content`; None if the path does not exist."""
+    """Follow a path such as `choices.0.message.content`; return None if it leads nowhere."""
     for name in path.split("."):
         if isinstance(value, list) and name.isdecimal() and int(name) < len(value):
             value = value[int(name)]

@@ -1,4 +1,4 @@
-"""Solvers of at most one call: call the model, or take an existing answer."""
+"""Solvers that make at most one call: they ask the model once, or take an answer that exists already."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GenerateSolver:
-    """Calls the model once and returns its answer; made by `generate`."""
+    """Calls the model once and returns its answer; the function `generate` makes it."""
 
     system: str | None = None
     template: str = "{input}"
@@ -28,11 +28,11 @@ class GenerateSolver:
         head = (Message("system", self.system),) if self.system else ()
         if not isinstance(sample.input, str):
             return (*head, *sample.input)
-        # Avoid str.format, because an input or a template may contain braces.
+        # Do not use str.format, because inputs and templates may contain braces.
         return (*head, Message("user", self.template.replace("{input}", sample.input)))
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Call the model once; record the other fields of an application's answer in the transcript's `facts`."""
+        """Call the model once; an application's answer may have other fields, which become the transcript's `facts`."""
         messages = self.make_messages(sample)
         completion = await model.chat(messages, **self.params)
         return Transcript(
@@ -44,28 +44,28 @@ class GenerateSolver:
 
 
 def generate(*, system: str | None = None, template: str = "{input}", **params: Any) -> GenerateSolver:
-    """Make one call per sample.
+    """Make one model call per sample.
 
     Args:
-        system: a system message before the user's message.
-        template: the user's message, in which the sample's input replaces `{input}`; unused if the input is a
-            conversation.
-        params: generation parameters by their OpenAI names (`max_tokens=8`, `temperature=0`); parameters of one server
-            alone go into a mapping, `params={"name": value}`.
+        system: a system message, which precedes the user's message.
+        template: the user's message, in which `{input}` is replaced by the sample's input. It is not used if the input
+            is a conversation.
+        params: generation parameters by their OpenAI names (`max_tokens=8`, `temperature=0`). Parameters that only one
+            server knows go into a mapping: `params={"name": value}`.
 
     Raises:
-        SettingsError: a parameter is unknown.
+        SettingsError: OpenAI's API has no parameter of this name.
     """
     return GenerateSolver(system, template, select_generation_params(generate, params))
 
 
 async def return_fixed_answer(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - a solver's arguments
-    """Return the text in the field `answer` of the sample's metadata."""
+    """Return the text that the sample's metadata have under `answer`."""
     return Transcript(get_fixed_answer(sample))
 
 
 def get_fixed_answer(sample: Sample) -> str:
-    """Return the fixed answer of a sample."""
+    """Return a sample's fixed answer."""
     answer = sample.metadata.get("answer")
     if not isinstance(answer, str):
         raise SolverError(f"sample {sample.id} has no text under 'answer' in its metadata")
@@ -73,7 +73,7 @@ def get_fixed_answer(sample: Sample) -> str:
 
 
 def make_answers_solver(file: str, benchmark: str) -> Solver:
-    """Take answers from a file instead of a model; the file's keys are sample ids, with or without the mode."""
+    """Take answers from a file instead of a model; its keys are sample ids, and may omit the mode at the end."""
 
     async def take_answer(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - as every solver
         ids = [sample.id, *([sample.tags["cluster"]] if "cluster" in sample.tags else [])]

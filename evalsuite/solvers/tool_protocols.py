@@ -1,6 +1,6 @@
 """Two formats of tool calls: the function calling of the OpenAI API, and ReAct.
 
-ReAct (Yao et al., arXiv 2210.03629) writes thoughts and calls as plain text, so ReAct works with every chat model.
+ReAct (Yao et al., arXiv 2210.03629) works with every chat model, because thoughts and calls are plain text.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ _NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 @dataclass(frozen=True, slots=True)
 class NativeProtocol:
-    """The native protocol, in which the server separates tool calls from text.
+    """The native protocol: the server itself separates tool calls from text.
 
-    A turn is well-formed if it has at least one call and every call has a name and arguments that parse. The thought is
-    the message's text, or the message's reasoning if the text is empty. If `finish` is not offered, a message without
-    calls is the answer.
+    A turn is well-formed if it has a call, and if each call has a name and arguments that can be parsed. The model's
+    thought is the text of its message or, if there is none, the message's reasoning. Without the tool `finish`, a
+    message that has no calls is the answer.
     """
 
-    system: str = _FUNCTIONS_SYSTEM  # The system message; empty for no message.
-    finishes: bool = True  # Whether a call of the tool `finish` ends an episode.
+    system: str = _FUNCTIONS_SYSTEM  # The text of the system message; if empty, no system message is sent.
+    finishes: bool = True  # Whether the tool `finish` ends an episode.
 
     def make_opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:  # noqa: ARG002 - the protocol's signature
         rest = (Message("user", sample.input),) if isinstance(sample.input, str) else sample.input
@@ -52,7 +52,7 @@ class NativeProtocol:
         return [document.openai() for document in documents]
 
     def parse_completion(self, completion: Completion) -> ParsedTurn:
-        """Read a message's calls; a malformed message gives the fault `no_call`, `empty_action` or `unparseable`."""
+        """Read the calls in a message; a malformed message has the fault `no_call`, `empty_action` or `unparseable`."""
         thought = completion.text.strip() or completion.reasoning.strip()
         if not completion.tool_calls and not self.finishes:
             return ParsedTurn(completion.reasoning.strip(), answer=completion.text.strip())
@@ -72,21 +72,21 @@ class NativeProtocol:
         return ParsedTurn(thought, calls)
 
     def make_history_message(self, completion: Completion) -> Message:
-        """Return the message with repaired calls, because servers refuse invalid tool names and arguments."""
+        """Return the message with its calls repaired, because servers refuse invalid names and arguments of tools."""
         return Message("assistant", completion.text, tuple(map(_make_valid_call, _number_calls(completion))))
 
     def make_observation_message(self, call: Call, observation: str) -> Message:
         return Message("tool", observation, tool_call_id=call.id)
 
     def make_reminder(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:
-        """Explain the fault in an answer to each call, because the protocol demands an answer to every call."""
+        """Answer each call with an explanation of the fault, because the protocol requires an answer to every call."""
         words = f"{turn.words} {REMINDER}"
         answers = [Message("tool", words, tool_call_id=call.id) for call in _number_calls(completion)]
         return answers or [Message("user", words)]
 
 
 def _number_calls(completion: Completion) -> list[ToolCall]:
-    """Give the calls distinct ids, because some servers send no ids or the same id twice."""
+    """Give each call an id of its own, because some servers send no ids or the same id twice."""
     ids = [call.id for call in completion.tool_calls]
     distinct = all(ids) and len(set(ids)) == len(ids)
     return [
@@ -127,10 +127,10 @@ The conversation begins with worked examples, which had other tools. Your task i
 
 @dataclass(frozen=True, slots=True)
 class ReActProtocol:
-    """The text protocol: `Thought:`, `Action:`, `Action Input:`, in this order and with nothing after the input."""
+    """The ReAct text protocol: `Thought:`, `Action:`, `Action Input:` in this order, without text after the input."""
 
-    examples: Sequence[Sequence[Message]] = ()  # Example episodes in the form that the model should write.
-    finishes: bool = True  # Whether a call of the tool `finish` ends an episode.
+    examples: Sequence[Sequence[Message]] = ()  # Example episodes, written in the form in which the model should write.
+    finishes: bool = True  # Whether the tool `finish` ends an episode.
 
     def make_opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
         shown = "\n".join(document.text() for document in documents)
@@ -141,18 +141,18 @@ class ReActProtocol:
         return (Message("system", system), *chain.from_iterable(self.examples), *rest)
 
     def list_request_tools(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002 - the protocol's signature
-        """Return no tools, because the system message describes the tools."""
+        """Return an empty list: in this protocol, the system message describes the tools."""
         return ()
 
     def parse_completion(self, completion: Completion) -> ParsedTurn:
         return parse_turn(completion.text)
 
     def make_history_message(self, completion: Completion) -> Message:
-        """Return the text as the model wrote it, including mistakes."""
+        """Return the message's text as the model wrote it, with its mistakes."""
         return Message("assistant", completion.text)
 
     def make_observation_message(self, call: Call, observation: str) -> Message:  # noqa: ARG002 - the protocol's signature
-        """Return the observation as a user message, because chat models without tools have no role for observations."""
+        """Return the observation (result) as a user message, because models without tool calls have no role for it."""
         return Message("user", f"Observation: {observation}")
 
     def make_reminder(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:  # noqa: ARG002 - likewise
@@ -160,11 +160,12 @@ class ReActProtocol:
 
 
 def parse_turn(text: str) -> ParsedTurn:
-    """Read one message of the model.
+    """Parse one message of the model.
 
-    A well-formed turn has the three keywords in order and a non-empty action. The input must parse as a JSON object or
-    a Python dict, and only white space may follow. Text before `Thought:` is allowed. If there are several faults, the
-    reported fault is the first of `keywords`, `empty_action`, `unparseable` and `redundant`.
+    A well-formed turn has the three keywords in this order, and the text after `Action:` is not empty. The text after
+    `Action Input:` must be a JSON object or a Python dict, which only white space may follow. The model may write other
+    text before `Thought:`. Of several faults in a turn, only the first in this order is reported: `keywords`,
+    `empty_action`, `unparseable`, `redundant`.
     """
     _, first, rest = text.partition("Thought:")
     thought, second, rest = rest.partition("Action:")
@@ -197,21 +198,23 @@ def react(  # noqa: PLR0913 - each has a default and is given by name
     dollars: float | None = None,
     **params: Any,
 ) -> ToolLoop:
-    """Let the model use tools through the ReAct text protocol.
+    """Let the model use tools by ReAct, which writes calls as plain text.
 
     Args:
-        tools: `@tool` functions, or classes with `@tool` methods, which are instantiated with the sample for each
-            episode, so that episodes do not share state.
-        user: answers calls of the tool `ask_to_user`; None means that the model does not get this tool.
-        examples: example episodes with other tools, placed before the sample's input as turns of the conversation.
-        max_turns: maximum number of turns of the model.
-        patience: number of malformed turns in a row after which an episode ends; None means no limit.
-        observation_limit: maximum length of an observation in characters; the rest is cut off with a note.
-        tool_seconds: time limit of one tool call in seconds; a slower call fails, and the model reads the failure.
-        seconds: time limit in seconds of all tool calls of an episode together; None means no limit.
-        tokens: maximum number of tokens that the model may use in an episode, including prompts; None means no limit.
-        dollars: maximum cost of the model in an episode, in US dollars; None means no limit.
-        params: generation parameters; temperature 0.3 and top_p 0.5 unless given.
+        tools: `@tool` functions, or classes with `@tool` methods. Each episode makes its own object of each class, from
+            the sample, so that episodes do not share state.
+        user: the person who answers the model's questions by the tool `ask_to_user`; with None, the model does not have
+            this tool.
+        examples: example episodes with other tools, which precede the sample's input in the conversation.
+        max_turns: how many turns the model may take.
+        patience: the number of malformed turns in a row that ends an episode; None means that they never end it.
+        observation_limit: maximum length of an observation (a tool's result) in characters; a note tells the model that
+            the rest is cut off.
+        tool_seconds: time limit of one tool call in seconds; a slower call fails, and the model reads that it failed.
+        seconds: time limit in seconds for all tool calls of an episode together; None means no limit.
+        tokens: how many tokens, including prompts, the model may use in an episode; None means no limit.
+        dollars: how much the model may cost in an episode, in US dollars; None means no limit.
+        params: generation parameters; unless they set others, temperature is 0.3 and top_p is 0.5.
     """
     checked = {**PARAMETERS, **select_generation_params(react, params)}
     limits = (max_turns, patience, observation_limit, tool_seconds, seconds, tokens, dollars)
@@ -233,14 +236,15 @@ def tool_loop(  # noqa: PLR0913 - each has a default and is given by name
     dollars: float | None = None,
     **params: Any,
 ) -> ToolLoop:
-    """Let the model use tools through the function calling of the OpenAI API.
+    """Let the model use tools by the OpenAI API's function calling.
 
-    `react` describes the other arguments.
+    The arguments that are not listed here are described in `react`.
 
     Args:
-        system: the agent's system prompt; empty means no prompt, and None means the default, which asks for `finish`.
-        ending: the end of an episode. `finish` is a call of the tool `finish`, which is added to the tools; `text` is a
-            plain text message without calls, as in most production agents.
+        system: the agent's system prompt; empty for no prompt; None for the default prompt, which asks the model to
+            call `finish`.
+        ending: how an episode ends. `finish`: by a call of the tool `finish`, which is added to the tools. `text`: by a
+            message without calls, as in most production agents.
     """
     checked = {**PARAMETERS, **select_generation_params(tool_loop, params)}
     if ending not in {"finish", "text"}:

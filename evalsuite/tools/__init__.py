@@ -1,4 +1,4 @@
-"""Tools for episodes: documents, arguments, executors, worlds, and simulated users."""
+"""Tools for episodes: documents, arguments, executors (which run tools), worlds (simulated environments) and users."""
 
 import lazy_loader
 

@@ -1,7 +1,7 @@
-r"""Reads the arguments of a call, a JSON value or Python literal, without evaluating code.
+r"""Reads a call's arguments, written as a JSON value or a Python literal, without evaluating code.
 
-`ast.literal_eval` is not used, because it warns about escapes that models often write (`get\_name`), does not return
-the end of a literal before more text, and can exhaust the stack.
+`ast.literal_eval` would not do: it warns about escapes that models often write (`get\_name`), does not tell where a
+literal ends if more text follows, and can exhaust the stack.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ESCAPED = {
 
 
 def read_value(text: str) -> tuple[Any, int]:
-    """Read the JSON value or Python literal at the start of a text; return the value and its end."""
+    """Read the JSON value or Python literal at a text's start; return the value and the position after it."""
     try:
         value, end = _JSON.raw_decode(text)
     except (ValueError, RecursionError):
@@ -120,7 +120,7 @@ class _PythonLiteralReader:
                     self.fail("begins a string that never ends")
                 self.at = matched.end()
                 return _ESCAPE.sub(_decode_escape, matched.group(1))
-        raise AssertionError(self.at)  # Unreachable, because the caller has found a quote at this position.
+        raise AssertionError(self.at)  # This line is never reached, because the caller has seen a quote here.
 
     def parse_number(self, digits: str) -> int | float:
         return _parse_finite_number(digits) if set(digits) & set(".eE") else int(digits)
@@ -163,7 +163,7 @@ MAX_CHARACTERS = 100_000
 
 
 def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
-    """Parse the arguments at the start of a text; return the arguments and the rest of the text."""
+    """Parse the arguments at a text's start; return them and the remaining text."""
     text = text.strip()
     if len(text) > MAX_CHARACTERS:
         raise ValueError(f"the arguments are {len(text)} characters long, more than {MAX_CHARACTERS}")

@@ -1,4 +1,4 @@
-"""The decorator `@tool`: makes tools from Python functions by their signatures and docstrings."""
+"""The decorator `@tool`, which makes a tool from a Python function's signature and docstring."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ABOUT_PARAMETERS = ("Args", "Arguments", "Parameters", "Other Parameters")
 
 
 def read_docstring(docstring: str) -> tuple[str, dict[str, str]]:
-    """Read a docstring's text before the first section, and the description of each parameter."""
+    """Read the text of a docstring up to its first section, and what it says about each parameter."""
     lines = inspect.cleandoc(docstring).splitlines()
     starts = [number for number in range(len(lines)) if _is_section_start(lines, number)]
     bounds = [*starts, len(lines)]
@@ -76,7 +76,7 @@ def _make_entries(lines: list[str], pattern: re.Pattern[str]) -> dict[str, str]:
 
 
 def replace_typed_dicts(hint: Any) -> Any:
-    """Replace the TypedDicts in a type by equal TypedDicts of typing_extensions."""
+    """Replace each TypedDict inside a type by an equal TypedDict of typing_extensions."""
     if typing.is_typeddict(hint):
         return _replace_typed_dict(hint)
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
@@ -110,10 +110,10 @@ _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean", type
 
 @dataclass(frozen=True, slots=True)
 class ToolSignature:
-    """The parameters of a tool's function."""
+    """The parameters of a function that is a tool."""
 
     schema: Mapping[str, Any]  # A JSON schema of type `object`.
-    # The type adapters (pydantic) of the parameters whose values JSON cannot express (a date, a dataclass).
+    # pydantic's type adapters, for parameters whose values JSON cannot express (a date, a dataclass).
     adapters: Mapping[str, Any]
 
     def read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def read_signature(function: Callable[..., Any], about: Mapping[str, str]) -> To
 
 
 def _make_hints(function: Callable[..., Any]) -> dict[str, Any]:
-    # Leave out the return type, because no document shows it, and its import may be for type checkers only.
+    # Leave out the return type: the model does not see it, and it may be imported only for type checkers.
     annotations = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
     bare = types.SimpleNamespace(__annotations__=annotations)
     try:
@@ -173,7 +173,7 @@ def _list_named_parameters(function: Callable[..., Any]) -> list[inspect.Paramet
 
 
 def _make_simple_schema(hint: Any) -> dict[str, Any] | None:
-    """Return the schema of a type whose values need no conversion to JSON; return None for any other type."""
+    """Return a type's JSON schema if its values need no conversion; otherwise return None."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
         return {}
@@ -238,17 +238,17 @@ def _make_type_error(hint: Any, where: str) -> SettingsError:
 
 @dataclass(frozen=True, slots=True)
 class PythonFunction:
-    """Calls an async function directly, and any other function in a thread, where it cannot block the loop."""
+    """Calls a tool's function; runs it in a thread unless it is async, so that it cannot block the event loop."""
 
     function: Callable[..., Any]  # The user's function.
-    signature: ToolSignature | None = None  # Converts JSON arguments into the types of the function's parameters.
-    seconds: float | None = None  # Time limit of a call, in seconds; None leaves the limit to the episode.
+    signature: ToolSignature | None = None  # Converts JSON arguments to the types in the function's signature.
+    seconds: float | None = None  # Time limit of a call in seconds; with None, the episode's own limit applies.
     kind: str = "python"
     timed: bool = True
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:  # noqa: ARG002 - the executors' signature
-        """Call the function; any exception becomes a failure that the model reads."""
-        # Copy the arguments, because the function may change them later and the record must keep the original values.
+        """Call the function; an exception becomes a failure, which the model reads."""
+        # Copy the arguments: the record must keep their original values even if the function changes them.
         own = copy.deepcopy(dict(arguments))
         values = self.signature.read(own) if self.signature else own
         try:
@@ -272,12 +272,12 @@ class PythonFunction:
         except RaisedInThread as error:
             raise ToolFailure(str(error)) from error
         except BaseException as error:
-            # A tool that calls sys.exit must not end the event loop.
+            # If a tool calls sys.exit, the event loop must not end.
             raise ToolFailure(describe_error(error)) from error
 
 
 class DeclaredTool(Tool):
-    """A tool made by `@tool`: it can still be called as a function, and in a class it is bound like a method."""
+    """A tool made by `@tool`, which can also be called as a function, or as a method if it is in a class."""
 
     __slots__ = ()
 
@@ -318,22 +318,22 @@ def tool(
     description: str | None = None,
     seconds: float | None = None,
 ) -> DeclaredTool | Callable[[Callable[..., Any]], DeclaredTool]:
-    """Make a tool from a Python function, or from a method of a class that is instantiated for each episode.
+    """Make a tool from a function, or from a method of a class of which each episode makes an object.
 
-    The tool's parameters come from the signature, their descriptions from the docstring (Google, NumPy or Sphinx
-    style). Types may be `str`, `int`, `float`, `bool`, `Any`, `Literal`, lists, dicts and sequences of these, unions
-    with None, and all types that pydantic supports, such as an Enum, a date, a dataclass, a TypedDict or a pydantic
-    model. The function is called with values of the annotated types.
+    The tool's parameters come from the function's signature, and their descriptions from its docstring (Google, NumPy
+    or Sphinx style). Parameters may have the types `str`, `int`, `float`, `bool`, `Any` and `Literal`, lists, dicts and
+    sequences of these, and unions with None. All types that pydantic supports are possible, too, such as an Enum, a
+    date, a dataclass, a TypedDict or a pydantic model. The function gets values of the types in its annotations.
 
     Args:
-        function: the decorated function, if the decorator is used without parentheses.
-        name: the name that the model must use; by default the function's name.
-        description: what the model reads about the tool; by default the docstring up to its first section.
-        seconds: time limit of a call; a slower call fails, and the model reads the failure.
+        function: the decorated function, when `@tool` is written without parentheses.
+        name: the name by which the model calls the tool; by default the function's name.
+        description: what the model reads about the tool; by default the docstring's text up to its first section.
+        seconds: time limit of a call; a slower call fails, and the model reads that it failed.
 
     Raises:
-        SettingsError: there is neither docstring nor description, or a parameter is not annotated, has a type without a
-            JSON form, or cannot be given by name.
+        SettingsError: the function has neither docstring nor description, or a parameter has no annotation, a type that
+            JSON cannot express, or no name.
     """
     if function is None:
         return lambda decorated: _declare_tool(decorated, name, description, seconds)

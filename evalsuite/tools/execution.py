@@ -1,4 +1,4 @@
-"""Tools: their documents, the checks of a call's arguments, the protocol of executors, and the registry of tools."""
+"""Tools: documents, checks of a call's arguments, executors (which run tools), and the registry."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ToolDocument:
-    """A tool's name, description and parameters.
+    """What the model reads about a tool: its name, description and parameters.
 
     Attributes:
-        name: the name that the model must write.
-        description: what the tool does, for the model to read.
-        parameters: a JSON schema of type `object`.
-        origin: the folder of the tool's library, or the tool's class; names are unique only within one origin.
+        name: the name by which the model must call the tool.
+        description: a text that tells the model what the tool does.
+        parameters: the JSON schema of the arguments, of type `object`.
+        origin: the folder of the tool's library, or the tool's class; two tools of different origins may have the same
+            name.
     """
 
     name: str
@@ -33,16 +34,16 @@ class ToolDocument:
 
     @property
     def properties(self) -> Mapping[str, Mapping[str, Any]]:
-        """The schema of each parameter, by name."""
+        """The JSON schema of each parameter, by name."""
         properties: Mapping[str, Mapping[str, Any]] = self.parameters.get("properties", {})
         return properties
 
     @property
     def further(self) -> Mapping[str, Any] | None:
-        """The schema of parameters that the tool's JSON schema does not list; None if it allows no other parameters.
+        """The schema of parameters that the tool's JSON schema does not list; None if those are not allowed.
 
-        JSON Schema allows further parameters by default. This package requires that a tool allows further parameters
-        explicitly, because published tool documents list all parameters.
+        JSON Schema allows unlisted parameters unless a schema forbids them. In evalsuite, unlisted parameters must be
+        allowed explicitly, because published tool documents list every parameter.
         """
         further = self.parameters.get("additionalProperties", False)
         if further is False:
@@ -50,12 +51,12 @@ class ToolDocument:
         return {} if further is True else further
 
     def whole(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a parameter's schema with the definitions that the schema may refer to."""
+        """Return a parameter's schema, together with the shared definitions to which it may refer."""
         shared = {key: self.parameters[key] for key in ("$defs", "definitions") if key in self.parameters}
         return {**shared, **schema} if shared else schema
 
     def follow_reference(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Follow a schema's reference into the document's own definitions."""
+        """Follow a reference in a schema to one of the document's own definitions."""
         for _ in range(8):
             start, _, name = str(schema.get("$ref", "")).rpartition("/")
             if start not in {"#/$defs", "#/definitions"}:
@@ -64,21 +65,21 @@ class ToolDocument:
         return schema
 
     def takes_null(self, name: str) -> bool:
-        """Return whether null is a valid value of a parameter."""
+        """Tell whether a parameter may be null."""
         kinds = self.properties.get(name, {}).get("type", ())
         return "null" in ([kinds] if isinstance(kinds, str) else kinds)
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The parameters that every call must give."""
+        """The parameters that every call must contain."""
         return tuple(self.parameters.get("required", ()))
 
     def plain(self) -> dict[str, Any]:
-        """Return the document as JSON data."""
+        """Convert the document to JSON data."""
         return {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
 
     def text(self) -> str:
-        """Write the document for text protocols in a few lines, with half the tokens of the JSON text."""
+        """Write the document in a few lines for text protocols; these take half as many tokens as JSON."""
         lines = [f"{self.name}({', '.join(self.properties)}): {self.description}"]
         for name, schema in self.properties.items():
             about = f": {schema['description']}" if schema.get("description") else ""
@@ -90,7 +91,8 @@ class ToolDocument:
         if isinstance(kind, str) and kind not in {"array", "object"} and "enum" not in schema:
             notes = [kind]
         else:
-            # For arrays, objects and choices, write the schema, because the type alone does not describe the content.
+            # For arrays, objects and choices, write the whole schema, because the type alone does not tell what they
+            # contain.
             hidden = {"description", "default"}
             notes = [json.dumps({key: schema[key] for key in schema if key not in hidden}, ensure_ascii=False)]
         if "default" in schema:
@@ -100,7 +102,7 @@ class ToolDocument:
         return notes
 
     def openai(self) -> dict[str, Any]:
-        """Return the document as an entry of the `tools` of a chat request."""
+        """Convert the document to an entry of a chat request's `tools`."""
         return {"type": "function", "function": self.plain()}
 
 
@@ -121,7 +123,7 @@ ASK_TO_USER = _make_text_document(
     "One question to the user.",
 )
 
-LONGEST_NAME = 60  # Maximum characters of names and faults in messages to the model.
+LONGEST_NAME = 60  # Maximum characters of a name or fault in a message to the model.
 LONGEST_FAULT = 160
 FaultKind = Literal[
     "unknown_tool", "unknown_parameter", "missing_parameter", "wrong_type", "escaped_name", "after_finish"
@@ -130,19 +132,19 @@ FaultKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class CallFault:
-    """A fault of a call."""
+    """Something that is wrong with a tool call."""
 
-    kind: FaultKind  # The key under which faults are counted.
-    words: str  # A sentence for the model.
+    kind: FaultKind  # The fault's kind, by which faults are counted.
+    words: str  # A sentence that explains the fault to the model.
 
 
 def convert_arguments(
     document: ToolDocument, arguments: Mapping[str, Any]
 ) -> tuple[dict[str, Any], tuple[CallFault, ...]]:
-    """Convert arguments to the tool's types; return the arguments and all of their faults.
+    """Convert arguments to the types in the tool's document; return them and everything that is wrong with them.
 
-    Values are converted to the documented type if the conversion loses nothing, because some published documents
-    declare numbers as strings or strings as numbers. A null for an optional parameter is treated as a missing argument.
+    Convert a value to the documented type if nothing is lost, because some published documents declare numbers as
+    strings or strings as numbers. If the value of an optional parameter is null, treat it as missing.
     """
     properties, required = document.properties, document.required
     further = document.further
@@ -190,7 +192,7 @@ def _find_type_faults(name: str, value: Any, schema: Mapping[str, Any]) -> list[
 
 
 def _find_combination_faults(document: ToolDocument, arguments: Mapping[str, Any]) -> list[CallFault]:
-    """List violations of the rules about several arguments at once: `oneOf`, `anyOf`, `dependentRequired` ..."""
+    """List violations of rules about several arguments together, such as `oneOf`, `anyOf` and `dependentRequired`."""
     from jsonschema import Draft202012Validator
 
     alone = {"type", "properties", "required", "additionalProperties"}
@@ -203,7 +205,7 @@ def _find_combination_faults(document: ToolDocument, arguments: Mapping[str, Any
 
 
 def convert_to_schema(value: Any, schema: Mapping[str, Any]) -> Any:
-    """Convert a value to the schema's type (the first type if there are several), if the conversion is unambiguous."""
+    """Convert a value to the schema's type if this is unambiguous; if the schema lists several types, to the first."""
     demanded = schema.get("type")
     if isinstance(demanded, (list, tuple)):
         if _has_type(value, demanded):
@@ -242,42 +244,42 @@ def _parse_number(text: str) -> Any:
 
 
 class ToolFailure(Exception):  # noqa: N818 - an observation, not an error of the run
-    """A tool was run and failed. The model reads the message and may call the tool again."""
+    """The tool was run, but it failed. The model reads the message and may call the tool again."""
 
 
 class Executor(Protocol):
-    """Runs calls of a tool."""
+    """Runs the calls of a tool."""
 
     @property
     def kind(self) -> str:
-        """The name in records and reports: `python`, `simulated`, `recorded`, `live` or `mcp`."""
+        """How the tool is run, as named in records and reports: `python`, `simulated`, `recorded`, `live` or `mcp`."""
         ...
 
-    # An executor with a true attribute `timed` is subject to the time limits of tools.
+    # If an executor has a true attribute `timed`, the time limits of tools apply to it.
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
-        """Run one call and return the tool's result: text or JSON data."""
+        """Run one call; return the tool's result as text or JSON data."""
         ...
 
 
 def as_text(result: Any) -> str:
-    """Convert a tool's result to the text of an observation: text stays unchanged, and any other value becomes JSON."""
+    """Convert a tool's result to text for the model: text is not changed, any other value becomes JSON."""
     try:
         text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
     except Exception as error:
-        # `str` of a tool's own object may raise any exception.
+        # `str` of an object that a tool returned may raise any exception.
         raise ToolFailure(f"the result cannot be written as JSON: {describe_error(error)}") from error
-    # Half of a surrogate pair would break every file that the observation is written to.
+    # Replace unpaired surrogates, because writing them to a file would fail.
     return text.encode("utf-8", "replace").decode()
 
 
 def as_json(value: Any) -> Any:
-    """Convert a value to plain JSON data; objects that JSON cannot express become their text."""
+    """Convert a value to plain JSON data; an object that JSON cannot express becomes text."""
     return json.loads(as_text(value)) if not isinstance(value, str) else value
 
 
 def describe_error(error: BaseException) -> str:
-    """Write an error's type and message, even if its `__str__` raises."""
+    """Write an error's type and message, even if its `__str__` fails."""
     try:
         message = str(error)
     except Exception:  # noqa: BLE001 - a hostile __str__
@@ -287,14 +289,14 @@ def describe_error(error: BaseException) -> str:
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool's document and executor."""
+    """A tool: its document, and the executor that runs it."""
 
     document: ToolDocument
     executor: Executor
 
 
 class Registry:
-    """Tools by name. If two tools share a name, as in some published folders, the first tool is used."""
+    """Tools by name. If two tools have the same name, as in some published folders, use the first."""
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
         self._tools: dict[str, Tool] = {}
@@ -309,11 +311,11 @@ class Registry:
 
     @property
     def documents(self) -> tuple[ToolDocument, ...]:
-        """All documents, in the order in which the tools were given."""
+        """The documents of all tools, in the order in which the tools were given."""
         return tuple(tool.document for tool in self._tools.values())
 
     def check(self, name: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[CallFault, ...]]:
-        """Convert a call's arguments to the tool's types; return the arguments and all faults of the call."""
+        """Convert a call's arguments to the tool's types; also return everything that is wrong with the call."""
         if name in self._tools:
             return convert_arguments(self._tools[name].document, arguments)
         known = ", ".join(self._tools)
@@ -325,10 +327,10 @@ class Registry:
 
 
 def tools_of(made: object) -> list[Tool]:
-    """List the tools that a source returned, either as a list or as an object's `@tool` methods, in order.
+    """List the tools that a source returned: either a list of tools, or an object's `@tool` methods, in order.
 
     Raises:
-        SettingsError: the source returned no tools.
+        SettingsError: the source did not return any tools.
     """
     if isinstance(made, Sequence):
         tools = [entry for entry in made if isinstance(entry, Tool)]
@@ -341,12 +343,12 @@ def tools_of(made: object) -> list[Tool]:
 
 
 def list_documents(kind: type) -> list[ToolDocument]:
-    """List the documents of a class's `@tool` methods, in their order, without making an object."""
+    """List the documents of a class's `@tool` methods in order; this does not make an object."""
     return [method.document for method in find_tool_methods(kind).values()]
 
 
 def find_tool_methods(kind: type) -> dict[str, Tool]:
-    """Map Python names to the `@tool` methods of a class, with the methods of its bases first."""
-    # Read the classes, because reading every attribute of an object would run its properties.
+    """Map names of methods to a class's `@tool` methods; inherited methods come first."""
+    # Look at the classes instead of the object, because reading all attributes of the object would run its properties.
     members = {name: member for base in reversed(kind.__mro__) for name, member in vars(base).items()}
     return {name: member for name, member in members.items() if isinstance(member, Tool)}

@@ -1,8 +1,8 @@
-"""The executor `live`: runs the published tool.py files in bubblewrap, with this machine's network.
+"""The executor `live`: runs published tool.py files inside bubblewrap, with the network of this machine.
 
-The sandbox of this executor is weaker than `evalsuite.sandbox`, which gives programs no network. The user chose the
-tool.py files, whose published code calls web services. The code can access its own folder, Python and its packages, an
-empty /tmp and the network including loopback, but nothing else of this machine.
+This sandbox is weaker than `evalsuite.sandbox`, in which programs have no network. The user chooses which tool.py files
+to run; their published code calls web services. The code can use its own folder, Python and its packages, an empty /tmp
+and the network, including loopback; nothing else of this machine.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ DRIVER = Path(__file__).parent / "live_driver.py"
 SECONDS = 30.0
 MAX_OUTPUT = 1 << 20
 _STARTED = b"started\n"
-# Functions and modules that execute code or commands given as text.
+# Functions and modules that run code or commands given as text.
 _EXECUTES = {"eval", "exec", "compile", "os.system", "os.popen", "subprocess", "pexpect", "PythonREPL"}
-# Files for resolving names and checking certificates; missing files are left out.
+# Files that are needed to resolve names and to check certificates; files that do not exist are left out.
 _NETWORK_FILES = (
     "/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl", "/etc/pki",
     "/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
@@ -43,11 +43,11 @@ _NETWORK_FILES = (
 
 @dataclass(frozen=True, slots=True)
 class LiveLibrary:
-    """A folder of published tools."""
+    """A folder with published tools."""
 
     folder: Path  # Holds `<category>/<subcategory>/tool.py`.
-    allow_network: bool  # Whether the user allows these tools to use the network.
-    allow_code: bool = False  # Whether the user allows tools that execute code of the model.
+    allow_network: bool  # Whether the user permits these tools to use the network.
+    allow_code: bool = False  # Whether the user permits tools that run code written by the model.
     seconds: float = SECONDS  # Time limit of a call, in seconds.
 
     def __post_init__(self) -> None:
@@ -62,7 +62,7 @@ class LiveLibrary:
 
 @cache
 def find_code_executing_tools(folder: Path) -> frozenset[str]:
-    """Find each `<category>/<subcategory>` whose `tool.py` calls `eval`, `exec` or a shell, by parsing the file."""
+    """Find each `<category>/<subcategory>` whose `tool.py` calls `eval`, `exec` or a shell, without running it."""
     return frozenset("/".join(path.parts[-3:-1]) for path in folder.glob("*/*/tool.py") if _is_executing_code(path))
 
 
@@ -72,7 +72,7 @@ def _is_executing_code(path: Path) -> bool:
             warnings.simplefilter("ignore")
             module = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        # A file that cannot be parsed cannot be imported, so it executes no code.
+        # A file that cannot be parsed cannot be imported either, so it runs no code.
         return False
     called = {ast.unparse(node.func) for node in ast.walk(module) if isinstance(node, ast.Call)}
     return any(name in _EXECUTES or name.partition(".")[0] in _EXECUTES for name in called)
@@ -80,7 +80,7 @@ def _is_executing_code(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LiveExecutor:
-    """Runs each call in a separate process."""
+    """Runs each call in a process of its own."""
 
     library: LiveLibrary
     kind: str = "live"
@@ -109,7 +109,7 @@ class LiveExecutor:
         return answer.get("result")
 
     def _run_in_bubblewrap(self, call: bytes) -> dict[str, Any]:
-        """Run a call in the first bubblewrap that works."""
+        """Run a call in the first bubblewrap executable that works."""
         failures = {}
         for bwrap in tiers.find_bubblewrap():
             output, complaints = self._run_process(make_command(bwrap, self.library.folder), call)
@@ -119,7 +119,7 @@ class LiveExecutor:
         raise SandboxUnavailable(explain_failures(failures))
 
     def _run_process(self, command_line: list[str], call: bytes) -> tuple[bytes, str]:
-        # Use files instead of pipes, so that the limit on file sizes also applies to the output.
+        # Use files instead of pipes: the limit on file sizes then also limits the output.
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaints:
             with subprocess.Popen(  # noqa: S603 - the command is ours; the call is data on its input
                 command_line,
@@ -138,12 +138,12 @@ class LiveExecutor:
 
 
 def make_command(bwrap: str, folder: Path) -> list[str]:
-    """Make the sandbox's command, with the network, the tools' folder and evalsuite's driver."""
+    """Make the command of the sandbox, which contains the network, the tools' folder and evalsuite's driver."""
     words = tiers.build_bubblewrap_command(bwrap, get_own_environment())
     words.remove("--unshare-net")
     shown = ["--tmpfs", "/tmp", "--ro-bind", str(folder.resolve()), "/library", "--cap-drop", "ALL"]  # noqa: S108 - its own
     for path in _NETWORK_FILES:
-        # Resolve links, because resolv.conf often links to a path outside of the sandbox.
+        # Resolve links: resolv.conf, for example, is often a link to a path that the sandbox lacks.
         shown += ["--ro-bind-try", str(Path(path).resolve()), path]
     at = words.index("--remount-ro")
     words[at:at] = shown
@@ -152,7 +152,7 @@ def make_command(bwrap: str, folder: Path) -> list[str]:
 
 
 def _write_program() -> str:
-    # Add the packages' paths, because -S leaves them out and a virtual environment has other paths.
+    # Add the packages' paths, which `-S` leaves out, and which differ in a virtual environment.
     return f"import sys; sys.path += {list(get_own_environment().packages)!r}\n" + DRIVER.read_text(
         encoding="utf-8"
     ).replace("from __future__ import annotations\n", "")

@@ -1,9 +1,9 @@
-"""Runs within the sandbox: imports one published tool.py and calls one of its functions.
+"""Runs inside the sandbox: imports one published tool.py, and calls one of its functions.
 
-Reads `{"module": ..., "name": ..., "arguments": {...}, "executes_code": ...}` from standard input. Writes two lines to
-standard output: the first when the driver starts, the second with `{"result": ...}` or `{"error": ...}`. If the file or
-a package that it imports is missing, the second line is `{"missing": ...}`. The host passes this file as source text,
-so the file imports nothing of evalsuite.
+Standard input has `{"module": ..., "name": ..., "arguments": {...}, "executes_code": ...}`. Standard output gets two
+lines: one when the driver starts, one with `{"result": ...}` or `{"error": ...}`. If the file, or a package that it
+imports, is missing, the second line is `{"missing": ...}` instead. This file imports nothing of evalsuite, because the
+host passes it to the sandbox as source text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _run_call(call: dict[str, object]) -> dict[str, object]:
     try:
         return {"result": getattr(module, str(call["name"]))(**arguments)}
     except ModuleNotFoundError as error:
-        # A failed import in code that the model wrote is a failure of that code.
+        # If the model's own code contains the failed import, the fault is the model's.
         return _make_error(error) if call["executes_code"] else {"missing": str(error)}
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a published tool raises
         return _make_error(error)
@@ -40,7 +40,7 @@ def _make_error(error: BaseException) -> dict[str, object]:
 
 
 def main() -> None:
-    """Set limits, run the call, and write the answer to a stream that the tool does not print to."""
+    """Set limits, run the call, and write the answer to a stream of its own, to which the tool does not print."""
     for kind, limit in (
         (resource.RLIMIT_AS, MEMORY),
         (resource.RLIMIT_FSIZE, FILE),

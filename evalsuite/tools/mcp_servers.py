@@ -1,6 +1,6 @@
-"""Tools of servers that speak MCP (modelcontextprotocol.io), over standard input and output or over HTTP.
+"""Tools from servers that speak MCP (modelcontextprotocol.io), over standard input and output or over HTTP.
 
-Needs the package `mcp` (the extra `mcp`).
+This module needs the package `mcp` (the extra `mcp`).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class McpServer:
-    """A server whose tools an agent may use; each episode starts the command or connects to the URL.
+    """A server that offers tools to an agent; each episode starts the server's command or connects to its URL.
 
-    The journal stores the server's list of tools and the calls, so a replay neither starts nor contacts the server.
+    The journal stores the list of tools and all calls, so a replay does not need the server.
 
     Attributes:
-        command: the server's program and its arguments; empty if `url` is given.
-        url: address of a server that speaks streamable HTTP.
-        env: further environment variables of the command.
+        command: the program that starts the server, with its arguments; empty if `url` is given.
+        url: the address of a server that speaks MCP's streamable HTTP.
+        env: environment variables that the command gets in addition.
     """
 
     command: Sequence[str] = ()
@@ -41,10 +41,10 @@ class McpServer:
             raise SettingsError("McpServer needs either a command, as a list of words, or a url, and not both")
 
     async def open(self, sample: Sample, effects: CaseEffects, stack: AsyncExitStack) -> list[Tool]:  # noqa: ARG002 - as of every source
-        """Open the server's tools.
+        """Connect to the server, and list its tools.
 
         Raises:
-            ToolError: the server cannot be reached.
+            ToolError: the server does not answer.
         """
         connection = _McpConnection(self)
         stack.push_async_callback(connection.close)
@@ -58,7 +58,7 @@ class McpServer:
 
 
 class _McpConnection:
-    """A session with a server, held open by one task, because a scope must be exited by the task that entered it."""
+    """A session with a server; one task opens and closes it, because the library requires the same task for both."""
 
     def __init__(self, server: McpServer) -> None:
         self._server = server
@@ -67,7 +67,7 @@ class _McpConnection:
         self._task: asyncio.Task[None] | None = None
 
     async def session(self) -> Any:
-        """Return the session; the first call opens it."""
+        """Return the session with the server; the first call opens it."""
         if self._ready is None:
             self._ready = asyncio.get_running_loop().create_future()
             self._task = asyncio.create_task(self._hold_session_open(self._ready))
@@ -116,7 +116,7 @@ class _McpConnection:
         }
 
     async def close(self) -> None:
-        """End the session, and the server process if this connection started it."""
+        """End the session; if this connection started the server, also end the server."""
         self._end.set()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
@@ -124,7 +124,7 @@ class _McpConnection:
 
 @dataclass(frozen=True, slots=True)
 class McpExecutor:
-    """Calls a tool of a server."""
+    """Calls one tool of a server."""
 
     connection: _McpConnection
     kind: str = "mcp"

@@ -1,4 +1,4 @@
-"""The executor `recorded`: repeats the answers of tools and users in an earlier run."""
+"""The executor `recorded`: repeats what tools and users answered in an earlier run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST_CALL = 300
 
 
 class CallResult(NamedTuple):
-    """The result of a recorded call."""
+    """The result of a call in the recording."""
 
     text: str  # The observation.
     failed: bool  # Whether the call failed.
@@ -30,7 +30,7 @@ class CallResult(NamedTuple):
 
 @dataclass(slots=True)
 class Recording:
-    """The calls of a run, read from the run's records when a call is first needed."""
+    """The tool calls of an earlier run; they are read from its records when first needed."""
 
     run: Path  # The run's folder.
     _read: _RecordedCalls | None = field(default=None, repr=False)
@@ -42,17 +42,17 @@ class Recording:
         return self._read
 
     def reply(self, request: str, question: str) -> str:
-        """Find the user's first reply to a question about a request."""
+        """Find what the user first replied to a question about a request."""
         key = _hash_call(request, {"question": question})
         if key not in self.calls.replies:
             raise self.lacks(f"the question {question!r}")
         return self.calls.replies[key]
 
     def find(self, request: str, before: Sequence[str], key: str) -> CallResult:
-        """Find the result of a call that follows other calls of an episode.
+        """Find the recorded result of a call, given the earlier calls of its episode.
 
-        The result comes from an episode with the same request and the same earlier calls. If no episode matches, the
-        call must have had the same result everywhere in the run.
+        Prefer the result from an episode with the same request and the same earlier calls. If no episode matches, use
+        the result only if the call had this result everywhere in the run.
         """
         at = len(before)
         for episode in self.calls.episodes.get(request, ()):
@@ -78,10 +78,10 @@ class Recording:
 
 @dataclass(slots=True)
 class RecordedExecutor:
-    """Answers the calls of one episode from a recording."""
+    """Answers the calls of one episode with recorded results."""
 
     recording: Recording  # The recording of an earlier run.
-    request: str  # The input of the episode's sample.
+    request: str  # The request: the input of the episode's sample.
     kind: str = "recorded"
     _made: list[str] = field(default_factory=list, repr=False)
 
@@ -96,7 +96,7 @@ class RecordedExecutor:
 
 @dataclass(frozen=True, slots=True)
 class RecordedUser:
-    """Repeats the recorded user's reply to the same question about the same request."""
+    """Repeats what the user replied in the recording to the same question about the same request."""
 
     recording: Recording
     kind: str = "recorded"
@@ -113,12 +113,12 @@ class RecordedUser:
 
 @dataclass(frozen=True, slots=True)
 class _RecordedCalls:
-    """The calls that a run made."""
+    """The tool calls that a run made."""
 
-    # The tool calls of each episode in order, by the episode's request.
+    # The calls of each episode in order, keyed by the episode's request.
     episodes: dict[str, list[list[tuple[str, CallResult]]]] = field(default_factory=dict)
-    results: dict[str, list[CallResult]] = field(default_factory=dict)  # The results of each call in all episodes.
-    replies: dict[str, str] = field(default_factory=dict)  # The user's first reply to each question of a request.
+    results: dict[str, list[CallResult]] = field(default_factory=dict)  # All results that each call had in any episode.
+    replies: dict[str, str] = field(default_factory=dict)  # What the user first replied to each question, by request.
 
     def add(self, record: Mapping[str, Any]) -> None:
         episode: list[tuple[str, CallResult]] = []

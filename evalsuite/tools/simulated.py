@@ -1,4 +1,4 @@
-"""Stores the observations of simulated tools and users, so that equal calls get equal observations in every run."""
+"""Stores the answers of simulated tools and users, so that equal calls get equal answers in every run."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from evalsuite.tools.execution import ToolDocument
 
 FILE = "tool_observations.sqlite"
-# One row for each distinct question to a simulating model. `key` is the SHA-256 of the question as canonical
-# JSON; the question itself is stored for human readers. Rows are never overwritten: the first answer is kept.
+# The table has a row for each distinct question to a simulating model. The column `key` is the SHA-256 of the question
+# as canonical JSON; the question itself is stored for people to read. A row is never overwritten, so the first answer
+# stays.
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS observations (
   key TEXT PRIMARY KEY,
@@ -31,7 +32,7 @@ CREATE TABLE IF NOT EXISTS observations (
 
 
 class ObservationStore:
-    """Observations by question, stored in a file that processes may share, or in memory if no folder is given."""
+    """Stored answers by question, in a file that processes may share; without a folder, in memory."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
@@ -48,7 +49,7 @@ class ObservationStore:
         return row[0] if row else None
 
     def keep(self, question: Any, observation: str) -> str:
-        """Store an observation unless the question already has one; return the stored observation."""
+        """Store an answer to a question if there is none yet; return the stored answer."""
         row = (_hash_question(question), _encode_canonically(question), observation)
         try:
             with self._open_database() as connection:
@@ -69,7 +70,7 @@ class ObservationStore:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 place = str(self._folder / FILE)
             connection = sqlite3.connect(place, timeout=30, check_same_thread=False)
-            # Close the connection with this object, because Python 3.13 warns of unclosed connections.
+            # Close the connection when this object is collected, because Python 3.13 warns of open connections.
             weakref.finalize(self, connection.close)
             connection.execute(SCHEMA)
             self._connection = connection
@@ -100,22 +101,22 @@ message such as the tool would give."""
 
 
 def find_simulating_model(asker: Model, name: str, base_url: str | None, *, epoch: int | None = None) -> Model:
-    """Return a model that simulates a case's tool or user; the usage is counted separately if possible."""
+    """Return a model that simulates a tool or user of a case; if possible, its usage is counted separately."""
     ask: Callable[..., Model] = getattr(asker, "player", asker.peer)
     return ask(name, base_url, epoch=epoch)
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatingModel:
-    """The model that simulates tools and users."""
+    """A model that simulates tools and users."""
 
     model: str  # The model's name.
-    base_url: str | None = None  # The model's address; None means the backend's default address.
-    library: ObservationStore = field(default_factory=ObservationStore)  # The model's earlier answers.
-    max_tokens: int = 512  # Limit of an answer in tokens.
+    base_url: str | None = None  # The address of the model; with None, the backend's usual address.
+    library: ObservationStore = field(default_factory=ObservationStore)  # The answers that the model has given earlier.
+    max_tokens: int = 512  # Maximum number of tokens in an answer.
 
     async def say(self, messages: tuple[Message, ...], asker: Model) -> str:
-        """Return the simulating model's answer, or the stored answer to an equal question from any epoch or run."""
+        """Return the stored answer to an equal question, from any epoch or run; if there is none, ask the model."""
         plain = [[message.role, message.content] for message in messages]
         question = {"model": self.model, "base_url": self.base_url, "messages": plain}
         kept = self.library.find(question)
@@ -134,7 +135,7 @@ class SimulatingModel:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedExecutor:
-    """Lets a model answer each call in place of the tool, based on the tool's document."""
+    """Lets a model answer each tool call in place of the tool, as the tool's document describes it."""
 
     simulator: SimulatingModel
     kind: str = "simulated"
@@ -154,11 +155,11 @@ request, made up where the request leaves it open. Do not solve the task yoursel
 
 
 class User(Protocol):
-    """Answers the model's questions in place of the person who wrote the request."""
+    """Lets a model answer questions in place of the person who made the request."""
 
     @property
     def kind(self) -> str:
-        """The name in records and reports: `scripted`, `simulated` or `recorded`."""
+        """How the user is played, as named in records and reports: `scripted`, `simulated` or `recorded`."""
         ...
 
     async def reply(self, sample: Sample, question: str, before: Sequence[tuple[str, str]], model: Model) -> str: ...
@@ -166,7 +167,7 @@ class User(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ScriptedUser:
-    """Replies with the texts `user` of the sample's metadata, in order; later replies are `NOTHING_TO_ADD`."""
+    """Replies with the texts under `user` in the sample's metadata, in order, then with `NOTHING_TO_ADD`."""
 
     kind: str = "scripted"
 
@@ -183,7 +184,7 @@ class ScriptedUser:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedUser:
-    """A user that a model plays; the model sees the request and the earlier questions."""
+    """A user whom a model plays; this model sees the request and the questions so far."""
 
     simulator: SimulatingModel
     kind: str = "simulated"
@@ -215,31 +216,31 @@ GREETING = Message("user", "Hello, how can I help you?")
 
 
 def make_user_model_message(line: tuple[str, str]) -> Message:
-    """Turn a line of the conversation into a message for the model that plays the user."""
+    """Convert a line of the conversation to a message for the model that plays the user."""
     who, text = line
     return Message("assistant" if who == "user" else "user", text)
 
 
 class ConversationUser(Protocol):
-    """A user who talks to the agent in a conversation."""
+    """A simulated user who talks to the agent in a conversation."""
 
     async def speak(self, sample: Sample, spoken: Sequence[tuple[str, str]], model: Model) -> str | None:
-        """Return the user's next message; None ends the conversation."""
+        """Return what the user says next; None ends the conversation."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Scripted:
-    """A simulated user that sends prepared messages in order, then ends the conversation.
+    """A simulated user who sends prepared messages in order, and then ends the conversation.
 
     Attributes:
-        lines: the messages; None means the sample's input followed by the list `user` of the sample's metadata.
+        lines: the messages; with None, the sample's input, then the list `user` in the sample's metadata.
     """
 
     lines: Sequence[str] | None = None
 
     async def speak(self, sample: Sample, spoken: Sequence[tuple[str, str]], model: Model) -> str | None:  # noqa: ARG002 - the speakers' signature
-        """Return the next prepared message; None after the last message."""
+        """Return the next prepared message; after the last one, return None."""
         lines = self.lines
         if lines is None:
             lines = [str(sample.input), *sample.metadata.get("user", ())]
@@ -249,15 +250,15 @@ class Scripted:
 
 @dataclass(frozen=True, slots=True)
 class Persona:
-    """A user that a model plays: the model of the setting `evalsuite_user_model` or, without it, the judge.
+    """A user whom a model plays: the model in the setting `evalsuite_user_model` or, if it is not set, the judge.
 
     Attributes:
-        goal: what the person wants; None means the sample's input.
-        knows: facts that the person can tell when asked; None means `knows` of the sample's metadata.
-        stop: when the person ends the conversation, as a clause that follows "when".
-        max_tokens: maximum tokens of each message of the person.
-        tools: names of the world's tools that the agent does not have. The person uses the tools named in the list
-            `user_tools` of the sample's metadata, or all of these tools without a list.
+        goal: what the person wants; with None, the sample's input.
+        knows: facts that the person can tell if asked; with None, `knows` in the sample's metadata.
+        stop: when the person ends the conversation; the text continues a sentence after "when".
+        max_tokens: maximum number of tokens in each message of the person.
+        tools: names of the world's tools that belong to the person instead of the agent. If the sample's metadata have
+            a list `user_tools`, the person has only the tools in it.
     """
 
     goal: str | None = None
@@ -267,11 +268,11 @@ class Persona:
     tools: Sequence[str] = ()
 
     async def speak(self, sample: Sample, spoken: Sequence[tuple[str, str]], model: Model) -> str | None:
-        """Let the model write the person's next line.
+        """Let the model write what the person says next.
 
         Raises:
-            SettingsError: no model is named to play the user.
-            ToolError: the model said nothing.
+            SettingsError: no model is set to play the user.
+            ToolError: the model's message was empty.
             ModelError: the call failed permanently.
         """
         player = self.find_simulating_model(model)
@@ -280,20 +281,20 @@ class Persona:
         return self.parse_line(completion.text, completion.finish_reason)
 
     def find_simulating_model(self, model: Model) -> Model:
-        """Find the model that plays the user."""
+        """Find the model that is to play the user."""
         name, base_url = getattr(model, "user_model", None) or (None, None)
         if name is None:
             raise SettingsError("a Persona is played by a model: name one with evalsuite_user_model or --judge-model")
         return find_simulating_model(model, name, base_url)
 
     def parse_line(self, text: str, reason: str) -> str | None:
-        """Read the person's message; None ends the conversation."""
+        """Read what the person says; None ends the conversation."""
         if not text.strip():
             raise ToolError(f"the model that plays the user said nothing ({reason})")
         return None if END in text else text.strip()
 
     def write_role(self, sample: Sample) -> str:
-        """Write the system prompt of the model that plays the person."""
+        """Write the system prompt for the model that plays the person."""
         goal = str(sample.input) if self.goal is None else self.goal
         knows = str(sample.metadata.get("knows", "nothing more")) if self.knows is None else self.knows
         return _PERSON_ROLE.format(goal=goal, knows=knows, stop=self.stop, end=END)

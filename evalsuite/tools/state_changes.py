@@ -1,4 +1,4 @@
-"""Differences between a world's large state and its initial state, so that a run stores the initial state only once."""
+"""Differences between a large final state of a world and its initial state, which a run stores only once."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-LARGE_STATE = 1 << 16  # Minimum size of a large state, in characters of JSON; a smaller state is stored whole.
+# A state with at least this many characters of JSON is large; smaller states are stored as a whole.
+LARGE_STATE = 1 << 16
 Change: TypeAlias = "Mapping[str, Any]"
 """One difference: its path `at`, and the values `from` and `to`. If an object gained or lost a key, one of the values
 is absent. If a list changed its length, the items `from` became the items `to` at the position `index`."""
 
 
 def list_changes(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> Iterator[Change]:
-    """List the differences of two JSON values."""
+    """List the differences between two JSON values."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in before.keys() - after.keys():
             yield {"at": [*path, key], "from": before[key]}
@@ -36,7 +37,7 @@ def list_changes(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> I
 
 
 def _compare_lengths(before: Sequence[Any], after: Sequence[Any], path: tuple[str | int, ...]) -> Change:
-    """Compare lists of different lengths, without their common beginning and end."""
+    """Compare lists of different lengths: leave out what they have in common at the beginning and the end."""
     shorter = min(len(before), len(after))
     first = next((n for n in range(shorter) if _are_different(before[n], after[n])), shorter)
     last = next((n for n in range(shorter - first) if _are_different(before[-1 - n], after[-1 - n])), shorter - first)
@@ -49,7 +50,7 @@ def _are_different(before: Any, after: Any) -> bool:
 
 
 def apply_changes(before: Any, changes: Sequence[Change]) -> Any:
-    """Return the value after the changes."""
+    """Apply the changes to a value, and return the result."""
     root = {"": copy.deepcopy(before)}
     for change in changes:
         way: list[Any] = ["", *change["at"]]
@@ -67,7 +68,7 @@ def apply_changes(before: Any, changes: Sequence[Change]) -> Any:
 
 
 def compress_state(state: Any) -> str:
-    """Compress a state to Base64 text, which the journal stores once."""
+    """Compress a state to a text in Base64, which the journal stores only once."""
     text = json.dumps(state, ensure_ascii=False, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode("utf-8", "surrogatepass"))).decode()
 

@@ -1,4 +1,4 @@
-"""Worlds: objects whose methods are an episode's tools, and faults injected into the tools."""
+"""Worlds (simulated environments): objects whose methods are an episode's tools, and faults to inject."""
 
 from __future__ import annotations
 
@@ -49,25 +49,25 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class InjectedFaults:
-    """The faults to inject, keyed by the tool and by the number of its call, counted from 1."""
+    """The faults to inject, keyed by tool and by the number of the tool's call, counted from 1."""
 
-    # The kind of each fault (`fails`, `slow`, `stale`, `poisoned`) and its argument.
+    # For each fault, its kind (`fails`, `slow`, `stale`, `poisoned`) and the argument of this kind.
     faults: Mapping[tuple[str, int], tuple[str, Any]] = field(default_factory=dict)
 
     def plus(self, tool: str, at: int, kind: str, detail: Any) -> InjectedFaults:
         return InjectedFaults({**self.faults, (tool, at): (kind, detail)})
 
     def counting(self, effects: CaseEffects) -> FaultCounter:
-        """Make a counter for one episode; the counter includes the calls before the episode was resumed."""
+        """Make a call counter for one episode; after a resume, the counter includes the earlier calls."""
         return FaultCounter(self.faults, effects)
 
     def plain(self) -> list[str]:
-        """Describe the faults, for records and tags."""
+        """Return one line of text per fault, such as "search fails at call 2", for records and tags."""
         return [f"{tool} {_WORDS[kind]} {at}" for (tool, at), (kind, _) in sorted(self.faults.items())]
 
 
 class FaultCounter:
-    """Counts the calls of an episode to find the calls with faults."""
+    """Counts an episode's tool calls, to find out which of them get a fault."""
 
     def __init__(self, faults: Mapping[tuple[str, int], tuple[str, Any]], effects: CaseEffects) -> None:
         self.faults, self._effects = faults, effects
@@ -75,19 +75,19 @@ class FaultCounter:
         self.results: dict[str, Any] = {}
 
     def next(self, tool: str) -> tuple[str, Any]:
-        """Return the fault of a tool's next call: its kind (empty without a fault) and its argument."""
+        """Return the kind and the argument of the fault for a tool's next call; without a fault, the kind is ""."""
         self._calls[tool] += 1
         earlier = sum(call.name == tool for call in self._effects.recalled)
         return self.faults.get((tool, earlier + self._calls[tool]), ("", None))
 
     def around(self, tool: str, executor: Executor) -> Executor:
-        """Wrap the executor if faults are configured for the tool's calls."""
+        """Wrap the executor if some calls of the tool are to get a fault."""
         return FaultyExecutor(executor, tool, self) if any(name == tool for name, _ in self.faults) else executor
 
 
 @dataclass(frozen=True, slots=True)
 class FaultyExecutor:
-    """An executor that injects the faults of a tool's calls."""
+    """Runs a tool, and injects a fault into some of its calls."""
 
     executor: Executor
     tool: str
@@ -118,51 +118,50 @@ with `@tool` methods, as a class does."""
 
 @runtime_checkable
 class OpenableTools(Protocol):
-    """A source of tools that must be opened for each episode, such as a server."""
+    """A source of tools, such as a server, that must be opened for each episode."""
 
     async def open(self, sample: Sample, effects: CaseEffects, stack: AsyncExitStack) -> list[Tool]:
-        """Open the episode's tools. Register on the stack everything that must be closed at the end."""
+        """Open the episode's tools. Whatever must be closed at the episode's end has to be registered on the stack."""
         ...
 
 
 class World:
-    """Makes the world of an episode, and injects faults into the world.
+    """Makes the world of an episode, and injects faults into its tools.
 
     Args:
-        make: a class, or a function of the sample, sync or async. The object may be a context manager, async or not, or
-            have a method `close` or `aclose`. The tools of a class are known without making an object. A function is
-            also called in a replay, so it should only make the object.
-        outside: whether the tools act on anything beyond the object itself. If False, all state is in memory, and a
-            resumed episode repeats its calls on the new object, which then has the same state. If True, a resumed
-            episode repeats no call; the world needs a method `restore(calls)`, which gets the names and arguments of
-            the calls made so far.
+        make: a class, or a function of the sample (sync or async), that makes the world's object. The object may be a
+            context manager, async or not, or have a method `close` or `aclose`. The tools of a class are known before
+            an object exists. A replay also calls the function, so it should only make the object.
+        outside: whether tools change anything outside the object. If False, all state is in memory: a resumed episode
+            repeats its calls on a new object, which then has the same state. If True, a resumed episode repeats no
+            call; the object needs a method `restore(calls)`, which gets the names and arguments of the calls so far.
     """
 
     def __init__(self, make: Callable[[Sample], Any], *, outside: bool = True) -> None:
         self.make, self.outside = make, outside
         self.injected = InjectedFaults()
-        # Brings a new object to a sample's initial state; None leaves the object unchanged.
+        # Function that brings a new object to the initial state of a sample; None leaves the object as it is.
         self.prepare: Callable[[Any, Sample], Awaitable[None]] | None = None
 
     @property
     def documents(self) -> list[ToolDocument]:
-        """The documents of a class's tools; empty for a function, whose tools are not known in advance."""
+        """The documents of a class's tools; empty for a function, whose tools are known only after it is called."""
         return list_documents(self.make) if isinstance(self.make, type) else []
 
     def fails(self, tool: str, *, at: int = 1, message: str = "the service is unavailable") -> World:
-        """Make call number `at` of a tool fail, without any effect."""
+        """Make call number `at` of a tool fail; the call has no effect."""
         return self._add_fault(tool, at, "fails", message)
 
     def slow(self, tool: str, *, seconds: float, at: int = 1) -> World:
-        """Make call number `at` of a tool take longer."""
+        """Make call number `at` of a tool slower."""
         return self._add_fault(tool, at, "slow", seconds)
 
     def stale(self, tool: str, *, at: int = 2) -> World:
-        """Make call number `at` of a tool return the result of the previous call."""
+        """Make call number `at` of a tool return the result of the call before it."""
         return self._add_fault(tool, at, "stale", None)
 
     def poisoned(self, tool: str, text: str, *, at: int = 1) -> World:
-        """Append a prompt injection to the result of call number `at`."""
+        """Add a prompt injection to the result of call number `at` of a tool."""
         return self._add_fault(tool, at, "poisoned", text)
 
     def _add_fault(self, tool: str, at: int, kind: str, detail: Any) -> World:
@@ -178,20 +177,24 @@ class World:
 class OpenWorld:
     """The world of one episode."""
 
-    world: World  # Makes the world's object.
+    world: World  # Function that makes the world's object.
     sample: Sample  # The episode's sample.
-    effects: CaseEffects  # The episode's tool calls.
-    stack: AsyncExitStack  # Closes the world at the episode's end.
+    effects: CaseEffects  # Counts and stores the tool calls of the episode.
+    stack: AsyncExitStack  # Stack that closes the world at the end of the episode.
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     names: frozenset[str] = frozenset()
-    changes: Sequence[Change] | None = None  # Differences from the initial state; None if the state is small.
+    # Differences between the final and the initial state; None if the state is small.
+    changes: Sequence[Change] | None = None
     _made: Any = None
     _initial: str | None = None
     _is_restored: bool = False
     STATE: ClassVar[str] = "state of the world"
 
     async def tools(self) -> list[Tool]:
-        """List the world's tools. Calls of the world run one after another, so its state needs no locks."""
+        """List the tools that the world provides.
+
+        Run the calls of a world one after another, so that its state needs no locks.
+        """
         kind = self.world.make if isinstance(self.world.make, type) else None
         if kind is None:
             self._made = await self._make_object()
@@ -220,7 +223,7 @@ class OpenWorld:
         return world
 
     async def _enter_context(self, world: Any) -> Any:
-        """Enter the object if it is a context manager, and register its closing on the stack."""
+        """Enter the object if it is a context manager; make sure that it is closed at the end."""
         if hasattr(world, "__aenter__"):
             return await self.stack.enter_async_context(world)
         if hasattr(world, "__enter__"):
@@ -233,7 +236,7 @@ class OpenWorld:
         return world
 
     async def object(self) -> Any:
-        """Return the object in the state after the calls that the journal has stored."""
+        """Return the world's object, after repeating or restoring the calls that the journal has stored."""
         if self._made is None:
             self._made = await self._make_object()
         if not self._is_restored:
@@ -262,7 +265,7 @@ class OpenWorld:
                     await _repeat_call(by_name[call.name], call.arguments)
 
     async def state(self) -> Any:
-        """Return what the world's `state()` returns after the episode; None without such a method."""
+        """Return what the world's method `state()` returns after the episode; None if it has no such method."""
         if not self._has_state(self.world.make if isinstance(self.world.make, type) else type(self._made)):
             return None
         kept = await self.effects.run_once(self.STATE, {}, self._compare_state)
@@ -288,7 +291,7 @@ class OpenWorld:
 
 
 async def describe_states(worlds: Sequence[OpenWorld]) -> dict[str, Any]:
-    """Make the facts about the final states of worlds; a record keeps only the changes of a large state."""
+    """Make the facts about the worlds' final states; of a large state, a record keeps only the changes."""
     states = [(state, world.changes) for world in worlds if (state := await world.state()) is not None]
     if not states:
         return {}
@@ -301,7 +304,7 @@ async def describe_states(worlds: Sequence[OpenWorld]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class WorldExecutor:
-    """Runs a tool of a world; the first call makes the world's object."""
+    """Runs a method of a world's object as a tool; the first call makes the object."""
 
     world: OpenWorld
     method: str
@@ -319,7 +322,7 @@ async def _repeat_call(tool: Tool, arguments: Mapping[str, Any]) -> None:
     try:
         await tool.executor.run(tool.document, arguments, nobody)
     except ToolFailure:
-        # Ignore the failure, because the repeated call also failed in the original episode.
+        # Ignore this failure: the same call also failed in the original episode.
         return
 
 
@@ -327,15 +330,15 @@ async def _repeat_call(tool: Tool, arguments: Mapping[str, Any]) -> None:
 class EpisodeTools:
     """The tools and worlds of an episode."""
 
-    tools: list[Tool]  # The tools of all sources, in their order.
-    worlds: list[OpenWorld]  # The worlds on which the tools act.
+    tools: list[Tool]  # The tools of all sources, in the sources' order.
+    worlds: list[OpenWorld]  # The worlds whose state the tools change.
 
 
 @asynccontextmanager
 async def open_tools(
     sources: Sequence[ToolSource], sample: Sample, effects: CaseEffects | None = None
 ) -> AsyncIterator[EpisodeTools]:
-    """Open the tools and worlds of one episode, and close them at the end."""
+    """Open the tools and worlds of an episode; close them when the episode ends."""
     effects = effects or CaseEffects()
     async with AsyncExitStack() as stack:
         opened = EpisodeTools([], [])
@@ -352,7 +355,7 @@ async def open_tools(
 
 
 def check_distinct_names(sources: Sequence[ToolSource], reserved: frozenset[str]) -> None:
-    """Refuse tools with equal names before any model is called."""
+    """Refuse tools that have the same name, before a model is called."""
     seen: set[str] = set()
     for source in sources:
         for document in _list_documents(source):
