@@ -1,4 +1,4 @@
-"""Records, runs and tallies: reads the files of a run, and computes metrics from them."""
+"""Records, runs and tallies: reads a run's files, and computes metrics from them."""
 
 import lazy_loader
 

@@ -1,12 +1,13 @@
-"""Metrics that every benchmark has: resources used per case, and success over repeated attempts.
+"""Metrics that every benchmark has, about resources, repeated attempts and agreement with people.
 
-`latency_p50`, `latency_p95` (any whole percentile): seconds until a case's answer. Waits before a call is sent (for a
-connection, a rate limit, a retry, or the start of the program) do not count. `cost`, `tokens`, `calls`: US dollars,
-tokens and calls per case, of the model under test alone. The prefix `judge_` selects the judge, `simulator_` selects
-the models that play users and tools, and `total_` selects all models together. `pass_at_K`: the probability that at
-least one of K attempts at a sample passes. `pass_hat_K`: the probability that all K attempts pass. Each sample's epochs
-are its attempts. `judge_accuracy`, `judge_kappa`, `judge_rho`: the judge's agreement with people on labelled cases.
-`corrected_SCORE`: the mean of a judge's score, corrected by people's labels.
+`latency_p50`, `latency_p95` (or another whole percentile): seconds until a case has its answer. Latency does not
+include waits before a call is sent: for a connection, a rate limit, a retry, or the start of the program. `cost`,
+`tokens`, `calls`: US dollars, tokens and calls that the tested model needs per case. The metrics of resources take
+prefixes: `judge_` for the judge, `simulator_` for models that play users and tools, `total_` for all models together.
+`pass_at_K`: the probability that of K attempts at a sample, at least one passes. `pass_hat_K`: the probability that all
+K attempts at a sample pass. Each epoch of a sample counts as one attempt. `judge_accuracy`, `judge_kappa`, `judge_rho`:
+how well the judge agrees with people on labelled cases. `corrected_SCORE`: the mean of a score that a judge gives,
+corrected by people's labels.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ REPEATED = re.compile(r"pass_(at|hat)_([1-9]\d*)")
 
 
 class _ResourceNames:
-    """The set of the names of all metrics of resources, such as `judge_cost`."""
+    """The names of all metrics of resources, such as `judge_cost`."""
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and (name in AMOUNTS or LATENCY.fullmatch(name) is not None)
@@ -65,13 +66,13 @@ RESOURCES = _ResourceNames()
 
 
 def count_estimates(name: str, cases: Tally) -> tuple[int, int]:
-    """Count the calls with estimated tokens, and all calls, of a metric of tokens or costs; 0 and 0 for others."""
+    """Count the calls with estimated tokens, and all calls, for a metric of tokens or costs; else return 0, 0."""
     usages = _list_usages(name, cases)
     return sum(usage.estimated for usage in usages), sum(usage.calls for usage in usages)
 
 
 def explain_unknown_amount(name: str, cases: Tally) -> str:
-    """Explain why a metric of tokens or costs is unknown; empty if it is known, and for other metrics."""
+    """Explain why a metric of tokens or costs is unknown; return "" if it is known, and for other metrics."""
     usages = _list_usages(name, cases)
     calls = sum(usage.calls for usage in usages)
     if not name.endswith("cost"):
@@ -83,7 +84,7 @@ def explain_unknown_amount(name: str, cases: Tally) -> str:
 
 
 def _list_usages(name: str, cases: Tally) -> list[Usage]:
-    """List each case's usage that a metric of tokens or costs counts; empty for other metrics."""
+    """List the usages that a metric of tokens or costs counts, one per case; empty for other metrics."""
     prefix, _, part = name.rpartition("_")
     whose = _USAGES.get(f"{prefix}_" if prefix else "")
     return [whose(row) for row in cases] if whose and part in {"cost", "tokens"} else []
@@ -105,7 +106,7 @@ def find_built_in_metric(name: str) -> Callable[[Tally], Estimate | None] | None
 
 
 class BuiltInMetrics(dict[str, Metric]):
-    """Maps names or patterns to a benchmark's declared metrics; look-up also finds built-in metrics."""
+    """Maps names or patterns to the metrics that a benchmark declares; look-up also finds built-in metrics."""
 
     def __missing__(self, name: str) -> Metric:
         if find_built_in_metric(name) is not None:
@@ -114,14 +115,14 @@ class BuiltInMetrics(dict[str, Metric]):
             if name.startswith(JUDGE) and name not in AMOUNTS:
                 return Metric(range=(-1.0, 1.0))
             return SHARE if REPEATED.fullmatch(name) else Metric(better="lower")
-        # The longest matching pattern wins, regardless of order.
+        # If several patterns match a name, the longest pattern counts, regardless of order.
         for pattern in sorted(self, key=len, reverse=True):
             if fnmatchcase(name, pattern):
                 return self[pattern]
         raise KeyError(name)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return the declaration of a declared or built-in metric; for other names, return the default value."""
+        """Return the declaration of a declared or built-in metric; for any other name, return `default`."""
         try:
             return self[name]
         except KeyError:
@@ -129,7 +130,7 @@ class BuiltInMetrics(dict[str, Metric]):
 
 
 def estimate_mean_amount(name: str, cases: Tally, confidence: float = 0.95) -> Estimate | None:
-    """Estimate the mean of an amount per case, without an interval if there are few cases or all amounts are equal."""
+    """Estimate an amount's mean per case; without an interval if cases are few or all amounts are equal."""
     from evalsuite import stats
 
     ran = cases.ran()
@@ -144,10 +145,10 @@ def estimate_mean_amount(name: str, cases: Tally, confidence: float = 0.95) -> E
 
 
 def _estimate_latency(share: float, cases: Tally) -> Estimate | None:
-    """Estimate a latency percentile, with an interval between two order statistics that is valid for any distribution.
+    """Estimate a latency percentile, with an interval that is valid for any distribution.
 
-    The interval follows from the binomial distribution of the number of cases below the true percentile: Conover,
-    "Practical Nonparametric Statistics" (1999, section 3.2).
+    The interval is between two of the sorted latencies, chosen by the binomial distribution: Conover, "Practical
+    Nonparametric Statistics" (1999, section 3.2).
     """
     seconds = sorted(row.solving_seconds or row.seconds for row in cases.ran())
     if not seconds:
@@ -162,7 +163,7 @@ def _estimate_latency(share: float, cases: Tally) -> Estimate | None:
 
 
 def _estimate_pass_at_k(name: str, kind: str, k: int, cases: Tally) -> Estimate | None:
-    """Estimate pass@k or pass^k over samples; None if a sample has fewer than k attempts."""
+    """Estimate pass@k or pass^k over all samples; None if any sample has fewer than k attempts."""
     from evalsuite.stats import pass_at_k, pass_hat_k
 
     attempts: dict[str, list[Row]] = {}

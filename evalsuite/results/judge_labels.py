@@ -1,4 +1,4 @@
-"""Agreement of judges with people on cases that people labelled, and the judges' signatures."""
+"""How judges agree with people on labelled cases; also the judges' signatures."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from evalsuite.core.types import CANARY, SIGNATURES
 from evalsuite.judges.mutations import CORRUPTIONS, TRICKS
 from evalsuite.results.tally import Estimate, Row, Tally
 
-LabelPair = tuple[float, float]  # People's label, then the judge's score.
-FEWEST = 30  # Minimum number of labelled cases, and of unlabelled cases, for correcting a mean.
+LabelPair = tuple[float, float]  # People's label and the judge's score.
+FEWEST = 30  # To correct a mean, at least this many cases must be labelled, and at least this many unlabelled.
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledScore:
-    """A judge's score of a case, paired with people's label."""
+    """A judge's score for a case, together with people's label."""
 
     row: Row  # The case's row.
     score: str  # The score's name.
-    label: float  # People's value; if several people labelled the case, the mean of their values.
+    label: float  # The value that a person gave, or the mean of the values that several people gave.
     judge: float  # The judge's value.
-    passes: float | None = None  # The lowest value that counts as passed; None if values do not pass or fail.
-    nominal: bool = False  # Whether the values are preferences between two answers, from 0 (second) to 1 (first).
+    passes: float | None = None  # The lowest passing value; None if values neither pass nor fail.
+    nominal: bool = False  # Whether a value is a preference between two answers, from 0 (second) to 1 (first).
     scale: tuple[float, float] | None = None  # Lowest and highest possible value; None if the range is unknown.
-    verdict: float | None = None  # The verdict of the majority of people; None derives the verdict from the label.
-    weight: float = 1.0  # The number of cases that this case represents if cases were drawn with unequal probabilities.
+    verdict: float | None = None  # The verdict that most people gave; with None, it is derived from the label.
+    weight: float = 1.0  # How many cases this case represents, if some cases were more likely to be drawn than others.
 
     @property
     def verdicts(self) -> LabelPair | None:
-        """People's verdict and the judge's verdict; None if values do not pass or fail, or if people are divided."""
+        """People's verdict, then the judge's; None if values neither pass nor fail, or if people's verdict is a tie."""
         if self.nominal:
             verdict = convert_preference(self.label) if self.verdict is None else self.verdict
             return verdict, convert_preference(self.judge)
         if self.passes is None:
             return None
         verdict = float(self.label >= self.passes) if self.verdict is None else self.verdict
-        # If people are evenly divided, their label contains no verdict.
+        # If people are evenly divided, the mean of their labels does not give a verdict.
         return (verdict, float(self.judge >= self.passes)) if verdict in (0.0, 1.0) else None
 
 
 def find_majority_verdict(verdicts: Sequence[float]) -> float:
-    """Return the majority's verdict; 0.5 if people are evenly divided."""
+    """Return the verdict that most people gave; 0.5 if it is a tie."""
     ranked = Counter(verdicts).most_common(2)
     return 0.5 if len(ranked) > 1 and ranked[0][1] == ranked[1][1] else ranked[0][0]
 
@@ -54,13 +54,13 @@ def convert_preference(preference: float) -> float:
     """Convert a preference to a verdict: 1.0 for the first answer, 0.0 for the second and 0.5 for a tie.
 
     Args:
-        preference: a number from 0 to 1, such as a graded verdict or a mean over several people.
+        preference: a number from 0 (second answer) to 1 (first answer), such as a graded verdict or a mean over people.
     """
     return 0.5 if preference == 0.5 else float(preference > 0.5)
 
 
 def list_labelled_scores(tally: Tally) -> list[LabelledScore]:
-    """List the labelled scores of the cases that were judged."""
+    """List the labelled scores of all cases that a judge scored."""
     judged = (row for row in tally if row.outcome != "error" and _has_labels(row.facts))
     return [label for row in judged for label in _read_labels(row)]
 
@@ -80,24 +80,24 @@ def _read_labels(row: Row) -> Iterator[LabelledScore]:
 
 
 def select_labelled_cases(tally: Tally, score: str) -> Tally:
-    """Select the cases that people labelled for this score; drop each case's other scores."""
+    """Select the cases with people's labels for this score, and drop the other scores of these cases."""
     rows = [label.row for label in list_labelled_scores(tally) if label.score == score]
     return Tally(tuple(row.with_scores({score: row.scores[score]}) for row in rows))
 
 
 def compute_accuracy(tally: Tally) -> Estimate | None:
-    """Compute the share of the judge's verdicts that equal people's verdicts; None if no verdict exists."""
+    """Compute the share of the judge's verdicts that equal people's; None without verdicts."""
     verdicts = ((label, label.verdicts) for label in list_labelled_scores(tally))
     return compute_weighted_share([(label, float(pair[0] == pair[1])) for label, pair in verdicts if pair is not None])
 
 
 def compute_weighted_share(outcomes: Sequence[tuple[LabelledScore, float]]) -> Estimate | None:
-    """Estimate the weighted mean of an outcome over labelled cases; None if `outcomes` is empty."""
+    """Estimate the weighted mean of outcomes over labelled cases; None without outcomes."""
     if has_equal_weights(label for label, _ in outcomes):
         return Tally(tuple(label.row.with_scores({"share": value}) for label, value in outcomes)).share("share")
     total = math.fsum(label.weight for label, _ in outcomes)
     mean = math.fsum(label.weight * value for label, value in outcomes) / total
-    # Linearize the values, so that their plain mean has the variance of the weighted mean.
+    # Transform the values so that their plain mean has the same variance as the weighted mean (linearization).
     linear = [mean + label.weight * len(outcomes) / total * (value - mean) for label, value in outcomes]
     rows = (label.row.with_scores({"share": value}) for (label, _), value in zip(outcomes, linear, strict=True))
     found = Tally(tuple(rows)).estimate("share")
@@ -107,12 +107,12 @@ def compute_weighted_share(outcomes: Sequence[tuple[LabelledScore, float]]) -> E
 
 
 def has_equal_weights(labels: Iterable[LabelledScore]) -> bool:
-    """Tell whether all cases were equally likely to be labelled, as statistics of agreement beyond chance require."""
+    """Tell whether all cases were equally likely to be labelled; kappa and similar statistics require this."""
     return len({label.weight for label in labels}) <= 1
 
 
 def _pair_verdicts(tally: Tally) -> tuple[list[LabelPair], list[str]]:
-    """List the verdict pairs of the labelled cases, and the cases' clusters; empty if cases have unequal weights."""
+    """Pair people's and the judge's verdicts, with clusters; empty if the labelled cases have unequal weights."""
     scores = list_labelled_scores(tally)
     both = [(label.verdicts, label.row.cluster) for label in scores if has_equal_weights(scores)]
     pairs = [(pair, cluster) for pair, cluster in both if pair is not None]
@@ -120,17 +120,17 @@ def _pair_verdicts(tally: Tally) -> tuple[list[LabelPair], list[str]]:
 
 
 def compute_kappa(tally: Tally) -> Estimate | None:
-    """Compute Cohen's kappa between the judge's and people's verdicts; None if kappa is undefined."""
+    """Compute Cohen's kappa between the judge's and people's verdicts; None if it is undefined."""
     return estimate_kappa(*_pair_verdicts(tally))
 
 
 def compute_sensitivity(tally: Tally) -> Estimate | None:
-    """Compute the judge's pass rate among the cases that people pass; None if people pass no case."""
+    """Compute how many of the cases that people pass the judge passes, too; None if people pass none."""
     return _compute_share_of_agreement(tally, people=1.0)
 
 
 def compute_specificity(tally: Tally) -> Estimate | None:
-    """Compute the judge's failure rate among the cases that people fail; None if people fail no case."""
+    """Compute how many of the cases that people fail the judge fails, too; None if people fail none."""
     return _compute_share_of_agreement(tally, people=0.0)
 
 
@@ -145,7 +145,7 @@ def _compute_share_of_agreement(tally: Tally, *, people: float) -> Estimate | No
 
 
 def compute_ac1(tally: Tally) -> Estimate | None:
-    """Compute Gwet's AC1 between the judge's and people's verdicts; None if no verdict exists."""
+    """Compute Gwet's AC1 between the judge's and people's verdicts; None without verdicts."""
     from evalsuite import stats
 
     pairs, clusters = _pair_verdicts(tally)
@@ -158,10 +158,11 @@ def compute_ac1(tally: Tally) -> Estimate | None:
 
 
 def _pair_scores(tally: Tally, *, nominal: bool = False) -> tuple[list[LabelPair], list[str]]:
-    """List both scores of each labelled case, and the cases' clusters.
+    """Pair people's label with the judge's score for each labelled case, with clusters.
 
-    The lists are empty if cases have unequal weights. The lists are also empty if the scores have several names,
-    because their scales may differ. Without `nominal`, the lists are also empty for comparisons of two answers.
+    Both lists are empty if the labelled cases have unequal weights. Both lists are also empty if the scores have
+    several names, because their scales may differ. For comparisons of two answers, both lists are empty unless
+    `nominal` is true.
     """
     scores = list_labelled_scores(tally)
     if len({score.score for score in scores}) != 1 or not has_equal_weights(scores):
@@ -174,7 +175,7 @@ def _pair_scores(tally: Tally, *, nominal: bool = False) -> tuple[list[LabelPair
 def compute_alpha(tally: Tally) -> Estimate | None:
     """Compute Krippendorff's ordinal alpha between the judge's and people's scores; None if alpha is undefined.
 
-    The interval comes from a jackknife over clusters.
+    The interval is computed by a jackknife over clusters.
     """
     return _compute_jackknife(_compute_ordinal_alpha, *_pair_scores(tally))
 
@@ -196,10 +197,10 @@ def compute_quadratic_kappa(tally: Tally) -> Estimate | None:
 
 
 def estimate_corrected_score(score: str, tally: Tally) -> Estimate | None:
-    """Estimate the mean of people's scores by prediction-powered inference; see `stats.prediction_powered`.
+    """Estimate the mean of people's scores by prediction-powered inference, as in `stats.prediction_powered`.
 
-    The result is None if there are fewer than 30 labelled or fewer than 30 unlabelled cases. The labelled cases must
-    be a random sample of all cases.
+    Return None for fewer than 30 labelled or fewer than 30 unlabelled cases. The labelled cases must be drawn at random
+    from all cases.
     """
     from evalsuite.stats.prediction_powered import ppi_mean
 
@@ -215,11 +216,11 @@ def estimate_corrected_score(score: str, tally: Tally) -> Estimate | None:
     return Estimate(mean.estimate, mean.low, mean.high, len(labels) + len(rest))
 
 
-MUTATIONS = "mutations"  # Key, in a case's facts, of the outcomes of mutation tests, by metric.
+MUTATIONS = "mutations"  # A case's facts contain the results of mutation tests, by metric, under this key.
 
 
 def _compute_mutation_share(metric: str, tally: Tally) -> Estimate | None:
-    """Compute the share of mutation tests that the judge passes; None if no mutation was tested."""
+    """Compute the share of mutation tests that the judge passes; None without mutation tests."""
     rows = ((row, row.facts.get(MUTATIONS)) for row in tally if row.outcome != "error")
     tested = [row.with_scores({metric: found[metric]}) for row, found in rows if found and metric in found]
     return Tally(tuple(tested)).share(metric)
@@ -252,7 +253,7 @@ UNEQUAL = (
 
 
 def explain_unmeasured(metric: str, tally: Tally) -> str:
-    """Explain why a metric of `JUDGE_METRICS` is undefined on labelled cases; empty if no known reason applies."""
+    """Explain why a metric of `JUDGE_METRICS` has no value on the labelled cases; return "" for an unknown reason."""
     labels = list_labelled_scores(tally)
     if metric in VERDICT_METRICS and not any(label.verdicts for label in labels):
         return NO_VERDICTS
@@ -263,7 +264,7 @@ def estimate_kappa(verdicts: Sequence[LabelPair], clusters: Sequence[Hashable] |
     """Compute Cohen's kappa with the interval of `stats.clustered_kappa`; None if kappa is undefined.
 
     Args:
-        clusters: each pair's cluster; None if pairs are independent.
+        clusters: the cluster of each pair; None if the pairs are independent.
     """
     from evalsuite import stats
 
@@ -277,8 +278,8 @@ def estimate_kappa(verdicts: Sequence[LabelPair], clusters: Sequence[Hashable] |
 def estimate_weighted_kappa(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
     """Compute the quadratic-weighted kappa with a jackknife interval; None if kappa is undefined.
 
-    Cohen, "Weighted kappa" (Psychological Bulletin 70, 1968): one minus the ratio of the mean squared
-    difference to the squared difference expected by chance, var(x) + var(y) + (mean(x) - mean(y))^2.
+    The formula is from Cohen, "Weighted kappa" (Psychological Bulletin 70, 1968): 1 minus the mean squared difference,
+    divided by the one expected by chance, var(x) + var(y) + (mean(x) - mean(y))^2.
     """
     return _compute_jackknife(_compute_weighted_kappa, pairs, list(clusters or range(len(pairs))))
 
@@ -320,13 +321,13 @@ def estimate_rho(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None
 
 
 def read_signatures(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Read the signature of each judged score; empty if the case has no judged scores."""
+    """Read the judge's signature of each score in a case's facts; empty if no score is judged."""
     signatures = facts.get(SIGNATURES)
     return dict(signatures) if isinstance(signatures, Mapping) else {}
 
 
 def group_scores_by_signature(facts: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Group the names of judged scores by signature."""
+    """Group the judged scores' names by the judge's signature."""
     scores: dict[str, list[str]] = {}
     for name, signature in read_signatures(facts).items():
         scores.setdefault(signature, []).append(name)
@@ -334,5 +335,5 @@ def group_scores_by_signature(facts: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def is_canary(tally: Tally) -> bool:
-    """Tell whether all cases are canaries, that is, cases with fixed answers that monitor the judge."""
+    """Tell whether all cases are canaries: cases with fixed answers, which reveal changes of the judge."""
     return len(tally) > 0 and all(CANARY in row.tags for row in tally)

@@ -1,4 +1,4 @@
-"""Join the shards of a run into one run, as if the run had never been divided."""
+"""Join the shards (parts) of a run into one run, as if it had never been divided."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, impo
 from evalsuite.results.run_folders import RunFolder, explain_interruption
 from evalsuite.results.runs import load_run
 
-# Settings in which the shards of one run may differ.
+# The shards of one run may differ in these settings.
 OWN = {"shard", "run", "resume", "reports", "given", "max_connections", "max_rpm", "max_tpm", "max_cost"}
 
 
 def merge_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
-    """Join shards into a new run, which has all their records and answers, and the first shard's settings."""
+    """Join shards into a new run; it has all records and answers, and the settings of the first shard."""
     if is_run_folder(target):
         raise RunError(f"{target}: there is a run already; choose another --to")
     return merge_runs_into(folders, target)
 
 
 def merge_runs_into(folders: Sequence[RunFolder], target: Path) -> RunFolder:
-    """Join shards as `merge_runs` does; the target folder may already contain some of the shards' records."""
+    """Join shards as `merge_runs` does, into a folder that may already contain some of their records."""
     infos = [folder.info() for folder in folders]
     _check_shards(folders, infos)
     for folder in folders:
-        load_run(folder)  # Detect damage before anything is written.
+        load_run(folder)  # Read every shard first, so that damage is found before anything is written.
     target.mkdir(parents=True, exist_ok=True)
     _join_journals(folders, target, infos)
     joined = RunFolder(target)
@@ -91,7 +91,7 @@ def _make_joined_info(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _sum_collected_cases(infos: Sequence[dict[str, Any]]) -> dict[str, dict[str, int | None]]:
-    """Add up the cases of all shards; do not add up samples, because every shard drew from the same samples."""
+    """Add up the cases of all shards, but not the samples: all shards drew from the same samples."""
     whole: dict[str, dict[str, int | None]] = {}
     for info in infos:
         for name, entry in info.get("collected", {}).items():

@@ -1,4 +1,4 @@
-"""Export `records.jsonl` (one line per case) and the files that the cases' programs made from a run's journal."""
+"""Export a run's journal to `records.jsonl` (one line per case) and to the files that the cases' programs made."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RECORDS, JOURNAL = "records.jsonl", "journal.sqlite"
 
 
 def export_records(journal: Journal, folder: Path) -> None:
-    """Write each case's valid record into `records.jsonl`, replacing the file in one step."""
+    """Write the valid record of each case into `records.jsonl`, replacing the file in one step."""
     _replace_lines(folder / RECORDS, journal.iterate_lines())
     write_artefacts(folder / RECORDS)
     if not journal.database.read_only:
@@ -36,7 +36,7 @@ def _replace_lines(file: Path, lines: Iterable[str]) -> None:
 
 
 def update_records_file(folder: Path) -> bool:
-    """Write `records.jsonl` again if records of the journal are missing; return whether the journal is readable."""
+    """Write `records.jsonl` again if it lacks records of the journal; return whether the journal can be read."""
     journal = _open_journal(folder)
     if journal is None:
         return False
@@ -52,7 +52,7 @@ def update_records_file(folder: Path) -> bool:
 
 
 def _open_journal(folder: Path) -> Journal | None:
-    """Open the journal; None if the journal is missing, or unreadable although `records.jsonl` exists."""
+    """Open the journal; return None if it is missing, or if it is unreadable while `records.jsonl` exists."""
     file = folder / JOURNAL
     if not file.is_file():
         return None
@@ -67,12 +67,12 @@ def _open_journal(folder: Path) -> Journal | None:
 
 
 def _has_fewer_records(file: Path, journal: Journal) -> bool:
-    """Tell whether `records.jsonl` is missing or has fewer records than the journal."""
+    """Tell whether `records.jsonl` is missing or has fewer records than the journal has."""
     return not file.is_file() or count_lines(file) < journal.count_records()
 
 
 def count_lines(file: Path) -> int:
-    """Count the lines of a file; 0 if the file cannot be read."""
+    """Count the lines of a file; return 0 if it cannot be read."""
     try:
         with file.open("rb") as stream:
             return sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b""))
@@ -81,7 +81,7 @@ def count_lines(file: Path) -> int:
 
 
 def import_records(journal: Journal, file: Path) -> None:
-    """Copy records from a file into the journal; the file is from another run, or from a run without a journal."""
+    """Copy a file's records into the journal: those of another run, or of a run without a journal."""
     with file.open(encoding="utf-8", errors="replace", newline="\n") as lines:
         journal.store_records(_list_readable_lines(lines))
 
@@ -94,7 +94,7 @@ def _list_readable_lines(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]
             record = json.loads(line)
             case, same = str(record["case"]), digest_fingerprints(record.get("fingerprints") or {})
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            # Skip truncated or damaged lines; their cases run again.
+            # Skip truncated and damaged lines; the cases of these lines run again.
             continue
         yield case, same, line.rstrip("\n")
 
@@ -105,7 +105,7 @@ _SIGNS = (b'"figures":', b'"files":')
 
 
 def write_artefacts(records: Path) -> None:
-    """Extract the files that the cases' programs made into a folder beside the records file; replace earlier files."""
+    """Extract the files that the cases' programs made into a folder next to the records file, replacing the folder."""
     folder = records.parent / FOLDER
     shutil.rmtree(folder, ignore_errors=True)
     with records.open("rb") as lines:
@@ -121,7 +121,7 @@ def _list_files(record: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
     for number, event in enumerate((record.get("transcript") or {}).get("events") or (), 1):
         if event.get("kind") == "program":
             for name, content in (*_list_pictures(event), *_list_texts(event)):
-                # Replace special characters, because a name from an untrusted record must not lead out of the folder.
+                # Replace special characters, because an untrusted record's name must not lead out of the folder.
                 plain = re.sub(r"[^\w.-]+", "_", name)[-80:].encode()[-160:].decode("utf-8", "ignore")
                 if plain.endswith(KINDS):
                     yield f"{case}-{number}-{plain}", content

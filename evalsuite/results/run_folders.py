@@ -1,4 +1,4 @@
-"""A run's folder `reports/<run>/`: choose its name, read and write its `run.json`, and find an earlier run's folder."""
+"""A run's folder `reports/<run>/`: its name, its `run.json`, and how to find the folder of an earlier run."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ from evalsuite.results.record_file import RECORDS
 
 VERSION = 1
 INFO, REPORT, SUMMARY, COMMENT = "run.json", "report.md", "summary.json", "comment.md"
-LONGEST_NAME = 200  # Maximum bytes of a name. File systems allow 255 bytes, but other tools append to the name.
-LAST = "last"  # The newest run; an unnamed run of selected cases only if no other run exists.
+# Maximum number of bytes in a run's name. File systems allow names of 255 bytes, but other tools may make them longer.
+LONGEST_NAME = 200
+LAST = "last"  # `last` means the newest run; an unnamed run of selected cases counts only if no other run exists.
 
 
 @dataclass(frozen=True, slots=True)
 class EarlyEnd:
-    """The early decisions of a run that ended before all of its cases had run."""
+    """Tells which early decisions ended a run before all of its cases had run."""
 
     cases: Count
     planned: Count
@@ -38,7 +39,7 @@ class EarlyEnd:
 
 @dataclass(frozen=True, slots=True)
 class CollectedCounts:
-    """The numbers of a benchmark's available and selected cases and samples."""
+    """How many cases and samples a benchmark has, and how many of them were selected."""
 
     cases: Count
     selected: Count
@@ -48,19 +49,19 @@ class CollectedCounts:
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """The promotion of a run to a baseline."""
+    """Who made a run a baseline, when and why."""
 
     run: str
     by: str
     when: str
     why: str
     until: str | None = None  # The last day on which the baseline is valid.
-    files: dict[str, str] = field(default_factory=dict)  # The result of `hash_baseline_files` for the baseline's files.
+    files: dict[str, str] = field(default_factory=dict)  # Hashes of the baseline's files, from `hash_baseline_files`.
 
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """The checked contents of `run.json`; fields that another version added are ignored."""
+    """The contents of `run.json`, after a check; fields that only another version knows are ignored."""
 
     started: str = ""
     command: str = ""
@@ -85,14 +86,14 @@ class RunInfo:
 class RunFolder:
     """The folder in which a run is stored."""
 
-    path: Path  # The folder, which need not exist yet.
+    path: Path  # The run's folder, which may not exist yet.
 
     @property
     def name(self) -> str:
         return self.path.name
 
     def info(self) -> dict[str, Any]:
-        """Read the contents of `run.json` (settings, times, cost); empty if the file does not exist."""
+        """Read `run.json` (settings, times, cost); return {} if it does not exist."""
         file = self.path / INFO
         try:
             info: dict[str, Any] = json.loads(file.read_text("utf-8"))
@@ -112,7 +113,7 @@ class RunFolder:
         return info
 
     def summary(self) -> dict[str, Any]:
-        """Read the contents of `summary.json`; empty if the file cannot be read."""
+        """Read `summary.json`; return {} if it cannot be read."""
         try:
             summary = json.loads((self.path / SUMMARY).read_text("utf-8"))
         except (OSError, ValueError, RecursionError):
@@ -125,10 +126,10 @@ class RunFolder:
 
 
 def hash_baseline_files(folder: Path, info: Mapping[str, Any]) -> dict[str, str]:
-    """Compute the SHA-256 of each of a baseline's files.
+    """Compute the SHA-256 of each file of a baseline.
 
-    The promotion in `run.json` is left out, because the promotion contains the hashes. Line ends do not count, because
-    Git may convert them.
+    The hash of `run.json` leaves out the promotion, because the promotion contains the hashes. The hashes ignore the
+    kind of line end, which Git may convert.
     """
     parts = {name: value for name, value in info.items() if name not in {"version", "promoted"}}
     contents = {INFO: json.dumps(parts, sort_keys=True).encode()}
@@ -137,7 +138,7 @@ def hash_baseline_files(folder: Path, info: Mapping[str, Any]) -> dict[str, str]
 
 
 def list_changed_files(folder: Path, info: Mapping[str, Any]) -> list[str]:
-    """List the files of a baseline that have changed since its promotion; empty for a run without hashes."""
+    """List the files of a baseline that have changed since it was promoted; empty for a run without hashes."""
     promoted = (info.get("promoted") or {}).get("files")
     if not promoted:
         return []
@@ -149,7 +150,7 @@ def list_changed_files(folder: Path, info: Mapping[str, Any]) -> list[str]:
 
 
 def replace_file(file: Path, text: str) -> None:
-    """Replace a file's text atomically, so that a reader finds either the old text or the new text."""
+    """Replace a file's text in one step, so that a reader sees either the old or the new text."""
     draft = file.with_name(f".{file.name}.draft")
     draft.write_bytes(text.encode("utf-8", "replace"))
     draft.replace(file)
@@ -166,7 +167,7 @@ def choose_folder(reports: Path, name: str | None, model: str, now: datetime) ->
 
 
 def shorten_model(model: str) -> str:
-    """Shorten a model's name to a valid part of a folder's name."""
+    """Shorten a model's name, and make it a valid part of a folder's name."""
     return re.sub(r"[^A-Za-z0-9.]+", "-", model.rpartition("/")[2]).strip("-.")[:40] or "model"
 
 
@@ -182,13 +183,13 @@ def make_run_folder(reports: Path, name: str | None, model: str, now: datetime) 
                     f"{folder.path} cannot be made: {error.strerror}; name another folder with --reports"
                 ) from error
             if name is None:
-                # Choose another name, because another session has just created this folder.
+                # Try another name, because another session has just created this folder.
                 continue
         return folder
 
 
 def check_run_name(reports: Path, name: str, *, otherwise: str | None = None) -> None:
-    """Check that a new run may have this name."""
+    """Raise an error unless a new run may have this name."""
     if not re.fullmatch(r"[\w.+@=-]+", name) or name.startswith(".") or len(name.encode()) > LONGEST_NAME:
         raise RunError(
             f"{name[:80]!r}: a run's name is letters, digits and . _ - + @ =, at most {LONGEST_NAME} bytes of them, "
@@ -202,7 +203,7 @@ def check_run_name(reports: Path, name: str, *, otherwise: str | None = None) ->
 
 
 def find_run_folder(reports: Path, name: str) -> RunFolder:
-    """Find an earlier run's folder by its name, its path, or the path of a file in it; `last` is the newest run."""
+    """Find the folder of an earlier run by the run's name, its path, or a file in it; `last` means the newest run."""
     folder = _find_folder(reports, name)
     _refuse_links(folder)
     return RunFolder(folder)
@@ -225,7 +226,7 @@ def _find_folder(reports: Path, name: str) -> Path:
 
 
 def _refuse_links(folder: Path) -> None:
-    """Refuse a run that contains links, because writing or copying its files would follow a foreign run's links."""
+    """Refuse a run with links, because writing or copying its files would follow links that somebody else made."""
     for place, folders, files in os.walk(folder):
         for path in (Path(place, name) for name in (*folders, *files)):
             if path.is_symlink():
@@ -233,7 +234,7 @@ def _refuse_links(folder: Path) -> None:
 
 
 def _is_partial_run(folder: Path) -> bool:
-    """Tell whether -k or ids selected the cases of a run that has no name by --run."""
+    """Tell whether a run has only cases selected by -k or by id, and was not named by --run."""
     try:
         info = RunFolder(folder).info()
     except RunError:
@@ -247,12 +248,12 @@ def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
     except OSError:
-        # The name is too long for a file.
+        # The text is too long to be a file's name.
         return False
 
 
 def read_start_times(folder: Path) -> tuple[str, int]:
-    """Return a sort key, even for a damaged run: when it was started, and when its `run.json` was last written."""
+    """Read a run's start time, and the time of the last change of its `run.json`; damage does not matter."""
     try:
         started = str(RunFolder(folder).info().get("started", ""))
     except RunError:
@@ -261,7 +262,7 @@ def read_start_times(folder: Path) -> tuple[str, int]:
 
 
 def explain_interruption(info: Mapping[str, Any]) -> str | None:
-    """Explain why a run did not finish, according to its `run.json`; None if the run finished."""
+    """Explain why a run did not finish, as `run.json` tells; return None if it finished."""
     if info.get("stopped"):
         return str(info["stopped"])
     return None if "seconds" in info else "it was killed, or it still goes on"

@@ -1,4 +1,4 @@
-"""Read a run from its folder: its benchmarks with their tallies, and the records of `records.jsonl`."""
+"""Reads a run from its folder: benchmarks with their tallies, and the records in `records.jsonl`."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class GuardedMetric:
-    """Computes a derived metric, and stores the reason if the computation fails.
+    """Computes a derived metric; if its function fails, remembers why.
 
     Attributes:
-        failure: why the last computation failed; empty if it succeeded, or if the metric is undefined.
+        failure: why the last computation failed; empty if it succeeded or if the metric was undefined.
     """
 
     def __init__(self, compute: Callable[[Tally], Estimate | None]) -> None:
@@ -37,10 +37,10 @@ class GuardedMetric:
         self.failure = ""
 
     def __call__(self, cases: Tally) -> Estimate | None:
-        """Compute the metric over some cases; None if the metric is undefined or the computation failed."""
+        """Compute the metric over some cases; None if it is undefined or its function failed."""
         self.failure = ""
         try:
-            # Check the type, because a user's function may return a bare number by mistake.
+            # Check the type of the result, because a user's function may return a bare number by mistake.
             result: object = self._compute(cases)
         except RunError as error:
             self.failure = str(error)
@@ -56,12 +56,15 @@ class GuardedMetric:
 
 
 def get_failure(metric: object) -> str:
-    """Return why a derived metric's last computation failed; empty without a failure."""
+    """Return why the last computation of a derived metric failed; return "" if it did not fail."""
     return metric.failure if isinstance(metric, GuardedMetric) else ""
 
 
 class _MetricsWithBuiltIn(dict[str, "Callable[[Tally], Estimate | None]"]):
-    """Derived metrics by name: iteration lists the benchmark's own metrics, and look-up also finds built-in metrics."""
+    """Derived metrics by name.
+
+    Iteration lists only the benchmark's own metrics, but look-up also finds built-in ones.
+    """
 
     def __init__(self, own: Mapping[str, Callable[[Tally], Estimate | None]], scored: frozenset[str]) -> None:
         super().__init__((name, GuardedMetric(compute)) for name, compute in own.items())
@@ -82,13 +85,13 @@ class _MetricsWithBuiltIn(dict[str, "Callable[[Tally], Estimate | None]"]):
 
 @dataclass(frozen=True, slots=True)
 class StoredBenchmark:
-    """A benchmark's entry in `summary.json`, which is used if the benchmark's code is not available."""
+    """A benchmark's results in `summary.json`, used if the code of the benchmark is not available."""
 
     cases: int
     metrics: dict[str, Estimate | None]
     primary: str | None = None
     title: str = ""
-    missing: dict[str, list[str]] = field(default_factory=dict)  # For each derived metric, the cases without a value.
+    missing: dict[str, list[str]] = field(default_factory=dict)  # The cases that lack a value, for each derived metric.
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,27 +99,27 @@ class RunBenchmark:
     """One benchmark's cases in a run."""
 
     tally: Tally  # The benchmark's cases.
-    source: str  # A description of the samples' origin.
-    model: str  # The model's name as the user wrote it.
-    # The benchmark's declaration; None if the benchmark's code is missing, or if the run's records name no code.
+    source: str  # A text that says where the samples come from.
+    model: str  # The model's name in the form in which the user wrote it.
+    # The benchmark's declaration in its code; None if the code is missing, or if the records do not name any.
     benchmark: Benchmark | None = None
-    gone: str = ""  # The reason why the benchmark's code is missing; empty if the code is available.
-    stored: StoredBenchmark | None = None  # The stored results, if the benchmark's code is missing.
+    gone: str = ""  # Why the code of the benchmark is missing; empty if it is available.
+    stored: StoredBenchmark | None = None  # Stored results, which are used if the benchmark's code is missing.
 
     @property
     def title(self) -> str:
-        """The benchmark's name in headings; empty if the run does not store the name."""
+        """The benchmark's name in headings; empty if the run did not store one."""
         return self.benchmark.title if self.benchmark else self.stored.title if self.stored else ""
 
     @property
     def primary(self) -> str | None:
-        """The benchmark's main metric, for overviews that show only one metric."""
+        """The most important metric of the benchmark, for overviews with a single metric."""
         declared = self.benchmark or self.stored
         return choose_primary(declared.primary if declared else None, self.tally.metrics())
 
     @property
     def derived(self) -> Mapping[str, Callable[[Tally], Estimate | None]]:
-        """Metrics that are not means over cases, by name; includes the built-in metrics."""
+        """Metrics that are not means over cases, by name; built-in metrics are included."""
         scored = frozenset(self.tally.metrics())
         own: Mapping[str, Callable[[Tally], Estimate | None]] = self.benchmark.derived if self.benchmark else {}
         if self.stored:
@@ -125,7 +128,7 @@ class RunBenchmark:
         return _MetricsWithBuiltIn(own, scored)
 
     def _find_stored_value(self, metric: str, cases: Tally) -> Estimate | None:
-        """Return a derived metric's stored value; only the value over all cases is stored."""
+        """Return the stored value of a derived metric, which exists only for all cases together."""
         if self.stored is None or len(cases) != len(self.tally) or len(cases) != self.stored.cases:
             raise RunError(self.gone)
         return self.stored.metrics[metric]
@@ -133,16 +136,16 @@ class RunBenchmark:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run, read from its folder; long texts stay in the file until they are used."""
+    """A run, read from its folder; long texts are read from the file only when they are needed."""
 
     folder: RunFolder  # The run's folder.
     info: Mapping[str, Any]  # The contents of `run.json`.
     benchmarks: Mapping[str, RunBenchmark]  # The run's benchmarks by name, in alphabetical order.
-    offsets: Mapping[str, int]  # The byte offset of each case's record in `records.jsonl`.
+    offsets: Mapping[str, int]  # For each case, the position of its record in `records.jsonl`, in bytes.
 
     @property
     def baselines(self) -> Sequence[str]:
-        """The distinct names of this run's baselines, as the user wrote the names."""
+        """The names of this run's baselines as the user wrote them, without duplicates."""
         named: Sequence[str] = self.info.get("settings", {}).get("baseline") or ()
         return tuple(dict.fromkeys(named))
 
@@ -155,11 +158,11 @@ class Run:
 
     @property
     def records(self) -> Sequence[Record]:
-        """All complete records, sorted by benchmark and case id; each record is read from the file when used."""
+        """All records with their texts, sorted by benchmark and case id; each record is read when it is needed."""
         return _LazyRecords(self, [row.case for row in self.all_rows()])
 
     def frame(self) -> pd.DataFrame:
-        """Make a data frame with one row per case and the columns of `flatten_record`."""
+        """Make a data frame with a row per case; `flatten_record` describes its columns."""
         try:
             import pandas as pd
         except ImportError as error:
@@ -167,14 +170,14 @@ class Run:
         return pd.DataFrame([flatten_record(record) for record in self.records])
 
     def metrics(self, benchmark: str) -> dict[str, Metric]:
-        """Collect the declarations of a benchmark's metrics from its code and from the run's files."""
+        """Collect how a benchmark declares its metrics, in its code and in the run's files."""
         written = self.info.get("metrics", {}).get(benchmark, {})
         code = self.benchmarks[benchmark].benchmark
         scored = {name: decode_metric(plain) for name, plain in written.items()}
         return BuiltInMetrics(scored | dict(code.metrics if code else {}))
 
     def lower_is_better(self, benchmark: str, metric: str) -> bool:
-        """Tell whether lower values of a metric are better, according to its declaration."""
+        """Tell whether lower values of a metric are better, as its declaration says."""
         declared = self.metrics(benchmark).get(metric)
         return declared is not None and declared.better == "lower"
 
@@ -203,25 +206,25 @@ class _LazyRecords(Sequence["Record"]):
         return self._run.read(self._cases[at])
 
     def __call__(self) -> Iterator[Record]:
-        """Iterate over the records, for callers of `run.records()`."""
+        """Iterate over the records, so that `run.records()` works as a function, too."""
         return iter(self)
 
     def __repr__(self) -> str:
         return f"<{len(self)} records of {self._run.folder.name}>"
 
 
-INSTALLED = Declarations()  # Finds only the benchmarks of installed packages.
+INSTALLED = Declarations()  # Finds benchmarks only in installed packages.
 
 
 def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTALLED) -> Run:
-    """Read a run; if a case ran twice, its later record counts.
+    """Read a run; if a case has several records, the last one counts.
 
     Args:
-        folder: the run's folder; text may be a path, a name in `reports/`, or `last`.
-        declarations: finds the benchmarks that the records name.
+        folder: the folder of the run. A text is a path, a name in `reports/`, or `last`.
+        declarations: used to find the code of the benchmarks in the records.
 
     Raises:
-        RunError: the run does not exist, or a record is damaged; the message names the line.
+        RunError: the run does not exist, or one of its records is damaged; the message gives the line's number.
     """
     if not isinstance(folder, RunFolder):
         folder = find_run_folder(Path("reports"), str(folder))
@@ -248,7 +251,7 @@ def _read_stored_benchmarks(folder: RunFolder, benchmark: str) -> StoredBenchmar
 
 
 def _list_rows(file: Path, last: dict[str, tuple[str, str, str]]) -> Iterator[Found]:
-    """Yield the rows of a file; store source, model and declaration of each benchmark's latest record in `last`."""
+    """Yield a file's rows; `last` gets source, model and declaration from each benchmark's last record."""
     share = ObjectSharing()
     for offset, record in _list_records(file):
         last[record.benchmark] = record.source, record.model, record.declared
@@ -263,7 +266,7 @@ def _list_records(file: Path) -> Iterator[tuple[int, Record]]:
     offset = 0
     with stream:
         for number, line in enumerate(stream, 1):
-            # Skip a last line without a line end, because the run was killed while it wrote this line.
+            # Skip a last line without a line end: the run was killed while writing it.
             if line.endswith(b"\n"):
                 yield offset, _parse_record(line, file, number)
             offset += len(line)
@@ -280,7 +283,7 @@ def _parse_record(line: bytes, file: Path, number: int | str) -> Record:
 
 
 def check_completeness(file: Path, summary: Path, cases: int, *, cut: bool) -> None:
-    """Check that the records of a finished run are complete."""
+    """Check that a finished run's records are complete."""
     expected = _read_case_count(summary)
     if not cut and (expected is None or cases >= expected):
         return
@@ -290,7 +293,7 @@ def check_completeness(file: Path, summary: Path, cases: int, *, cut: bool) -> N
 
 
 def is_last_line_cut(file: Path) -> bool:
-    """Tell whether the last line lacks its line end, because it was truncated or is still being written."""
+    """Tell whether the last line has no line end, because it was cut off or is still being written."""
     with file.open("rb") as stream:
         size = stream.seek(0, 2)
         stream.seek(max(0, size - 1))
@@ -298,7 +301,7 @@ def is_last_line_cut(file: Path) -> bool:
 
 
 def _read_case_count(summary: Path) -> int | None:
-    """Read the number of cases from a summary; None if the file is unreadable or has no counts."""
+    """Read from a summary how many cases the run has; None if the file is unreadable or does not tell."""
     try:
         cases = json.loads(summary.read_text("utf-8"))["cases"]
         return sum(cases.values()) if cases else None
@@ -307,7 +310,7 @@ def _read_case_count(summary: Path) -> int | None:
 
 
 def flatten_record(record: Record) -> dict[str, Any]:
-    """Convert a record to a row with columns such as `tag.NAME` and `score.NAME`; several targets form a JSON list."""
+    """Convert a record to a flat row with columns such as `tag.NAME` and `score.NAME`; targets form a JSON list."""
     target = record.target
     return {
         "case": record.case,
@@ -332,5 +335,5 @@ def flatten_record(record: Record) -> dict[str, Any]:
 
 
 def list_columns(rows: Iterable[dict[str, Any]]) -> Sequence[str]:
-    """List the columns of all rows, in order of first appearance; rows may have different columns."""
+    """List the columns that any row has, in order of first appearance."""
     return list(dict.fromkeys(name for row in rows for name in row))

@@ -1,4 +1,4 @@
-"""Rows of a run: in memory, or in a temporary file if there are many, which is then read block by block."""
+"""A run's rows: in memory or, if there are many, in a temporary file that is read block by block."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 MOST_IN_MEMORY = 100_000
 """Maximum rows that a run keeps in memory ; a row takes about 1 KiB, much less than the case's item in a session."""
-BLOCK = 250  # Rows that are written and read together; reading a block takes less than a millisecond.
+BLOCK = 250  # Number of rows that are written and read together; reading so many takes less than a millisecond.
 IS_HASH = re.compile("[0-9a-f]{16}").fullmatch
-MOST_SHARED = 10_000  # Maximum distinct objects that rows share, because remembering further objects takes memory.
+MOST_SHARED = 10_000  # Maximum number of distinct objects that rows share, because remembering them takes memory, too.
 
 
 class SharedHashes(Mapping[str, str]):
-    """Hashes of 16 hexadecimal digits by name, packed into bytes; all rows of a run share the names."""
+    """Hashes of 16 hexadecimal digits by name, packed into bytes; a run's rows share the names to save memory."""
 
     __slots__ = ("digits", "names")
 
@@ -49,7 +49,7 @@ class SharedHashes(Mapping[str, str]):
 
 
 class ObjectSharing:
-    """Makes rows that share equal objects to save memory, because most tags, scores, facts and usages repeat."""
+    """Makes rows; equal tags, scores, facts and usages, which often repeat, become the same object to save memory."""
 
     def __init__(self) -> None:
         self._known: dict[Any, Any] = {}
@@ -68,15 +68,15 @@ class ObjectSharing:
         )
 
     def _share(self, key: Any, value: Any) -> Any:
-        """Return the first object with an equal key; after many distinct objects, remember no further object."""
+        """Return the first object with this key; if too many objects are known already, do not remember another."""
         return self._known.get(key, value) if len(self._known) >= MOST_SHARED else self._known.setdefault(key, value)
 
     def _share_mapping(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        # Compare types, too, because 1, 1.0 and true are equal, but written in different forms.
+        # Compare the types as well: 1, 1.0 and true are equal, but are written differently.
         try:
             return self._share((*value.items(), *map(type, value.values())), value)  # type: ignore[no-any-return]
         except TypeError:
-            # Keep facts that contain lists or mappings, which cannot be compared by hash.
+            # Do not share facts that contain lists or mappings, because these have no hash.
             return value
 
     def _pack_hashes(self, hashes: Mapping[str, str]) -> Mapping[str, str]:
@@ -86,22 +86,22 @@ class ObjectSharing:
         return SharedHashes(self._share(names, names), bytes.fromhex("".join(hashes.values())))
 
 
-Found = tuple[int, str, Row]  # A record's offset in its file, its benchmark and its row.
+Found = tuple[int, str, Row]  # For one record: its offset in the file, its benchmark and its row.
 _T = TypeVar("_T")
 _ROW_FIELDS = tuple(item.name for item in fields(Row))
 _USAGES = tuple(_ROW_FIELDS.index(name) for name in ("usage", "judge_usage", "simulator_usage"))
 _CASE, _HASHES = _ROW_FIELDS.index("case"), _ROW_FIELDS.index("fingerprints")
-# A class with the slots of `Row`, because setting 15 fields of a frozen class takes most of the time of a pass.
+# This class has the same slots as `Row` but is not frozen, because setting 15 fields of a frozen class is slow.
 _MutableRow: Any = make_dataclass("_MutableRow", _ROW_FIELDS, slots=True)
 _get_fields, _get_amounts = attrgetter(*_ROW_FIELDS), attrgetter(*(item.name for item in fields(Usage)))
 
 
 def collect_rows(found: Iterable[Found], *, many: bool) -> tuple[dict[str, Tally], Mapping[str, int]]:
-    """Make one tally per benchmark, and the offset of each case's record; if a case repeats, its later record counts.
+    """Make a tally per benchmark, and map each case to its record's offset; of repeated cases, the last counts.
 
     Args:
         found: the records, in the order of their file.
-        many: whether to keep the rows in a file, which is only possible if the records are sorted by case.
+        many: whether to store the rows in a temporary file; this works only if the records are sorted by case.
     """
     if many:
         file = RowFile(found)
@@ -120,14 +120,14 @@ def collect_rows(found: Iterable[Found], *, many: bool) -> tuple[dict[str, Tally
 
 
 class RowFile(Iterable[Found]):
-    """Rows in a temporary file; only the first case of each block and each row's place are in memory.
+    """Rows in a temporary file; memory holds only each row's place and the first case of each block.
 
-    `marshal` writes an object once per block although many rows share it. Nobody else can write the file, because it
-    has no name.
+    Rows often share objects; `marshal` writes such an object only once per block. No other process can write the
+    temporary file, because it has no name.
 
     Attributes:
-        places: the numbers of each benchmark's rows.
-        is_sorted: whether the rows are sorted by case, without repeated cases.
+        places: for each benchmark, the numbers of its rows in the file.
+        is_sorted: whether the rows are sorted by case and no case is repeated.
     """
 
     def __init__(self, found: Iterable[Found]) -> None:
@@ -150,7 +150,7 @@ class RowFile(Iterable[Found]):
             self._starts.append(self._file.tell())
 
     def read_block(self, number: int) -> _Block:
-        """Read a block; the latest block is kept, because look-ups are mostly in order."""
+        """Read a block; keep the latest block in memory, because most look-ups proceed in order."""
         at, block = self._latest
         if block is None or at != number:
             start, end = self._starts[number : number + 2]
@@ -160,7 +160,7 @@ class RowFile(Iterable[Found]):
         return block
 
     def iterate(self, places: Iterable[int]) -> Iterator[Row]:
-        """Yield the rows at these places; each iteration keeps its own block."""
+        """Yield the rows at these places; each iteration has a current block of its own."""
         current, block = -1, None
         for place in places:
             number, at = divmod(place, BLOCK)
@@ -175,7 +175,7 @@ class RowFile(Iterable[Found]):
                 yield offset, benchmark, block.make_row(at)
 
     def find_offset(self, case: str) -> int:
-        """Find the offset of a case's record; raise `KeyError` for an unknown case."""
+        """Find the offset of a case's record in its file; raise `KeyError` if the case is unknown."""
         number = bisect_right(self._firsts, case) - 1
         if number >= 0:
             block = self.read_block(number)
@@ -187,7 +187,7 @@ class RowFile(Iterable[Found]):
 
 
 def _encode_block(block: Sequence[Found]) -> bytes:
-    packed: dict[int, Any] = {}  # Usages that rows share, as plain values that rows share.
+    packed: dict[int, Any] = {}  # Maps the identity of a usage, which rows may share, to the usage as a plain tuple.
     rows = []
     for _, _, row in block:
         plain = list(_get_fields(row))
@@ -224,7 +224,7 @@ class _Block:
 
 
 class _StoredRows:
-    """Some rows of a file; `remember` keeps what several tables compute from the same rows."""
+    """Some of the rows in a file; `remember` stores values that several tables compute from these rows."""
 
     def __init__(self, file: RowFile, places: array[int]) -> None:
         self._file, self._places = file, places

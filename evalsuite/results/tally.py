@@ -1,4 +1,4 @@
-"""Tallies: collections of rows (records without long texts), with methods for sums, means, intervals and groups."""
+"""Tallies: collections of rows (records without long texts), which compute sums, means, intervals and groups."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evalsuite.stats import Interval
 
 _T = TypeVar("_T")
-UNMEASURED = "unmeasured"  # Key, in a record's `facts`, of the reasons why the case lacks scores, by metric.
+UNMEASURED = "unmeasured"  # A record's `facts` state under this key, by metric, why the case lacks a score.
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +22,10 @@ class Estimate:
     """A number with its confidence interval.
 
     Attributes:
-        value: the point estimate, on the metric's own scale (a share is 0.25, not 25).
+        value: the point estimate, on the metric's own scale: a share is 0.25, not 25.
         low: lower bound of the interval; None if the estimate has no interval.
         high: upper bound of the interval; None if the estimate has no interval.
-        n: number of cases that the estimate is based on.
+        n: number of cases on which the estimate is based.
     """
 
     value: float
@@ -35,32 +35,32 @@ class Estimate:
 
     @classmethod
     def of(cls, value: float, low: float, high: float, n: int = 0) -> Estimate | None:
-        """Make an estimate; return None if the value is NaN, and omit the interval if the bounds are NaN."""
+        """Make an estimate; return None if the value is NaN, and leave out the interval if its bounds are NaN."""
         if math.isnan(value):
             return None
         return cls(value, n=n) if math.isnan(low) else cls(value, low, high, n)
 
 
 def choose_primary(declared: str | None, scores: Iterable[str]) -> str | None:
-    """Return the main metric: the declared one, else the first score by name; None without scores.
+    """Return the main metric: the declared one or, if none is declared, the first of the scores in alphabetical order.
 
-    The order of appearance would depend on which cases lack a score.
+    Do not take the first score in order of appearance, which would depend on which cases lack a score.
     """
     return declared if declared is not None else min(scores, default=None)
 
 
-Question = tuple[str, str]  # A sample's id without its mode, then the mode.
+Question = tuple[str, str]  # The sample's id without its mode, and the mode.
 
 
 def remove_mode(sample: str, mode: str) -> str:
-    """Remove the mode from the end of a sample's id; only benchmarks with several modes append the mode."""
+    """Remove the mode from the end of a sample's id, where benchmarks with several modes append it."""
     written = mode.replace(":", "-")
     return sample.removesuffix(written).rstrip("-|") if mode and sample != written else sample
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A record without its long texts, for tallies."""
+    """A record without its long texts, as tallies need it."""
 
     case: str
     sample: str
@@ -80,18 +80,18 @@ class Row:
 
     @property
     def question(self) -> Question:
-        """The question's id and the mode, which are the same in every run and epoch."""
+        """The question's id and the mode; both are the same in all runs and epochs."""
         mode = self.tags.get("mode", "")
         return remove_mode(self.sample, mode), mode
 
     @property
     def cluster(self) -> str:
-        """The name of the row's cluster of related cases: the value of the tag `cluster`, or else the sample's id."""
+        """The row's group of related cases: the value of the tag `cluster` or, without it, the sample's id."""
         return self.tags.get("cluster", self.sample)
 
     @property
     def model_usage(self) -> Usage:
-        """The usage of the model under test, without judges and simulators."""
+        """The usage of the tested model, without that of judges and simulators."""
         return self.usage - self.judge_usage - self.simulator_usage
 
     @classmethod
@@ -100,7 +100,7 @@ class Row:
         return cls(*(getattr(record, name) for name in _ROW_FIELDS))
 
     def with_scores(self, scores: Mapping[str, float]) -> Row:
-        """Copy the row with other scores."""
+        """Return a copy of the row in which `scores` replaces the scores."""
         return replace(self, scores=scores)
 
 
@@ -108,7 +108,7 @@ _ROW_FIELDS = tuple(item.name for item in fields(Row))
 
 
 class StoredRows(Protocol):
-    """Rows that are read from a file when they are used; see `stored_rows`."""
+    """Rows that stay in a file until they are used; see `stored_rows`."""
 
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Row]: ...
@@ -118,7 +118,7 @@ class StoredRows(Protocol):
         """Select rows by their numbers."""
 
     def remember(self, key: object, compute: Callable[[], _T]) -> _T:
-        """Return what was computed under this key before, or compute it."""
+        """Return the value that was computed under this key before; if there is none, compute it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class Tally:
         return sum(row.outcome == outcome for row in self.rows)
 
     def where(self, keep: Callable[[Row], bool] | None = None, **tags: str) -> Tally:
-        """Select the rows that have all these tags; if `keep` is given, only rows for which `keep` returns true."""
+        """Select the rows that have all these tags and, if `keep` is given, for which `keep` returns true."""
         wanted = tags.items()
         return self._take(
             at for at, row in enumerate(self.rows) if wanted <= row.tags.items() and (keep is None or keep(row))
@@ -162,13 +162,13 @@ class Tally:
         return Tally(self.rows.take(places))
 
     def _remember(self, key: object, compute: Callable[[], _T]) -> _T:
-        """Compute a value; for rows in a file, only once, because each pass over the file takes long."""
+        """Compute a value from the rows; keep it if they are in a file, because reading them again takes long."""
         if isinstance(self.rows, tuple):
             return compute()
         return self.rows.remember(key, compute)
 
     def groups(self, tag: str) -> dict[str, Tally]:
-        """Make one tally per value of a tag, sorted by value; rows without the tag are left out."""
+        """Make one tally for each value of a tag, sorted by value; rows without the tag are in none."""
         found: dict[str, array[int]] = {}
         for at, row in enumerate(self.rows):
             if tag in row.tags:
@@ -180,47 +180,47 @@ class Tally:
         return self._remember("metrics", lambda: tuple(dict.fromkeys(name for row in self.rows for name in row.scores)))
 
     def ran(self) -> Tally:
-        """Select the rows that passed or failed."""
+        """Select the rows whose test passed or failed (no error, not skipped)."""
         return self.where(lambda row: row.outcome in {"passed", "failed"})
 
     def scored(self, metric: str) -> Tally:
-        """Select the rows that are not errors and have this score."""
+        """Select the rows that have this score and did not end in an error."""
         return self._remember(
             ("scored", metric), lambda: self.where(lambda row: row.outcome != "error" and metric in row.scores)
         )
 
     def values(self, metric: str) -> list[float]:
-        """List the values of a metric, one per row of `scored(metric)`."""
+        """List the values of a metric, in the order of `scored(metric)`."""
         return [row.scores[metric] for row in self.scored(metric)]
 
     def clusters(self, metric: str) -> list[str]:
-        """List the cluster of each value: the tag `cluster`, or else the sample's id."""
+        """List the clusters (groups of related cases) of the values: the tag `cluster`, by default the sample's id."""
         return [row.cluster for row in self.scored(metric)]
 
     def mean(self, metric: str) -> float | None:
-        """Compute the plain mean; None if no row has the metric."""
+        """Compute the mean without an interval; None if no row has the metric."""
         values = self.values(metric)
         return math.fsum(values) / len(values) if values else None
 
     def estimate(
         self, metric: str, confidence: float = 0.95, bounds: tuple[float, float] | None = None
     ) -> Estimate | None:
-        """Estimate the mean, with an interval whose method depends on the values that scores can take.
+        """Estimate the mean, with an interval; the method depends on which values scores can have.
 
-        Scores of 0 and 1 get a share's interval (`stats.share_interval`). Scores within known bounds get the betting
-        interval. These intervals are valid for any number of cases. Scores without known bounds get the t interval. If
-        all clusters have the same mean, the interval is omitted, because equal values do not prove that scores cannot
-        vary.
+        If all scores are 0 or 1, the interval is that of a share (`stats.share_interval`). If scores have known bounds,
+        the interval is the betting interval. The intervals for shares and for bounded scores are valid for any number
+        of cases. If scores have no known bounds, the interval is the t interval. If all clusters have the same mean,
+        the t interval is left out, because equal values do not prove that scores cannot vary.
 
-        Epochs of a sample form one cluster, and so do samples that share a source (the tag `cluster`).
+        A cluster consists of all epochs of a sample, or of all samples with the same source (the tag `cluster`).
 
         Args:
-            metric: the score's name.
+            metric: the name of the score.
             confidence: the confidence of the interval.
-            bounds: the lowest and highest possible score, if known.
+            bounds: the lowest and the highest possible score; None if unknown.
 
         Returns:
-            None if no row has the metric; an estimate without an interval if all values come from one cluster.
+            The estimate, without an interval if all values come from one cluster; None if no row has the metric.
         """
         scored = self.scored(metric)
         return scored.estimate_of([row.scores[metric] for row in scored], confidence, bounds)
@@ -228,7 +228,7 @@ class Tally:
     def estimate_of(
         self, values: Sequence[float], confidence: float = 0.95, bounds: tuple[float, float] | None = None
     ) -> Estimate | None:
-        """Estimate the mean of given values, one per row, as `estimate` does."""
+        """Estimate the mean of these values, one per row, by the same method as `estimate`."""
         if not values:
             return None
         clusters = [row.cluster for row in self.rows]
@@ -239,7 +239,7 @@ class Tally:
         return Estimate(mean, interval.low, interval.high, len(values))
 
     def share(self, metric: str, confidence: float = 0.95) -> Estimate | None:
-        """Estimate the mean of a score in [0, 1], as `estimate` does with these bounds."""
+        """Estimate the mean of a score in [0, 1], by the same method as `estimate`."""
         return self.estimate(metric, confidence, (0.0, 1.0))
 
 
@@ -251,7 +251,7 @@ def _make_interval(
     shares = all(value in (0.0, 1.0) for value in values)
     count = len(set(clusters))
     if shares and count == len(values):
-        # The result equals that of `share_interval`, without importing numpy, which takes a sixth of a second.
+        # This gives the same result as `share_interval`, but without importing numpy, which takes a sixth of a second.
         return stats.count_interval(math.fsum(values), len(values), confidence)
     if count < 2:
         return None
@@ -269,15 +269,15 @@ def _refuse_record_access(case: str) -> Record:
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """The data from which the report on one benchmark in one run is made.
+    """One benchmark in one run, as its part of the report needs it.
 
     Attributes:
-        label: the run's label in tables: the model's name, or the run's name if several runs have the same model.
+        label: the name of the run in tables: the model's name or, if several runs have the same model, the run's.
         tally: all cases of the benchmark in this run.
-        judge: the judge model; None if the run had no judge.
-        source: a description of the samples' origin.
-        read: function that reads one case's complete record from the run's folder.
-        declared: range and direction of each declared metric.
+        judge: the judge model; None if the run did not use a judge.
+        source: a text that says where the samples come from.
+        read: function that reads a case's record, with its texts, from the run's folder.
+        declared: the range and the direction (higher or lower is better) of each declared metric.
     """
 
     label: str
@@ -288,6 +288,6 @@ class RunView:
     declared: Mapping[str, Metric] = field(default_factory=dict)
 
     def estimate(self, metric: str, cases: Tally) -> Estimate | None:
-        """Estimate a metric over some of the cases, with an interval within the metric's declared range."""
+        """Estimate a metric over some cases; the interval stays inside the metric's declared range."""
         declared = self.declared.get(metric)
         return cases.estimate(metric, bounds=declared.range if declared else None)
