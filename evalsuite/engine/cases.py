@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
     from evalsuite.sandbox import Sandbox
 
+MOST_CASES = 100_000
+"""Maximum cases per session, because pytest keeps all items of a session in memory: about 0.8 GB for so many."""
+
 LONGEST_ID = 80  # Maximum characters of the sample's id within a case's id.
 SampleSource = Sample | LazySample
 T = TypeVar("T")
@@ -31,7 +34,8 @@ class CaseChoice:
 
     samples: int = 0  # The number of samples that `--limit` draws.
     of: int | None = None  # Number of all samples; None if the samples are a stream that was not read to its end.
-    left_out: int = 0  # Number of this machine's cases that were never made, because -k excludes them.
+    # Number of this machine's cases that were never made, because -k excludes them or another part runs them.
+    left_out: int = 0
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -44,6 +48,8 @@ class Case:
     beyond: bool = False  # Whether the sample is beyond `--limit`, so that the case runs only with `--until-decided`.
     nodeid: str = ""  # The item's node id if the test has parameters besides the case; otherwise empty.
     choice: CaseChoice = CaseChoice()  # How the cases of the benchmark's function were chosen.
+    # Whether the case stands for a function without cases in this session, because pytest skips such a function.
+    placeholder: bool = False
 
     @property
     def sample(self) -> Sample:
@@ -94,34 +100,43 @@ class Case:
 
 
 class ShardAssignment:
-    """Assigns samples to shards in the order of collection, so that each machine makes only the items of its own shard.
+    """Assigns samples to shards and parts in the order of collection, so that a session makes only its own items.
 
     A sample's epochs stay together, because some benchmarks decide over all epochs of a sample. Filters and orders that
     are applied later (-k, -m, plugins) do not change the shards, which together cover each sample once.
 
     Args:
         shard: K/N, the K-th of N shards; None means all samples.
+        part: the part of the shard that this session runs, from 1; None means the whole shard.
+
+    Attributes:
+        counted: the number of cases so far in all parts of the shard.
     """
 
-    def __init__(self, shard: str | None) -> None:
-        self._part, self._parts = parse_shard(shard) if shard else (1, 1)
-        self._numbers: dict[tuple[str, str], int] = {}
+    def __init__(self, shard: str | None, part: int | None = None) -> None:
+        self._shard, self._shards = parse_shard(shard) if shard else (1, 1)
+        self._part, self.counted, self._dealt = part, 0, 0
+        self._pooled: dict[tuple[str, str], int] = {}  # Only pooled functions can name a sample twice.
 
-    def is_in_shard(self, benchmark: str, sample: str) -> bool:
-        """Tell whether this machine runs a sample; the first call for a sample assigns its shard."""
-        if self._parts == 1:
+    def is_in_shard(self, benchmark: str, sample: str, *, pool: bool) -> bool:
+        """Assign the next sample to a shard, and tell whether this machine runs it."""
+        if self._shards == 1:
             return True
-        number = self._numbers.setdefault((benchmark, sample), len(self._numbers))
-        return number % self._parts == self._part - 1
+        number = self._pooled.setdefault((benchmark, sample), self._dealt) if pool else self._dealt
+        self._dealt += number == self._dealt
+        return number % self._shards == self._shard - 1
+
+    def is_in_part(self, cases: int) -> bool:
+        """Assign the next cases, which stay together, to a part, and tell whether this session runs them."""
+        part = self.counted // MOST_CASES + 1
+        self.counted += cases
+        return self._part in {None, part}
 
 
 def make_cases(
-    bound: BoundBenchmark,
-    settings: Settings,
-    deal: ShardAssignment,
-    may_match: Callable[[str], bool] = lambda _id: True,
+    bound: BoundBenchmark, settings: Settings, deal: ShardAssignment, may_match: Callable[[str], bool] | None = None
 ) -> tuple[list[Case], list[str]]:
-    """Make the cases of a benchmark on this machine, in the dataset's order, and their ids.
+    """Make the cases of a benchmark in this session, in the dataset's order, and their ids.
 
     At least one case of a benchmark is made, because pytest skips a function without cases.
 
@@ -138,16 +153,25 @@ def make_cases(
         samples = every
     # Assign every sample to a shard, including samples that -k excludes.
     drawn, is_whole = len(samples), limit is None or not isinstance(bound.dataset.samples, SampleStream)
-    own = [sample for sample in samples if deal.is_in_shard(bound.name, sample.id)]
-    asked = [
-        (sample, epoch, make_id(sample.id, epoch if bound.epochs > 1 else None))
-        for sample in own or samples[:1]
-        for epoch in range(1, bound.epochs + 1)
+    own = [sample for sample in samples if deal.is_in_shard(bound.name, sample.id, pool=bound.declaration.pool)]
+
+    def make_case_id(sample: SampleSource, epoch: int) -> str:
+        return make_id(sample.id, epoch if bound.epochs > 1 else None)
+
+    kept: list[tuple[SampleSource, int]] = []
+    for sample in own:
+        epochs: Sequence[int] = range(1, bound.epochs + 1)
+        if may_match is not None:
+            epochs = [epoch for epoch in epochs if may_match(make_case_id(sample, epoch))]
+        if epochs and deal.is_in_part(len(epochs)):
+            kept += [(sample, epoch) for epoch in epochs]
+    made = kept or [(sample, 1) for sample in (own or samples)[:1]]
+    choice = CaseChoice(drawn, len(every) if is_whole else None, len(own) * bound.epochs - len(made))
+    cases = [
+        Case(bound, sample, epoch, sample.id not in chosen, choice=choice, placeholder=not kept)
+        for sample, epoch in made
     ]
-    kept = [entry for entry in asked if may_match(entry[-1])] or asked[:1]
-    choice = CaseChoice(drawn, len(every) if is_whole else None, len(own) * bound.epochs - len(kept))
-    cases = [Case(bound, sample, epoch, sample.id not in chosen, choice=choice) for sample, epoch, _ in kept]
-    return cases, [id_ for *_, id_ in kept]
+    return cases, [make_case_id(sample, epoch) for sample, epoch in made]
 
 
 def _read_needed_samples(bound: BoundBenchmark, limit: int | None) -> Sequence[SampleSource]:

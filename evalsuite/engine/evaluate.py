@@ -205,7 +205,7 @@ class _Evaluation:
         check_callability(settings, self._spec.model)
         bound = bind_benchmark(declaration, settings, self._model, root, self._nodeid)
         cases, _ = make_cases(bound, settings, deal)
-        cases = [case for case in cases if deal.is_in_shard(bound.name, case.source.id)]
+        cases = [case for case in cases if not case.placeholder]
         if not cases:
             raise SettingsError(f"shard {settings.shard} has no case of {bound.name}")
         problem = (

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import NEVER_EXCUSED, EvalsuiteError, RunError, SettingsError, SpendLimitReached
-from evalsuite.core.json_codec import decode_record, encode_usage
+from evalsuite.core.json_codec import decode_record, decode_usage, encode_usage
 from evalsuite.core.phrases import write_count
-from evalsuite.core.types import Record
+from evalsuite.core.types import Record, Usage
 from evalsuite.decisions.gates import parse_gates
 from evalsuite.decisions.verdict import Status, Verdict
 from evalsuite.engine.case_record import KeptRecord
@@ -189,6 +189,8 @@ class OpenRun:
         detached: why the session stopped waiting for batches (with --detach); empty if the session did not stop
             waiting.
         aside: further lines to show on the terminal at the end.
+        goes_on: what this part of the run did, if the next part follows; otherwise empty.
+        places: the locations of benchmarks' code that this session's own processes reported.
         hopeless: the error that ended the session because no further case could be decided; None without an error.
     """
 
@@ -214,12 +216,12 @@ class OpenRun:
         self.hopeless: EvalsuiteError | None = None
         # Benchmarks with at least one scored case, whose gates' metrics have been checked.
         self._scored: set[str] = set()
-        self._places: set[str] = set()
+        self.places: set[str] = set()
         self._metrics: dict[str, Mapping[str, Any]] = {}
         self.verdict: Verdict | None = None
         self.report: RunReport | None = None
         self.below: dict[str, list[str]] = {}
-        self.detached = self.aside = ""
+        self.detached = self.aside = self.goes_on = ""
         self._open_files(cases)
         try:
             self._spans = RunSpanExporter(self.folder.name) if settings.otel else None
@@ -268,7 +270,7 @@ class OpenRun:
             if has_only_records:
                 import_records(journal, folder / RECORDS)
             journal.begin_session(_format_timestamp(self._started), self._info["command"])
-            journal.store_plan(cases)
+            journal.store_plan(cases, self._spec.parts.get("next", 1))
         except BaseException:
             journal.close()
             raise
@@ -304,7 +306,7 @@ class OpenRun:
         """Store a case's record. If a case ran several times, the last record counts."""
         if kept.metrics is not None:
             self._metrics.setdefault(kept.benchmark, kept.metrics)
-        self._places.add(kept.declared)
+        self.places.add(kept.declared)
         self.journal.store_record(case, kept.same, kept.line)
         if self._watchers is not None:
             self._watchers.receive_record(kept.line)
@@ -363,11 +365,18 @@ class OpenRun:
             if problem:
                 self._stop_hopeless_run(SettingsError(problem))
 
-    def finish_run(self, interrupted: str | None, planned: int, other_failures: int = 0) -> None:
-        """End the run: decide the verdict, and write records, report and summary."""
+    def finish_run(
+        self, interrupted: str | None, planned: int, other_failures: int = 0, next_part: Mapping[str, Any] | None = None
+    ) -> None:
+        """End the run: decide the verdict, and write records, report and summary.
+
+        Args:
+            next_part: the part of the run that follows, which ends the run in place of this session.
+        """
         from evalsuite.output.reports.write import append_step_output, append_step_summary, make_no_sections, write_run
 
-        usage = self.access.get_usage()
+        earlier = self._spec.parts
+        usages = [decode_usage(plain) for plain in (earlier.get("usage"), self.access.get_usage()) if plain]
         # Use a monotonic clock, because the wall clock may be set back while the session runs.
         seconds = time.monotonic() - self._clock
         stopped = None if self.early.has_ended else str(self.hopeless) if self.hopeless else interrupted
@@ -377,19 +386,24 @@ class OpenRun:
         # Whether the session ended because of the run's files or of evalsuite itself, not because of the model.
         is_own_fault = type(self.hopeless).__name__ in NEVER_EXCUSED
         facts = {
-            "seconds": round(seconds, 1),
+            "seconds": round(seconds + earlier.get("seconds", 0), 1),
             "stopped": stopped,
             "fault": str(self.hopeless) if is_own_fault else None,
-            "usage": usage,
+            "usage": encode_usage(sum(usages, Usage())) if usages else None,
             "early": self.early.describe_decisions(planned),
-            "metrics": self._metrics,
+            "metrics": {**earlier.get("metrics", {}), **self._metrics},
             "remarks": [*_collect_remarks(self.journal, counted), *self._describe_unused_answers()],
-            "other_failures": other_failures,
+            "other_failures": other_failures + earlier.get("other_failures", 0),
         }
+        if next_part and not (stopped or self.detached):
+            self._end_part(facts, next_part)
+            return
+        if not stopped:
+            self._info.pop("parts", None)  # A further session begins with the first part again.
         self.journal.end_session(_format_timestamp(datetime.now(UTC)), stopped)
         export_records(self.journal, self.folder.path)
         self._write_run_info(facts)
-        declarations = Declarations(self._spec.root, self._live, frozenset(self._places))
+        declarations = Declarations(self._spec.root, self._live, frozenset(self.places))
         watchers = self._watchers
         self.report = write_run(self.folder, declarations, watchers.make_sections if watchers else make_no_sections)
         self.verdict = self.report.verdict
@@ -399,6 +413,15 @@ class OpenRun:
         on_github = [append_step_summary(*texts), append_step_output(self.verdict)]
         unsent = self._spans.flush_spans() if self._spans is not None else ""
         self.aside = "\n".join(filter(None, [*on_github, *(watchers.faults if watchers else ()), unsent]))
+
+    def _end_part(self, facts: Mapping[str, Any], next_part: Mapping[str, Any]) -> None:
+        """End the session without a verdict, and store what the run's last part needs."""
+        kept = {name: facts[name] for name in ("seconds", "usage", "metrics", "other_failures")}
+        selected = {name: entry["selected"] for name, entry in self._info["collected"].items()}
+        self.goes_on = str(next_part["done"])
+        self._info["parts"] = {**next_part, **kept, "selected": selected}
+        self.journal.end_session(_format_timestamp(datetime.now(UTC)), self.goes_on)
+        self._write_run_info({**facts, "stopped": self.goes_on})
 
     def _describe_unused_answers(self) -> Iterator[str]:
         file = self._spec.settings.answers

@@ -49,6 +49,8 @@ class RunSpec:
     # The tests that the command selects; a run that resumes this run selects the same tests.
     selection: Mapping[str, Any] = field(default_factory=dict)
     lease: RunLock | None = None  # The lock on the resumed run; None for a new run.
+    # The number of the session's part (`next`) and the results of earlier parts; empty for the first part.
+    parts: Mapping[str, Any] = field(default_factory=dict)
     quarantine: Quarantine | None = None  # Cases excluded from decisions until a date; None without a quarantine file.
 
     @property
@@ -64,6 +66,7 @@ class RunSpec:
             "model": self.model,
             "settings": make_public_settings(self.settings).plain(),
             "selection": self.selection,
+            **({"parts": self.parts} if self.parts else {}),
             **({"quarantine": self.quarantine.plain()} if self.quarantine else {}),
             "versions": find_package_versions(self.settings.program_env),
         }
@@ -146,7 +149,11 @@ def adopt_earlier_run(
     # Store the run's path instead of `last`, because `last` will mean the new run as soon as that begins.
     path = str(folder.path.resolve())
     # A replay stores no answers, so a replay of a replay reads the answers of the run that had asked the model.
-    named = replace(taken, resume=path) if settings.resume else replace(taken, replay=earlier.replay or path)
+    if settings.resume:
+        # Both are set only if the session continues a replay with its next part.
+        named = replace(taken, resume=path, replay=settings.replay and earlier.replay)
+    else:
+        named = replace(taken, replay=earlier.replay or path)
     return named, selection if any(selection.values()) else info.get("selection", selection)
 
 

@@ -96,7 +96,9 @@ class Journal:
         done = self.database.read_row("SELECT exported FROM sessions WHERE id = ?", self.session)
         return done is not None and done[0] == latest
 
-    def store_plan(self, cases: Iterable[PlannedCase]) -> None:
+    def store_plan(self, cases: Iterable[PlannedCase], part: int = 1) -> None:
+        """Store the session's cases; a later part of a run also takes over the cases of the earlier parts."""
+        start = (part - 1) << 32  # Each part has its own range of positions.
         rows = (
             (
                 self.session,
@@ -112,9 +114,12 @@ class Journal:
                 dumps(planned.fingerprints),
                 digest_fingerprints(planned.fingerprints),
             )
-            for position, planned in enumerate(cases)
+            for position, planned in enumerate(cases, start)
         )
         with self.database.transaction() as db:
+            if start:
+                earlier = "session = (SELECT max(session) FROM cases) AND position < ?"
+                db.execute(f"UPDATE cases SET session = ? WHERE {earlier}", (self.session, start))  # noqa: S608
             db.executemany("INSERT OR REPLACE INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def find_planned(self, case: str) -> PlannedCase | None:

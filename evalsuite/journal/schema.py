@@ -47,7 +47,7 @@ CREATE TABLE lease (
 -- What each session planned, before anything was asked.
 CREATE TABLE cases (
     session       INTEGER NOT NULL,
-    position      INTEGER NOT NULL,  -- in the session's order, from 0
+    position      INTEGER NOT NULL,  -- in the session's order, from 0; from 2^32 in the second part of a run
     "case"        TEXT NOT NULL,     -- pytest's node id
     benchmark     TEXT NOT NULL,
     sample        TEXT NOT NULL,

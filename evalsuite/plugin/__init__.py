@@ -33,6 +33,7 @@ from evalsuite.plugin.process import PROCESS, note_deselected
 from evalsuite.plugin.pytest_internals import remove_unknown_lines
 from evalsuite.plugin.session import (
     configure_plan_only,
+    find_run_to_continue,
     finish_session,
     make_header,
     restore_status,
@@ -70,12 +71,24 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     models = list_models([str(arg) for arg in config.invocation_params.args])
     if len(models) < 2:
         return None
-    from evalsuite.plugin.several_models import run_models
+    from evalsuite.plugin.several_sessions import run_models
 
     try:
         return run_models(config, models)
     except EvalsuiteError as error:
         raise pytest.UsageError(str(error)) from error
+
+
+@pytest.hookimpl(wrapper=True, specname="pytest_cmdline_main")
+def pytest_run_parts(config: pytest.Config) -> Generator[None, Any, Any]:
+    """Run the further parts of a large suite in further sessions, and return the last session's exit status."""
+    status = yield
+    folder = find_run_to_continue(config)
+    if folder is None:
+        return status
+    from evalsuite.plugin.several_sessions import run_further_parts
+
+    return run_further_parts(config, folder)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -68,8 +68,8 @@ def make_items(metafunc: pytest.Metafunc) -> None:
             raise pytest.Collector.CollectError(reason)
         _refuse_second_function(process.declared_in, declaration, metafunc.definition.nodeid)
         bound = bind_benchmark(declaration, settings, name or "", config.rootpath, metafunc.definition.nodeid)
-        # In a resumed run, make all cases, because the session must also note which cases it does not run.
-        may_match = _select_any_case if settings.resume else _make_keyword_filter(metafunc)
+        process.functions.add(metafunc.definition.nodeid)
+        may_match = None if process.lists_all else _make_keyword_filter(metafunc)
         cases, ids = make_cases(bound, settings, process.shard_assignment, may_match)
     except EvalsuiteError as error:
         raise pytest.Collector.CollectError(str(error)) from error
@@ -111,25 +111,21 @@ def _explain_uncallable_model(config: pytest.Config) -> str:
     return config.stash[LISTENER].explain_uncallable_model()
 
 
-def _select_any_case(_id: str) -> bool:
-    return True
-
-
-def _make_keyword_filter(metafunc: pytest.Metafunc) -> Callable[[str], bool]:
+def _make_keyword_filter(metafunc: pytest.Metafunc) -> Callable[[str], bool] | None:
     """Return a function that tells whether `-k` may select a sample id; pytest makes the final selection.
 
-    The function returns true for every id if `-k` was not given, or if an item's names are unknown before pytest makes
-    the item. The names are unknown if the test has other parameters than the case, or if the suite's hooks may add
-    names.
+    The result is None, which means every id, if `-k` was not given, or if an item's names are unknown before pytest
+    makes the item. The names are unknown if the test has other parameters than the case, or if the suite's hooks may
+    add names.
     """
     from evalsuite.plugin.pytest_internals import compile_keywords, has_parameters
 
     text = metafunc.config.option.keyword.strip()
     if not text or has_parameters(metafunc) or _has_renaming_hooks(metafunc.config):
-        return _select_any_case
+        return None
     matches, name = compile_keywords(text, metafunc.definition), metafunc.definition.name
     if matches is None:
-        return _select_any_case
+        return None
     return lambda id_: matches(f"{name}[{id_}]")
 
 
@@ -202,15 +198,15 @@ def _exit_for_problem(session: pytest.Session, items: list[pytest.Item], problem
 
 
 def choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Remove the cases of other shards; if the run may end early, put the items in the order in which results count."""
+    """Remove what other shards and parts run; if the run may end early, put the items in the order that counts."""
     process = config.stash[PROCESS]
     settings = process.settings
-    if settings.shard:
-        # The only cases of other shards are one case for each function without cases in this shard.
+    if settings.shard or process.part is not None:
+        # Plain tests run in the first part only.
         others = [
             item
             for item, case in zip(items, map(get_case, items), strict=True)
-            if case is not None and not process.shard_assignment.is_in_shard(case.bound.name, case.source.id)
+            if (case.placeholder if case is not None else (process.part or 1) > 1)
         ]
         left_out = set(others)
         items[:] = [item for item in items if item not in left_out]

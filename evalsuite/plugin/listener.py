@@ -66,6 +66,7 @@ class ReportListener:
         self.live: dict[str, Benchmark] = {}
         # The plan (the session's cases) as received from a worker; None until a worker sends the plan.
         self._sent_plan: tuple[list[PlannedCase], dict[str, dict[str, int | None]]] | None = None
+        self._sent_count, self._functions = 0, [""]  # The number of cases in all parts, and functions, from the worker.
         self._session: pytest.Session | None = None
         self._channels: list[Any] = []
         self._items: list[str] = []
@@ -112,10 +113,46 @@ class ReportListener:
         }
         if self._sent_plan is not None:
             self._sent_plan = [], {}  # Free the plan's memory, because the journal now contains the plan.
+        self._refuse_changed_suite()
         order, watchers = self._list_planned_order(), HookCaller(self._config)
-        return OpenRun(
+        run = OpenRun(
             self.spec, plan, order, selection=selection, live=self.live, stop=self._stop_session, watchers=watchers
         )
+        run.places.update(self._functions)
+        return run
+
+    @property
+    def case_count(self) -> int:
+        """The number of cases in all parts."""
+        return self._sent_count or self._config.stash[PROCESS].shard_assignment.counted
+
+    @property
+    def is_in_parts(self) -> bool:
+        """Whether this session runs a part of the run's cases."""
+        return bool(self.spec.parts or self.describe_next_part())
+
+    def describe_next_part(self) -> dict[str, Any] | None:
+        """Return the number of the next part, and what this session did; None if no part follows."""
+        from evalsuite.engine.cases import MOST_CASES
+
+        process, cases = self._config.stash[PROCESS], self.case_count
+        if process.part is None or cases <= (end := process.part * MOST_CASES):
+            return None
+        done = f"part {process.part} of {-(-cases // MOST_CASES)} ended: {end:,} of {cases:,} cases; the run goes on"
+        return {"next": process.part + 1, "cases": cases, "lists_all": process.lists_all, "done": done}
+
+    def _refuse_changed_suite(self) -> None:
+        """Refuse to continue with a later part if the suite has another number of cases than in the earlier parts."""
+        earlier = self.spec.parts.get("cases", self.case_count)
+        if earlier != self.case_count:
+            from evalsuite.results.run_folders import RunFolder
+
+            folder = RunFolder(Path(self.settings.resume or ""))
+            folder.write_info({name: value for name, value in folder.info().items() if name != "parts"})
+            raise RunError(
+                f"the suite has {self.case_count:,} cases, but had {earlier:,} in the run's earlier parts; the next "
+                "--resume begins with the first part again"
+            )
 
     def _find_gated_elsewhere(self, plan: Sequence[PlannedCase]) -> list[str]:
         """Find benchmarks that gates in the ini file name and that only test files outside of this session declare."""
@@ -163,10 +200,11 @@ class ReportListener:
         """
         collected = self._sent_plan[1] if self._sent_plan is not None else self._config.stash[PROCESS].collected
         selected = Counter(planned.benchmark for planned in plan if planned.selected)
+        selected.update(self.spec.parts.get("selected", {}))
         picks = _is_case_selection(self._config) or not self.settings.shard
         lacking = dict.fromkeys(self._find_uncollected() - collected.keys(), NOT_COLLECTED)
         return lacking | {
-            name: {**entry, "selected": selected[name] if picks else entry["cases"]}
+            name: {**entry, "selected": min(selected[name], entry["cases"] or 0) if picks else entry["cases"]}
             for name, entry in collected.items()
         }
 
@@ -212,6 +250,7 @@ class ReportListener:
             "settings": json.dumps(make_public_settings(self.settings).plain()),
             "model": self.spec.model,
             "selection": dict(self.spec.selection),
+            "part": (self._config.stash[PROCESS].part, self._config.stash[PROCESS].lists_all),
             "quarantine": quarantine.plain() if quarantine else None,
             "unaskable": self.explain_uncallable_model(),
             # Request the plan from one worker only; if this worker dies before sending the plan, its replacement sends
@@ -251,7 +290,7 @@ class ReportListener:
         if text is not None and text.startswith(PLAN):
             from evalsuite.journal.planned import decode_plan
 
-            cases, collected = json.loads(text.removeprefix(PLAN))
+            cases, collected, self._sent_count, self._functions = json.loads(text.removeprefix(PLAN))
             self._sent_plan = decode_plan(cases), collected
             return
         if text is None and not self.has_begun:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
@@ -22,6 +23,29 @@ if TYPE_CHECKING:
     from evalsuite.gateway.handle import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.journal.planned import PlannedCase
+
+
+PART = "EVALSUITE_PART"
+"""Environment variable with the starting process's id and the folder of the run that a session continues."""
+
+
+def find_continued_run() -> str | None:
+    """Return the folder of the run of which the parent process started this session as a further part."""
+    parent, _, folder = os.environ.get(PART, "").partition(" ")
+    return folder if parent == str(os.getppid()) else None
+
+
+def may_run_in_parts(config: pytest.Config, settings: Settings) -> bool:
+    """Tell whether a session may end after a part of the cases.
+
+    It may not if it runs no case, needs the results of all cases, or selects cases by what pytest has collected.
+    """
+    option = config.option
+    needs_all = settings.can_end_early or any(
+        getattr(option, name, False) for name in ("lf", "failedfirst", "stepwise")
+    )
+    is_dry = option.collectonly or option.setupplan
+    return not (needs_all or is_dry or any("[" in arg.partition("::")[2] for arg in config.args))
 
 
 class SessionQueue:
@@ -67,6 +91,9 @@ class CaseProcess:
         deselected: cases that the command line leaves out of a resumed run.
         collected: the number of cases of each benchmark before any selection, and how `--limit` chose the samples.
         declared_in: the test function that first declares each benchmark, and whether its cases may be pooled.
+        part: the number of the run's part that this session runs, from 1; None if the session is not divided.
+        lists_all: whether the session makes the cases that `-k` excludes, too, to note that it does not run them.
+        functions: node ids of the benchmarks' functions.
         stopping: why this worker must end after the current case; empty if the worker continues.
     """
 
@@ -85,6 +112,9 @@ class CaseProcess:
         self.deselected: list[pytest.Item] = []
         self.collected: dict[str, dict[str, int | None]] = {}
         self.declared_in: dict[str, tuple[str, bool]] = {}
+        self.part: int | None = None
+        self.lists_all = False
+        self.functions: set[str] = set()
         self.stopping = ""
         self._deal: ShardAssignment | None = None
         self._lock = threading.Lock()  # Use a lock, because test code may request a model in any thread.
@@ -99,7 +129,7 @@ class CaseProcess:
         if self._deal is None:
             from evalsuite.engine.cases import ShardAssignment
 
-            self._deal = ShardAssignment(self.settings.shard)
+            self._deal = ShardAssignment(self.settings.shard, self.part)
         return self._deal
 
     @property
@@ -173,5 +203,6 @@ def note_deselected(items: Iterable[pytest.Item]) -> None:
     """Note the cases that a resumed run leaves out, because their earlier records still count."""
     for item in items:
         process = item.config.stash.get(PROCESS, None)
-        if process is not None and process.settings.resume and get_case(item) is not None:
+        case = get_case(item)
+        if process is not None and process.lists_all and case is not None and not case.placeholder:
             process.deselected.append(item)

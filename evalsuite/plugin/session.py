@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,12 +28,14 @@ from evalsuite.plugin.options import (
     refuse_unread_settings,
 )
 from evalsuite.plugin.outcomes import ReportTrimmer
-from evalsuite.plugin.process import PROCESS, CaseProcess
+from evalsuite.plugin.process import PROCESS, CaseProcess, find_continued_run, may_run_in_parts
 from evalsuite.plugin.pytest_internals import guard_conftests, replace_in_failure, skip_conftests_of_data
 from evalsuite.plugin.xdist import get_worker_data, has_workers, is_worker, report_planned_count
+from evalsuite.results.run_folders import RunFolder
 
 if TYPE_CHECKING:
     from evalsuite.engine.open_run import OpenRun
+    from evalsuite.engine.preparation import RunSpec
     from evalsuite.gateway.handle import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
 
@@ -75,9 +79,11 @@ def start_process(config: pytest.Config) -> None:
 def _start_controller(config: pytest.Config) -> None:
     refuse_unread_settings(config)
     runs = not config.option.collectonly
-    selection = read_selection(config)
+    selection, settings = read_selection(config), read_config_settings(config)
+    if continued := find_continued_run():
+        settings = replace(settings, resume=continued)
     spec = prepare_run(
-        read_config_settings(config),
+        settings,
         config.rootpath,
         format_command(config.invocation_params.args),
         selection,
@@ -86,6 +92,8 @@ def _start_controller(config: pytest.Config) -> None:
     )
     refuse_run_folders(config, spec.selection["args"] if spec.selection != selection else ())
     apply_selection(config, spec.selection)
+    if may_run_in_parts(config, spec.settings):
+        spec = replace(spec, parts=_read_earlier_parts(spec))
     listener = ReportListener(config, spec)
     config.stash[LISTENER] = listener
     config.pluginmanager.register(listener, "evalsuite-listener")
@@ -99,6 +107,18 @@ def _start_controller(config: pytest.Config) -> None:
         lambda: listener.open_run().access.background,
         lambda _: listener.run.access.gateway,
     )
+    process = config.stash[PROCESS]
+    process.part = spec.parts.get("next", 1) if may_run_in_parts(config, spec.settings) else None
+    # A resumed session also notes which cases it does not run. A session's later parts are as the first part was.
+    process.lists_all = spec.parts.get("lists_all", bool(spec.settings.resume))
+
+
+def _read_earlier_parts(spec: RunSpec) -> Mapping[str, Any]:
+    """Read what a resumed run's earlier parts left for this session; empty if this session selects other tests."""
+    if not spec.settings.resume:
+        return {}
+    info = RunFolder(Path(spec.settings.resume)).info()
+    return info.get("parts", {}) if info.get("selection") == spec.selection else {}
 
 
 def _start_worker(config: pytest.Config) -> None:
@@ -119,6 +139,7 @@ def _start_worker(config: pytest.Config) -> None:
 
     settings = restore_settings(json.loads(data["settings"]))
     config.stash[PROCESS] = CaseProcess(settings, data["model"], quarantine, workers, _make_loop, connect_models)
+    config.stash[PROCESS].part, config.stash[PROCESS].lists_all = data["part"]
     apply_selection(config, data["selection"])
     # Handle SIGINT, to distinguish the user's Ctrl-C from a KeyboardInterrupt that a scorer raises.
     install_handlers("SIGINT", end=pytest.exit, terminal=None)
@@ -140,10 +161,10 @@ def send_plan(session: pytest.Session) -> None:
         from evalsuite.core.json_codec import dumps
         from evalsuite.journal.planned import encode_plan
 
-        plan = session.config.stash[PROCESS].plan_cases(session.items)
-        if plan:
-            collected = session.config.stash[PROCESS].collected
-            channel.send(PLAN + dumps([encode_plan(plan), collected]))
+        process = session.config.stash[PROCESS]
+        plan, counted = process.plan_cases(session.items), process.shard_assignment.counted
+        if plan or counted:
+            channel.send(PLAN + dumps([encode_plan(plan), process.collected, counted, sorted(process.functions)]))
 
 
 def make_header(config: pytest.Config) -> list[str]:
@@ -156,7 +177,7 @@ def make_header(config: pytest.Config) -> list[str]:
         return []
     asked = {"model": process.model_name, "judge": process.settings.judge_model, "user": process.settings.user_model}
     models = f"evalsuite: {', '.join(f'{role} {name}' for role, name in asked.items() if name) or 'no model'}"
-    again = process.settings.replay or process.settings.resume
+    again = (process.settings.replay or process.settings.resume) and not find_continued_run()
     return [models, REPEATED] if again else [models]
 
 
@@ -167,7 +188,8 @@ def finish_session(session: pytest.Session) -> None:
     listener = config.stash.get(LISTENER, None)
     if listener is None:
         return
-    if not (listener.has_begun or listener.broken or _is_missing_gated_cases(session, listener)):
+    is_part = listener.is_in_parts and int(session.exitstatus) in {0, 1, 5}
+    if not (listener.has_begun or listener.broken or is_part or _is_missing_gated_cases(session, listener)):
         listener.status = 0  # Hooks may change the exit status of a session without cases.
         return
     listener.status = INCOMPLETE
@@ -178,10 +200,14 @@ def finish_session(session: pytest.Session) -> None:
     stopped = _find_interruption(session, run, listener.ending)
     try:
         other_failures = max(0, session.testsfailed - listener.failure_count)
-        run.finish_run(stopped, listener.planned, other_failures)
+        next_part = listener.describe_next_part() if int(session.exitstatus) in {0, 1, 5} else None
+        run.finish_run(stopped, listener.planned, other_failures, next_part)
     except (EvalsuiteError, OSError) as error:
         listener.broken = f"the report cannot be written: {describe_exception(error)}"
         session.exitstatus = INCOMPLETE
+        return
+    if run.goes_on:
+        session.exitstatus = listener.status = 0
         return
     session.exitstatus = listener.status = _choose_exit_status(session, listener, run, is_stopped=bool(stopped))
     # If the session ends before its batches are answered, report no gate as missed, because none is decided yet.
@@ -241,6 +267,7 @@ def _choose_exit_status(session: pytest.Session, listener: ReportListener, run: 
     from evalsuite.decisions.verdict import Status
 
     status, own = run.status, int(session.exitstatus)
+    own = 0 if own == pytest.ExitCode.NO_TESTS_COLLECTED and listener.is_in_parts else own
     if run.detached and own in {0, 1, pytest.ExitCode.INTERRUPTED}:
         return int(Status.DETACHED)
     if run.early.has_ended and own == pytest.ExitCode.INTERRUPTED:
@@ -271,6 +298,8 @@ def show_summary(terminal: pytest.TerminalReporter) -> None:
             show_missing_report(terminal, listener.broken)
         elif listener.run.verdict is not None:
             show_verdict(terminal, listener.run, listener.run.verdict, listener.status or 0)
+        elif listener.run.goes_on:
+            terminal.write_line(f"evalsuite: {listener.run.goes_on}")
     process = terminal.config.stash.get(PROCESS, None)
     if process is not None and process.settings.plan:
         from evalsuite.plugin.terminal import show_plan
@@ -285,6 +314,13 @@ def _show_skipped_benchmarks(terminal: pytest.TerminalReporter) -> None:
         *_, reason = skipped[0].longrepr
         count = write_count(len(skipped), "benchmark")
         terminal.write_line(f"evalsuite: {count} skipped: {str(reason).removeprefix('Skipped: ')}")
+
+
+def find_run_to_continue(config: pytest.Config) -> RunFolder | None:
+    """Return the run of which this session was the first part here; None if no part follows or the parent runs it."""
+    listener = config.stash.get(LISTENER, None)
+    goes_on = listener is not None and listener.has_begun and listener.run.goes_on
+    return listener.run.folder if listener is not None and goes_on and not find_continued_run() else None
 
 
 def restore_status(config: pytest.Config) -> None:

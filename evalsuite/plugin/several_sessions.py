@@ -1,18 +1,22 @@
-"""Runs the cases in a separate run per model if `--model` names several models, and compares the runs."""
+"""Runs further sessions of pytest: one run per model of several, and the parts of a run with very many cases."""
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
 from evalsuite.core.declarations import Declarations, is_run_folder
 from evalsuite.core.errors import SettingsError
 from evalsuite.plugin.options import read_config_settings
+from evalsuite.plugin.process import PART, PROCESS
+from evalsuite.plugin.pytest_internals import free_session
 from evalsuite.results.run_folders import RunFolder, check_run_name, shorten_model
 
 SINGLE_RUN_OPTIONS = ("resume", "replay")  # Options that name an earlier run, which has one model.
@@ -38,19 +42,50 @@ def run_models(config: pytest.Config, models: Sequence[str]) -> int:
     for run in runs:
         check_run_name(reports, run)
     args = [str(arg) for arg in config.invocation_params.args]
-    start = sys.orig_argv[: -len(args)] if sys.orig_argv[-len(args) :] == args else [sys.executable, "-m", "pytest"]
     status: int = 0
     for number, (model, run) in enumerate(zip(models, runs, strict=True), 1):
         sys.stdout.write(f"evalsuite: model {number} of {len(models)}: {model}\n")
         sys.stdout.flush()
-        command = [*start, *_remove_options(args, "--model", "--run"), f"--model={model}", f"--run={run}"]
-        with subprocess.Popen(command, cwd=config.invocation_params.dir) as session:  # noqa: S603 - our own command
-            signals = _await_session(session)
-        status = max(status, abs(session.returncode))
-        if signals or session.returncode == int(pytest.ExitCode.INTERRUPTED):
+        own = [*_remove_options(args, "--model", "--run"), f"--model={model}", f"--run={run}"]
+        ended, signals = _run_session(config, own)
+        status = max(status, ended)
+        if signals or ended == int(pytest.ExitCode.INTERRUPTED):
             return status
     _compare_runs([RunFolder(reports / run) for run in runs if is_run_folder(reports / run)])
     return status
+
+
+def run_further_parts(config: pytest.Config, folder: RunFolder) -> int:
+    """Run the parts after this process's part, each in a new session; return the last session's status.
+
+    A session that does not end as planned ends the run, too.
+    """
+    args = [str(arg) for arg in config.invocation_params.args]
+    del config.stash[PROCESS]
+    free_session(config)
+    status = part = 0
+    next_part = int(folder.info()["parts"]["next"])
+    while status == 0 and next_part > part:
+        part = next_part
+        junit = getattr(config.option, "xmlpath", None)
+        further = [f"--junit-xml={Path(junit).with_suffix('')}-part{part}.xml"] if junit else []
+        status, signals = _run_session(config, [*args, *further], {PART: f"{os.getpid()} {folder.path.resolve()}"})
+        next_part = 0 if signals else int(folder.info().get("parts", {}).get("next", 0))
+    return status
+
+
+def _run_session(
+    config: pytest.Config, args: Sequence[str], environment: Mapping[str, str] | None = None
+) -> tuple[int, list[int]]:
+    """Run pytest with other arguments; return the session's status and the signals that this process received."""
+    given = [str(arg) for arg in config.invocation_params.args]
+    is_command = bool(given) and sys.orig_argv[-len(given) :] == given
+    start = sys.orig_argv[: -len(given)] if is_command else [sys.executable, "-m", "pytest"]
+    sys.stdout.flush()
+    variables = {**os.environ, **(environment or {})}
+    with subprocess.Popen([*start, *args], cwd=config.invocation_params.dir, env=variables) as session:  # noqa: S603
+        signals = _await_session(session)
+    return abs(session.returncode), signals
 
 
 def _remove_options(args: Sequence[str], *options: str) -> list[str]:

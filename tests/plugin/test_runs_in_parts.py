@@ -1,0 +1,133 @@
+"""A suite with more cases than a session may hold runs in parts, one session after another."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Suite
+
+GATES = ("--gate=many.exact_match >= 0.7", "--gate=few.exact_match >= 0.7")
+CONFTEST = """
+import os
+import evalsuite.engine.cases
+
+evalsuite.engine.cases.MOST_CASES = int(os.environ.get("MOST_CASES", "1000"))
+pytest_plugins = ["evalsuite.plugin"]
+"""
+TWO = """
+from pathlib import Path
+
+from evalsuite import Sample, benchmark, exact_match, generate
+
+def samples(count):
+    return [Sample(id=f"s{n}", input=str(n), target="no" if n == 1 else str(n)) for n in range(count)]
+
+@benchmark("many", samples(4), solver=generate(), scorers=[exact_match()], epochs=2)
+def test_many(scores):
+    assert scores["exact_match"] == 1.0
+
+@benchmark("few", samples(1), solver=generate(), scorers=[exact_match()])
+def test_few(scores):
+    assert scores["exact_match"] == 1.0
+
+def test_plain():
+    with Path("plain.txt").open("a") as file:
+        file.write("x")
+"""
+
+
+@pytest.fixture
+def large(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> Suite:
+    """Nine cases of two benchmarks, which are three parts of four cases at most."""
+    suite.pytester.makeconftest(CONFTEST)
+    suite.path.joinpath("test_capitals.py").unlink()
+    suite.pytester.makepyfile(test_two=TWO)
+    monkeypatch.setenv("MOST_CASES", "4")
+    return suite
+
+
+def _read(suite: Suite, run: str) -> tuple[list[dict[str, Any]], list[str], dict[str, Any]]:
+    records = [{**record, "seconds": 0, "solving_seconds": 0} for record in suite.records(run)]
+    report = [line for line in suite.report(run).splitlines() if not re.search(rf"{run}|^\| (date|wall time)", line)]
+    info = json.loads((suite.path / "reports" / run / "run.json").read_text())
+    return records, report, {name: info.get(name) for name in ("collected", "usage", "metrics", "stopped", "parts")}
+
+
+def test_a_run_in_parts_equals_an_undivided_one(
+    large: Suite, workers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = (*workers, *GATES)
+    divided = large.run(*options, "--run=divided", fresh=True)
+    divided.stdout.fnmatch_lines(["*part 1 of 3 ended: 4 of 9 cases; the run goes on", "*part 2 of 3 ended: 8 of 9*"])
+    assert large.path.joinpath("plain.txt").read_text() == "x"
+    monkeypatch.setenv("MOST_CASES", "1000")
+    whole = large.run(*options, "--run=whole", fresh=True)
+    assert divided.ret == whole.ret == 0
+    assert _read(large, "divided") == _read(large, "whole")
+
+
+def test_a_failure_in_the_first_part_decides_the_status(large: Suite) -> None:
+    assert large.run("-k", "s1 or s2 or few", "--run=r", fresh=True).ret == 1
+    assert [record["outcome"] for record in large.records("r")] == ["passed", "failed", "failed", "passed", "passed"]
+    with large.path.joinpath("test_two.py").open("a") as file:
+        file.write("\n    raise OSError\n")
+    # A gate excuses the cases, and the plain test of the first part fails.
+    result = large.run(*GATES, fresh=True)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*1 failure of tests that are not cases*"])
+
+
+def test_a_replay_runs_in_parts(large: Suite) -> None:
+    assert large.run("--run=first", *GATES, fresh=True).ret == 0
+    again = large.run("--run=again", *GATES, "--replay=last", fresh=True)
+    assert again.ret == 0
+    assert again.stdout.str().count("the run goes on") == 2
+    assert _read(large, "again")[0] == _read(large, "first")[0]
+
+
+def test_an_interrupted_part_ends_the_run_and_can_be_resumed(large: Suite) -> None:
+    result = large.run("-x", "--run=r", fresh=True)
+    assert result.ret == 1
+    assert "the run goes on" not in result.stdout.str()
+    again = large.run("--resume=last", *GATES, fresh=True)
+    assert again.ret == 0
+    assert len(large.records("r")) == 9
+    # A finished run begins with its first part again.
+    once_more = large.run("--resume=r", fresh=True)
+    assert once_more.stdout.str().count("the run goes on") == 2
+
+
+def test_a_killed_part_is_resumed_with_the_parts_after_it(large: Suite) -> None:
+    app = large.path / "app.py"
+    echo = app.read_text()
+    app.write_text(
+        "import os, signal\n"
+        + echo.replace("return", 'messages[-1]["content"] != "3" or os.kill(os.getpid(), signal.SIGKILL)\n    return')
+    )
+    killed = large.run("--run=r", *GATES, fresh=True)
+    assert killed.ret == signal.SIGKILL
+    app.write_text(echo)
+    again = large.run("--resume=last", *GATES, fresh=True)
+    assert again.ret == 0
+    assert again.stdout.str().count("the run goes on") == 1
+    assert len(large.records("r")) == 9
+    assert large.path.joinpath("plain.txt").read_text() == "x"
+
+
+def test_a_suite_that_has_changed_between_parts_begins_again(large: Suite) -> None:
+    assert large.run("--run=r", *GATES, fresh=True).ret == 0
+    info = large.path / "reports/r/run.json"
+    facts = json.loads(info.read_text())
+    info.write_text(json.dumps({**facts, "parts": {"next": 2, "cases": 8, "lists_all": False}}))
+    refused = large.run("--resume=r", fresh=True)
+    assert refused.ret == 12
+    refused.stdout.fnmatch_lines(["*the suite has 9 cases, but had 8*"])
+    again = large.run("--resume=r", fresh=True)
+    assert again.ret == 0
+    assert again.stdout.str().count("the run goes on") == 2
