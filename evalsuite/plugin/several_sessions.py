@@ -14,6 +14,7 @@ import pytest
 
 from evalsuite.core.declarations import Declarations, is_run_folder
 from evalsuite.core.errors import SettingsError
+from evalsuite.plugin.listener import INCOMPLETE
 from evalsuite.plugin.options import read_config_settings
 from evalsuite.plugin.process import PART, PROCESS
 from evalsuite.plugin.pytest_internals import free_session
@@ -58,7 +59,8 @@ def run_models(config: pytest.Config, models: Sequence[str]) -> int:
 def run_further_parts(config: pytest.Config, folder: RunFolder) -> int:
     """Run the parts after this process's part, each in a new session; return the last session's status.
 
-    A session that does not end as planned ends the run, too.
+    A session that does not end as planned ends the run, too. If its code ended the process with 0 before the last part,
+    the status is INCOMPLETE.
     """
     args = [str(arg) for arg in config.invocation_params.args]
     del config.stash[PROCESS]
@@ -71,7 +73,7 @@ def run_further_parts(config: pytest.Config, folder: RunFolder) -> int:
         further = [f"--junit-xml={Path(junit).with_suffix('')}-part{part}.xml"] if junit else []
         status, signals = _run_session(config, [*args, *further], {PART: f"{os.getpid()} {folder.path.resolve()}"})
         next_part = 0 if signals else int(folder.info().get("parts", {}).get("next", 0))
-    return status
+    return status or (INCOMPLETE if next_part else 0)
 
 
 def _run_session(

@@ -131,3 +131,9 @@ def test_a_suite_that_has_changed_between_parts_begins_again(large: Suite) -> No
     again = large.run("--resume=r", fresh=True)
     assert again.ret == 0
     assert again.stdout.str().count("the run goes on") == 2
+
+
+def test_a_part_whose_code_ends_the_process_leaves_the_run_incomplete(large: Suite) -> None:
+    exit_early = "def pytest_runtest_setup():\n    if 'EVALSUITE_PART' in os.environ:\n        os._exit(0)\n"
+    large.pytester.makeconftest(CONFTEST + exit_early)
+    assert large.run("--run=ended", fresh=True).ret == 12
