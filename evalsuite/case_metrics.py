@@ -31,13 +31,16 @@ def _compute_label_metric(function: Callable[[Sequence[str], Sequence[str]], flo
 def macro_f1() -> CaseMetric:
     """Make the metric `macro_f1`: the unweighted mean of the labels' F1, in [0, 1].
 
-    The scorer `one_of` provides the labels.
+    The scorer `one_of` records each case's target label and answered label.
     """
     return CaseMetric("macro_f1", partial(_compute_label_metric, classification.compute_macro_f1), range=SHARE.range)
 
 
 def micro_f1() -> CaseMetric:
-    """Make the metric `micro_f1`: F1 over all labels together, in [0, 1]. The scorer `one_of` provides the labels."""
+    """Make the metric `micro_f1`: F1 over all labels together, in [0, 1].
+
+    The scorer `one_of` records each case's target label and answered label.
+    """
     return CaseMetric("micro_f1", partial(_compute_label_metric, classification.compute_micro_f1), range=SHARE.range)
 
 

@@ -117,7 +117,7 @@ NO_CASES = (
 def _list_missing_benchmarks(baseline: Run, run: Run, gates: Sequence[Gate]) -> Iterator[str]:
     """Find benchmarks that only the baseline has, if both runs collected the same paths.
 
-    Gates restrict the search to the benchmarks that they cover.
+    If the run has gates, find only benchmarks that a gate covers.
     """
     selection = run.info.get("selection")
     if selection is None or selection != baseline.info.get("selection"):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evalsuite.stats import NonInferiority, NonInferiorityVerdict
 
 Compute: TypeAlias = "Callable[[Tally], Estimate | None]"
-SAME_QUESTION = ("input", "target")  # Two cases ask the same question only if these fingerprints are equal.
+SAME_QUESTION = ("input", "target")  # Fingerprints in which two cases must agree to be the same question.
 REPORTED_FINGERPRINTS = ("prompt", "params", "scorers", "faults", "judge", "user", "programs")
 """Fingerprints whose changes are reported as further differences between the runs besides the model."""
 
@@ -179,7 +179,7 @@ class ComparisonRules:
     margin: float = LOSS  # The smallest loss that matters, as a share of a metric's range.
     # Margins that gates state, on the metric's own scale, keyed by `metric` or `benchmark.metric`.
     margins: Mapping[str, float] = field(default_factory=dict)
-    min_paired: float = 0.9  # The share of questions that must at least be in both runs.
+    min_paired: float = 0.9  # The minimum share of questions that must be in both runs.
     confidence: float = 0.95  # The confidence that holds for all verdicts together.
     accepted: frozenset[str] = frozenset()  # Names from `INCOMPARABLE`: differences between runs that the user allows.
 
@@ -369,7 +369,7 @@ def find_gate_margin(subject: ComparedMetric, rules: ComparisonRules) -> float |
 
 
 FEWEST = 5  # The minimum number of questions in a slice; with fewer questions, McNemar's test is never significant.
-GROUPING = "cluster"  # This tag groups related cases into clusters, so it does not define slices.
+GROUPING = "cluster"  # Tag that groups related cases into clusters; its values do not define slices.
 
 
 @dataclass(frozen=True, slots=True)

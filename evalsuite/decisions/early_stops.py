@@ -1,17 +1,17 @@
 """Decide gates during a run by confidence sequences: intervals that stay valid however often they are checked.
 
-If all scores are 0 or 1, the sequence is Robbins' beta-binomial mixture (`stats.BinarySequence`). Otherwise the
-sequence is the hedged capital of Waudby-Smith and Ramdas, arXiv 2010.09686 (`stats.BoundedSequence`). The cases run in
-random order, so the finished cases represent all cases.
+If all scores are 0 or 1, the sequence is Robbins' beta-binomial mixture (`stats.BinarySequence`). If some scores lie
+between 0 and 1, the sequence is the hedged capital of Waudby-Smith and Ramdas, arXiv 2010.09686
+(`stats.BoundedSequence`). The cases run in random order, so the finished cases represent all cases.
 
-The confidence sequences assume that further cases never end, although the run plans a fixed number of cases. Sequences
-for a fixed number of cases (`population=`) would be narrower. The number of scores is known only at the end, because
-skipped cases and cases with errors have no score. A sequence for a fixed number of scores would be wrong if some cases
-turned out to have no score.
+The confidence sequences assume an unlimited number of cases, although the run plans a fixed number. Sequences for a
+fixed number of cases (`population=`) would be narrower. The number of scores is known only at the end, because skipped
+cases and cases with errors have no score. A sequence for a fixed number of scores would be wrong if some cases turned
+out to have no score.
 
 A gate without a confidence is a statement about the planned cases alone, so cases that share a source do not matter. A
 gate with a confidence (`@95%`) is a statement about further cases of the same kind. A gate with a confidence uses only
-each sample's first epoch. If samples share a source, the gate is decided after the run.
+each sample's first epoch. If samples share a source, a gate with a confidence is decided only after the run.
 """
 
 from __future__ import annotations
@@ -264,8 +264,8 @@ class EarlyDecisions:
     confidence. Cases must be added in an order that was fixed beforehand: see `PlannedOrder`.
 
     Args:
-        comparisons: function that takes the error probability of one comparison, as a share, and makes all comparisons
-            with baselines.
+        comparisons: function that makes all comparisons with baselines. Its argument is the share of the error
+            probability that one comparison may use.
 
     Attributes:
         decided: whether all gates and comparisons are decided. Cases that are added after that are only counted.

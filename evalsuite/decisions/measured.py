@@ -97,8 +97,8 @@ class Measured:
     def estimate_with_interval(self, metric: str, cases: Tally, confidence: float = 0.95) -> Estimate | None:
         """Estimate a metric over some of the cases, with an interval if possible.
 
-        A derived metric may return its own 95% interval. If it returns none, or another confidence is requested,
-        compute the interval by a jackknife over clusters.
+        A derived metric may return its own 95% interval. If a derived metric returns no interval, or another confidence
+        is requested, compute the interval by a jackknife over clusters.
         """
         if metric in AMOUNTS:
             return estimate_mean_amount(metric, cases, confidence)

@@ -74,8 +74,8 @@ class DetectableLoss:
     variance: DifferenceVariance
     source: str  # A description of the data from which the variance is estimated.
     noise_known: bool  # Whether the earlier run has several epochs, which show the effect of more epochs.
-    # The failure probabilities of an equally good model and of a model with the loss `loss`; None without repeated
-    # answers.
+    # The probability that an equally good model fails, and that a model with the loss `loss` fails; None without
+    # repeated answers.
     calibration: Calibration | None = None
 
     @property
@@ -308,10 +308,11 @@ def estimate_derived_variance(
 ) -> tuple[DifferenceVariance, str] | None:
     """Estimate a question's variance in the difference between two runs; also describe the data behind the estimate.
 
-    This variance is the squared jackknife error of the difference, times the number of questions. Multiplying by the
-    number of questions is right because a derived metric's squared error shrinks in proportion to that number. With two
-    earlier runs, use the difference between them. With only the baseline, assume two independent runs with its
-    variance. Assume that more epochs do not change the variance.
+    The variance of one question is the squared jackknife error of the difference, times the number of questions.
+    Multiplying by the number of questions is right because a derived metric's squared error shrinks in proportion to
+    that number. If two earlier runs exist, the variance comes from the difference between them. If only the baseline
+    exists, assume that two independent runs have the baseline's variance. Assume that more epochs do not change the
+    variance.
 
     Returns:
         The variance and a description of its data; None if the metric is undefined on all cases or without some group

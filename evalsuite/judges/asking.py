@@ -127,8 +127,8 @@ class StructuredAnswers:
             try:
                 return await ask_until_parsed(model, prompt, parse, response_format=wanted, **options)
             except RequestRefused:
-                # Send the request again without a schema. If the schema was not the reason for the refusal, the request
-                # without it fails with the same error.
+                # Send the request again without a schema. If the server refused for another reason than the schema, the
+                # request without a schema fails in the same way.
                 self.refused.add(model.name)
         return await ask_until_parsed(model, prompt, parse, **options)
 

@@ -1,8 +1,8 @@
 """G-Eval: average all possible scores, weighted by their probabilities, instead of taking the most probable score.
 
 The expected score is the sum of p(s) s over the possible scores s (Liu et al., "G-Eval: NLG Evaluation using GPT-4 with
-Better Human Alignment", arXiv 2303.16634, section 2). p(s) comes from the log-probabilities of the score's token; if
-the backend returns none, p(s) is the share of s among n samples.
+Better Human Alignment", arXiv 2303.16634, section 2). The probability p(s) comes from the log-probabilities of the
+score's token; if the backend returns none, p(s) is the share of s among n samples.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def make_people_facts(
 ) -> dict[str, Any]:
     """Make the fact `people`: the human label of each score, and how to compare label and score.
 
-    Without labels, return {}.
+    A sample without human labels gives {}.
 
     If `nominal` is true, the scores are categories, not points on a scale.
     """

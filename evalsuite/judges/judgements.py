@@ -23,9 +23,8 @@ Lead = Literal["Reply", "End"]
 # Name of the score of a comparison: the preference for the first of two answers, from 0 to 1.
 PREFERENCE = "preference"
 SWAPPED: Mapping[str, Any] = {"first": "second", "second": "first"}
-# Version of the judges' code, which is part of every signature. Increase this version if the code that reads or
-# combines judges' answers changes. Do not increase it for a changed prompt, because signatures also contain the
-# prompts.
+# Version of the judges' code, which is part of every signature. Increase the version if the code that reads or combines
+# judges' answers changes. A changed prompt needs no new version, because signatures also contain the prompts.
 VERSION = 4
 UNDER_TEST = "the model under test"
 CANNOT_TELL: Literal["cannot tell"] = "cannot tell"
@@ -91,7 +90,10 @@ class Assessment:
 
 
 def make_cut_off_fact(log: Log) -> dict[str, int]:
-    """Return the fact `cut_off`: how many answers ended because of the token limit. If none did, return {}."""
+    """Return the fact `cut_off`: how many answers ended because of the token limit.
+
+    If no answer reached the limit, return {}.
+    """
     cut = sum(bool(entry.get("cut_off")) for entry in log)
     return {"cut_off": cut} if cut else {}
 

@@ -187,7 +187,7 @@ class Debate:
     model: Model  # The judge model.
     swapped: bool  # Whether this debate shows the second answer first.
     shown: list[Part] = field(default_factory=list)  # The speeches that every debater sees, in order.
-    # All speeches so far; a summary is made of them, and the simultaneous strategies show them.
+    # All speeches so far, from which summaries are made, if debaters speak simultaneously.
     spoken: list[Part] = field(default_factory=list)
     ballots: list[Ballot] = field(default_factory=list)  # The final judgements that could be read.
     problems: list[str] = field(default_factory=list)  # One message per final judgement that could not be read.

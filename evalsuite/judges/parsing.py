@@ -2,8 +2,8 @@
 
 A statement is a JSON field or a line `label: value`; a reason may follow the value. A synonym must match the whole
 value: `Verdict: answer 1` is a statement; `Verdict: answer 1 is worse` is not. An answer with one value must have it at
-its beginning or end, because text in the middle may be a quotation. All statements about one value must agree. An
-answer that breaks these rules raises ValueError, and the judge is asked again.
+its beginning or end, because text in the middle may be a quotation. All statements in an answer about the same value
+must agree. An answer that breaks these rules raises ValueError, and the judge is asked again.
 """
 
 from __future__ import annotations

@@ -205,8 +205,8 @@ def _list_measures(
     """Map each name in `MEASURES` to a function that computes the measure for the predictions with given indices.
 
     Two measures compare only predictions for the same reference: Kendall's tau-b, and the share of pairs that metric
-    and people put in the same order. The share counts only pairs that people rated differently; a pair with equal
-    metric values counts half.
+    and people put in the same order. Only pairs that people rated differently count; a pair with equal metric values
+    counts half.
     """
     import numpy as np
 

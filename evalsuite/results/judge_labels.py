@@ -40,7 +40,7 @@ class LabelledScore:
         if self.passes is None:
             return None
         verdict = float(self.label >= self.passes) if self.verdict is None else self.verdict
-        # If people are evenly divided, the mean of their labels does not give a verdict.
+        # If people are evenly divided, the mean of their labels is not a verdict.
         return (verdict, float(self.judge >= self.passes)) if verdict in (0.0, 1.0) else None
 
 
@@ -160,9 +160,8 @@ def compute_ac1(tally: Tally) -> Estimate | None:
 def _pair_scores(tally: Tally, *, nominal: bool = False) -> tuple[list[LabelPair], list[str]]:
     """Pair people's label with the judge's score for each labelled case, with clusters.
 
-    Both lists are empty if the labelled cases have unequal weights. Both lists are also empty if the scores have
-    several names, because their scales may differ. For comparisons of two answers, both lists are empty unless
-    `nominal` is true.
+    Labelled cases with unequal weights give empty lists. Scores with several names also give empty lists, because their
+    scales may differ. Comparisons of two answers give empty lists unless `nominal` is true.
     """
     scores = list_labelled_scores(tally)
     if len({score.score for score in scores}) != 1 or not has_equal_weights(scores):

@@ -251,7 +251,7 @@ def _make_interval(
     shares = all(value in (0.0, 1.0) for value in values)
     count = len(set(clusters))
     if shares and count == len(values):
-        # This gives the same result as `share_interval`, but without importing numpy, which takes a sixth of a second.
+        # Compute the interval of `share_interval` without importing numpy, which takes a sixth of a second.
         return stats.count_interval(math.fsum(values), len(values), confidence)
     if count < 2:
         return None

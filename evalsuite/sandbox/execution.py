@@ -123,7 +123,7 @@ def compute_table_key(source: TableSource) -> object:
     if isinstance(source, (str, Path)):
         source = TableFile(Path(source))
     if not isinstance(source, TableFile):
-        return object()  # Each call returns another key, because the content of a DataFrame may change.
+        return object()  # A DataFrame gets a new key each time, because its content may change.
     if isinstance(source.content, bytes):
         return source.header_rows, hashlib.sha256(source.content).digest()
     with _report_path_errors(source.content):

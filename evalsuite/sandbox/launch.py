@@ -1,8 +1,8 @@
 """Runs as a program of its own: enters a new user namespace, then replaces itself by bubblewrap.
 
 Without `launch.py`, bubblewrap would make a namespace that has only one user. If root starts bubblewrap, the
-namespace's only user is root. The kernel does not count root's processes, so it would not limit them. Therefore
-`launch.py` maps a second, unprivileged user for programs if root starts it; otherwise it maps only the current user.
+namespace's only user is root. The kernel does not count root's processes, so it would not limit them. `launch.py`
+therefore maps a second, unprivileged user for programs if root starts it; otherwise it maps only the current user.
 """
 
 from __future__ import annotations

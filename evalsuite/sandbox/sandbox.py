@@ -42,8 +42,7 @@ class Sandbox:
     """Runs untrusted Python. Make one sandbox per process, and share it between cases.
 
     The first program takes about a second longer, because it starts the warm interpreter. This process runs one program
-    per available core at the same time. Further programs wait for a free core; their time limits do not include this
-    wait.
+    per available core at the same time. A program that waits for a free core does not use up its time limit.
 
     Args:
         limits: the resource limits of one program.

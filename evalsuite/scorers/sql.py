@@ -108,9 +108,9 @@ def sql_execution(
 ) -> SqlExecution:
     """Score `sql_execution`: 1.0 if the answer's query returns what the target's query returns, otherwise 0.0.
 
-    Both queries run in the sandbox and can only read. They run on a copy of the SQLite file that `database` in the
-    sample's metadata names. If the target query fails, the case has an error. `facts["sql"]` in the record tells how
-    the answer's query did: `right`, `wrong`, `failed`, `timed out` or `missing`.
+    Both queries run in the sandbox and cannot change the database. The database is a copy of the SQLite file that
+    `database` in the sample's metadata names. If the target query fails, the case has an error. `facts["sql"]` in the
+    record tells how the answer's query did: `right`, `wrong`, `failed`, `timed out` or `missing`.
 
     Args:
         match: how results are compared. `spider` compares multisets of rows, or lists if the target query has ORDER BY;

@@ -398,7 +398,7 @@ class CheckProcess:
         try:
             for name, bases in sorted(json.loads(errors).items(), key=lambda item: len(item[1])):
                 self._errors[name] = self._find_error_class(bases)
-            # The prompt may be only the beginning of a function, which cannot be parsed.
+            # The prompt may be an incomplete function, which cannot be parsed.
             with contextlib.suppress(SyntaxError):
                 exec(compile(before, "<program before>", "exec", dont_inherit=True), names)  # noqa: S102 - in the sandbox
             for name in wanted:

@@ -92,7 +92,7 @@ def _list_names(tree: ast.AST) -> set[str]:
 def _parse_module(code: str) -> ast.Module:
     try:
         return ast.parse(code)
-    except SyntaxError:  # The prompt may be only the beginning of a function, which cannot be parsed.
+    except SyntaxError:  # The prompt may be an incomplete function, which cannot be parsed.
         return ast.Module([], [])
 
 
@@ -198,9 +198,9 @@ class PassesTests:
 def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> PassesTests:
     """Score `passes_tests`: 1.0 if the program in the answer passes the sample's unit tests, otherwise 0.0.
 
-    The program is the code block in which the functions that the tests call are defined. If no block defines them, the
-    program is all blocks together; if the answer has no block, it is the whole answer. `facts["form"]` tells how the
-    program was found (see `find_program`).
+    The program is the code block in which the functions that the tests call are defined. If no block defines the tested
+    functions, the program is all blocks together; an answer without blocks is itself the program. `facts["form"]` tells
+    how the program was found (see `find_program`).
 
     The sample's metadata contain the tests in one of three forms. HumanEval's form has `test`, `entry_point` and
     `prompt` (Chen et al., arXiv 2107.03374). MBPP's form has `test_list` and `test_setup_code` (Austin et al., arXiv
@@ -210,7 +210,8 @@ def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> Pa
     Assertions run in a second process, which never sees the answer's code. An answer cannot pass by changing how Python
     compares or parses, because only plain values move between the two processes. A check runs in the answer's process
     if it gives functions or objects of its own to the answer, extends one of the answer's classes, or uses the answer's
-    output, input, files or source code. Only the check decides in which process it runs; the answer has no influence.
+    output, input, files or source code. Only the check's own code decides in which process the check runs; the answer
+    has no influence.
 
     If the score is 0, `facts["program"]` in the record names the reason: `missing`, `wrong`, `failed` or `timed out`.
 

@@ -240,10 +240,10 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
 ) -> Application:
     """Test an application as it is shipped; the model under test answers the application's model calls.
 
-    A **function** gets the sample's input as its first argument: text, or messages in the OpenAI format. It may have
-    further parameters with these names: `client` (an `AsyncOpenAI` for an async function, else an `OpenAI`),
-    `endpoint`, `model`, `sample` and `world`. A function returns its answer as text, or in an object (mapping,
-    dataclass, pydantic model), whose other fields become facts of the transcript.
+    A **function** gets the sample's input as its first argument: text, or messages in the OpenAI format. A **function**
+    may have further parameters named `client` (an `AsyncOpenAI` for an async function, else an `OpenAI`), `endpoint`,
+    `model`, `sample` and `world`. A function returns its answer as text, or in an object (mapping, dataclass, pydantic
+    model), whose other fields become facts of the transcript.
 
     A **program** reads the sample's input from standard input, or in its arguments in place of `{input}`. The program
     finds the model's address and key in the environment variables OPENAI_BASE_URL and OPENAI_API_KEY, and in those of

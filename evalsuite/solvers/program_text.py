@@ -70,10 +70,10 @@ def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True)
     """Find the program in a model's answer.
 
     Candidates are read in this order: fenced blocks of CommonMark (the last block first), fences anywhere in a line,
-    all blocks together, code without a fence. After that, HTML's escapes are removed from the answer, and candidates
-    are read in the same order again. The first candidate that can be parsed and that prints is the program. If no
-    candidate can be parsed and prints, the last block is the program. Commands for notebooks (`!pip`, `%matplotlib`)
-    are removed from the program.
+    all blocks together, code without a fence. If no candidate can be parsed and prints, HTML's escapes are removed from
+    the answer, and candidates are read in the same order again. The first candidate that can be parsed and that prints
+    is the program. If even then no candidate can be parsed and prints, the last block is the program. Commands for
+    notebooks (`!pip`, `%matplotlib`) are removed from the program.
     """
     text = text[:LONGEST]
     if (signs := _END_SIGNS.match(text[::-1])) and signs.end():

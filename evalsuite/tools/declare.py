@@ -113,7 +113,7 @@ class ToolSignature:
     """The parameters of a function that is a tool."""
 
     schema: Mapping[str, Any]  # A JSON schema of type `object`.
-    # pydantic's type adapters, for parameters whose values JSON cannot express (a date, a dataclass).
+    # Type adapters of pydantic for parameters whose values JSON cannot express (a date, a dataclass).
     adapters: Mapping[str, Any]
 
     def read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -42,8 +42,8 @@ class ToolDocument:
     def further(self) -> Mapping[str, Any] | None:
         """The schema of parameters that the tool's JSON schema does not list; None if those are not allowed.
 
-        JSON Schema allows unlisted parameters unless a schema forbids them. In evalsuite, unlisted parameters must be
-        allowed explicitly, because published tool documents list every parameter.
+        JSON Schema allows unlisted parameters unless a schema forbids them. In evalsuite, a schema must allow unlisted
+        parameters explicitly, because published tool documents list every parameter.
         """
         further = self.parameters.get("additionalProperties", False)
         if further is False:

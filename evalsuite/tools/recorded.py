@@ -51,8 +51,8 @@ class Recording:
     def find(self, request: str, before: Sequence[str], key: str) -> CallResult:
         """Find the recorded result of a call, given the earlier calls of its episode.
 
-        Prefer the result from an episode with the same request and the same earlier calls. If no episode matches, use
-        the result only if the call had this result everywhere in the run.
+        Prefer the result from an episode with the same request and the same earlier calls. If no episode matches, use a
+        result only if the call had the same result everywhere in the run.
         """
         at = len(before)
         for episode in self.calls.episodes.get(request, ()):

@@ -1,4 +1,4 @@
-"""Differences between a large final state of a world and its initial state, which a run stores only once."""
+"""Stores a world's large final state as the differences from its initial state, which a run stores only once."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ class OpenWorld:
 
     world: World  # Function that makes the world's object.
     sample: Sample  # The episode's sample.
-    effects: CaseEffects  # Counts and stores the tool calls of the episode.
+    effects: CaseEffects  # Store of the episode's tool calls, from the journal and from this run.
     stack: AsyncExitStack  # Stack that closes the world at the end of the episode.
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     names: frozenset[str] = frozenset()

@@ -106,7 +106,7 @@ def encode_safe_json(value: Any) -> str:
 
 
 FOLDER = "page"  # Folder next to the page in which the chunks of a large run are stored.
-LEVEL = 1  # zlib's compression level; each higher level doubles the time but saves only a few percent of the size.
+LEVEL = 1  # Compression level for zlib; each higher level doubles the time but saves only a few percent of the size.
 MOST_WAITING_CHUNKS = 8  # Maximum number of chunks that wait for compression, which limits memory.
 
 

@@ -97,7 +97,7 @@ def write_comparison(
 def make_run_labels(runs: Sequence[Run], names: Sequence[str] = ()) -> list[str]:
     """Check the user's labels.
 
-    If there are none, label runs by model; if two runs have the same model, label them by run name.
+    Runs without labels of the user's are labelled by model; if two runs have the same model, by run name.
     """
     if names and (len(names) != len(runs) or len(set(names)) < len(names)):
         raise RunError(f"{len(runs)} runs need {len(runs)} different labels; got {', '.join(names)}")
@@ -240,8 +240,8 @@ def make_radar_chart(
 
     Metrics for which lower is better are left out, because a greater distance from the centre must always be better.
 
-    Each spoke is a metric whose values are from 0 to 1 in every run. If there are too few such metrics, each spoke is a
-    value of one tag, and shows the primary metric's mean for it.
+    Each spoke of the chart is a metric whose values are from 0 to 1 in every run. If fewer than three metrics have
+    values from 0 to 1, each spoke is a value of one tag, and shows the primary metric's mean for it.
     """
     if any(isinstance(block, Chart) and block.kind == "radar" and block.has_values for block in section.blocks):
         return None

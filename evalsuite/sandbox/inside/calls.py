@@ -60,8 +60,8 @@ UNCONFINED = _parse_call_numbers(
     "move_pages 279 239, process_mrelease 448 448, rt_sigqueueinfo 129 138, rt_tgsigqueueinfo 297 240, tkill 200 130, "
     "setxattr 188 5, lsetxattr 189 6, fsetxattr 190 7, removexattr 197 14, lremovexattr 198 15, fremovexattr 199 16"
 )
-# Calls that change files' modes, owners and times, which Landlock cannot restrict. These calls do nothing in the
-# sandbox but report success, so that copying files still works.
+# Calls that change files' modes, owners and times, which Landlock cannot restrict. In the sandbox, calls that change
+# modes, owners or times report success without effect, so that copying files still works.
 IDLE = _parse_call_numbers(
     "chmod 90 -, fchmod 91 52, fchmodat 268 53, fchmodat2 452 452, chown 92 -, fchown 93 55, lchown 94 -, "
     "fchownat 260 54, utime 132 -, utimes 235 -, futimesat 261 -, utimensat 280 88"

@@ -89,7 +89,8 @@ class ForkingInterpreter:
                 _import_module(name)
         sys.path.insert(0, own_folder)
         gc.collect()
-        gc.freeze()  # Without this call, garbage collection in a forked process would copy every page of memory.
+        # Freeze all objects; otherwise garbage collection in a forked process would copy every page of memory.
+        gc.freeze()
         self.baseline = kernel.read_mapped_bytes(os.getpid())
 
     def serve_host(self) -> NoReturn:

@@ -326,7 +326,7 @@ def _make_frame(content: bytes, kind: str, header_rows: int) -> Any:
     if kind == "pickle":
         import pickle
 
-        # Only this direction is safe: the host wrote the pickle for the program, and never unpickles a program's data.
+        # The host wrote this pickle for the program; the host itself never unpickles a program's data.
         return pickle.loads(content)  # noqa: S301
     header = {0: None, 1: 0}.get(header_rows, list(range(header_rows)))
     encoding = find_encoding(content)

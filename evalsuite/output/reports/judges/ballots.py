@@ -112,8 +112,8 @@ class PairedChoice:
     """One decision of a judge, used to measure a bias."""
 
     sample: str  # The sample's id.
-    judge: float  # 1.0 if the judge chose the answer that the bias favours, otherwise 0.0.
-    people: float | None = None  # 1.0 if people chose the answer that the bias favours, otherwise 0.0; None if unknown.
+    judge: float  # The judge's choice: 1.0 for the answer that the bias favours, otherwise 0.0.
+    people: float | None = None  # People's choice: 1.0 for the favoured answer, otherwise 0.0; None if unknown.
 
 
 @dataclass(frozen=True, slots=True)

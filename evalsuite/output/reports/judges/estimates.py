@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def estimate_share(values: Sequence[float], clusters: Sequence[str]) -> Estimate | None:
     """Average values that are 0 or 1, with an interval that accounts for clusters; None if `values` is empty.
 
-    If all values are equal, the interval is that of one independent value per cluster.
+    If all values are equal, the interval counts each cluster as one independent value.
     """
     from evalsuite import stats
 
