@@ -122,7 +122,7 @@ class Measured:
         return (0.0, 1.0) if is_share else None
 
     def find_missing(self, metric: str, cases: Tally) -> tuple[Row, ...]:
-        """Find the cases without a score that a metric should count.
+        """Find the cases that a metric should count although they lack a score.
 
         For resources such as latency, the result is empty. For a derived metric, return the cases with errors, and the
         cases that lack every score that the metric reads.

@@ -221,7 +221,7 @@ def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTAL
 
     Args:
         folder: the folder of the run. A text is a path, a name in `reports/`, or `last`.
-        declarations: used to find the code of the benchmarks in the records.
+        declarations: used to find the code of the benchmarks that the records name.
 
     Raises:
         RunError: the run does not exist, or one of its records is damaged; the message gives the line's number.

@@ -84,7 +84,7 @@ class PlainForeignScorer:
     measure: Callable[[Any, ForeignCase], Awaitable[Scores]] = field(repr=False)
     find_documents: Documents
     version: str  # The package's version.
-    arguments: str  # What the metric is and its arguments, for fingerprints.
+    arguments: str  # Text that identifies the metric and its arguments, for fingerprints.
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> Scores:
         return await self.score_case(ForeignCase(sample, transcript, self.find_documents, None))

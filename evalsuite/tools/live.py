@@ -138,7 +138,7 @@ class LiveExecutor:
 
 
 def make_command(bwrap: str, folder: Path) -> list[str]:
-    """Make the command of the sandbox, which contains the network, the tools' folder and evalsuite's driver."""
+    """Make the sandbox's command; the sandbox has the network, the tools' folder and evalsuite's driver."""
     words = tiers.build_bubblewrap_command(bwrap, get_own_environment())
     words.remove("--unshare-net")
     shown = ["--tmpfs", "/tmp", "--ro-bind", str(folder.resolve()), "/library", "--cap-drop", "ALL"]  # noqa: S108 - its own

@@ -2,6 +2,6 @@
 
 The page is made of hand-written HTML, CSS and JavaScript from `assets/`, which are joined into one file without
 changes. The page's data are an overview, and the cases as compressed chunks of `records.jsonl`; the overview is always
-in the page itself. The page of a small run also contains the chunks. The chunks of a large run are scripts next to the
-page, because a page from a disk can load nothing but scripts.
+in the page itself. The page of a small run also contains the chunks of its records. The chunks of a large run are
+scripts next to the page, because a page from a disk can load nothing but scripts.
 """

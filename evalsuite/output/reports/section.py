@@ -1,6 +1,6 @@
 """A report as data: sections with tables, charts and passages; numbers are not yet rounded.
 
-The modules `markdown.py` and `plots.py` turn these sections into text and pictures.
+The modules `markdown.py` and `plots.py` turn a report's sections into text and pictures.
 """
 
 from __future__ import annotations
