@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -117,15 +118,35 @@ class WorkerQueue:
 
     Args:
         torun: xdist's queue of indexes of items; None if it cannot be read, so that only the next item is known.
+        give_back: function that returns the items at `indices` to the controlling process, which asked for them.
     """
 
-    def __init__(self, items: list[pytest.Item], torun: Any) -> None:
-        self._items, self._torun = items, torun
+    def __init__(self, items: list[pytest.Item], torun: Any, give_back: Callable[..., None] | None = None) -> None:
+        self._items, self._torun, self._give_back = items, torun, give_back
         self._next: pytest.Item | None = None
+        self._begun: set[int] = set()
+        self._wanted: Sequence[int] | None = None  # The indexes in a request that was not answered yet.
         self._last, self._place = -1, -1  # The last yielded index, and its position in the queue at that time.
 
     def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - as SessionQueue has it
         self._next = nextitem
+        if (wanted := self._wanted) is not None:
+            self.steal(wanted)
+
+    def steal(self, indices: Sequence[int]) -> None:
+        """Give back those items whose cases have not begun, because a case must not run in two workers at once.
+
+        If all cases have begun, answer when a later item begins: xdist would repeat a refused request without pause.
+        """
+        with self._torun.lock() as queue:
+            waiting = {index for index in queue if isinstance(index, int)}
+            given = (waiting - self._begun).intersection(indices)
+            is_answered = bool(given or not waiting)
+            self._wanted = None if is_answered else indices
+            if given:
+                self._torun.replace([index for index in queue if index not in given])
+        if is_answered and self._give_back is not None:
+            self._give_back(indices=sorted(given))
 
     def __call__(self, most: int) -> Iterator[Case]:
         """Yield the next case, then each case among the queue's first `most` items; called in another thread."""
@@ -144,6 +165,7 @@ class WorkerQueue:
             if place >= min(most, len(queue)) or not isinstance(queue[place], int):
                 return None
             self._last, self._place = queue[place], place
+            self._begun.add(self._last)
             return self._last
 
     def _locate_last_item(self, queue: Sequence[Any]) -> int:
@@ -159,7 +181,9 @@ def find_worker_queue(session: pytest.Session) -> WorkerQueue:
     for plugin in session.config.pluginmanager.get_plugins():
         torun = getattr(plugin, "torun", None)
         if hasattr(torun, "lock"):
-            return WorkerQueue(session.items, torun)
+            queue = WorkerQueue(session.items, torun, partial(plugin.sendevent, "unscheduled"))
+            vars(plugin)["steal"] = queue.steal
+            return queue
     warnings.warn(
         "evalsuite cannot see this version of pytest-xdist's queue of tests and looks ahead by one: "
         "raise -n to have more calls in flight, and tell evalsuite's maintainers",

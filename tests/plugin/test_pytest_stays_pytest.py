@@ -107,6 +107,33 @@ def test_with_n_and_no_dist_each_worker_knows_its_share_at_once(suite: Suite) ->
     suite.run("-n", "2", "--dist=loadfile").stdout.fnmatch_lines(["dist is loadfile"])
 
 
+def test_a_case_that_has_begun_on_a_worker_does_not_begin_on_another(suite: Suite) -> None:
+    suite.pytester.makepyfile(
+        test_shared="""
+        import asyncio
+        from pathlib import Path
+        from evalsuite import Sample, Transcript, benchmark
+
+        async def wait_for_the_other_worker(sample, model):
+            with Path("begun.txt").open("a") as file:
+                file.write(f"{sample.id}\\n")
+            while int(sample.id) < 10 and not Path("done.txt").exists():
+                await asyncio.sleep(0.02)
+            await asyncio.sleep(0.5 if int(sample.id) < 10 else 0)
+            return Transcript("fine")
+
+        @benchmark("shared", [Sample(id=str(n), input="x") for n in range(20)], solver=wait_for_the_other_worker)
+        def test_shared(sample, transcript):
+            if sample.id == "18":
+                # The other worker has one item left, so xdist asks for a share of the first worker's items.
+                Path("done.txt").touch()
+        """
+    )
+    assert suite.run("-n", "2", "test_shared.py").parseoutcomes() == {"passed": 20}
+    begun = (suite.pytester.path / "begun.txt").read_text().split()
+    assert sorted(begun, key=int) == [str(number) for number in range(20)]
+
+
 def test_an_xdist_whose_queue_cannot_be_seen_still_runs_every_case_and_says_so(suite: Suite) -> None:
     suite.pytester.makepyprojecttoml("[tool.pytest]\n")
     # xdist itself needs the lock; so only our own look at it is blinded.

@@ -113,7 +113,7 @@ def test_without_the_method_that_sends_commands_a_command_to_a_dead_worker_ends_
 
 
 def test_without_the_queue_of_a_worker_it_looks_ahead_by_one_case() -> None:
-    plugins = [SimpleNamespace(), SimpleNamespace(torun=SimpleNamespace(lock=None))]
+    plugins = [SimpleNamespace(), SimpleNamespace(torun=SimpleNamespace(lock=None), sendevent=print)]
     session: Any = SimpleNamespace(
         items=[], config=SimpleNamespace(pluginmanager=SimpleNamespace(get_plugins=lambda: plugins))
     )

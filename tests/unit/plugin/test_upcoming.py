@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import contextmanager
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from evalsuite.plugin.process import SessionQueue
 from evalsuite.plugin.xdist import WorkerQueue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 ITEMS = 40
 # How many items begin, and how many cases are then taken.
@@ -40,6 +41,9 @@ class Torun:
     @contextmanager
     def lock(self) -> Iterator[deque[Any]]:
         yield self.queue
+
+    def replace(self, left: Iterable[Any]) -> None:
+        self.queue = deque(left)
 
 
 def next_cases(upcoming: Iterator[Any], most: int) -> list[int]:
@@ -100,3 +104,32 @@ def test_the_next_item_is_given_though_it_has_left_the_queue(begun: int) -> None
     torun.queue.popleft()
     queue.move_to(every[0], every[torun.queue.popleft()] if begun else None)
     assert next_cases(queue(ITEMS), 2) == [1, 2]
+
+
+def keep_answer(answers: list[list[int]], indices: list[int]) -> None:
+    answers.append(indices)
+
+
+def test_a_worker_gives_back_what_has_not_begun() -> None:
+    every: Any = [Item(at) for at in range(ITEMS)]
+    torun = Torun()
+    answers: list[list[int]] = []
+    queue = WorkerQueue(every, torun, partial(keep_answer, answers))
+    next_cases(queue(ITEMS), 30)
+    queue.steal(range(20, ITEMS))
+    assert answers == [list(range(30, ITEMS))]
+    assert list(torun.queue) == [*range(30), "the end"]
+
+
+def test_a_worker_whose_cases_have_all_begun_answers_once_when_its_queue_is_empty() -> None:
+    every: Any = [Item(at) for at in range(ITEMS)]
+    torun = Torun()
+    answers: list[list[int]] = []
+    queue = WorkerQueue(every, torun, partial(keep_answer, answers))
+    next_cases(queue(ITEMS), ITEMS)
+    queue.steal(range(20, ITEMS))
+    while isinstance(torun.queue[0], int):
+        assert answers == []
+        queue.move_to(every[torun.queue.popleft()], None)
+    queue.move_to(every[0], None)
+    assert answers == [[]]
