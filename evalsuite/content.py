@@ -39,7 +39,7 @@ def _make_picture_url(source: Source) -> str:
     content = _read_source(source)
     kind = next((kind for magic, kind in MAGIC.items() if content.startswith(magic)), None)
     if kind is None:
-        raise SettingsError(f"image({_describe(source)}): not a PNG, JPEG, GIF or WebP picture")
+        raise SettingsError(f"image({_describe_source(source)}): not a PNG, JPEG, GIF or WebP picture")
     return _make_data_url(kind, content)
 
 
@@ -56,7 +56,9 @@ def audio(source: Source, *, format: str | None = None) -> MessagePart:  # noqa:
     """
     chosen = format or ("" if isinstance(source, bytes) else SOUNDS.get(Path(source).suffix.lower(), ""))
     if chosen not in SOUNDS.values():
-        raise SettingsError(f"audio({_describe(source)}): a recording is wav or mp3; give its format with format=")
+        raise SettingsError(
+            f"audio({_describe_source(source)}): a recording is wav or mp3; give its format with format="
+        )
     data = b64encode(_read_source(source)).decode("ascii")
     return {"type": "input_audio", "input_audio": {"data": data, "format": chosen}}
 
@@ -92,5 +94,5 @@ def _read_source(source: Source) -> bytes:
         raise DatasetError(source, "", str(error.strerror), "a file that can be read") from error
 
 
-def _describe(source: Source) -> str:
+def _describe_source(source: Source) -> str:
     return f"{len(source)} bytes" if isinstance(source, bytes) else repr(str(source))

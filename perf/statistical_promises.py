@@ -20,7 +20,7 @@ import numpy as np
 
 from evalsuite import stats
 from evalsuite.decisions.comparison import ComparedMetric
-from evalsuite.decisions.early_stops import EarlyComparison, EarlyDecisions, PlannedOrder, compute_final_confidence
+from evalsuite.decisions.early_stops import EarlyComparison, EarlyDecisions, ResultSequencer, compute_final_confidence
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.results.judge_labels import estimate_rho
 from evalsuite.results.tally import Row
@@ -55,7 +55,7 @@ def fast_right_answers(runs: int) -> Iterator[Line]:
             arrivals.append((clocks[position % 8], item))
         heard = [item for _, item in sorted(arrivals)]
         for name, planned in (("planned", ids), ("arrival", heard)):
-            order: PlannedOrder[str] = PlannedOrder(planned)
+            order: ResultSequencer[str] = ResultSequencer(planned)
             stop = EarlyDecisions([parse_gate("b.right >= 0.5")])
             for arriving in heard:
                 for item in order.add_result(arriving, arriving):

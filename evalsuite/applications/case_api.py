@@ -97,7 +97,7 @@ class CaseApi:
         model = {"id": name or self._model.name, "object": "model", "created": 0, "owned_by": "evalsuite"}
         return make_json_answer(model if name else {"object": "list", "data": [model]})
 
-    def _number_answer(self) -> int:
+    def _next_answer_number(self) -> int:
         self._answers += 1
         return self._answers
 
@@ -110,23 +110,23 @@ class CaseApi:
     async def _answer_chat(self, body: Mapping[str, Any]) -> HttpAnswer:
         completion, name = await self._call_model(chat_api.parse_chat_request(body), body.get("model"))
         if not body.get("stream"):
-            return make_json_answer(chat_api.make_chat_completion(completion, name, self._number_answer()))
+            return make_json_answer(chat_api.make_chat_completion(completion, name, self._next_answer_number()))
         options = body.get("stream_options")
         with_usage = isinstance(options, dict) and bool(options.get("include_usage"))
         return make_chat_stream(
-            chat_api.make_chat_chunks(completion, name, self._number_answer(), with_usage=with_usage)
+            chat_api.make_chat_chunks(completion, name, self._next_answer_number(), with_usage=with_usage)
         )
 
     async def _answer_messages_api(self, body: Mapping[str, Any]) -> HttpAnswer:
         completion, name = await self._call_model(messages_api.convert_request(body), body.get("model"))
-        message = messages_api.make_message_object(completion, name, self._number_answer())
+        message = messages_api.make_message_object(completion, name, self._next_answer_number())
         if body.get("stream"):
             return make_event_stream(messages_api.make_message_events(message))
         return make_json_answer(message)
 
     async def _answer_gemini_api(self, body: Mapping[str, Any], name: str, method: str, query: str) -> HttpAnswer:
         completion, _ = await self._call_model(gemini_api.convert_request(body), name)
-        generation = gemini_api.make_generation(completion, name, self._number_answer())
+        generation = gemini_api.make_generation(completion, name, self._next_answer_number())
         if method == "generateContent":
             return make_json_answer(generation)
         chunks = gemini_api.make_generation_chunks(generation)
@@ -142,11 +142,11 @@ class CaseApi:
                 "of the conversation as input"
             )
         if overrides.get("api") == "responses":
-            asked = responses_api.keep_request(body, self._conversations.get(str(previous), ()), overrides)
+            asked = responses_api.wrap_request(body, self._conversations.get(str(previous), ()), overrides)
         else:
             asked = responses_api.convert_request(body, self._find_earlier_messages(previous))
         completion, name = await self._call_model(asked, body.get("model"))
-        response = responses_api.make_response_object(body, completion, name, self._number_answer())
+        response = responses_api.make_response_object(body, completion, name, self._next_answer_number())
         spoken = asked.messages[1:] if body.get("instructions") else asked.messages
         reply = Message("assistant", completion.text, completion.tool_calls)
         if body.get("store") is not False:

@@ -84,7 +84,7 @@ class CaseModel(ModelHandle):
 
     async def _send_request(self, request: Request) -> Completion:
         # Store cancelled calls now: the case still runs, so the application itself cancelled these calls.
-        await self._store_cancelled()
+        await self._store_cancelled_calls()
         if self.faults:
             return await self.faults.ask(self._asker, request, self.log.faults)
         return await super()._send_request(request)
@@ -175,9 +175,9 @@ class CaseModel(ModelHandle):
 
     def open_endpoint_on(self, loop: asyncio.AbstractEventLoop) -> Endpoint:
         """Open an endpoint from any thread; see `endpoint`."""
-        from evalsuite.applications.endpoint import get_listener
+        from evalsuite.applications.endpoint import get_loopback_server
 
-        listener = get_listener(loop)
+        listener = get_loopback_server(loop)
         endpoint = listener.open(self.api)
         self._endpoints.append((listener, endpoint))
         return endpoint
@@ -193,9 +193,9 @@ class CaseModel(ModelHandle):
         self.close_endpoints()
         # Let the event loop run once, so that cancelled calls receive their cancellation.
         await asyncio.sleep(0)
-        await self._store_cancelled()
+        await self._store_cancelled_calls()
 
-    async def _store_cancelled(self) -> None:
+    async def _store_cancelled_calls(self) -> None:
         while self.meter.cancelled:
             request, seconds = self.meter.cancelled.pop()
             with contextlib.suppress(RunError):

@@ -153,7 +153,7 @@ _listeners: WeakKeyDictionary[asyncio.AbstractEventLoop, LoopbackServer] = WeakK
 _making = threading.Lock()
 
 
-def get_listener(loop: asyncio.AbstractEventLoop) -> LoopbackServer:
+def get_loopback_server(loop: asyncio.AbstractEventLoop) -> LoopbackServer:
     """Return the loop's listener, which the first call makes; any thread may call this method."""
     with _making:
         if loop not in _listeners:

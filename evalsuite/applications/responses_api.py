@@ -54,7 +54,7 @@ def convert_request(body: Mapping[str, Any], before: Sequence[Message] = ()) -> 
     return ChatRequest(messages, _make_tools(body), _convert_params(body), tuple(left_out))
 
 
-def keep_request(body: Mapping[str, Any], before: Sequence[Message], overrides: Mapping[str, Any]) -> ChatRequest:
+def wrap_request(body: Mapping[str, Any], before: Sequence[Message], overrides: Mapping[str, Any]) -> ChatRequest:
     """Keep a request unchanged for a server with the Responses API, and read its messages for the transcript.
 
     Args:

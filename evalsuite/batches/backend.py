@@ -68,7 +68,7 @@ class PendingBatches:
 
     def detach_if_idle(self) -> None:
         """End a session with `--detach` once all requests are in batches; called after each poll of a batch."""
-        if self._detach and not self.left and all(sender.is_sent for sender in self._senders):
+        if self._detach and not self.left and all(sender.is_everything_sent for sender in self._senders):
             waits = self.describe_waits()
             self.stop_waiting(f"not finished yet, {'; '.join(waits)}" if waits else "no batch is under way")
 
@@ -167,7 +167,7 @@ class BatchBackend:
             raise
 
     @property
-    def is_sent(self) -> bool:
+    def is_everything_sent(self) -> bool:
         """Whether all waiting requests are in batches that were sent and are not finished."""
         looked = all(state is not None and not state.over for state in self._under_way.values())
         return looked and not any(self._gathered.values())
@@ -317,7 +317,7 @@ class BatchBackend:
             self._give_up_batch(kept, keys, error)
         else:
             self._forget_keys(keys)
-            self._report_missing(keys, state)
+            self._report_missing_answers(keys, state)
         finally:
             self._under_way.pop(kept.number, None)
 
@@ -355,7 +355,7 @@ class BatchBackend:
             self._earlier |= {key for key, _ in results} - set(self._waiting)
         return {key for key, _ in results}
 
-    def _report_missing(self, keys: Sequence[str], state: BatchState) -> None:
+    def _report_missing_answers(self, keys: Sequence[str], state: BatchState) -> None:
         """Report and fail the requests whose answer is in no file of a batch."""
         if state.status == "completed" and not keys:
             return

@@ -209,7 +209,7 @@ def explain_missing_answers(keys: Sequence[str], state: BatchState) -> tuple[set
     Args:
         keys: the requests' keys, in the order of the batch's lines.
     """
-    refused = _find_refused(keys, state)
+    refused = _find_refused_keys(keys, state)
     about = f"{state.batch} {_describe_end(state)}"
     reason = _explain_failure(state, about)
     if isinstance(reason, Transient | RateLimited):
@@ -225,7 +225,7 @@ def _describe_end(state: BatchState) -> str:
     return ends.get(state.status, state.status) + (f": {words.rstrip('.')}" if words else "")
 
 
-def _find_refused(keys: Sequence[str], state: BatchState) -> set[str]:
+def _find_refused_keys(keys: Sequence[str], state: BatchState) -> set[str]:
     """Find the requests that made the server reject a batch; the server's errors name their line numbers."""
     if _is_model_refused(state):
         return set()

@@ -118,7 +118,7 @@ def run_written_call(instances: Mapping[str, Any], text: str) -> str:
     return call_function(instances, ast.unparse(call.func), values, named)
 
 
-class _AnyArguments(Registry):
+class _UncheckedRegistry(Registry):
     """Passes the arguments of known functions unchanged, because the authors' classes check the arguments."""
 
     def check(self, name: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[CallFault, ...]]:
@@ -148,7 +148,7 @@ class MultiTurnSolver:
             episode = Episode(loop, dataclasses.replace(sample, input=()), model, opened, effects)
             for number, messages in enumerate(sample.metadata["turns"]):
                 later = {name for at, names in sample.metadata["missed"].items() if int(at) > number for name in names}
-                episode.registry = _AnyArguments(tool for tool in opened.tools if tool.document.name not in later)
+                episode.registry = _UncheckedRegistry(tool for tool in opened.tools if tool.document.name not in later)
                 episode.messages += messages or [Message("user", MORE_FUNCTIONS)]
                 episode.events.append({"kind": "user", "text": episode.messages[-1].content})
                 episode.malformed, before = 0, episode.turns

@@ -203,7 +203,7 @@ def format_csv(rows: Iterable[Sequence[Any]]) -> TableFile:
     return TableFile(text.getvalue().encode("utf-8", "replace"))
 
 
-def _read_delimited(path: Path, **form: Any) -> Mapping[str, TableFile]:
+def _read_delimited_table(path: Path, **form: Any) -> Mapping[str, TableFile]:
     return {"df": format_csv(csv.reader(io.StringIO(read_text(path), newline=""), **form))}
 
 
@@ -348,8 +348,8 @@ _DATABENCH = _make_question_set(["**/qa.*"], "question", _list_answers, _find_ta
 _SPIDER = _make_query_set(("dev.json",), "database", "query", None)
 _BIRD_FILES = ("dev.json", "dev_20*.json", "mini_dev_sqlite.json")
 _BIRD = _make_query_set(_BIRD_FILES, "dev_databases", "SQL", "question_id", difficulty="difficulty")
-_read_wiki_table = partial(_read_delimited, escapechar="\\", doublequote=False)
-_read_fact_table = partial(_read_delimited, delimiter="#", quoting=csv.QUOTE_NONE)
+_read_wiki_table = partial(_read_delimited_table, escapechar="\\", doublequote=False)
+_read_fact_table = partial(_read_delimited_table, delimiter="#", quoting=csv.QUOTE_NONE)
 SETS = {
     "wikitablequestions": TableSet("WikiTableQuestions", _WIKI, _read_wiki_table, distinct=True),
     "tabfact": TableSet("TabFact", _FACTS, _read_fact_table),

@@ -257,7 +257,7 @@ class Reward:
         calls = [(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] in CALLS]
         made_calls = [call for call in calls if call[0] in known or not known]
         async with self._repeat_calls(sample, made_calls) as world:
-            made = await world.object()
+            made = await world.get_object()
             for assertion in sample.metadata["env_assertions"]:
                 name = str(assertion["func_name"])
                 method = _find_method(made, name)
@@ -328,7 +328,7 @@ def _has_taken_actions(actions: Sequence[Mapping[str, Any]], transcript: Transcr
     """
     calls = [(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] in CALLS]
 
-    def is_taken(action: Mapping[str, Any]) -> bool:
+    def is_action_taken(action: Mapping[str, Any]) -> bool:
         wanted, names = action.get("arguments") or {}, action.get("compare_args")
         for tool, arguments in calls:
             compared = arguments.keys() if names is None else names
@@ -336,7 +336,7 @@ def _has_taken_actions(actions: Sequence[Mapping[str, Any]], transcript: Transcr
                 return True
         return False
 
-    return all(map(is_taken, actions))
+    return all(map(is_action_taken, actions))
 
 
 def _select_arguments(arguments: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:

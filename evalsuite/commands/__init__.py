@@ -31,7 +31,7 @@ name=RUN             a run's name or folder, or `last`
 """Arguments of several commands; a command's table names them without a help text."""
 
 
-def _split_table(table: str) -> dict[str, tuple[list[str], str, str]]:
+def _parse_argument_table(table: str) -> dict[str, tuple[list[str], str, str]]:
     """Map each argument's name to its flags, placeholder and help; a line without help may name several arguments."""
     found = {}
     for words, text in split_help_table(table):
@@ -43,7 +43,7 @@ def _split_table(table: str) -> dict[str, tuple[list[str], str, str]]:
     return found
 
 
-_SHARED = _split_table(SHARED)
+_SHARED = _parse_argument_table(SHARED)
 _SHARED_DETAILS = {"reports": Path("reports"), "code": Path, "to": Path, "html": Path}
 
 
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser, table: str, *, required: Sequ
     """
     entries, _, epilog = cleandoc(table).partition("\n\n")
     parser.epilog = " ".join(epilog.split()) or parser.epilog
-    for name, entry in _split_table(entries).items():
+    for name, entry in _parse_argument_table(entries).items():
         flags, form, text = entry if entry[2] else _SHARED[name]
         detail = details.get(name, None if entry[2] else _SHARED_DETAILS.get(name))
         metavar = form.rstrip("?*+")
@@ -101,7 +101,7 @@ def print_lines(lines: Iterable[object]) -> None:
     sys.stdout.writelines(f"{line}\n" for line in lines)
 
 
-def run_program(
+def run_own_command(
     command: Sequence[str], environment: Mapping[str, str], folder: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run one of evalsuite's own commands; standard output and standard error are returned as one text."""

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.commands import add_arguments, require_suite, run_program
+from evalsuite.commands import add_arguments, require_suite, run_own_command
 from evalsuite.core.declarations import is_suite_file
 from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.phrases import write_count
-from evalsuite.decisions.gates import name_other_metric, read_gates
+from evalsuite.decisions.gates import misname_metric, read_gates
 from evalsuite.results.record_file import JOURNAL
 from evalsuite.results.run_folders import RunFolder, find_run_folder
 
@@ -105,7 +105,7 @@ class _AttackReplays:
     def make_arguments(self, name: str, mutant: Mutant) -> tuple[str, ...]:
         """Make the pytest arguments that inject a fault; the fault `chosen` also needs the id of one case to run."""
         if name == "mistyped":
-            return tuple(f"--only-gate={name_other_metric(gate.text)}" for gate in read_gates(self.run_))
+            return tuple(f"--only-gate={misname_metric(gate.text)}" for gate in read_gates(self.run_))
         return (*mutant.options, *((self._find_first_case(),) if name == "chosen" else ()))
 
     def run_suite(self, name: str, arguments: tuple[str, ...]) -> tuple[int, str]:
@@ -124,11 +124,11 @@ class _AttackReplays:
             # Ignore the folder of runs, because a run may bring test files that the user did not name.
             command.append(f"--ignore={runs}")
         fault = {"EVALSUITE_MUTANT": json.dumps(self._encode_fault(name))} if name else {}
-        ended = run_program(command, {**os.environ, **fault})
+        ended = run_own_command(command, {**os.environ, **fault})
         if name == "sharded" and not ended.returncode:
             # The session of one shard is always green, because gates are decided only after the shards are joined.
             gate = [sys.executable, "-m", "evalsuite", "gate", str(self.scratch / label), "--code=."]
-            ended = run_program(gate, {**os.environ})
+            ended = run_own_command(gate, {**os.environ})
         summary = RunFolder(self.scratch / label).summary()
         errors = [line for line in ended.stdout.splitlines() if line.startswith(("ERROR", "evalsuite:", "shard "))]
         reasons = [*summary.get("reasons", ()), *errors, "no case was collected"]

@@ -176,7 +176,7 @@ def _load_releases(options: argparse.Namespace) -> list[Run]:
         if len(runs) < 2:
             raise RunError(f"a history needs two releases or more; {runs[0].folder.name} alone was named")
         return runs
-    runs = _read_undamaged(_find_finished_runs(options.reports), lambda folder: load_run(folder, declarations))
+    runs = _read_undamaged_folders(_find_finished_runs(options.reports), lambda folder: load_run(folder, declarations))
     if len(runs) < 2:
         raise RunError(
             f"a history needs two releases or more; {options.reports} holds {write_count(len(runs), 'finished run')}"
@@ -189,13 +189,13 @@ def _find_finished_runs(reports: Path) -> list[RunFolder]:
     folders = [RunFolder(path.parent) for path in sorted(reports.glob(f"*/{INFO}"))]
     whole = [
         (info.get("started", ""), folder.name, folder)
-        for folder, info in _read_undamaged(folders, lambda folder: (folder, folder.info()))
+        for folder, info in _read_undamaged_folders(folders, lambda folder: (folder, folder.info()))
         if explain_interruption(info) is None and not info.get("settings", {}).get("shard")
     ]
     return [folder for *_, folder in sorted(whole, key=lambda release: release[:2])]
 
 
-def _read_undamaged(folders: Iterable[RunFolder], read: Callable[[RunFolder], T]) -> list[T]:
+def _read_undamaged_folders(folders: Iterable[RunFolder], read: Callable[[RunFolder], T]) -> list[T]:
     """Read the folders of undamaged runs; report each damaged folder on standard error."""
     results = []
     for folder in folders:

@@ -196,11 +196,11 @@ class CommentHost:
 def find_comment_host(environment: Mapping[str, str]) -> CommentHost | str:
     """Find the CI job's forge, or the reason why no comment can be posted (empty outside of CI)."""
     if environment.get("GITHUB_ACTIONS") == "true":
-        return _make_github(environment)
-    return _make_gitlab(environment) if environment.get("GITLAB_CI") == "true" else ""
+        return _find_github_host(environment)
+    return _find_gitlab_host(environment) if environment.get("GITLAB_CI") == "true" else ""
 
 
-def _make_github(environment: Mapping[str, str]) -> CommentHost | str:
+def _find_github_host(environment: Mapping[str, str]) -> CommentHost | str:
     repository = environment["GITHUB_REPOSITORY"]
     event = json.loads(Path(environment["GITHUB_EVENT_PATH"]).read_text("utf-8"))
     pull = event.get("pull_request")
@@ -221,7 +221,7 @@ def _make_github(environment: Mapping[str, str]) -> CommentHost | str:
     )
 
 
-def _make_gitlab(environment: Mapping[str, str]) -> CommentHost | str:
+def _find_gitlab_host(environment: Mapping[str, str]) -> CommentHost | str:
     number = environment.get("CI_MERGE_REQUEST_IID")
     if not number:
         return "this job is not for a merge request; its artifacts hold the report"

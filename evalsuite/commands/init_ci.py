@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalsuite.commands import print_lines, run_program
+from evalsuite.commands import print_lines, run_own_command
 from evalsuite.commands.baseline import refuse_unfit_run, write_baseline
 from evalsuite.core.errors import RunError
 from evalsuite.models.scripted import MODEL, SCRIPT
@@ -232,7 +232,7 @@ def _run_workflow_command(command: Sequence[str], root: Path, scratch: Path, mor
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(forges)}
     clean = {"PYTHONDONTWRITEBYTECODE": "1", "COVERAGE_FILE": str(scratch / "coverage")}
     further = [f"--override-ini=cache_dir={scratch / 'cache'}"] if command[0] == "pytest" else []
-    result = run_program([sys.executable, "-m", *command, *further], {**inherited, **clean, **more}, root)
+    result = run_own_command([sys.executable, "-m", *command, *further], {**inherited, **clean, **more}, root)
     return result.returncode, result.stdout
 
 

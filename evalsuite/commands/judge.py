@@ -22,7 +22,7 @@ from evalsuite.core.protocols import Benchmark, JudgedScorer, Setup
 from evalsuite.core.settings import read_settings
 from evalsuite.core.types import Metric, Record
 from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide_gates, parse_gates
-from evalsuite.decisions.measured import Measured
+from evalsuite.decisions.measured import MeasuredBenchmark
 from evalsuite.decisions.verdict import Status
 from evalsuite.judges.human_labels import read_sheet, read_weights
 from evalsuite.judges.judgements import average_scores
@@ -218,9 +218,9 @@ def decide_judge_gates(
         agreeing = Tally(tuple(row for row in tally if row.facts))
         declared = {judge.score: Metric(judge.scale)} if judge.scale else {}
         corrected = {f"corrected_{judge.score}": partial(estimate_corrected_score, judge.score)}
-        measured = {benchmark: Measured(tally, corrected, declared)}
+        measured = {benchmark: MeasuredBenchmark(tally, corrected, declared)}
         if len(agreeing):
-            measured[JUDGE] = Measured(agreeing, JUDGE_METRICS)
+            measured[JUDGE] = MeasuredBenchmark(agreeing, JUDGE_METRICS)
         decisions += [
             replace(decision, subject=f"{judge.name}: {decision.subject}") for decision in decide_gates(gates, measured)
         ]

@@ -192,7 +192,7 @@ def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, st
     """Check that `records.jsonl` equals the records in the journal."""
     from evalsuite.results.record_file import RECORDS
 
-    counted = journal.find_counted_records()
+    counted = journal.summarise_records()
     fault = f"{len(counted.damaged)} are damaged in the journal" if counted.damaged else ""
     kept = (f"{line}\n".encode("utf-8", "replace") for line in journal.iterate_lines())
     with (folder.path / RECORDS).open("rb") as written:

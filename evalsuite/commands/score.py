@@ -58,7 +58,7 @@ def run_score(options: argparse.Namespace) -> int:
     elif options.csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(FIELDS)
-        writer.writerows((name, *_list_numbers(score)) for name, score in scored)
+        writer.writerows((name, *_list_score_values(score)) for name, score in scored)
     elif options.pairs is not None:
         _print_table(scored)
     else:
@@ -118,7 +118,7 @@ def _score_line(path: Path, name: str, pair: dict[str, Any], options: argparse.N
         raise ScoringError(f"{path}, pair {name}: {error}") from error
 
 
-def _list_numbers(score: TableScore) -> tuple[float, float, float]:
+def _list_score_values(score: TableScore) -> tuple[float, float, float]:
     return score.value, score.content, score.form
 
 
@@ -126,10 +126,15 @@ def _print_table(scored: Sequence[tuple[str, TableScore]]) -> None:
     from evalsuite.metrics.tables.table_score import replace_control_characters
 
     width = max(len("mean"), *(len(name) for name, _ in scored))
-    means = [sum(column) / len(scored) for column in zip(*(_list_numbers(score) for _, score in scored), strict=True)]
+    means = [
+        sum(column) / len(scored) for column in zip(*(_list_score_values(score) for _, score in scored), strict=True)
+    ]
     write = sys.stdout.write
     write(f"{'pair':<{width}}  value  content  form\n")
-    for name, (value, content, form) in [*((name, _list_numbers(score)) for name, score in scored), ("mean", means)]:
+    for name, (value, content, form) in [
+        *((name, _list_score_values(score)) for name, score in scored),
+        ("mean", means),
+    ]:
         write(f"{replace_control_characters(name):<{width}}  {value:.3f}    {content:.3f} {form:.3f}\n")
     write("\n")
     for signature in dict.fromkeys(score.signature for _, score in scored):

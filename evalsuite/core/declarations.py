@@ -124,11 +124,11 @@ class Declarations:
         if not file.is_file():
             raise SettingsError(f"{path} is not in {self.root}")
         if place not in self.trusted:
-            self._require_named(file, path)
+            self._require_code_option(file, path)
             _require_declaration(self.root, file, place, function)
         return _find_declaration(_import_file(file, self.root), function)
 
-    def _require_named(self, file: Path, path: str) -> None:
+    def _require_code_option(self, file: Path, path: str) -> None:
         if self.code is None:
             raise SettingsError(f"a run is data, so its code is imported only where a command names it: --code {path}")
         if not file.is_relative_to(self.code.resolve()):

@@ -187,16 +187,16 @@ def _encode_field(value: Any) -> Any:
 
 def decode_record(line: str | bytes) -> Record:
     """Read a line of `records.jsonl`; fields that a later version added are ignored."""
-    return _read_checked(_make_record_reader(), line)
+    return _read_checked_json(_make_record_reader(), line)
 
 
 def parse_json_as(shape: type[Read], text: str | bytes) -> Read:
     """Read JSON as a dataclass, without converting any value."""
     reader: TypeAdapter[Read] = _make_reader(shape)  # type: ignore[arg-type] # mypy: a class is hashable
-    return _read_checked(reader, text)
+    return _read_checked_json(reader, text)
 
 
-def _read_checked(reader: TypeAdapter[Read], text: str | bytes) -> Read:
+def _read_checked_json(reader: TypeAdapter[Read], text: str | bytes) -> Read:
     from pydantic import ValidationError
 
     try:
@@ -216,7 +216,7 @@ def _make_reader(shape: Any) -> TypeAdapter[Any]:
     return TypeAdapter(shape)
 
 
-def record_schema() -> Plain:
+def make_record_schema() -> Plain:
     """Describe a line of `records.jsonl` as a JSON Schema, with descriptions from the types' docstrings."""
     schema = _make_record_reader().json_schema()
     for described in (Record, Transcript, Usage):

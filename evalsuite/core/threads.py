@@ -39,7 +39,7 @@ async def run_in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.
         try:
             outcome = function(*args, **kwargs)
         except BaseException as error:  # noqa: BLE001 - whatever it is, somebody waits for it
-            set_outcome, outcome = result.set_exception, _make_raisable(error)
+            set_outcome, outcome = result.set_exception, _make_raisable_error(error)
         # If the event loop has ended, nobody waits for the result.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(set_if_pending, set_outcome, outcome)
@@ -49,7 +49,7 @@ async def run_in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.
     return await result
 
 
-def _make_raisable(error: BaseException) -> BaseException:
+def _make_raisable_error(error: BaseException) -> BaseException:
     if isinstance(error, Exception) and not isinstance(error, (StopIteration, StopAsyncIteration)):
         return error
     try:

@@ -45,7 +45,7 @@ def compare_to_baselines(
     from evalsuite import stats
 
     rules = rules or ComparisonRules()
-    undecided = [_compare_with_baseline(baseline, run, gates, rules) for baseline in baselines]
+    undecided = [_compare_without_verdicts(baseline, run, gates, rules) for baseline in baselines]
     results = [result for _, compared in undecided for _, result in compared]
     verdicts = iter(stats.verdicts(results, confidence=rules.confidence) if results else ())
     return [
@@ -61,7 +61,7 @@ def compare_to_baseline(
     return compare_to_baselines([baseline], run, gates, rules)[0]
 
 
-def _compare_with_baseline(
+def _compare_without_verdicts(
     baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules
 ) -> tuple[BaselineComparison, list[tuple[ComparedMetric, NonInferiority]]]:
     """Compare each metric with one baseline; the verdicts follow later, for all baselines together."""
@@ -88,13 +88,13 @@ def _compare_with_baseline(
         flips += [
             ScoreFlip(subject, pair.row.case, pair.before, pair.after) for pair in pairs if pair.before != pair.after
         ]
-        unscored += _list_unscored(common, subject, baseline.folder.name)
+        unscored += _list_unscored_questions(common, subject, baseline.folder.name)
     against = BaselineComparison(
         name=baseline.folder.name,
         rules=rules,
         found=(),
         flips=sorted(flips, key=lambda flip: (-flip.loss, str(flip.subject), flip.case)),
-        left_out=_list_unmatched(matches.values(), baseline, run),
+        left_out=_list_unmatched_cases(matches.values(), baseline, run),
         not_compared=not_compared,
         changed=[
             *_describe_baseline(baseline),
@@ -208,9 +208,9 @@ def _compute_paired_share(common: SharedQuestions, run: Run, benchmark: str) -> 
     return (len(common.shared) / of if of else 0.0), of
 
 
-def _list_unmatched(matches: Iterable[SharedQuestions], baseline: Run, run: Run) -> dict[str, list[str]]:
+def _list_unmatched_cases(matches: Iterable[SharedQuestions], baseline: Run, run: Run) -> dict[str, list[str]]:
     # Ignore benchmarks that this run did not include: their cases are not missing.
-    sides = [match.list_unmatched() for match in matches]
+    sides = [match.list_unmatched_cases() for match in matches]
     new = [row.case for name, bench in run.benchmarks.items() if name not in baseline.benchmarks for row in bench.tally]
     return {
         "only in the baseline": sorted(case for before, _ in sides for case in before),
@@ -230,8 +230,8 @@ def _list_changes(matches: Mapping[str, SharedQuestions], name: str) -> list[str
     return lines
 
 
-def _list_unscored(common: SharedQuestions, subject: ComparedMetric, name: str) -> list[str]:
-    before, after = common.count_unscored(subject.metric)
+def _list_unscored_questions(common: SharedQuestions, subject: ComparedMetric, name: str) -> list[str]:
+    before, after = common.count_unscored_questions(subject.metric)
     where = [f"{count} in {place}" for count, place in ((before, name), (after, "this run")) if count]
     return [f"{subject}: questions left out because of errors: {', '.join(where)}"] if where else []
 
@@ -301,7 +301,7 @@ def compare_metric(
 ) -> NonInferiority | str:
     """Compare one metric on the questions of both runs; if no comparison is possible, return the reason as text."""
     if subject.metric in run.benchmarks[subject.benchmark].derived:
-        return _compare_derived(common, subject, run, rules)
+        return _compare_derived_metric(common, subject, run, rules)
     return _compare_means(common.list_pairs(subject.metric), subject, run, common, rules)
 
 
@@ -312,11 +312,11 @@ def _compare_means(
 
     every = common.list_scores(subject.metric)
     metric = find_declaration(run, subject.benchmark, subject.metric)
-    sized = _find_scale(metric, find_gate_margin(subject, rules), every, subject)
+    sized = _find_width_and_margin(metric, find_gate_margin(subject, rules), every, subject)
     if isinstance(sized, str):
         return sized
     width, own = sized
-    margin = rules.get_error_share(subject.benchmark) * width if own is None else own
+    margin = rules.get_margin(subject.benchmark) * width if own is None else own
     lost, scored = common.count_lost_scores(subject.metric)
     # A question without a score in this run may hide a loss as large as the metric's whole range.
     if lost * width > margin * scored:
@@ -335,7 +335,7 @@ def _compare_means(
     )
 
 
-def _compare_derived(
+def _compare_derived_metric(
     common: SharedQuestions, subject: ComparedMetric, run: Run, rules: ComparisonRules
 ) -> NonInferiority | str:
     """Compare a metric that is not a mean over cases; the jackknife leaves out the same clusters in both runs."""
@@ -348,7 +348,7 @@ def _compare_derived(
     if any(math.isnan(value) for value in whole) or clusters < 2:
         return "it is undefined on the cases of both runs"
     metric = find_declaration(run, subject.benchmark, subject.metric)
-    sized = _find_scale(metric, find_gate_margin(subject, rules), whole, subject)
+    sized = _find_width_and_margin(metric, find_gate_margin(subject, rules), whole, subject)
     if isinstance(sized, str):
         return sized
     width, own = sized
@@ -360,13 +360,13 @@ def _compare_derived(
         without,
         n=len(common.shared),
         clusters=clusters,
-        margin=rules.get_error_share(subject.benchmark) * width if own is None else own,
+        margin=rules.get_margin(subject.benchmark) * width if own is None else own,
         scale=width,
         lower_is_better=subject.lower_is_better,
     )
 
 
-def _find_scale(
+def _find_width_and_margin(
     metric: Metric, own: float | None, values: Sequence[float], subject: ComparedMetric
 ) -> tuple[float, float | None] | str:
     """Find the width of a metric's range, and the margin of its gate; if the width is unknown, return the reason."""

@@ -69,7 +69,7 @@ class SharedQuestions:
                 found.append(ScorePair(self.after[question][0], before, after))
         return found
 
-    def count_unscored(self, metric: str) -> tuple[int, int]:
+    def count_unscored_questions(self, metric: str) -> tuple[int, int]:
         """Count the shared questions that lack a score because of errors, for each run."""
         before, after = (
             sum(
@@ -119,7 +119,7 @@ class SharedQuestions:
         """List the distinct clusters of the shared questions, in order of first appearance."""
         return list(dict.fromkeys(self.after[question][0].cluster for question in self.shared))
 
-    def list_unmatched(self) -> tuple[list[str], list[str]]:
+    def list_unmatched_cases(self) -> tuple[list[str], list[str]]:
         """List the cases of questions that only the baseline has, then of questions that only this run has."""
         return (
             sorted(rows[0].case for question, rows in self.before.items() if question not in self.after),
@@ -183,7 +183,7 @@ class ComparisonRules:
     confidence: float = 0.95  # The confidence that holds for all verdicts together.
     accepted: frozenset[str] = frozenset()  # Names from `INCOMPARABLE`: differences between runs that the user allows.
 
-    def get_error_share(self, benchmark: str) -> float:
+    def get_margin(self, benchmark: str) -> float:
         """Return the smallest loss that matters for a benchmark's metrics, as a share of their ranges."""
         return self.margins.get(f"{benchmark}.*", self.margin)
 
@@ -245,14 +245,14 @@ class BaselineComparison:
             if verdict == "worse"
         ]
 
-    def list_incomparable(self) -> list[str]:
+    def list_incomparable_metrics(self) -> list[str]:
         """Report each metric that could not be compared, and whether the baseline has expired."""
         lines = [
             f"{subject} is not compared with {self.name}: {reason}" for subject, reason in self.not_compared.items()
         ]
         return [self.expired, *lines] if self.expired else lines
 
-    def find_undecided(self, *, enough: bool = False, decisions: Iterable[GateDecision] = ()) -> list[str]:
+    def list_undecided_metrics(self, *, enough: bool = False, decisions: Iterable[GateDecision] = ()) -> list[str]:
         """Report undecided metrics; if `enough` is true, only those that are undecided despite enough cases.
 
         Args:
@@ -262,7 +262,7 @@ class BaselineComparison:
         stated = [(decision.subject, decision.reason) for decision in decisions if decision.reason]
         return [
             f"{subject} is undecided against {self.name}: {one.candidate:.4g} after {one.baseline:.4g}; "
-            f"{one.n} cases could have shown {_describe_detectable(one)}"
+            f"{one.n} cases could have shown {_describe_detectable_loss(one)}"
             for subject, one, verdict in self.found
             if verdict == "undecided"
             for shortage in [self._describe_shortage(one)]
@@ -283,22 +283,22 @@ class BaselineComparison:
         return f"too few cases to see a loss of {one.margin:g} (they see {seen}): {needed:,} needed"
 
     @property
-    def confidence_of_one(self) -> float:
+    def single_metric_confidence(self) -> float:
         """The confidence that Holm's procedure requires in its first and strictest test."""
         return 1 - (1 - self.rules.confidence) / len(self.found)
 
     def _count_cases_needed(self, one: NonInferiority) -> int:
-        return one.count_needed(self.confidence_of_one)
+        return one.count_needed(self.single_metric_confidence)
 
     def decide_gate(self, gate: Gate) -> list[GateDecision]:
         """Decide a gate against this baseline, once for each compared metric to which the gate applies."""
         decisions = [
             GateDecision(gate, subject, "no data", reason=reason)
             for subject, reason in self.not_compared.items()
-            if _is_gate_on(gate, subject)
+            if _is_gate_about(gate, subject)
         ]
         for subject, one, verdict in self.found:
-            if not _is_gate_on(gate, str(subject)):
+            if not _is_gate_about(gate, str(subject)):
                 continue
             estimate = Estimate(one.difference, one.low, one.high, one.n)
             outcome: GateOutcome = "met" if verdict == "no worse" else "missed"
@@ -312,7 +312,7 @@ class BaselineComparison:
         return [*self.changed, *self.unscored]
 
 
-def _is_gate_on(gate: Gate, subject: str) -> bool:
+def _is_gate_about(gate: Gate, subject: str) -> bool:
     """Tell whether a gate applies to a compared metric; `name` is `benchmark[tag=value].metric`."""
     place, _, metric = subject.rpartition(".")
     benchmark, _, cases = place.partition("[")
@@ -321,7 +321,7 @@ def _is_gate_on(gate: Gate, subject: str) -> bool:
     return gate.covers(benchmark) and is_about
 
 
-def _describe_detectable(one: NonInferiority) -> str:
+def _describe_detectable_loss(one: NonInferiority) -> str:
     loss = f"a loss of {one.detectable:.3f} or more" if math.isfinite(one.detectable) else "no loss at all"
     return f"{loss} (power 80%)"
 

@@ -44,7 +44,7 @@ T = TypeVar("T")
 NOTHING: Any = object()  # Placeholder that `interleave_parts` puts at the end of shorter parts.
 
 
-class PlannedOrder(Generic[T]):
+class ResultSequencer(Generic[T]):
     """Passes on results in the planned order: a result waits until all results planned before it have arrived.
 
     The confidence sequences assume a random sample. The first results to arrive are not a random sample, because
@@ -261,7 +261,7 @@ class EarlyDecisions:
     """Decides gates and comparisons with baselines during a run.
 
     All decisions share one error probability (Bonferroni), so the probability of any wrong decision is at most 1 -
-    confidence. Cases must be added in an order that was fixed beforehand: see `PlannedOrder`.
+    confidence. Cases must be added in an order that was fixed beforehand: see `ResultSequencer`.
 
     Args:
         comparisons: function that makes all comparisons with baselines. Its argument is the share of the error
@@ -314,10 +314,10 @@ def make_early_comparisons(
     """Return a function that takes the share of the error probability for one comparison, and makes all comparisons."""
     compared = [(baseline, subject) for baseline in baselines for subject in list_subjects(baseline, gates, rules)]
 
-    def make_all(share: float) -> list[EarlyComparison]:
+    def make_comparisons(share: float) -> list[EarlyComparison]:
         return [_make_comparison(baseline, subject, rules, share) for baseline, subject in compared]
 
-    return make_all
+    return make_comparisons
 
 
 def _make_comparison(baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float) -> EarlyComparison:
@@ -331,7 +331,7 @@ def _make_comparison(baseline: Run, subject: ComparedMetric, rules: ComparisonRu
     low, high = metric.range or (0.0, 1.0)
     if metric.range is None and any(score not in {0.0, 1.0} for score, _ in before.values()):
         before = {}
-    margin = find_gate_margin(subject, rules) or rules.get_error_share(subject.benchmark) * (high - low)
+    margin = find_gate_margin(subject, rules) or rules.get_margin(subject.benchmark) * (high - low)
     return EarlyComparison(baseline.folder.name, subject, before, high - low, margin, share)
 
 

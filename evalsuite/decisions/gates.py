@@ -31,9 +31,9 @@ from typing import TYPE_CHECKING, Literal
 from evalsuite.core.errors import SettingsError, SpendLimitReached
 from evalsuite.core.option_values import NO_WORSE_THAN
 from evalsuite.core.phrases import describe_estimates, write_count
-from evalsuite.decisions.measured import DERIVED_CONFIDENCE, PASS_RATE, Measured, list_tags, select_cases
+from evalsuite.decisions.measured import DERIVED_CONFIDENCE, PASS_RATE, MeasuredBenchmark, list_tags, select_cases
 from evalsuite.results.built_in import AMOUNTS, RESOURCES, count_estimates, find_built_in_metric
-from evalsuite.results.judge_labels import explain_unmeasured
+from evalsuite.results.judge_labels import explain_missing_metric
 from evalsuite.results.tally import UNMEASURED, Estimate, Row, Tally
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def parse_gate(text: str) -> Gate:
     )
 
 
-def name_other_metric(text: str) -> str:
+def misname_metric(text: str) -> str:
     """Replace the metric in a valid gate's text by a name that does not exist in any benchmark."""
     subject = SUBJECT.match(text)
     end = subject.end("metric") if subject else 0
@@ -224,7 +224,7 @@ def explain_misspelling(gate: Gate, benchmark: str, metrics: Iterable[str]) -> s
     return f"gate '{gate.text}': no such metric{suggest_names(gate.metric, names)}"
 
 
-def explain_unnamed(gate: Gate, benchmarks: Iterable[str]) -> str:
+def explain_missing_benchmark(gate: Gate, benchmarks: Iterable[str]) -> str:
     """Explain that a gate must name its benchmark because the suite has several; return "" if it is clear."""
     names = sorted(benchmarks)
     if not gate.bare or gate.metric in RESOURCES or gate.metric == "*" or len(names) < 2:
@@ -267,7 +267,7 @@ class GateDecision:
 
 
 def decide_gates(
-    gates: Iterable[Gate], measured: Mapping[str, Measured], error_share: float = 0.01
+    gates: Iterable[Gate], measured: Mapping[str, MeasuredBenchmark], error_share: float = 0.01
 ) -> list[GateDecision]:
     """Decide gates on a run.
 
@@ -277,18 +277,18 @@ def decide_gates(
     return [decision for gate in gates for decision in _decide_gate(gate, measured, error_share)]
 
 
-def _decide_gate(gate: Gate, measured: Mapping[str, Measured], error_share: float) -> list[GateDecision]:
+def _decide_gate(gate: Gate, measured: Mapping[str, MeasuredBenchmark], error_share: float) -> list[GateDecision]:
     names = sorted(measured) if gate.benchmark == "*" else [gate.benchmark]
     if not names or names[0] not in measured:
         reason = f"no case of {gate.benchmark} ran{suggest_names(gate.benchmark, measured)}"
         reason = NO_LABELS if gate.benchmark == JUDGE else reason
         return [GateDecision(gate, gate.benchmark, "no data", reason=reason)]
-    if reason := explain_unnamed(gate, measured):
+    if reason := explain_missing_benchmark(gate, measured):
         return [GateDecision(gate, gate.metric, "no data", reason=reason)]
     return [decision for name in names for decision in _apply_gate(gate, name, measured[name], error_share)]
 
 
-def _apply_gate(gate: Gate, name: str, measured: Measured, error_share: float) -> list[GateDecision]:
+def _apply_gate(gate: Gate, name: str, measured: MeasuredBenchmark, error_share: float) -> list[GateDecision]:
     cases = select_cases(measured.tally, gate.tag, gate.value)
     place = f"{name}[{gate.value}]" if gate.value else name
     if gate.value and not len(cases):
@@ -311,7 +311,7 @@ def _add_estimates_note(decision: GateDecision, metric: str, cases: Tally) -> Ga
     return replace(decision, reason="; ".join(filter(None, reasons)))
 
 
-def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, cases: Tally) -> GateDecision:
+def _decide_metric(gate: Gate, place: str, metric: str, measured: MeasuredBenchmark, cases: Tally) -> GateDecision:
     subject = f"{place}.{metric}"
     look = measured.estimate_metric if gate.confidence is None else measured.estimate_with_interval
     estimate = look(metric, cases, gate.confidence or DERIVED_CONFIDENCE)
@@ -320,7 +320,7 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, case
         reason = (
             measured.explain_failure(metric)
             or next((why for row in cases if (why := row.facts.get(UNMEASURED, {}).get(metric))), "")
-            or (explain_unmeasured(metric, cases) if gate.benchmark == JUDGE else "")
+            or (explain_missing_metric(metric, cases) if gate.benchmark == JUDGE else "")
             or (
                 "not measured"
                 if metric in names
@@ -346,7 +346,9 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: Measured, case
     if gate.confidence is not None and is_score and measured.find_range(metric, cases) is None:
         warning = "the bound is optimistic for few and skewed scores; declare the range: Metric(range=...)"
     met = GateDecision(gate, subject, "met", estimate, warning)
-    missing = [row for row in measured.find_missing(metric, cases) if (row.outcome, row.cause) != SKIPPED_OVER_BUDGET]
+    missing = [
+        row for row in measured.find_unscored_cases(metric, cases) if (row.outcome, row.cause) != SKIPPED_OVER_BUDGET
+    ]
     return _decide_with_missing(gate, met, metric, measured, cases, missing) if missing else met
 
 
@@ -358,7 +360,7 @@ def _warn_of_direction(gate: Gate, declared: Metric | None) -> str:
 
 
 def _decide_with_missing(
-    gate: Gate, met: GateDecision, metric: str, measured: Measured, cases: Tally, missing: Sequence[Row]
+    gate: Gate, met: GateDecision, metric: str, measured: MeasuredBenchmark, cases: Tally, missing: Sequence[Row]
 ) -> GateDecision:
     """Change the verdict `met` to `no data` if the worst values in place of missing scores would miss the gate."""
     ledger = _describe_counted_cases(cases, missing)
@@ -371,7 +373,7 @@ def _decide_with_missing(
         worst = _estimate_with_worst(met.estimate, end, len(missing) / len(cases))
     else:
         worst = measured.estimate_metric(
-            metric, measured.fill_missing(metric, cases, end), gate.confidence or DERIVED_CONFIDENCE
+            metric, measured.fill_missing_scores(metric, cases, end), gate.confidence or DERIVED_CONFIDENCE
         )
     if worst is not None and gate.is_met_by(worst):
         return replace(met, reason=f"{ledger}; it holds with these at {end:g}, too ({worst.value:.4f})")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from evalsuite.decisions.baseline import compare_to_baseline
 from evalsuite.decisions.comparison import ComparedMetric, ComparisonRules, list_subjects
 from evalsuite.decisions.gates import Gate, read_gates
-from evalsuite.decisions.measured import Measured, select_cases
-from evalsuite.decisions.quarantine import drop_quarantined, read_run_quarantine
+from evalsuite.decisions.measured import MeasuredBenchmark, select_cases
+from evalsuite.decisions.quarantine import drop_quarantined_cases, read_run_quarantine
 
 if TYPE_CHECKING:
     from evalsuite.results.runs import Run
@@ -77,14 +77,14 @@ def track_metrics(
     rules = rules or ComparisonRules()
     gates = read_gates(runs[-1])
     # If a case was in quarantine when a release ran, leave the case out of this release.
-    runs = [drop_quarantined(run, read_run_quarantine(run)) for run in runs]
-    references = [drop_quarantined(run, read_run_quarantine(runs[-1])) for run in references]
+    runs = [drop_quarantined_cases(run, read_run_quarantine(run)) for run in runs]
+    references = [drop_quarantined_cases(run, read_run_quarantine(runs[-1])) for run in references]
     listed = list(list_subjects(runs[-1], gates, rules))
     standings = {
         reference.folder.name: _compare_releases(reference, runs, gates, rules, max(1, len(listed)) * len(references))
         for reference in references
     }
-    return [MetricHistory(subject, [_describe_release(run, subject, standings) for run in runs]) for subject in listed]
+    return [MetricHistory(subject, [_estimate_release(run, subject, standings) for run in runs]) for subject in listed]
 
 
 def _compare_releases(
@@ -112,7 +112,7 @@ def _compare_releases(
     return by_run
 
 
-def _describe_release(
+def _estimate_release(
     run: Run, subject: ComparedMetric, standings: Mapping[str, Mapping[str, Mapping[str, ReferenceComparison]]]
 ) -> ReleaseEstimate:
     name, bench = run.folder.name, run.benchmarks.get(subject.benchmark)
@@ -120,7 +120,7 @@ def _describe_release(
         name,
         str(run.info.get("model") or ""),
         str(run.info.get("started") or ""),
-        Measured.collect(run, subject.benchmark).estimate_with_interval(
+        MeasuredBenchmark.collect(run, subject.benchmark).estimate_with_interval(
             subject.metric, select_cases(bench.tally, subject.tag, subject.value)
         )
         if bench

@@ -63,7 +63,7 @@ DERIVED_CONFIDENCE = 0.95  # Confidence of the intervals that derived metrics re
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredBenchmark:
     """One benchmark's cases in one run, with its derived metrics (metrics that are not means over cases)."""
 
     tally: Tally
@@ -74,7 +74,7 @@ class Measured:
     stored_missing: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
-    def collect(cls, run: Run, benchmark: str) -> Measured:
+    def collect(cls, run: Run, benchmark: str) -> MeasuredBenchmark:
         """Collect one benchmark's cases with its derived metrics and declarations."""
         bench = run.benchmarks[benchmark]
         missing = bench.stored.missing if bench.stored else {}
@@ -121,7 +121,7 @@ class Measured:
         is_share = metric == PASS_RATE or (is_score and all(value in {0.0, 1.0} for value in cases.values(metric)))
         return (0.0, 1.0) if is_share else None
 
-    def find_missing(self, metric: str, cases: Tally) -> tuple[Row, ...]:
+    def find_unscored_cases(self, metric: str, cases: Tally) -> tuple[Row, ...]:
         """Find the cases that a metric should count although they lack a score.
 
         For resources such as latency, the result is empty. For a derived metric, return the cases with errors, and the
@@ -134,7 +134,9 @@ class Measured:
         if self.gone and metric in tuple(self.derived):
             return tuple(row for row in cases if row.case in self.stored_missing.get(metric, ()))
         read: dict[str, set[object]] = {row.case: set() for row in cases}
-        self.derived[metric](Tally(tuple(row.with_scores(_SeenScores(row.scores, read[row.case])) for row in cases)))
+        self.derived[metric](
+            Tally(tuple(row.with_scores(_AccessRecordingScores(row.scores, read[row.case])) for row in cases))
+        )
         names = set().union(*read.values())
         return tuple(
             row
@@ -143,7 +145,7 @@ class Measured:
             or ((read[row.case] or row.outcome == "skipped") and not names & row.scores.keys())
         )
 
-    def fill_missing(self, metric: str, cases: Tally, value: float) -> Tally:
+    def fill_missing_scores(self, metric: str, cases: Tally, value: float) -> Tally:
         """Give missing cases a value of the metric; as a pass rate, 1 means passed and 0 failed."""
         outcome: Outcome = "passed" if value else "failed"
         return Tally(
@@ -163,7 +165,7 @@ class Measured:
 WHOLE = object()  # Stands for "all scores" in the set of score names that a metric reads.
 
 
-class _SeenScores(dict[str, float]):
+class _AccessRecordingScores(dict[str, float]):
     """A case's scores; they record which scores a metric reads."""
 
     def __init__(self, scores: Mapping[str, float], names: set[object]) -> None:

@@ -114,7 +114,7 @@ def read_run_quarantine(run: Run) -> Quarantine:
     return restore_quarantine(run.info.get("quarantine"))
 
 
-def drop_quarantined(run: Run, quarantine: Quarantine) -> Run:
+def drop_quarantined_cases(run: Run, quarantine: Quarantine) -> Run:
     """Copy a run without the cases in quarantine; `info["quarantined"]` counts the removed cases by benchmark."""
     if not quarantine.entries:
         return run

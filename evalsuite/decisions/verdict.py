@@ -25,9 +25,23 @@ from evalsuite.decisions.early_stops import (
     compute_final_confidence,
     explain_shortening,
 )
-from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide_gates, explain_unnamed, parse_gates, read_gates
-from evalsuite.decisions.measured import PASS_RATE, Measured, group_repeated_samples, has_sample_passed, select_cases
-from evalsuite.decisions.quarantine import drop_quarantined, list_quarantine_remarks, read_run_quarantine
+from evalsuite.decisions.gates import (
+    JUDGE,
+    Gate,
+    GateDecision,
+    decide_gates,
+    explain_missing_benchmark,
+    parse_gates,
+    read_gates,
+)
+from evalsuite.decisions.measured import (
+    PASS_RATE,
+    MeasuredBenchmark,
+    group_repeated_samples,
+    has_sample_passed,
+    select_cases,
+)
+from evalsuite.decisions.quarantine import drop_quarantined_cases, list_quarantine_remarks, read_run_quarantine
 from evalsuite.results.built_in import explain_unknown_amount
 from evalsuite.results.judge_labels import JUDGE_METRICS, list_labelled_scores
 from evalsuite.results.run_folders import explain_interruption
@@ -110,8 +124,10 @@ def _explain_incomplete(findings: _VerdictFacts) -> Iterator[str]:
         if decision.verdict in {"no data", "too many errors"}:
             yield f"gate {decision.gate.text}: {decision.reason}"
     for against in findings.against:
-        yield from against.list_incomparable()
-        if narrowed := _describe_narrowed(findings.narrowed, [subject.benchmark for subject, *_ in against.found]):
+        yield from against.list_incomparable_metrics()
+        if narrowed := _describe_selected_cases(
+            findings.narrowed, [subject.benchmark for subject, *_ in against.found]
+        ):
             yield f"the comparison with {against.name} is not decided: {narrowed}"
 
 
@@ -122,7 +138,7 @@ def _find_reasons(findings: _VerdictFacts) -> Iterator[tuple[Status, str, Sequen
     headline = "gates are missed" if len(missed) > 1 else "a gate is missed"
     yield Status.GATE_MISSED, headline, [f"gate {each.gate.text} is missed{_name_metric(each)}" for each in missed]
     yield Status.REGRESSION, "a regression", [line for each in findings.against for line in each.list_regressions()]
-    undecided = [line for each in findings.against for line in each.find_undecided(enough=True)]
+    undecided = [line for each in findings.against for line in each.list_undecided_metrics(enough=True)]
     yield Status.REGRESSION, UNDECIDED, undecided
     yield Status.FAILED, "cases failed", list_failures(run, findings.gates)
     if other := run.info.get("other_failures"):
@@ -142,8 +158,8 @@ def _find_failed_metrics(run: Run) -> Iterator[str]:
 def judge_run(run: Run, *baselines: Run) -> Verdict:
     """Decide on a run by its records and settings, and by its baselines' records."""
     settings, quarantine = run.info.get("settings", {}), read_run_quarantine(run)
-    named, earlier = read_gates(run), [drop_quarantined(baseline, quarantine) for baseline in baselines]
-    findings = _collect_verdict_facts(drop_quarantined(run, quarantine), earlier, named)
+    named, earlier = read_gates(run), [drop_quarantined_cases(baseline, quarantine) for baseline in baselines]
+    findings = _collect_verdict_facts(drop_quarantined_cases(run, quarantine), earlier, named)
     # With --partial, only the cases determine the status; comparisons are shown but do not affect the status.
     status, headline, reasons = _choose_status(replace(findings, against=()) if settings.get("partial") else findings)
     faults = list_faults(run)
@@ -152,7 +168,10 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
     against = findings.against
     left_open = "; ".join(gate.text for gate in named if gate not in findings.gates)
     undecided = [
-        line for each in against for line in each.find_undecided(decisions=findings.decisions) if line not in reasons
+        line
+        for each in against
+        for line in each.list_undecided_metrics(decisions=findings.decisions)
+        if line not in reasons
     ]
     if status in {Status.GOOD, Status.INCOMPLETE} and not faults:
         headline = "; ".join([headline, *_qualify_headline(findings)])
@@ -243,7 +262,7 @@ def _collect_verdict_facts(run: Run, baselines: Sequence[Run], named: Sequence[G
 
 def _decide_baseline_gate(gate: Gate, run: Run, against: Sequence[BaselineComparison]) -> list[GateDecision]:
     """Decide a gate against its baseline; the name `baseline` means every baseline of the run."""
-    if reason := explain_unnamed(gate, run.benchmarks):
+    if reason := explain_missing_benchmark(gate, run.benchmarks):
         return [GateDecision(gate, gate.metric, "no data", reason=reason)]
     named = zip(run.baselines, against, strict=False)
     decisions = [
@@ -266,13 +285,13 @@ def _describe_partial_selection(run: Run) -> dict[str, str]:
     return found
 
 
-def _join_undecided(findings: _VerdictFacts) -> str:
+def _find_undecided_headline(findings: _VerdictFacts) -> str:
     """Return the headline of a run whose gates are undecided because only some cases were selected, or ""."""
     reasons = (decision.reason.partition(";")[0] for decision in findings.decisions)
     return next((reason for reason in reasons if reason.startswith(NOT_DECIDED)), "")
 
 
-def _describe_narrowed(narrowed: Mapping[str, str], benchmarks: Iterable[str]) -> str:
+def _describe_selected_cases(narrowed: Mapping[str, str], benchmarks: Iterable[str]) -> str:
     return ", ".join(narrowed[name] for name in dict.fromkeys(benchmarks) if name in narrowed)
 
 
@@ -281,7 +300,7 @@ def _note_partial_selection(decision: GateDecision, run: Run, narrowed: Mapping[
     gate = decision.gate
     # A gate on the judge applies to the cases of all benchmarks.
     about = list(narrowed) if gate.benchmark == JUDGE else [name for name in narrowed if gate.covers(name)]
-    if selected := _describe_narrowed(narrowed, about):
+    if selected := _describe_selected_cases(narrowed, about):
         return replace(decision, verdict="no data", reason=f"{NOT_DECIDED}{selected}{RUN_ALL_HINT}")
     name = decision.subject.partition(".")[0].partition("[")[0]
     cases = run.benchmarks[name].tally if name in run.benchmarks else Tally()
@@ -311,7 +330,11 @@ def _choose_status(findings: _VerdictFacts) -> tuple[Status, str, tuple[str, ...
     if not found:
         return Status.GOOD, "passed", ()
     status, headline, _ = found[0]
-    return status, _join_undecided(findings) or headline, tuple(reason for *_, lines in found for reason in lines)
+    return (
+        status,
+        _find_undecided_headline(findings) or headline,
+        tuple(reason for *_, lines in found for reason in lines),
+    )
 
 
 def read_comparison_rules(settings: Mapping[str, Any]) -> ComparisonRules:
@@ -370,29 +393,29 @@ def _decide_run_gates(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
             # Raise the confidence of the final check if early checks were possible, because the checks share one error
             # probability.
             last = replace(gate, confidence=compute_final_confidence(gate.confidence))
-        decided = decide_gates([last], {**_find_judges(run, gate), **measured}, share)
+        decided = decide_gates([last], {**_select_labelled_cases(run, gate), **measured}, share)
         decisions += [replace(decision, gate=gate) for decision in decided]
     return apply_early_gates(run.info.get("early"), decisions)
 
 
-def _find_judges(run: Run, gate: Gate) -> dict[str, Measured]:
+def _select_labelled_cases(run: Run, gate: Gate) -> dict[str, MeasuredBenchmark]:
     """Find the labelled cases for a gate on the run's judges; a benchmark with the name `judge` takes precedence."""
     if gate.benchmark != JUDGE:
         return {}
     rows = Tally.of(row for row in run.all_rows() if list_labelled_scores(Tally((row,))))
-    return {JUDGE: Measured(rows, JUDGE_METRICS)} if len(rows) else {}
+    return {JUDGE: MeasuredBenchmark(rows, JUDGE_METRICS)} if len(rows) else {}
 
 
-def measure_run(run: Run) -> dict[str, Measured]:
+def measure_run(run: Run) -> dict[str, MeasuredBenchmark]:
     """Collect each benchmark's cases with its derived metrics and declarations."""
-    return {name: Measured.collect(run, name) for name in run.benchmarks}
+    return {name: MeasuredBenchmark.collect(run, name) for name in run.benchmarks}
 
 
 def estimate_metric(run: Run, name: str, metric: str | None) -> Estimate | None:
     """Estimate a metric of a benchmark with its interval; None if the run does not have the metric."""
     if metric is None or name not in run.benchmarks:
         return None
-    measured = Measured.collect(run, name)
+    measured = MeasuredBenchmark.collect(run, name)
     return measured.estimate_metric(metric, measured.tally)
 
 

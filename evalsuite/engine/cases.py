@@ -181,7 +181,7 @@ def _read_needed_samples(bound: BoundBenchmark, limit: int | None) -> Sequence[S
         return samples.list_samples()
     if not isinstance(samples, SampleStream):
         return samples
-    read = samples.read_first(limit)
+    read = samples.read_first_samples(limit)
     check_ids(bound.name, read)
     return read
 

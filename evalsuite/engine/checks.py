@@ -244,11 +244,11 @@ def _find_unknown_mode(modes: Sequence[str], cases: Sequence[Case]) -> str:
 
 
 def _find_gate_without_cases(texts: Sequence[str], cases: Sequence[Case]) -> str:
-    from evalsuite.decisions.gates import JUDGE, explain_unnamed, parse_gates, suggest_names
+    from evalsuite.decisions.gates import JUDGE, explain_missing_benchmark, parse_gates, suggest_names
 
     names = {case.bound.name for case in cases}
     for gate in parse_gates(texts):
-        if reason := explain_unnamed(gate, names):
+        if reason := explain_missing_benchmark(gate, names):
             return f"--gate '{gate.text}': {reason}"
         if gate.benchmark not in {"*", JUDGE, *names}:
             return (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.decisions.early_stops import EarlyDecisions, PlannedOrder
+from evalsuite.decisions.early_stops import EarlyDecisions, ResultSequencer
 
 if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
@@ -26,7 +26,7 @@ class EarlyStopper:
     def __init__(self, settings: Settings, gates: Sequence[Gate], reports: Path, stop: Callable[[str], None]) -> None:
         self._stop = stop
         self._tests = _make_early_decisions(settings, gates, reports) if settings.can_end_early else None
-        self._order: PlannedOrder[tuple[str, Row]] = PlannedOrder(())
+        self._order: ResultSequencer[tuple[str, Row]] = ResultSequencer(())
         self._goes_on = settings.until_decided
         self._stages: dict[str, tuple[int, bool]] = {}
         self._at_first = 0  # The number of cases that run even without `--until-decided`.
@@ -55,7 +55,7 @@ class EarlyStopper:
 
     def set_order(self, items: Sequence[str], cases: Iterable[PlannedCase] = ()) -> None:
         """Set the order in which the gates' statistical tests use results."""
-        self._order = PlannedOrder(items)
+        self._order = ResultSequencer(items)
         if self._goes_on:
             self._stages = {planned.case: (planned.epoch, planned.beyond) for planned in cases}
         self._at_first = sum(stage == FIRST for stage in self._stages.values())

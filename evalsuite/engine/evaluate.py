@@ -230,14 +230,14 @@ class _Evaluation:
                 self._spec,
                 plan,
                 order,
-                selection={"narrowed": False, "collected": {self.cases[0].bound.name: self._count_collected()}},
+                selection={"narrowed": False, "collected": {self.cases[0].bound.name: self._count_collected_cases()}},
                 live={self._nodeid: benchmark},
                 stop=self.stop_run,
             )
         except OSError as error:
             raise RunError(f"the run cannot begin: {describe_exception(error)}") from error
 
-    def _count_collected(self) -> dict[str, int | None]:
+    def _count_collected_cases(self) -> dict[str, int | None]:
         choice, cases = self.cases[0].choice, len(self.cases)
         return {"cases": cases, "selected": cases, "samples": choice.samples, "of": choice.of}
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from evalsuite.engine.preparation import RunSpec
     from evalsuite.gateway.channel import ChannelServer
     from evalsuite.gateway.gateway import Gateway
-    from evalsuite.journal.journal import CountedRecords, Journal
+    from evalsuite.journal.journal import Journal, RecordSummary
     from evalsuite.journal.planned import PlannedCase
     from evalsuite.models.protocol import Backend
     from evalsuite.output.reports.section import Section
@@ -82,7 +82,7 @@ class RunGateway:
             if self._settings.batch:
                 from evalsuite.journal.batches import StoredBatches
 
-                StoredBatches(self._journal.database).mark_unbilled()
+                StoredBatches(self._journal.database).mark_calls_unbilled()
         return open_gateway(self._settings, answers, give_up, self._replace_backend)
 
     def _replace_backend(self, backend: Backend, model: str) -> Backend:
@@ -121,7 +121,7 @@ class RunGateway:
         return self.background.run(self._compute_usage()) if self.has_called_model else None
 
     async def _compute_usage(self) -> dict[str, Any]:
-        return encode_usage(self.gateway.total_usage())
+        return encode_usage(self.gateway.sum_usage())
 
     def answer_worker(self, channel: Any, text: str | None) -> None:
         """Answer a worker's request; the text None means that the worker has ended."""
@@ -150,7 +150,7 @@ class RunGateway:
         from evalsuite.journal.batches import StoredBatches
 
         pending.release()
-        StoredBatches(self._journal.database).delete_stored()
+        StoredBatches(self._journal.database).delete_answered_results()
 
 
 class RunWatcher(Protocol):
@@ -297,7 +297,7 @@ class OpenRun:
 
     def _is_quarantined(self, case: str) -> bool:
         quarantine = self._spec.quarantine
-        planned = self.journal.find_planned(case) if quarantine is not None else None
+        planned = self.journal.find_planned_case(case) if quarantine is not None else None
         if planned is None or quarantine is None:
             return False
         return quarantine.find_entry(planned.benchmark, planned.sample) is not None
@@ -324,7 +324,7 @@ class OpenRun:
 
     def keep_crash_record(self, case: str, message: str) -> str | None:
         """Store an error record for a case whose process died; return its benchmark, None if unplanned."""
-        planned = self.journal.find_planned(case)
+        planned = self.journal.find_planned_case(case)
         if planned is None:
             return None
         record = Record(
@@ -380,7 +380,7 @@ class OpenRun:
         # Use a monotonic clock, because the wall clock may be set back while the session runs.
         seconds = time.monotonic() - self._clock
         stopped = None if self.early.has_ended else str(self.hopeless) if self.hopeless else interrupted
-        counted = self.journal.find_counted_records()
+        counted = self.journal.summarise_records()
         if counted.missing and not (stopped or self.early.has_ended):
             stopped = f"{write_count(len(counted.missing), 'case')} left no record, among them {counted.missing[0]}"
         # Whether the session ended because of the run's files or of evalsuite itself, not because of the model.
@@ -431,10 +431,10 @@ class OpenRun:
 
         asked = {
             (planned.benchmark, name)
-            for planned in self.journal.list_planned()
+            for planned in self.journal.list_planned_cases()
             for name in (planned.sample, planned.tags.get("cluster", planned.sample))
         }
-        if unused := read_answers_file(file).list_unused(asked):
+        if unused := read_answers_file(file).list_unused_answers(asked):
             count = write_count(len(unused), "answer")
             yield f"--answers {file}: {count} not scored, because no case asked for them, among them {unused[0]!r}"
 
@@ -457,7 +457,7 @@ def _format_timestamp(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")
 
 
-def _collect_remarks(journal: Journal, counted: CountedRecords) -> list[str]:
+def _collect_remarks(journal: Journal, counted: RecordSummary) -> list[str]:
     """Collect the report's remarks about left-out cases, refused requests, and damage to the journal."""
     lines = []
     if counted.left_out:

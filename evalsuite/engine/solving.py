@@ -138,7 +138,7 @@ def _list_waiting_scorings(
         ),
         *((scorer, partial(scorer.scored, case.sample, transcript, model)) for scorer in asking),
     ]
-    return [partial(_name_scoring, scoring, scorer) for scorer, scoring in waiting]
+    return [partial(_run_scoring, scoring, scorer) for scorer, scoring in waiting]
 
 
 async def _call_judged_scorer(
@@ -165,7 +165,7 @@ async def _call_scorer(
         raise
 
 
-async def _name_scoring(scoring: Scoring, scorer: object) -> Mapping[str, float | Score]:
+async def _run_scoring(scoring: Scoring, scorer: object) -> Mapping[str, float | Score]:
     return convert_scores(await scoring(), get_callable_name(scorer))
 
 

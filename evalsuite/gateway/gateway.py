@@ -48,7 +48,7 @@ from evalsuite.models.protocol import Backend, Hopeless, LostAnswer, RateLimited
 
 if TYPE_CHECKING:
     from evalsuite.gateway.limiter import Limiter
-    from evalsuite.journal.answers import Outcomes, ToolCalls
+    from evalsuite.journal.answers import ToolCalls, UnansweredRequests
 
 PATIENCE = 900.0  # Seconds from a request's first refusal, or from the start of an outage, until the request fails.
 NEVER_REACHED = 3  # Failed attempts after which a server that has never answered is regarded as absent.
@@ -227,7 +227,7 @@ class Gateway:
         price = find_price(model, self._prices)
         if price is None and upstream.backend.metered and self.ledger.limit is not None:
             error = BackendUnavailable(explain_unknown_price(model))
-            self._report_unavailable(upstream, error)
+            self._report_unavailable_model(upstream, error)
             raise error
         return price
 
@@ -245,10 +245,10 @@ class Gateway:
             except Hopeless as error:
                 upstream.answered = False
                 gone = BackendUnavailable(str(error))
-                self._report_unavailable(upstream, gone)
+                self._report_unavailable_model(upstream, gone)
                 raise gone from error
             except BackendUnavailable as error:
-                self._report_unavailable(upstream, error)
+                self._report_unavailable_model(upstream, error)
                 raise
             except WithheldAnswer as error:
                 raise RequestRefused(str(error)) from error
@@ -262,7 +262,7 @@ class Gateway:
         probed = upstream.limiter.breaker.probes + 1 if absent else 0
         if max(retries.unreached, probed) >= NEVER_REACHED:
             gone = BackendUnavailable(f"{error}; is the server running, is --model-base-url right?")
-            self._report_unavailable(upstream, gone)
+            self._report_unavailable_model(upstream, gone)
             raise gone from error
 
     async def _make_attempt(
@@ -354,13 +354,13 @@ class Gateway:
     def _add_notice(self, backend: Backend, words: str) -> None:
         self.notices.append(f"{backend.identity}: {words}")
 
-    def _report_unavailable(self, upstream: Upstream, error: BackendUnavailable) -> None:
+    def _report_unavailable_model(self, upstream: Upstream, error: BackendUnavailable) -> None:
         """Report an unavailable model once, but not if its backend has answered before and so may recover."""
         if not (upstream.given_up or upstream.answered):
             upstream.give_up(str(error))
             self._on_hopeless(error)
 
-    def total_usage(self) -> Usage:
+    def sum_usage(self) -> Usage:
         """Sum the usage of all completions that cases received in this run; count each completion once.
 
         A replay has the usage of the run that it replays, although a replay pays nothing.
@@ -374,7 +374,7 @@ class Gateway:
     def reset_for_next_run(self) -> None:
         """Prepare the gateway for the next run in the same process; models that were given up may be called again.
 
-        `total_usage` also starts at zero, because it describes a single run.
+        `sum_usage` also starts at zero, because it describes a single run.
         """
         for upstream in self._upstreams.values():
             upstream.given_up = ""
@@ -414,7 +414,7 @@ class Store(Protocol):
         """Whether older versions stored some answers under keys that do not distinguish equal requests."""
 
     @property
-    def outcomes(self) -> Outcomes | None:
+    def outcomes(self) -> UnansweredRequests | None:
         """The log of requests that ended without an answer; None if this process does not run cases."""
 
     @property

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from evalsuite.gateway.pacing import PacedCall, Pacing
+from evalsuite.gateway.pacing import CallInFlight, Pacing
 
 DRY_SHARE = 0.2
 """Pause before each probe, as a share of the outage so far: the pause delays the run at most by this share."""
@@ -48,7 +48,7 @@ class CircuitBreaker:
         self.probes = self._refusals = 0
         self.try_at = self._refused_since = self._first_refused_sent = self._next_try = self._latency = 0.0
         self._open = self._down = False
-        self.probe: PacedCall | None = None
+        self.probe: CallInFlight | None = None
         self._refusal_seconds = FIRST_PROBE
 
     @property
@@ -76,7 +76,7 @@ class CircuitBreaker:
             self.close()
         return delay
 
-    def note_answer(self, call: PacedCall) -> None:
+    def note_answer(self, call: CallInFlight) -> None:
         """Note an answer; close the circuit breaker, unless the answered call was sent before the first refusal."""
         self._latency += (self._clock() - call.sent - self._latency) / 8
         if call.sent >= self._first_refused_sent:
@@ -90,7 +90,9 @@ class CircuitBreaker:
         if seconds is not None:
             self.on_change(f"the server is back after {seconds:.0f} s")
 
-    def note_refusal(self, call: PacedCall, wait: float | None, longest_row: float, words: str, least: float) -> None:
+    def note_refusal(
+        self, call: CallInFlight, wait: float | None, longest_row: float, words: str, least: float
+    ) -> None:
         """Note that a call was refused or did not reach the server; `Limiter.note_refusal` explains the arguments."""
         now = self._clock()
         self._refusal_seconds = max(0.01, now - call.sent)
@@ -176,7 +178,7 @@ class Limiter:
         self._requests, self._tokens = (Pace(limit / 60 if limit else math.inf) for limit in (rpm, tpm))
         self.pacing, self.breaker = Pacing(self.places.most), CircuitBreaker(clock)
         self.most: int | None = None
-        self._queue: list[tuple[bool, int, int, asyncio.Future[PacedCall]]] = []
+        self._queue: list[tuple[bool, int, int, asyncio.Future[CallInFlight]]] = []
         self._numbers = itertools.count()
         self._timer: asyncio.Handle | None = None
         self.waiting = self._backing_off = 0
@@ -185,8 +187,8 @@ class Limiter:
         """Return a limiter for another model of the run, which shares the connections but has its own rates."""
         return Limiter(self.places, self._rpm, self._tpm, self._clock)
 
-    async def admit_call(self, tokens: int, *, again: bool = False) -> PacedCall:
-        turn: asyncio.Future[PacedCall] = asyncio.get_running_loop().create_future()
+    async def admit_call(self, tokens: int, *, again: bool = False) -> CallInFlight:
+        turn: asyncio.Future[CallInFlight] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._queue, (not again, next(self._numbers), tokens, turn))
         self.waiting += 1
         self._admit_more()
@@ -233,7 +235,7 @@ class Limiter:
                 self.breaker.probe = call
             turn.set_result(call)
 
-    def end_call(self, call: PacedCall) -> None:
+    def end_call(self, call: CallInFlight) -> None:
         """Count a call that has ended, with or without success."""
         self.pacing.calls.pop(call)
         if call is self.breaker.probe:
@@ -254,7 +256,7 @@ class Limiter:
         finally:
             self._backing_off -= 1
 
-    def note_answer(self, call: PacedCall) -> None:
+    def note_answer(self, call: CallInFlight) -> None:
         """Count a call that the server answered, or refused because of the request itself."""
         self.pacing.note_answer(call, self._clock())
         self.breaker.note_answer(call)
@@ -263,7 +265,7 @@ class Limiter:
         """Replace the estimate of a call's tokens by the actual number."""
         self._tokens.book_amount(used - estimated, self._clock())
 
-    def note_refusal(self, call: PacedCall, retry_after: float | None, words: str = "", least: float = 0.0) -> None:
+    def note_refusal(self, call: CallInFlight, retry_after: float | None, words: str = "", least: float = 0.0) -> None:
         """Count a call that did not reach the server, or that the server refused for lack of capacity.
 
         Args:
@@ -274,7 +276,7 @@ class Limiter:
         self.pacing.note_refusal(call, self._clock(), probing=self.breaker.dry_since is not None)
         self.breaker.note_refusal(call, retry_after, self.pacing.longest_row, words, least)
 
-    def fail_waiting(self, error: Exception) -> None:
+    def fail_waiting_calls(self, error: Exception) -> None:
         """Fail all waiting calls with an error, because no call can succeed."""
         queue, self._queue = self._queue, []
         for *_, turn in queue:

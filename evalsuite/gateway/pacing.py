@@ -39,7 +39,7 @@ LEAST_ROW, CHANCE = 8, 7.0
 
 
 @dataclass(eq=False, slots=True)
-class PacedCall:
+class CallInFlight:
     """A call in flight."""
 
     sent: float  # The time at which the call was sent.
@@ -68,7 +68,7 @@ class Pacing:
     def __init__(self, connections: int) -> None:
         self._connections = connections
         self.plain, self.spaced, self.limit = True, False, math.inf
-        self.calls: dict[PacedCall, None] = {}
+        self.calls: dict[CallInFlight, None] = {}
         self._serving: deque[int] = deque(maxlen=REMEMBERED)
         self._period, self._needed = PacingPeriod(), MEASURED
         self._plain_rate, self._plain_share, self._allowed = math.inf, 0.0, 0.0
@@ -102,15 +102,15 @@ class Pacing:
         self._held |= free_at > now
         return min(free_at, due) - now
 
-    def start_call(self, now: float) -> PacedCall:
+    def start_call(self, now: float) -> CallInFlight:
         self._period.sent += 1
         # A late request may catch up by at most half an interval, because with a whole interval two would be sent at
         # once.
         self._free_at = max(self._free_at, now - 0.5 / self.limit) + 1.0 / self.limit
-        self.calls[call := PacedCall(now)] = None
+        self.calls[call := CallInFlight(now)] = None
         return call
 
-    def note_answer(self, call: PacedCall, now: float) -> None:
+    def note_answer(self, call: CallInFlight, now: float) -> None:
         self._refused_share -= self._refused_share / REMEMBERED
         self._latency += (now - call.sent - self._latency) / 8
         gap, self._answer_at = now - self._answer_at, now
@@ -152,7 +152,7 @@ class Pacing:
         at_once = serving[misfits] if serving[misfits] >= serving[-1 - misfits] - 1 else 0
         self.spaced, self.limit = not at_once, at_once or max(FLOOR, self._plain_rate)
 
-    def note_refusal(self, call: PacedCall, now: float, *, probing: bool = False) -> None:
+    def note_refusal(self, call: CallInFlight, now: float, *, probing: bool = False) -> None:
         self._refused_share += (1.0 - self._refused_share) / REMEMBERED
         # The server refuses calls at once, so earlier calls that are still in flight must be in service.
         self._serving.append(list(self.calls).index(call))

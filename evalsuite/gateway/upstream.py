@@ -13,7 +13,7 @@ from evalsuite.models.protocol import Backend, LostAnswer, Outage, RateLimited, 
 if TYPE_CHECKING:
     from evalsuite.core.types import Completion
     from evalsuite.gateway.limiter import Limiter
-    from evalsuite.gateway.pacing import PacedCall
+    from evalsuite.gateway.pacing import CallInFlight
 
 ATTEMPTS = 6  # Maximum calls per request if answers are lost or unreadable, because each call may be billed.
 FIRST_WAIT, LONGEST_WAIT, PACED_WAIT = 0.5, 8.0, 0.1
@@ -89,7 +89,7 @@ class Upstream:
 
     def give_up(self, words: str) -> None:
         self.given_up = words
-        self.limiter.fail_waiting(BackendUnavailable(words))
+        self.limiter.fail_waiting_calls(BackendUnavailable(words))
 
     async def call(self, ask: Callable[[], Awaitable[Completion]], tokens: int, *, again: bool = False) -> Completion:
         # Prepare the backend before the first call is admitted, because an admitted call must be sent immediately.
@@ -112,7 +112,7 @@ class Upstream:
         self.limiter.correct_tokens(tokens, used or tokens)
         return completion
 
-    def _report_failure(self, error: Exception, call: PacedCall) -> None:
+    def _report_failure(self, error: Exception, call: CallInFlight) -> None:
         if isinstance(error, CallFailed):
             # Do not count this attempt, because the request was not sent.
             return

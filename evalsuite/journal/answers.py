@@ -59,7 +59,7 @@ class Answers:
     def __init__(self, database: Database, session: int | None = None) -> None:
         self._database, self._session = database, session
         self.tool_calls = ToolCalls(database, session)
-        self.outcomes: Outcomes | None = Outcomes(database, session)
+        self.outcomes: UnansweredRequests | None = UnansweredRequests(database, session)
         self.damaged = 0
         self.holds_older = database.read_row(OLDER) is not None
         self._group = database.group
@@ -163,7 +163,7 @@ class Answers:
         calls, refused = self._database.read_row(REFUSED)
         return calls, refused
 
-    def take_over(self, other: Path) -> None:
+    def copy_answers_from(self, other: Path) -> None:
         """Copy another journal's answers and tool calls into this journal, without replacing existing entries."""
         source = Database(other, read_only=True)
         self._kept = None
@@ -191,7 +191,7 @@ class Answers:
         self._database.close()
 
 
-class Outcomes:
+class UnansweredRequests:
     """Requests that ended without an answer because they failed permanently or their case cancelled them.
 
     Args:
@@ -224,10 +224,12 @@ class Outcomes:
             return None
         error, is_of_this_session = json.loads(row[0]), row[1]
         is_refusal = error["kind"] == RequestRefused.__name__
-        repeats = self._database.read_only or (is_refusal and not is_of_this_session and not self._has_failed(case))
+        repeats = self._database.read_only or (
+            is_refusal and not is_of_this_session and not self._has_case_failed(case)
+        )
         return error if repeats else None
 
-    def _has_failed(self, case: str) -> bool:
+    def _has_case_failed(self, case: str) -> bool:
         escaped = case.encode("unicode_escape").decode("ascii")
         query = 'SELECT record FROM records WHERE "case" IN (?, ?) ORDER BY number DESC LIMIT 1'
         row = self._database.read_row(query, case, escaped)

@@ -106,10 +106,10 @@ class StoredBatches:
             ("DELETE FROM batch_lines WHERE number = ? AND result IS NULL", (number,)),
         )
 
-    def mark_unbilled(self) -> None:
+    def mark_calls_unbilled(self) -> None:
         """Record calls in batches as not billed, because the cost is counted by the session that reads the answers."""
         self._database.write((CARRIED_OVER, ()))
 
-    def delete_stored(self) -> None:
+    def delete_answered_results(self) -> None:
         """Delete results that are also stored as answers."""
         self._database.write((READ_AND_KEPT, ()))

@@ -38,7 +38,7 @@ ALL = 'SELECT "case", record, checksum, max(number) FROM records GROUP BY "case"
 
 
 @dataclass(frozen=True, slots=True)
-class CountedRecords:
+class RecordSummary:
     """The run's records that count in its scores, and the reasons why other records do not count."""
 
     cases: int  # The number of cases that have a complete record from the current version of the suite.
@@ -88,7 +88,7 @@ class Journal:
         self.database.write((statement, (self.session,)))
 
     @property
-    def exported(self) -> bool:
+    def is_exported(self) -> bool:
         """Whether `records.jsonl` contains all records."""
         if self.session == 0:
             return True
@@ -122,11 +122,11 @@ class Journal:
                 db.execute(f"UPDATE cases SET session = ? WHERE {earlier}", (self.session, start))  # noqa: S608
             db.executemany("INSERT OR REPLACE INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
-    def find_planned(self, case: str) -> PlannedCase | None:
+    def find_planned_case(self, case: str) -> PlannedCase | None:
         """Read a case of this session's plan; None if the plan does not contain it."""
-        return next(self.list_planned('AND "case" = ?', case), None)
+        return next(self.list_planned_cases('AND "case" = ?', case), None)
 
-    def list_planned(self, where: str = "AND selected", *values: str) -> Iterator[PlannedCase]:
+    def list_planned_cases(self, where: str = "AND selected", *values: str) -> Iterator[PlannedCase]:
         """Yield those planned cases of this session that fulfil an SQL condition."""
         columns = '"case", benchmark, sample, epoch, tags, source, declared, selected, fingerprints'
         query = f"SELECT {columns} FROM cases WHERE session = ? {where}"  # noqa: S608 - constants
@@ -159,7 +159,7 @@ class Journal:
 
         return write_record
 
-    def find_counted_records(self) -> CountedRecords:
+    def summarise_records(self) -> RecordSummary:
         """Find the records that count: their cases are in the latest session's plan with the same fingerprints."""
         cases, damaged = 0, list[str]()
         for case, line in self._iterate_counted_records():
@@ -174,10 +174,10 @@ class Journal:
         left_out = read(recorded, session) if self._has_plan() else ()
         missing = {case for (case,) in read(f"{selected} EXCEPT {CASES_COUNTED}", session, session)}
         missing |= {case for case in damaged if self.database.read_row(f'{selected} AND "case" = ?', session, case)}
-        return CountedRecords(cases, sorted(case for (case,) in left_out), sorted(damaged), sorted(missing))
+        return RecordSummary(cases, sorted(case for (case,) in left_out), sorted(damaged), sorted(missing))
 
     def count_records(self) -> int:
-        """Return the number of records that count, including damaged ones; much faster than `find_counted_records`."""
+        """Return the number of records that count, including damaged ones; much faster than `summarise_records`."""
         if self._has_plan():
             count = f"SELECT count(*) FROM ({CASES_COUNTED})"  # noqa: S608 - constants
             return int(self.database.read_row(count, self.session)[0])

@@ -17,7 +17,7 @@ TABLES = (
 )
 
 OUTCOMES = """
--- One row per request that failed for good, or that its case cancelled; see `answers.Outcomes`.
+-- One row per request that failed for good, or that its case cancelled; see `answers.UnansweredRequests`.
 CREATE TABLE outcomes (
     key        TEXT PRIMARY KEY,
     error      TEXT,              -- JSON: class and message; an answer under the same key is newer

@@ -163,7 +163,7 @@ async def wait_for_all(calls: Iterable[Awaitable[T]]) -> list[T]:
     return [_raise_if_failed(result) for result in results]
 
 
-async def collect_readable(calls: Iterable[Awaitable[L]], quorum: int | None = None) -> tuple[list[L], Log]:
+async def collect_readable_judgements(calls: Iterable[Awaitable[L]], quorum: int | None = None) -> tuple[list[L], Log]:
     """Return the readable judgements and the log of all calls; raise JudgeError if too few judgements are readable."""
     results = await asyncio.gather(*calls, return_exceptions=True)
     outcomes = [result if isinstance(result, JudgeError) else _raise_if_failed(result) for result in results]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.judges.asking import make_number_schema, make_object_schema
-from evalsuite.judges.forms import CANNOT_TELL_PATTERN, SCORE_SYNONYMS, TEXT, Likert, OnScale, Reading
-from evalsuite.judges.judgements import CANNOT_TELL, has_majority_verdict
+from evalsuite.judges.forms import CANNOT_TELL_PATTERN, SCORE_SYNONYMS, TEXT, Likert, Reading, ScaleCriteria
+from evalsuite.judges.judgements import CANNOT_TELL, is_mostly_decided
 from evalsuite.judges.parsing import (
     CLOSING,
     OPENING,
@@ -89,7 +89,7 @@ class YesNo:
 
 
 @dataclass(frozen=True, slots=True)
-class Template(OnScale):
+class Template(ScaleCriteria):
     """A complete prompt for a judge that was trained on exactly this prompt, and a parser for its answers."""
 
     text: str  # The judge's prompt; each `{name}` in it is replaced by the section with this name.
@@ -171,7 +171,7 @@ PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Each(OnScale):
+class Each(ScaleCriteria):
     """A score for each item of an answer (claim, turn or other) that the judge finds; the value is the scores' mean.
 
     Attributes:
@@ -246,7 +246,7 @@ class Each(OnScale):
             for at, (item, reading) in enumerate(zip(items, readings, strict=True), 1)
             if reading.decided
         ]
-        if not has_majority_verdict(len(told), len(items)):
+        if not is_mostly_decided(len(told), len(items)):
             return Reading(math.nan, next(reading.reason for reading in readings if not reading.decided))
         scores = [reading.value for _, reading in told]
         name, worst = min(told, key=lambda one: one[1].value)
@@ -278,7 +278,7 @@ def _compute_average_precision(scores: Sequence[float]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Items(OnScale):
+class Items(ScaleCriteria):
     """Requests a list of items, such as the claims of an answer; `Reading.parts` has the items as keys."""
 
     item: str

@@ -107,7 +107,7 @@ class Reading:
         return not math.isnan(self.value)
 
 
-class OnScale:
+class ScaleCriteria:
     """Criteria with a scale of whole numbers; the lowest number is the worst."""
 
     __slots__ = ()
@@ -124,7 +124,7 @@ class OnScale:
 
 
 @dataclass(frozen=True, slots=True)
-class Likert(OnScale):
+class Likert(ScaleCriteria):
     """One question on a scale of whole numbers.
 
     Attributes:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import RequestRefused, SettingsError
-from evalsuite.judges.asking import Judgement, Log, ask_until_parsed, collect_readable, read_nonempty_text
+from evalsuite.judges.asking import Judgement, Log, ask_until_parsed, collect_readable_judgements, read_nonempty_text
 from evalsuite.judges.forms import QUALITY, Likert, parse_aspect_score
 from evalsuite.judges.judgements import Assessment, Ballot, Opinion, find_better
 from evalsuite.judges.prompts import SYSTEM_PROMPT, JudgedInput, write_messages
@@ -77,7 +77,7 @@ class Weighted:
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         parts = self._split_by_answer(subject)
-        weighted, log = await collect_readable(
+        weighted, log = await collect_readable_judgements(
             self._compute_expected_score(name, *part, model) for name, part in parts.items()
         )
         expected = dict(zip(parts, weighted, strict=True))
@@ -125,7 +125,7 @@ class Weighted:
         # Replace a temperature of 0 by 1, because at 0 all samples would be equal.
         temperature, seed = self.params.get("temperature") or 1.0, int(self.params.get("seed") or 0)
         asked = [ask(temperature=temperature, seed=seed + at) for at in range(self.samples)]
-        samples, log = await collect_readable(asked, self.samples // 2 + 1)
+        samples, log = await collect_readable_judgements(asked, self.samples // 2 + 1)
         values = [sample.value for sample in samples]
         return WeightedScore(math.fsum(values) / len(values), "samples", len(values) / self.samples, log)
 

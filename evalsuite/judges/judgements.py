@@ -186,12 +186,12 @@ def combine_rounds(form: Form, rounds: Sequence[RoundResult], quorum: int | None
     ballots = tuple(ballot for one in rounds for ballot in one.ballots)
     lost = sum(len(one.problems) for one in rounds)
     opinions = [[one.opinion for one in order.ballots if one.opinion.verdict != CANNOT_TELL] for order in rounds]
-    told = all(has_majority_verdict(len(order), len(one.ballots)) for order, one in zip(opinions, rounds, strict=True))
+    told = all(is_mostly_decided(len(order), len(one.ballots)) for order, one in zip(opinions, rounds, strict=True))
     opinion = _combine_orders(form, opinions) if told else Opinion(verdict=CANNOT_TELL)
     return Assessment(opinion, ballots, log, {"unreadable": lost} if lost else {})
 
 
-def has_majority_verdict(verdicts: int, judgements: int) -> bool:
+def is_mostly_decided(verdicts: int, judgements: int) -> bool:
     """Tell whether the judge could tell in more than half of the readable judgements."""
     return 2 * verdicts > judgements
 

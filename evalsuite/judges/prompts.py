@@ -104,7 +104,7 @@ def find_media(messages: str | Sequence[Message]) -> list[Mapping[str, Any]]:
 
 
 def list_media(sample: Sample, transcript: Transcript, fields: Mapping[str, str]) -> tuple[Mapping[str, Any], ...]:
-    """List the pictures, recordings and files in the fields that a rubric shows; see `list_fields`."""
+    """List the pictures, recordings and files in the fields that a rubric shows; see `make_field_sections`."""
     asked = [] if isinstance(sample.input, str) else list(sample.input)
     seen: list[Message] = []
     for source in fields.values():
@@ -114,7 +114,7 @@ def list_media(sample: Sample, transcript: Transcript, fields: Mapping[str, str]
     return tuple(find_media(seen))
 
 
-def name_fields(fields: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+def map_sections_to_fields(fields: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
     """Map each section's name to its field; an unnamed section gets the name of the field's key."""
     if isinstance(fields, str):
         fields = [fields]
@@ -123,7 +123,7 @@ def name_fields(fields: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
     return {source.rpartition(".")[2]: source for source in fields}
 
 
-def list_fields(sample: Sample, transcript: Transcript, fields: Mapping[str, str]) -> list[Part]:
+def make_field_sections(sample: Sample, transcript: Transcript, fields: Mapping[str, str]) -> list[Part]:
     """Make the sections that show a rubric's fields.
 
     Args:

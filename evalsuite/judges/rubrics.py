@@ -22,7 +22,7 @@ from evalsuite.judges.asking import (
     wait_for_all,
 )
 from evalsuite.judges.criteria import Criteria, Each, OrCannotTell, Template, make_criteria, read_criteria
-from evalsuite.judges.forms import QUALITY, Likert, OnScale, Reading, ScoresForm
+from evalsuite.judges.forms import QUALITY, Likert, Reading, ScaleCriteria, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, MOST_SAMPLES
 from evalsuite.judges.human_labels import make_people_facts
 from evalsuite.judges.judgements import (
@@ -30,17 +30,17 @@ from evalsuite.judges.judgements import (
     Ballot,
     Opinion,
     declare_scores,
-    has_majority_verdict,
+    is_mostly_decided,
     write_signature,
     write_stable_repr,
 )
 from evalsuite.judges.prompts import (
     SYSTEM_PROMPT,
     Part,
-    list_fields,
     list_media,
+    make_field_sections,
+    map_sections_to_fields,
     mark_sections,
-    name_fields,
     write_messages,
 )
 from evalsuite.judges.scorers import JudgeScorer, Levels, Sampled, make_scorer, read_aspects
@@ -164,7 +164,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
             raise SettingsError(
                 "a template is the whole prompt; leave out criteria, steps, examples, anchors and cannot_tell"
             )
-        asked = _make_template(template, scale or (1, 5), read, name_fields(fields) or DEFAULT_SLOTS)
+        asked = _make_template(template, scale or (1, 5), read, map_sections_to_fields(fields) or DEFAULT_SLOTS)
     else:
         asked = None if criteria is None else make_criteria(cast("Any", criteria), scale, anchors or {})
     _check_options(asked, read, levels, swap=swap, unsure=bool(confirm_failures) and passes is None)
@@ -173,7 +173,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
         name or "rubric",
         tuple(steps),
         tuple(examples),
-        name_fields(fields),
+        map_sections_to_fields(fields),
         (model,) if isinstance(model, str) else tuple(model),
         samples,
         aggregate,
@@ -268,12 +268,12 @@ class Rubric:
 
     def find_passing_score(self, criteria: Criteria) -> float | None:
         """Return the lowest passing score; None for a scale unless `passes` sets it."""
-        on_scale = isinstance(criteria, OnScale) and (criteria.worst, criteria.best) != (0.0, 1.0)
+        on_scale = isinstance(criteria, ScaleCriteria) and (criteria.worst, criteria.best) != (0.0, 1.0)
         return self.passes if on_scale or self.passes is not None else criteria.best
 
     def make_sections(self, sample: Sample, transcript: Transcript) -> list[Part]:
         """List the parts of a case that the judge sees."""
-        return list_fields(sample, transcript, self._list_fields(sample))
+        return make_field_sections(sample, transcript, self._list_fields(sample))
 
     def _list_fields(self, sample: Sample) -> Mapping[str, str]:
         if self.fields:
@@ -412,7 +412,7 @@ def _list_values(votes: Sequence[Vote[Reading]]) -> list[float]:
     """List the judgements' values; return [] if at least half of the readable judgements could not tell."""
     readings = [vote.value for vote in votes if vote.value]
     values = [reading.value for reading in readings if reading.decided]
-    return values if has_majority_verdict(len(values), len(readings)) else []
+    return values if is_mostly_decided(len(values), len(readings)) else []
 
 
 def _find_majority(values: Sequence[float]) -> float:

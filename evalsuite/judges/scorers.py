@@ -16,7 +16,7 @@ from evalsuite.judges.asking import (
     StructuredAnswers,
     Vote,
     ask_until_parsed,
-    collect_readable,
+    collect_readable_judgements,
     collect_vote,
     join_logs,
     wait_for_all,
@@ -303,7 +303,7 @@ class BestOf:
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         count = len(subject.answers)
         quorum = count // 2 + 1 if self.quorum is None else min(self.quorum, count)
-        choices, log = await collect_readable(
+        choices, log = await collect_readable_judgements(
             (self._ask_in_order(subject, model, first) for first in range(count)), quorum
         )
         shares = [[choice.value[at] for choice in choices] for at in range(count)]

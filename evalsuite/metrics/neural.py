@@ -117,10 +117,10 @@ class BartScore:
         directions = [
             pair for prediction, reference in pairs for pair in ((reference, prediction), (prediction, reference))
         ]
-        values = self.log_likelihoods(directions)
+        values = self.compute_log_likelihoods(directions)
         return [(forward + backward) / 2 for forward, backward in zip(values[::2], values[1::2], strict=True)]
 
-    def log_likelihoods(self, pairs: Sequence[TextPair]) -> list[float]:
+    def compute_log_likelihoods(self, pairs: Sequence[TextPair]) -> list[float]:
         """Per pair, return the mean log-probability of the second text's tokens, given the first text."""
         return list(_process_in_batches(pairs, self._log_likelihoods))
 

@@ -88,7 +88,9 @@ def exact_match(prediction: str, targets: Targets) -> float:
     Source: the evaluation script of SQuAD v1.1 (Rajpurkar et al. 2016); `normalise_answer` adds other writing systems
     than English.
     """
-    return _score_best(lambda one, other: float(normalise_answer(one) == normalise_answer(other)), prediction, targets)
+    return _score_best_target(
+        lambda one, other: float(normalise_answer(one) == normalise_answer(other)), prediction, targets
+    )
 
 
 def contains(prediction: str, targets: Targets) -> float:
@@ -98,7 +100,7 @@ def contains(prediction: str, targets: Targets) -> float:
     separates words even without a space, except between digits; an equals sign always does. Do not use this metric for
     the letters of a multiple choice, because A is an article within a sentence.
     """
-    return _score_best(lambda text, words: float(_has_all_words(text, words)), prediction, targets)
+    return _score_best_target(lambda text, words: float(_has_all_words(text, words)), prediction, targets)
 
 
 def token_f1(prediction: str, targets: Targets) -> float:
@@ -106,7 +108,7 @@ def token_f1(prediction: str, targets: Targets) -> float:
 
     Source: the evaluation script of SQuAD v1.1. Chinese texts are cut into words by jieba.
     """
-    return _score_best(_compute_token_f1, prediction, targets)
+    return _score_best_target(_compute_token_f1, prediction, targets)
 
 
 def rouge_l(prediction: str, targets: Targets, *, stem: bool = True) -> float:
@@ -116,7 +118,7 @@ def rouge_l(prediction: str, targets: Targets, *, stem: bool = True) -> float:
     texts the values equal rouge-score's. Unlike in rouge-score, words in all writing systems count; jieba splits
     Chinese texts.
     """
-    return _score_best(partial(_compute_rouge_l, form=stem_words if stem else list), prediction, targets)
+    return _score_best_target(partial(_compute_rouge_l, form=stem_words if stem else list), prediction, targets)
 
 
 def bleu(prediction: str, targets: Targets) -> float:
@@ -129,7 +131,7 @@ def bleu(prediction: str, targets: Targets) -> float:
     def score_target(prediction: str, target: str) -> float:
         return compute_bleu_of_tokens(" ".join(split_words(prediction)), " ".join(split_words(target)))
 
-    return _score_best(score_target, prediction, targets)
+    return _score_best_target(score_target, prediction, targets)
 
 
 @lru_cache(maxsize=16)
@@ -167,7 +169,7 @@ def convert_targets(targets: Targets) -> list[str]:
     return [str(int(one)) if isinstance(one, float) and one.is_integer() else str(one) for one in several]
 
 
-def _score_best(metric: Callable[[str, str], float], prediction: str, targets: Targets) -> float:
+def _score_best_target(metric: Callable[[str, str], float], prediction: str, targets: Targets) -> float:
     def score_target(target: str) -> float:
         if not prediction.strip() or not target.strip():
             return float(prediction.strip() == target.strip())

@@ -56,7 +56,7 @@ class ReadyAnswers:
         fitting = (line for (name, _), line in self._by_key.items() if name in {"", benchmark})
         return [line for line in fitting if "input" in line]
 
-    def list_unused(self, asked: Collection[tuple[str, str]]) -> list[str]:
+    def list_unused_answers(self, asked: Collection[tuple[str, str]]) -> list[str]:
         """List the ids of lines whose benchmark and id are not in `asked`."""
         names = {name for _, name in asked}
         return [

@@ -103,7 +103,7 @@ class OpenAIBackend:
 
     async def complete(self, request: Request) -> Completion:
         self.check()
-        return _raise_failure(await self._send_request(request))
+        return _return_or_raise(await self._send_request(request))
 
     async def _send_request(self, request: Request) -> Completion | Exception:
         try:
@@ -175,7 +175,7 @@ class OpenAIBackend:
     async def call_client(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T:
         """Call a function with the client, and with the headers that every call must have."""
         self.check()
-        return _raise_failure(await self._call_and_catch(work))
+        return _return_or_raise(await self._call_and_catch(work))
 
     async def _call_and_catch(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T | Exception:
         try:
@@ -186,10 +186,10 @@ class OpenAIBackend:
         except Exception as error:  # noqa: BLE001 - whatever the client raises
             return self._make_error(error)
 
-    async def offers(self) -> list[str] | None:
+    async def list_offered_models(self) -> list[str] | None:
         """List the names of the server's models, which costs nothing; return None if the server has no list."""
         self.check()
-        return _raise_failure(await self._list_models())
+        return _return_or_raise(await self._list_models())
 
     async def _list_models(self) -> list[str] | Exception | None:
         import httpx2
@@ -217,14 +217,14 @@ class OpenAIBackend:
         if links.response is not None:
             response = links.response
             return self._make_refusal(response.status_code, response.headers, response.content)
-        return self._explain_no_answer(links)
+        return self._make_no_answer_error(links)
 
     def _make_refusal(self, status: int, headers: Mapping[str, str], content: bytes) -> Exception:
         words = redact(read_server_message(self._mask_credentials(content)))
         plain = {name.lower(): value for name, value in headers.items()}
         return make_error(status, plain, words, self.base_url, self._access.advice)
 
-    def _explain_no_answer(self, links: FailureCause) -> Exception:
+    def _make_no_answer_error(self, links: FailureCause) -> Exception:
         if links.no_descriptor:
             return Transient(
                 f"no connection to {self.base_url}: this process may open no more files; a smaller --max-connections "
@@ -261,7 +261,7 @@ class OpenAIBackend:
             self._calls = None
 
 
-def _raise_failure(outcome: T | Exception) -> T:
+def _return_or_raise(outcome: T | Exception) -> T:
     """Raise an exception outside of `except` blocks, so that pytest does not show frames that contain the key."""
     if isinstance(outcome, Exception):
         raise outcome
@@ -270,7 +270,7 @@ def _raise_failure(outcome: T | Exception) -> T:
 
 def import_client() -> Any:
     """Import the openai package, but delay the import of its types, because they take half of the time."""
-    finder: Any = LateFinder()
+    finder: Any = LazyPackageFinder()
     sys.meta_path.insert(0, finder)
     try:
         from evalsuite.models import openai_client
@@ -279,17 +279,17 @@ def import_client() -> Any:
     return openai_client
 
 
-class LateFinder:
+class LazyPackageFinder:
     """Makes the imports of `UNUSED_TYPES` lazy: Python executes a package only when one of its names is first read."""
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> Any:
         spec: Any = PathFinder.find_spec(name, path, target) if name in UNUSED_TYPES else None
         if spec is not None and spec.loader is not None:
-            spec.loader = LateLoader(spec.loader)
+            spec.loader = LazyPackageLoader(spec.loader)
         return spec
 
 
-class LateLoader:
+class LazyPackageLoader:
     """Executes a package when one of its names is first read, even if modules of the package were imported before.
 
     `importlib.util.LazyLoader` does not suffice, because it executes a package as soon as one of its modules is

@@ -28,7 +28,7 @@ from evalsuite.plugin.collection import (
 from evalsuite.plugin.fixtures import endpoint, evalsuite_case, judge, model, sample, scores, transcript
 from evalsuite.plugin.listener import LISTENER
 from evalsuite.plugin.options import describe_former_options, list_models
-from evalsuite.plugin.outcomes import advance_to_item, lend_to_debugger, make_report, note_running
+from evalsuite.plugin.outcomes import advance_to_item, make_report, note_running, show_case_in_debugger
 from evalsuite.plugin.process import PROCESS, note_deselected
 from evalsuite.plugin.pytest_internals import remove_unknown_lines
 from evalsuite.plugin.session import (
@@ -208,7 +208,7 @@ def pytest_runtest_makereport(
 @pytest.hookimpl(wrapper=True)
 def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> Generator[None, object, object]:
     """Make the failed case available in the debugger if the user gave --pdb."""
-    return (yield from lend_to_debugger(node))
+    return (yield from show_case_in_debugger(node))
 
 
 @pytest.hookimpl(tryfirst=True)

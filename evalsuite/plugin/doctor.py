@@ -103,7 +103,7 @@ def _check_model(role: str, name: str | None, settings: Settings) -> Iterator[Ch
 async def _check_server_models(role: str, name: str, backend: Any) -> CheckResult:
     """Check that the server can be reached, accepts the key, and offers the model."""
     try:
-        offered = await backend.offers()
+        offered = await backend.list_offered_models()
     except Exception as error:  # noqa: BLE001 - signs for the gateway and errors alike: all of them mean that it fails
         return CheckResult(role, BROKEN, f"{name}: {error}", fault=True)
     finally:

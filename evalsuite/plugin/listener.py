@@ -109,7 +109,7 @@ class ReportListener:
             # Whether the command line selects only some cases: by -k, -m, --lf, a file or an id.
             "narrowed": _is_case_selection(self._config) or any(arg.endswith(".py") for arg in self._config.args),
             "elsewhere": self._find_gated_elsewhere(plan),
-            "collected": self._count_selected(plan),
+            "collected": self._count_selected_cases(plan),
         }
         if self._sent_plan is not None:
             self._sent_plan = [], {}  # Free the plan's memory, because the journal now contains the plan.
@@ -173,7 +173,7 @@ class ReportListener:
             return False
         gated = self._list_gated_benchmarks()
         return (
-            bool(self._find_uncollected())
+            bool(self._find_uncollected_benchmarks())
             or find_declared_benchmarks(gated, self._config, self.spec.reports_folder) != gated
         )
 
@@ -192,7 +192,7 @@ class ReportListener:
             return self._sent_plan[0]
         return self._config.stash[PROCESS].plan_cases(self._session.items) if self._session is not None else []
 
-    def _count_selected(self, plan: Sequence[PlannedCase]) -> dict[str, dict[str, int | None]]:
+    def _count_selected_cases(self, plan: Sequence[PlannedCase]) -> dict[str, dict[str, int | None]]:
         """Return how many cases of each benchmark were collected and selected.
 
         In a shard, a function without own cases is planned with one case of another shard, because pytest skips
@@ -202,13 +202,13 @@ class ReportListener:
         selected = Counter(planned.benchmark for planned in plan if planned.selected)
         selected.update(self.spec.parts.get("selected", {}))
         picks = _is_case_selection(self._config) or not self.settings.shard
-        lacking = dict.fromkeys(self._find_uncollected() - collected.keys(), NOT_COLLECTED)
+        lacking = dict.fromkeys(self._find_uncollected_benchmarks() - collected.keys(), NOT_COLLECTED)
         return lacking | {
             name: {**entry, "selected": min(selected[name], entry["cases"] or 0) if picks else entry["cases"]}
             for name, entry in collected.items()
         }
 
-    def _find_uncollected(self) -> set[str]:
+    def _find_uncollected_benchmarks(self) -> set[str]:
         """Find the benchmarks that this session's test files declare, if a gate is for all benchmarks (`*`)."""
         from evalsuite.decisions.gates import parse_gates
 

@@ -126,7 +126,7 @@ class LiveLine:
     def _open_terminal(self) -> None:
         if self._thread is not None:
             return
-        self._thread = threading.Thread(target=self._update_line, daemon=True)
+        self._thread = threading.Thread(target=self._show_until_end, daemon=True)
         try:
             self._file = StatusFile(get_terminal_file(self._terminal))
         except (OSError, ValueError):
@@ -150,7 +150,7 @@ class LiveLine:
     def _has_called_model(self) -> bool:
         return self._listener.has_begun and self._listener.run.access.has_called_model
 
-    def _update_line(self) -> None:
+    def _show_until_end(self) -> None:
         if self._file is not None and self._file.is_terminal:
             self._paint_until_end(self._file)
         elif self._file is not None:

@@ -66,7 +66,7 @@ def _send_record(item: pytest.Item) -> None:
     listener.pytest_runtest_logreport(report)
 
 
-def lend_to_debugger(node: pytest.Item | pytest.Collector) -> Generator[None, object, object]:
+def show_case_in_debugger(node: pytest.Item | pytest.Collector) -> Generator[None, object, object]:
     """Make `pp evalsuite_case` show sample, transcript and scores in every frame, with --pdb."""
     case = get_case(node) if isinstance(node, pytest.Item) else None
     if not isinstance(node, pytest.Item) or case is None or not node.config.option.usepdb:
@@ -134,7 +134,7 @@ def _note_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], re
     assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
     error = call.excinfo.value
     if isinstance(error, SpendLimitReached) and process.settings.until_decided:
-        _skip_for_money(findings, report)
+        _skip_over_budget(findings, report)
         return
     is_missed = findings.note_error(error, str(error), in_test=call.when == "call")
     if is_missed:
@@ -150,7 +150,7 @@ def _note_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], re
         explain_failure(item, call, report, format_case_block(record, scores=scores))
 
 
-def _skip_for_money(findings: CaseFindings, report: pytest.TestReport) -> None:
+def _skip_over_budget(findings: CaseFindings, report: pytest.TestReport) -> None:
     """Mark a case as skipped, because the budget of a run with --until-decided was spent before the case ended."""
     findings.outcome, findings.cause = "skipped", SpendLimitReached.__name__
     report.outcome = "skipped"

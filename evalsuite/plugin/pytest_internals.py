@@ -58,12 +58,12 @@ def skip_conftests_of_data(manager: Any, is_data: Callable[[Path], bool]) -> Non
     """
     considered = manager._is_in_confcutdir  # noqa: SLF001
 
-    def is_considered(folder: Path) -> bool:
+    def is_folder_considered(folder: Path) -> bool:
         root = manager._confcutdir  # noqa: SLF001
         inside = root is not None and root in folder.parents
         return bool(considered(folder)) and not (inside and is_data(folder))
 
-    manager._is_in_confcutdir = is_considered  # noqa: SLF001
+    manager._is_in_confcutdir = is_folder_considered  # noqa: SLF001
 
 
 def guard_conftests(manager: Any, status: Callable[[], int]) -> None:

@@ -239,7 +239,7 @@ def _find_interruption(session: pytest.Session, run: OpenRun, ending: str) -> st
     stopped = False if run.early.has_ended else ending or session.shouldfail or session.shouldstop
     stopped = stopped or describe_ending_signal()
     if not (stopped or run.early.has_ended) and session.exitstatus == pytest.ExitCode.INTERRUPTED:
-        stopped = _describe_uncollected(session.config) or "interrupted from the keyboard"
+        stopped = _describe_collection_errors(session.config) or "interrupted from the keyboard"
     return str(stopped) if stopped else None
 
 
@@ -250,7 +250,7 @@ def _shorten_repeated_reason(terminal: pytest.TerminalReporter, reason: str) -> 
             replace_in_failure(report.longrepr, reason, "stopped the run")
 
 
-def _describe_uncollected(config: pytest.Config) -> str:
+def _describe_collection_errors(config: pytest.Config) -> str:
     """Describe collection errors, which end a session as an interruption does; empty if there were none."""
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     errors: Sequence[object] = terminal.stats.get("error", ()) if terminal is not None else ()

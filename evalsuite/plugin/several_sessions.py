@@ -18,7 +18,7 @@ from evalsuite.plugin.listener import INCOMPLETE
 from evalsuite.plugin.options import read_config_settings
 from evalsuite.plugin.process import PART, PROCESS
 from evalsuite.plugin.pytest_internals import free_session
-from evalsuite.results.run_folders import RunFolder, check_run_name, shorten_model
+from evalsuite.results.run_folders import RunFolder, check_run_name, shorten_model_name
 
 SINGLE_RUN_OPTIONS = ("resume", "replay")  # Options that name an earlier run, which has one model.
 
@@ -37,7 +37,7 @@ def run_models(config: pytest.Config, models: Sequence[str]) -> int:
             )
     reports = config.rootpath / settings.reports
     stem = settings.run or f"{datetime.now().astimezone():%Y%m%d-%H%M%S}"
-    runs = [f"{stem}-{shorten_model(model)}" for model in models]
+    runs = [f"{stem}-{shorten_model_name(model)}" for model in models]
     if len(set(runs)) < len(runs):
         runs = [f"{run}-{number}" for number, run in enumerate(runs, 1)]
     for run in runs:

@@ -55,7 +55,7 @@ def show_verdict(terminal: pytest.TerminalReporter, run: OpenRun, verdict: Verdi
     """Show the verdict, and the session's exit status, which may be pytest's own."""
     folder = run.folder
     if status == Status.DETACHED:
-        _show_detached(terminal, folder)
+        _show_detached_run(terminal, folder)
         return
     good = verdict.status is Status.GOOD
     terminal.section("evalsuite", sep="=", **{"green" if good else "red": True})
@@ -74,7 +74,7 @@ def show_verdict(terminal: pytest.TerminalReporter, run: OpenRun, verdict: Verdi
         terminal.write_line(run.aside)
 
 
-def _show_detached(terminal: pytest.TerminalReporter, folder: RunFolder) -> None:
+def _show_detached_run(terminal: pytest.TerminalReporter, folder: RunFolder) -> None:
     # Do not print in red while no gate is decided.
     terminal.section("evalsuite", sep="=", yellow=True)
     terminal.write_line(escape_for_terminal(explain_interruption(folder.info()) or "not finished yet"))
@@ -123,15 +123,15 @@ def _escape_annotation(text: str, further: str = "") -> str:
 
 def _print_report_paths(terminal: pytest.TerminalReporter, folder: Path) -> None:
     """Print the paths of the report and its HTML page; in a terminal with colours, the page is a link (OSC 8)."""
-    terminal.write_line(f"report: {_make_relative(folder / REPORT, terminal.config)}")
+    terminal.write_line(f"report: {_make_relative_path(folder / REPORT, terminal.config)}")
     page = folder / PAGE
     if page.is_file():
-        shown = str(_make_relative(page, terminal.config))
+        shown = str(_make_relative_path(page, terminal.config))
         link = f"\x1b]8;;{page.resolve().as_uri()}\x1b\\{shown}\x1b]8;;\x1b\\"
         terminal.write_line(f"page: {link if terminal.hasmarkup else shown}")
 
 
-def _make_relative(path: Path, config: pytest.Config) -> Path:
+def _make_relative_path(path: Path, config: pytest.Config) -> Path:
     """Make a path relative to the folder in which pytest was started; leave a path outside of it as it is."""
     start = config.invocation_params.dir
     return path.relative_to(start) if path.is_relative_to(start) else path
@@ -181,15 +181,15 @@ def _make_reports(report: RunReport, *, every_score: bool) -> Iterator[pytest.Te
         name = f"[{decision.gate.text}]" if "[" in decision.gate.text else decision.gate.text
         yield _make_report(f"gates::{name}", line, blocks, red=red)
     for against in verdict.against:
-        yield from _list_comparisons(against, f" against {against.name}" if len(verdict.against) > 1 else "")
+        yield from _make_comparison_reports(against, f" against {against.name}" if len(verdict.against) > 1 else "")
 
 
-def _list_comparisons(against: BaselineComparison, which: str) -> Iterator[pytest.TestReport]:
+def _make_comparison_reports(against: BaselineComparison, which: str) -> Iterator[pytest.TestReport]:
     worse = {line.partition(" is ")[0]: line for line in against.list_regressions()}
     for subject, *_ in against.found:
         name = str(subject)
         yield _make_report(f"baseline::{name}{which}", worse.get(name, ""), red=name in worse)
-    for line in against.list_incomparable():
+    for line in against.list_incomparable_metrics():
         yield _make_report(f"baseline::{line.partition(' is ')[0]}{which}", line, red=True)
 
 

@@ -251,7 +251,7 @@ UNEQUAL = (
 )
 
 
-def explain_unmeasured(metric: str, tally: Tally) -> str:
+def explain_missing_metric(metric: str, tally: Tally) -> str:
     """Explain why a metric of `JUDGE_METRICS` has no value on the labelled cases; return "" for an unknown reason."""
     labels = list_labelled_scores(tally)
     if metric in VERDICT_METRICS and not any(label.verdicts for label in labels):

@@ -106,7 +106,7 @@ def _join_journals(folders: Sequence[RunFolder], target: Path, infos: Sequence[d
     journal.begin_session(min(started), f"evalsuite runs merge {' '.join(folder.name for folder in folders)}")
     for folder in folders:
         if (folder.path / JOURNAL).is_file():
-            journal.answers.take_over(folder.path / JOURNAL)
+            journal.answers.copy_answers_from(folder.path / JOURNAL)
         import_records(journal, folder.path / RECORDS)
     journal.end_session(max(started), None)
     export_records(journal, target)

@@ -41,7 +41,7 @@ def update_records_file(folder: Path) -> bool:
     if journal is None:
         return False
     try:
-        if not journal.exported or _has_fewer_records(folder / RECORDS, journal):
+        if not journal.is_exported or _has_fewer_records(folder / RECORDS, journal):
             export_records(journal, folder)
     except OSError as error:
         raise RunError(f"{folder / RECORDS} cannot be written from the journal: {error.strerror}") from error

@@ -159,14 +159,14 @@ def replace_file(file: Path, text: str) -> None:
 def choose_folder(reports: Path, name: str | None, model: str, now: datetime) -> RunFolder:
     """Choose the folder of a new run, without creating it."""
     if name is None:
-        stem = f"{now:%Y%m%d-%H%M%S}-{shorten_model(model)}"
+        stem = f"{now:%Y%m%d-%H%M%S}-{shorten_model_name(model)}"
         names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
         return RunFolder(next(reports / name for name in names if not (reports / name).exists()))
     check_run_name(reports, name)
     return RunFolder(reports / name)
 
 
-def shorten_model(model: str) -> str:
+def shorten_model_name(model: str) -> str:
     """Shorten a model's name, and make it a valid part of a folder's name."""
     return re.sub(r"[^A-Za-z0-9.]+", "-", model.rpartition("/")[2]).strip("-.")[:40] or "model"
 

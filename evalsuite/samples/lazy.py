@@ -69,11 +69,11 @@ class LazySamples(Sequence[Sample]):
     def tagged(self, tags: Callable[[Sample], Mapping[str, str]]) -> LazySamples:
         """Return lazy samples whose tags the function `tags` computes from each sample."""
 
-        def make_tagged(id_: str) -> Sample:
+        def make_tagged_sample(id_: str) -> Sample:
             sample = self._make(id_)
             return replace(sample, tags=tags(sample))
 
-        return LazySamples(self.ids, make_tagged)
+        return LazySamples(self.ids, make_tagged_sample)
 
 
 class SampleStream(Sequence[Sample]):
@@ -83,7 +83,7 @@ class SampleStream(Sequence[Sample]):
         self._rest: Iterator[Sample] | None = None
         self._source, self._read = source, list[Sample]()
 
-    def read_first(self, count: int | None) -> Sequence[Sample]:
+    def read_first_samples(self, count: int | None) -> Sequence[Sample]:
         """Read this number of samples from the beginning; None reads all samples."""
         if self._rest is None:
             self._rest = iter(self._source() if callable(self._source) else self._source)
@@ -92,13 +92,13 @@ class SampleStream(Sequence[Sample]):
 
     def __len__(self) -> int:
         """Count the samples; this reads all samples."""
-        return len(self.read_first(None))
+        return len(self.read_first_samples(None))
 
     def __bool__(self) -> bool:
         """Tell whether the source has any samples."""
-        return bool(self.read_first(1))
+        return bool(self.read_first_samples(1))
 
     def __getitem__(self, at: Any) -> Any:
         """Return one sample or a slice; read the source no further than needed."""
         whole = isinstance(at, slice) or at < 0
-        return self.read_first(None if whole else at + 1)[at]
+        return self.read_first_samples(None if whole else at + 1)[at]

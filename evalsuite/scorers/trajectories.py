@@ -189,7 +189,7 @@ class Calls:
     repeats: bool = True
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
-        expected = list(self._read_expected(sample))
+        expected = list(self._read_expected_calls(sample))
         named = {wanted.tool for wanted in expected}
         made = tool_uses(transcript, controls=named)
         if not self.repeats:
@@ -203,7 +203,7 @@ class Calls:
             "calls_recall": Score(paired / len(expected) if expected else float(not made)),
         }
 
-    def _read_expected(self, sample: Sample) -> Iterator[ToolUse]:
+    def _read_expected_calls(self, sample: Sample) -> Iterator[ToolUse]:
         wanted = self.expected(sample) if callable(self.expected) else self.expected
         if wanted is None:
             wanted = sample.metadata.get("calls")

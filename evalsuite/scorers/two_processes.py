@@ -42,7 +42,7 @@ def _join_items(parts: list[Any]) -> dict[Any, Any]:
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-async def _return_later(result: Any) -> Any:
+async def _return_awaitably(result: Any) -> Any:
     return result
 
 
@@ -103,7 +103,7 @@ KINDS: dict[str, tuple[Any, Callable[[Any], list[Any]], Callable[[list[Any]], An
         lambda value: [value.numerator, value.denominator],
         lambda parts: fractions.Fraction(*parts),
     ),
-    "coroutine": (types.CoroutineType, lambda value: [asyncio.run(value)], lambda parts: _return_later(*parts)),
+    "coroutine": (types.CoroutineType, lambda value: [asyncio.run(value)], lambda parts: _return_awaitably(*parts)),
     "table": ((), _split_table, _join_table),
     "iterator": (
         (collections.abc.Iterator, type({}.values()), type({}.items())),
@@ -145,7 +145,7 @@ def _is_table(value: Any) -> bool:
 
 def _encode_other(value: Any, stay: Callable[[Any], Any] | None) -> Any:
     if isinstance(value, Remote):
-        identity = _read_own(value, "identity")
+        identity = _read_own_attribute(value, "identity")
         return {"type": "object", "value": identity if isinstance(identity, str) else [identity]}
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
         listed = value.tolist()
@@ -301,7 +301,7 @@ class Remote:
 
     def __instancecheck__(self, value: Any) -> bool:
         return self.__identity in (
-            [type(value).__name__] if not isinstance(value, Remote) else _read_own(value, "bases")
+            [type(value).__name__] if not isinstance(value, Remote) else _read_own_attribute(value, "bases")
         )
 
     def __eq__(self, other: object) -> bool:
@@ -317,20 +317,20 @@ class Remote:
         return hash(tuple(self.__bases))
 
 
-def _read_own(remote: Remote, name: str) -> Any:
+def _read_own_attribute(remote: Remote, name: str) -> Any:
     # This is a function instead of a method, because the answer's object may have an attribute of the same name.
     return object.__getattribute__(remote, f"_Remote__{name}")
 
 
 def _add_operation(name: str, *, between_objects: bool, reflected: bool = False) -> None:
     def request_operation(self: Remote, *args: Any) -> Any:
-        may_see = name in ARITHMETIC and _read_own(self, "is_own")
+        may_see = name in ARITHMETIC and _read_own_attribute(self, "is_own")
         if between_objects and not (isinstance(args[0], Remote) or may_see):
             # Do not show the operand to the answer: it may be the expected value, as in `abs(f(1) - 3) < 1e-6`.
             return NotImplemented
         operands = [*args, self] if reflected else [self, *args]
-        made = _read_own(self, "bases")[0] if may_see else None
-        return _read_own(self, "process").request_operation(name, operands, {}, makes=made)
+        made = _read_own_attribute(self, "bases")[0] if may_see else None
+        return _read_own_attribute(self, "process").request_operation(name, operands, {}, makes=made)
 
     setattr(Remote, f"__{'r' * reflected}{name}__", request_operation)
 
@@ -450,7 +450,7 @@ def _format_error(error: BaseException) -> str:
     return str(vars(error).get("_text", Exception.__str__(error)))
 
 
-def _is_moved(part: Any, item: Any, before: list[Any], after: list[Any]) -> bool:
+def _is_item_moved(part: Any, item: Any, before: list[Any], after: list[Any]) -> bool:
     """Tell whether items moved within a list: the new item was in the old list, or the old item is in the new list."""
     try:
         return bool(part != item and (item in before or part in after))
@@ -465,7 +465,11 @@ def _copy_content(argument: Any, left: Any) -> None:
     if isinstance(argument, list) and len(argument) <= MOST_PARTS:
         # Update a nested list in place unless it moved, because the tests may hold another reference to it.
         for place, (part, item) in enumerate(zip(argument, left, strict=False)):
-            if isinstance(part, MUTABLE) and type(part) is type(item) and not _is_moved(part, item, argument, left):
+            if (
+                isinstance(part, MUTABLE)
+                and type(part) is type(item)
+                and not _is_item_moved(part, item, argument, left)
+            ):
                 _copy_content(part, item)
                 left[place] = part
     if isinstance(argument, list | bytearray):

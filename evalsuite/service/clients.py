@@ -235,9 +235,9 @@ class SharedLedger(Ledger):
         super().__init__(limit, Usage(cost=sum(paid.values())))
         self._limit = limit
         self._paid = paid
-        self.shares: dict[str, Ledger] = {client.name: self._get_share(client) for client in clients}
+        self.shares: dict[str, Ledger] = {client.name: self._make_client_ledger(client) for client in clients}
 
-    def _get_share(self, client: Client) -> Ledger:
+    def _make_client_ledger(self, client: Client) -> Ledger:
         # A client whose share is the whole limit needs no limit of its own.
         limit = None if self._limit is None or client.share == 1 else client.share * self._limit
         return Ledger(limit, Usage(cost=self._paid.get(client.name, 0.0)))
@@ -252,14 +252,14 @@ class SharedLedger(Ledger):
         for name, share in self.shares.items():
             share.set_total(paid.get(name, 0.0), elsewhere.get(name, 0.0))
 
-    def _find_share(self) -> Ledger:
+    def _get_client_ledger(self) -> Ledger:
         client = CURRENT_CLIENT.get()
         if client.name not in self.shares:
-            self.shares[client.name] = self._get_share(client)
+            self.shares[client.name] = self._make_client_ledger(client)
         return self.shares[client.name]
 
     async def reserve(self, amount: float) -> None:
-        share = self._find_share()
+        share = self._get_client_ledger()
         try:
             await share.reserve(amount)
         except SpendLimitReached as error:
@@ -277,5 +277,5 @@ class SharedLedger(Ledger):
             raise
 
     def book_cost(self, amount: float, attempt: Attempt | None) -> None:
-        self._find_share().book_cost(amount, attempt)
+        self._get_client_ledger().book_cost(amount, attempt)
         super().book_cost(amount, attempt)

@@ -57,7 +57,7 @@ class Upstreams:
         """List the models of one server; return an empty list if the server has no list or cannot be reached."""
         backend = OpenAIBackend(self.credentials.find_address(url), self.credentials.make_access("", url))
         try:
-            return await backend.offers() or []
+            return await backend.list_offered_models() or []
         except (ModelError, Transient, RateLimited):
             return []
         finally:

@@ -143,7 +143,7 @@ class ApplicationEpisode:
 
     @classmethod
     async def open_episode(cls, application: Application, sample: Sample, model: Any, opened: EpisodeTools) -> Self:
-        world = await opened.worlds[0].object() if opened.worlds else None
+        world = await opened.worlds[0].get_object() if opened.worlds else None
         return cls(application, CaseExchange(sample, model, world), opened.worlds)
 
     async def request_answer(self) -> str:

@@ -217,10 +217,10 @@ def _compute_kendall(tables: Array) -> Array:
     lower_left = below[:, :-1, :-1]
     lower_right = below[:, :-1, -1:] - below[:, :-1, 1:]
     difference = (tables * (lower_left - lower_right)).sum(axis=(1, 2))
-    return _compute_ratio(difference, _count_untied(tables.sum(axis=2)) * _count_untied(tables.sum(axis=1)))
+    return _compute_ratio(difference, _count_untied_pairs(tables.sum(axis=2)) * _count_untied_pairs(tables.sum(axis=1)))
 
 
-def _count_untied(counts: Array) -> Array:
+def _count_untied_pairs(counts: Array) -> Array:
     total = counts.sum(axis=1)
     untied: Array = (total**2 - (counts**2).sum(axis=1)) / 2
     return untied

@@ -281,12 +281,12 @@ def betting_interval(
     order = random.Random(0).sample(range(len(totals)), len(totals))  # noqa: S311 - an order, no secret
     shares, means = (sizes / sizes.max())[order], (totals / sizes)[order]
     centre = math.fsum(totals) / math.fsum(sizes)
-    below = _find_largest_excluded(means, shares, target, centre)
-    above = 1 - _find_largest_excluded(1 - means, shares, target, 1 - centre)
+    below = _find_largest_excluded_mean(means, shares, target, centre)
+    above = 1 - _find_largest_excluded_mean(1 - means, shares, target, 1 - centre)
     return Interval(low + (high - low) * below, low + (high - low) * above)
 
 
-def _find_largest_excluded(means: Array, shares: Array, target: float, centre: float) -> float:
+def _find_largest_excluded_mean(means: Array, shares: Array, target: float, centre: float) -> float:
     """Find the largest mean below the observed mean that the bets exclude.
 
     Bisection is possible, because the capital of the bets falls as the supposed mean rises.
@@ -295,11 +295,15 @@ def _find_largest_excluded(means: Array, shares: Array, target: float, centre: f
 
     bets = _compute_bets(means, shares, target)
 
-    def get_wealth(mean: float) -> float:
+    def compute_log_wealth(mean: float) -> float:
         stakes = np.minimum(bets, MOST_AT_RISK / mean)
         return float(np.max(np.log1p(stakes * shares * (means - mean)).cumsum()))
 
-    return find_by_bisection(lambda mean: get_wealth(mean) >= target, 0.0, centre, BET_HALVINGS) if centre > 0 else 0.0
+    return (
+        find_by_bisection(lambda mean: compute_log_wealth(mean) >= target, 0.0, centre, BET_HALVINGS)
+        if centre > 0
+        else 0.0
+    )
 
 
 def _compute_bets(means: Array, shares: Array, target: float) -> Array:

@@ -69,12 +69,12 @@ def _compute_binomial_cdf(k: Array, n: Array, share: float) -> Array:
 
 def _find_most_wins(first: int, last: int, level: float) -> Array:
     """Find the most wins with a significant drop for each number of discordant cases; -1 if no drop is significant."""
-    blocks = [_find_block(number, level) for number in range(first // BLOCK, last // BLOCK + 1)]
+    blocks = [_find_most_wins_in_block(number, level) for number in range(first // BLOCK, last // BLOCK + 1)]
     return np.concatenate(blocks)[first % BLOCK :][: last - first + 1]
 
 
 @lru_cache(maxsize=1024)  # Cached, because the steps of a search need nearly the same blocks.
-def _find_block(number: int, level: float) -> Array:
+def _find_most_wins_in_block(number: int, level: float) -> Array:
     changed = np.arange(number * BLOCK, (number + 1) * BLOCK)
     few, many = np.full(changed.shape, -1), changed // 2 + 1  # With as many wins as losses, the share did not drop.
     while (many - few > 1).any():

@@ -79,7 +79,7 @@ def ppi_mean(
     for scores, name in ((human, "labels"), (machine, "judged"), (rest, "judged_only")):
         check_range(scores, low, high, name)
     if weights is None:
-        tuning = _compute_tuning(human, machine, rest)
+        tuning = _compute_tuning_weight(human, machine, rest)
         rectified = human - tuning * machine
     else:
         check_same_length(labels, weights, "labels and weights")
@@ -127,7 +127,7 @@ def _compute_weighted_tuning(human: Array, machine: Array, everything: Array, sh
     return min(1.0, max(0.0, float((labels * scores).mean()) / variance)) if variance else 0.0
 
 
-def _compute_tuning(human: Array, machine: Array, rest: Array) -> float:
+def _compute_tuning_weight(human: Array, machine: Array, rest: Array) -> float:
     """Compute the weight of the judge's scores that gives the shortest interval, by the formula in `ppi_mean`."""
     variance = float(np.concatenate([machine, rest]).var(ddof=1))
     if variance == 0:

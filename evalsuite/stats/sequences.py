@@ -87,7 +87,8 @@ class BinarySequence:
         self._ones = 0
         self._population = population
         self._below, self._above = (
-            _InfiniteShare(level) if population is None else _FiniteShare(level, population) for _ in range(2)
+            _InfinitePopulationBound(level) if population is None else _FinitePopulationBound(level, population)
+            for _ in range(2)
         )
 
     @property
@@ -113,7 +114,7 @@ class BinarySequence:
         self.low, self.high = low, high
 
 
-class _InfiniteShare:
+class _InfinitePopulationBound:
     """The lower bound of Robbins' interval for independent values."""
 
     def __init__(self, level: float) -> None:
@@ -140,7 +141,7 @@ class _InfiniteShare:
         return share
 
 
-class _FiniteShare:
+class _FinitePopulationBound:
     """The lower bound of the interval for values drawn from a population without replacement."""
 
     def __init__(self, level: float, population: int) -> None:

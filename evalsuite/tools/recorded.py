@@ -45,7 +45,7 @@ class Recording:
         """Find what the user first replied to a question about a request."""
         key = _hash_call(request, {"question": question})
         if key not in self.calls.replies:
-            raise self.lacks(f"the question {question!r}")
+            raise self.make_missing_error(f"the question {question!r}")
         return self.calls.replies[key]
 
     def find(self, request: str, before: Sequence[str], key: str) -> CallResult:
@@ -60,7 +60,7 @@ class Recording:
                 return episode[at][1]
         results = self.calls.results.get(key, [])
         if not results:
-            raise self.lacks(f"the call {key}")
+            raise self.make_missing_error(f"the call {key}")
         if len(set(results)) > 1:
             raise ToolError(
                 f"the recording {self.run} holds {len(set(results))} different results of the call "
@@ -69,7 +69,7 @@ class Recording:
             )
         return results[0]
 
-    def lacks(self, missing: str) -> ToolError:
+    def make_missing_error(self, missing: str) -> ToolError:
         return ToolError(
             f"the recording {self.run} does not hold {shorten_to_beginning(missing, LONGEST_CALL)}; record it in a run "
             "with executor='simulated' or 'live', or let this run do so"

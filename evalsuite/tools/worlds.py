@@ -54,10 +54,10 @@ class InjectedFaults:
     # For each fault, its kind (`fails`, `slow`, `stale`, `poisoned`) and the argument of this kind.
     faults: Mapping[tuple[str, int], tuple[str, Any]] = field(default_factory=dict)
 
-    def plus(self, tool: str, at: int, kind: str, detail: Any) -> InjectedFaults:
+    def add_fault(self, tool: str, at: int, kind: str, detail: Any) -> InjectedFaults:
         return InjectedFaults({**self.faults, (tool, at): (kind, detail)})
 
-    def counting(self, effects: CaseEffects) -> FaultCounter:
+    def make_counter(self, effects: CaseEffects) -> FaultCounter:
         """Make a call counter for one episode; after a resume, the counter includes the earlier calls."""
         return FaultCounter(self.faults, effects)
 
@@ -74,13 +74,13 @@ class FaultCounter:
         self._calls: Counter[str] = Counter()
         self.results: dict[str, Any] = {}
 
-    def next(self, tool: str) -> tuple[str, Any]:
+    def take_next_fault(self, tool: str) -> tuple[str, Any]:
         """Return the kind and the argument of the fault for a tool's next call; without a fault, the kind is ""."""
         self._calls[tool] += 1
         earlier = sum(call.name == tool for call in self._effects.recalled)
         return self.faults.get((tool, earlier + self._calls[tool]), ("", None))
 
-    def around(self, tool: str, executor: Executor) -> Executor:
+    def wrap_executor(self, tool: str, executor: Executor) -> Executor:
         """Wrap the executor if some calls of the tool are to get a fault."""
         return FaultyExecutor(executor, tool, self) if any(name == tool for name, _ in self.faults) else executor
 
@@ -99,7 +99,7 @@ class FaultyExecutor:
         return self.executor.kind
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
-        kind, detail = self.counter.next(self.tool)
+        kind, detail = self.counter.take_next_fault(self.tool)
         if kind == "fails":
             raise ToolFailure(str(detail))
         if kind == "slow":
@@ -169,7 +169,7 @@ class World:
         if documents and tool not in {document.name for document in documents}:
             raise SettingsError(f"{self.make!r} has no tool {tool!r}, so no fault can be injected into it")
         changed = copy(self)
-        changed.injected = self.injected.plus(tool, at, kind, detail)
+        changed.injected = self.injected.add_fault(tool, at, kind, detail)
         return changed
 
 
@@ -206,9 +206,9 @@ class OpenWorld:
         self.names = frozenset(method.document.name for method in methods.values())
         if not methods:
             raise SettingsError(f"{kind!r} holds no tools; decorate its methods with @tool")
-        faults = self.world.injected.counting(self.effects)
+        faults = self.world.injected.make_counter(self.effects)
         return [
-            Tool(method.document, faults.around(method.document.name, WorldExecutor(self, name)))
+            Tool(method.document, faults.wrap_executor(method.document.name, WorldExecutor(self, name)))
             for name, method in methods.items()
         ]
 
@@ -235,7 +235,7 @@ class OpenWorld:
                 break
         return world
 
-    async def object(self) -> Any:
+    async def get_object(self) -> Any:
         """Return the world's object, after repeating or restoring the calls that the journal has stored."""
         if self._made is None:
             self._made = await self._make_object()
@@ -275,7 +275,7 @@ class OpenWorld:
         return apply_changes(decompress_state(kept["initial"]), kept["changes"])
 
     async def _compare_state(self) -> dict[str, Any]:
-        state = await self._read_state(await self.object())
+        state = await self._read_state(await self.get_object())
         if self._initial is None:
             return {"state": state}
         return {"initial": self._initial, "changes": list(list_changes(decompress_state(self._initial), state))}
@@ -313,7 +313,7 @@ class WorldExecutor:
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
         async with self.world.lock:
-            world = await self.world.object()
+            world = await self.world.get_object()
             return await getattr(world, self.method).executor.run(document, arguments, model)
 
 

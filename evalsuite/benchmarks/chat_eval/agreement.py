@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeSetting:
+class RunJudge:
     """A judge: the model of a run, in one mode of this run."""
 
     name: str
@@ -43,10 +43,10 @@ class JudgeSetting:
     view: RunView
 
 
-def list_judge_settings(views: Sequence[RunView]) -> list[JudgeSetting]:
+def list_run_judges(views: Sequence[RunView]) -> list[RunJudge]:
     """List one judge per run and mode, in the order of runs and modes."""
     return [
-        JudgeSetting(f"{view.label}, {name}", parse_mode(name), tally, view)
+        RunJudge(f"{view.label}, {name}", parse_mode(name), tally, view)
         for view in views
         for name, tally in view.tally.groups("mode").items()
     ]
@@ -249,7 +249,7 @@ PUBLISHED_LINES: Mapping[str, tuple[str, Mapping[int, published.PairsResult]]] =
 }
 
 
-def draw_panel_sizes(judges: Sequence[JudgeSetting]) -> list[Chart | Passage]:
+def draw_panel_sizes(judges: Sequence[RunJudge]) -> list[Chart | Passage]:
     """Draw how the accuracy and kappa of one-model panels depend on the number of roles and of turns."""
     by_roles = _group_judges_by_line(judges, lambda mode: mode.roles, lambda mode: write_count(mode.turns, "turn"))
     by_turns = _group_judges_by_line(judges, lambda mode: mode.turns, lambda mode: write_count(mode.roles, "role"))
@@ -258,9 +258,9 @@ def draw_panel_sizes(judges: Sequence[JudgeSetting]) -> list[Chart | Passage]:
 
 
 def _group_judges_by_line(
-    judges: Sequence[JudgeSetting], along: Callable[[JudgingMode], int], fixed: Callable[[JudgingMode], str]
+    judges: Sequence[RunJudge], along: Callable[[JudgingMode], int], fixed: Callable[[JudgingMode], str]
 ) -> Lines:
-    lines: dict[str, dict[int, JudgeSetting]] = {}
+    lines: dict[str, dict[int, RunJudge]] = {}
     for judge in (judge for judge in judges if judge.mode.strategy):
         same = ", same role" if judge.mode.same_role else ""
         alike = f"{judge.mode.kind}:{judge.mode.strategy}, {fixed(judge.mode)}{same}"
@@ -307,6 +307,6 @@ def _make_charts(lines: Lines, name: str) -> list[Chart]:
     ]
 
 
-def _join_models(judge: JudgeSetting) -> str:
+def _join_models(judge: RunJudge) -> str:
     models = dict.fromkeys(vote.model for case in read_ballots(judge.tally) for vote in case.votes)
     return ", ".join(models) or judge.view.label

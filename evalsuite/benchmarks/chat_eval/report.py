@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.chat_eval import paper_results as published
 from evalsuite.benchmarks.chat_eval.agreement import (
-    JudgeSetting,
     RatedResponses,
+    RunJudge,
     compare_modes,
     compute_kappa,
     draw_panel_sizes,
     estimate_corrected_means,
-    list_judge_settings,
+    list_run_judges,
     select_comparisons,
     select_dialogues,
 )
@@ -49,7 +49,7 @@ UNPARSED = (
 
 def make_report(views: Sequence[RunView]) -> Section:
     """Make the section for one run or several runs."""
-    judges = list_judge_settings(views)
+    judges = list_run_judges(views)
     comparing = [judge for judge in judges if len(select_comparisons(judge.tally))]
     named = [(judge.name, judge.tally) for judge in judges]
     blocks: list[Block | None] = [
@@ -75,12 +75,12 @@ def _make_preface(views: Sequence[RunView]) -> Passage:
         "What is measured",
         f"The model under test is the judge; people's verdicts and ratings are the right answers. {UNPARSED}"
         + (f" Samples: {sources}." if sources else "")
-        + _name_prompts(views)
+        + _describe_prompts(views)
         + f"\n\n{PUBLISHED_NOTE}",
     )
 
 
-def _name_prompts(views: Sequence[RunView]) -> str:
+def _describe_prompts(views: Sequence[RunView]) -> str:
     """State which prompts the `paper:` modes used: the authors' files or this project's own wording."""
     used = dict.fromkeys(
         f"{row.tags['mode']}, {row.tags['task']}: {row.facts['prompts']}"
@@ -91,7 +91,7 @@ def _name_prompts(views: Sequence[RunView]) -> str:
     return f" Prompts of `paper:` modes: {'; '.join(used)}." if used else ""
 
 
-def _tabulate_pairs(judges: Sequence[JudgeSetting]) -> Table | None:
+def _tabulate_pairs(judges: Sequence[RunJudge]) -> Table | None:
     if not judges:
         return None
     theirs = [_make_published_row(row) for row in (*published.PEOPLE, *published.JUDGES)]
@@ -105,14 +105,14 @@ def _make_published_row(row: PairsResult) -> tuple[Cell, ...]:
     return (row.name, row.accuracy, row.kappa, None, 80)
 
 
-def _make_judge_row(judge: JudgeSetting) -> tuple[Cell, ...]:
+def _make_judge_row(judge: RunJudge) -> tuple[Cell, ...]:
     compared = select_comparisons(judge.tally)
     unparsed = compared.mean("parsed")
     silent = None if unparsed is None else 1 - unparsed
     return (judge.name, compared.estimate("accuracy"), compute_kappa(judge.tally), silent, len(compared))
 
 
-def _tabulate_by_category(judges: Sequence[JudgeSetting]) -> Table | None:
+def _tabulate_by_category(judges: Sequence[RunJudge]) -> Table | None:
     by_judge = {judge.name: select_comparisons(judge.tally).groups("category") for judge in judges}
     categories = sorted({category for groups in by_judge.values() for category in groups})
     if not categories:
@@ -129,7 +129,7 @@ def _tabulate_by_category(judges: Sequence[JudgeSetting]) -> Table | None:
     )
 
 
-def _tabulate_strategies(judges: Sequence[JudgeSetting]) -> Table | None:
+def _tabulate_strategies(judges: Sequence[RunJudge]) -> Table | None:
     panels = [judge for judge in judges if judge.mode.strategy]
     if not panels:
         return None
@@ -163,7 +163,7 @@ DIALOGUE_NOTE = (
 )
 
 
-def tabulate_dialogues(judges: Sequence[JudgeSetting]) -> Iterator[Table]:
+def tabulate_dialogues(judges: Sequence[RunJudge]) -> Iterator[Table]:
     """Make one table per correlation coefficient; make none if the judges rated no response."""
     rated = [judge for judge in judges if len(judge.tally.where(task="dialogues"))]
     for sign, title in COEFFICIENTS.items() if rated else ():
@@ -222,13 +222,13 @@ class TwoBallots:
         return bool(self.before != self.after)
 
 
-def tabulate_changed_minds(judges: Sequence[JudgeSetting]) -> Table | None:
+def tabulate_changed_minds(judges: Sequence[RunJudge]) -> Table | None:
     """Count how often debaters changed their ballot, by judge, task and turn; None without secret ballots."""
     rows = [row for judge in judges for task in ("pairs", "dialogues") for row in _make_change_rows(judge, task)]
     return Table("Minds changed in the debate", CHANGED_COLUMNS, rows, CHANGED_NOTE) if rows else None
 
 
-def _make_change_rows(judge: JudgeSetting, task: str) -> Iterator[tuple[Cell, ...]]:
+def _make_change_rows(judge: RunJudge, task: str) -> Iterator[tuple[Cell, ...]]:
     cases = judge.tally.where(lambda row: row.outcome != "error" and bool(row.facts.get("interim")), task=task)
     at_once = judge.mode.strategy != "one_by_one"
     ballots = [two for row in cases for two in pair_ballots(row, judge.mode.turns, at_once=at_once)]

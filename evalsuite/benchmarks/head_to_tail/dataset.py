@@ -109,8 +109,8 @@ def _read_item(record: Any, bucket: str, path: Path, where: str) -> QuestionItem
     parts = require_type(record, list, path, where)
     if len(parts) != 4:
         raise DatasetError(path, where, f"a list of {len(parts)}", f"a list of 4: {_SHAPE}")
-    template = _format_answer(parts[1], path, f"{where}, template id")
-    question = _format_answer(parts[2], path, f"{where}, question")
+    template = _read_nonempty_text(parts[1], path, f"{where}, template id")
+    question = _read_nonempty_text(parts[2], path, f"{where}, question")
     source = re.sub(r"^head[_-]to[_-]tail[_-]?", "", path.stem, flags=re.IGNORECASE)
     source = re.sub(r"[^a-z0-9]+", "-", source.lower()).strip("-")
     # Find the domain from the file name, or else from the template's id (`imdb-title-0`); the default is `open`.
@@ -132,7 +132,7 @@ def _read_answers(answer: Any, path: Path, where: str) -> Iterator[str]:
 
 def _read_answer(answer: Any, path: Path, where: str) -> str:
     if isinstance(answer, str):
-        return _format_answer(answer, path, where)
+        return _read_nonempty_text(answer, path, where)
     if isinstance(answer, (bool, dict, list)) or answer is None:
         raise DatasetError(path, where, repr(answer)[:60], "a string, a number or a list of these")
     number = require_type(answer, float, path, where)
@@ -141,7 +141,7 @@ def _read_answer(answer: Any, path: Path, where: str) -> str:
     return convert_targets(number)[0]
 
 
-def _format_answer(text: Any, path: Path, where: str) -> str:
+def _read_nonempty_text(text: Any, path: Path, where: str) -> str:
     if not require_type(text, str, path, where).strip():
         raise DatasetError(path, where, "an empty text", "some words")
     return str(text).strip()

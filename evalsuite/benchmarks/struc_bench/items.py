@@ -281,7 +281,7 @@ def load_dataset(setup: Setup) -> Dataset:
         chosen = items[: options.each or None]
         counts.append(f"{written} {len(chosen)} of {len(items)}")
         for place, item in enumerate(chosen):
-            _check_readable(item, written, path, place)
+            _check_item_readable(item, written, path, place)
             for mode in setup.modes:
                 if mode == "format_cot" and not item.format_description:
                     expected = (
@@ -290,12 +290,12 @@ def load_dataset(setup: Setup) -> Dataset:
                     )
                     raise DatasetError(path, f"item {place}", "no field 'format_description'", expected)
                 samples.append(_make_sample(names[place], item, written, mode, setup.modes, people))
-    _check_rated(people, ids, folder)
+    _check_rating_ids(people, ids, folder)
     where = f"files of {folder.name}" if setup.data else "shipped samples"
     return Dataset(samples, f"{where} ({', '.join(counts)})")
 
 
-def _check_readable(item: TableItem, syntax: Format, path: Path, number: int) -> None:
+def _check_item_readable(item: TableItem, syntax: Format, path: Path, number: int) -> None:
     # Refuse an item whose wanted table cannot be read, because no answer could be compared with it.
     if not read_wanted(item.output, syntax).tables:
         start = " ".join(item.output.split())[:60]
@@ -303,7 +303,7 @@ def _check_readable(item: TableItem, syntax: Format, path: Path, number: int) ->
         raise DatasetError(path, f"item {number}, field 'output'", repr(start), expected)
 
 
-def _check_rated(people: Collection[str], ids: Collection[str], folder: Path) -> None:
+def _check_rating_ids(people: Collection[str], ids: Collection[str], folder: Path) -> None:
     # Refuse ratings of unknown items, which would otherwise be ignored silently.
     outputs = {*ids, *(f"{item}-{mode}" for item in ids for mode in MODES)}
     if strangers := sorted(set(people) - outputs):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.types import Message
-from evalsuite.judges.asking import ask_until_parsed, collect_readable
+from evalsuite.judges.asking import ask_until_parsed, collect_readable_judgements
 from evalsuite.judges.forms import Likert, parse_aspect_scores
 from evalsuite.judges.judgements import write_signature
 from evalsuite.judges.prompts import mark_sections
@@ -80,7 +80,7 @@ async def request_p_score(
     """
     orders = [(prediction, reference), (reference, prediction)]
     params = {"temperature": TEMPERATURE, **params}
-    both, log = await collect_readable(
+    both, log = await collect_readable_judgements(
         ask_until_parsed(
             judge,
             [Message("system", system), Message("user", _fill_prompt(prompt, *order, format))],

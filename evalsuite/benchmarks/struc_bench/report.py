@@ -174,12 +174,12 @@ def _make_metric_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
             if len(tally)
         ]
         if rows:
-            paper = ([model, None, *values] for model, values in _read_published(name, METRICS))
+            paper = ([model, None, *values] for model, values in _read_published_rows(name, METRICS))
             yield Table(name, columns, [*rows, *paper], note)
             note = ""  # Show the note only below the first table.
 
 
-def _read_published(name: str, metrics: Iterable[str]) -> Iterator[tuple[str, list[float | None]]]:
+def _read_published_rows(name: str, metrics: Iterable[str]) -> Iterator[tuple[str, list[float | None]]]:
     """Read the paper's values of `metrics` for each of its models; None for a metric that the paper lacks."""
     with PUBLISHED.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -206,7 +206,7 @@ def _make_released_table(lines: Sequence[LabelledCases]) -> Table:
         for name, label, tally in _list_formats(lines)
     ]
     names = [name for name in FORMAT_NAMES.values() if any(row[0] == name for row in rows)]
-    rows += [[name, model, *values, None] for name in names for model, values in _read_published(name, RELEASED)]
+    rows += [[name, model, *values, None] for name in names for model, values in _read_published_rows(name, RELEASED)]
     rows.sort(key=lambda row: names.index(str(row[0])))  # A stable sort: published rows follow this run's.
     columns = parse_columns("Format | Run | Content (sum): number 3 | Format (sum): number 3 | No score: count")
     note = (

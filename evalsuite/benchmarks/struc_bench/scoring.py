@@ -153,7 +153,7 @@ def score_table(sample: Sample, text: str, ours: TableScore, facts: Mapping[str,
             ours.content, _describe_differences(ours), facts={**shape, CELLS: _count_wrong_cells(ours), **people}
         ),
         "table_form": Score(ours.form, facts={FORM: checklist, **facts}),
-        **_score_released(answer, reference, written),
+        **_compute_released_scores(answer, reference, written),
         "bleu": Score(bleu(answer, reference), facts={FACT: count_bleu_matches(answer, reference)}),
         "rouge_l": rouge_l(answer, reference),
         "rouge_l_unstemmed": rouge_l(answer, reference, stem=False),
@@ -190,7 +190,7 @@ def _find_format(sample: Sample) -> Format:
     return cast("Format", sample.tags["format"])
 
 
-def _score_released(answer: str, reference: str, syntax: Format) -> NamedScores:
+def _compute_released_scores(answer: str, reference: str, syntax: Format) -> NamedScores:
     """Compute the published H-Score; return no score for markup that the published scripts cannot score."""
     try:
         score = h_score(answer, reference, format=syntax)

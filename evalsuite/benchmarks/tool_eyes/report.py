@@ -79,7 +79,7 @@ def make_report(views: Sequence[RunView]) -> Section:
         *(table for line in lines for table in _make_episode_tables(line)),
     ]
     folded: list[Table | Chart] = [
-        _tabulate_asked(lines),
+        _tabulate_query_counts(lines),
         _tabulate_metrics("Parts of the capabilities", _PARTS, lines, _PARTS_NOTE),
         _tabulate_all_by_scenario(lines),
         _tabulate_anova(lines),
@@ -193,7 +193,7 @@ def _draw_radar(lines: Sequence[LabelledCases]) -> Chart:
     return Chart("radar", "tool_eyes_capabilities", "Five capabilities", labels, series, "percent", (0.0, 1.0))
 
 
-def _tabulate_asked(lines: Sequence[LabelledCases]) -> Table:
+def _tabulate_query_counts(lines: Sequence[LabelledCases]) -> Table:
     """Tabulate the numbers of subcategories, tools and queries, as in the paper's Table 1."""
     present = _list_scenarios(lines)
     everything = [row for line in lines for row in line.tally]

@@ -216,20 +216,20 @@ def _read_tables(raw: Mapping[str, Any], source: RecordSource, shown: int) -> tu
     count = max(len(files), len(markdown))
     tables = [
         {
-            "csv": _find_csv(_get_item(files, index), source),
+            "csv": _find_csv(_get_text_or_empty(files, index), source),
             "header_rows": _read_header_rows(raw.get("columnslable", []), index, source),
-            "markdown": _get_item(markdown, index, shown if _get_item(files, index) else None),
-            "html": _get_item(html, index, shown),
+            "markdown": _get_text_or_empty(markdown, index, shown if _get_text_or_empty(files, index) else None),
+            "html": _get_text_or_empty(html, index, shown),
         }
         for index in range(count)
-        if _get_item(files, index) or _get_item(markdown, index)
+        if _get_text_or_empty(files, index) or _get_text_or_empty(markdown, index)
     ]
     if not tables:
         raise source.make_error("file_path", "no table", "a CSV file, or a table in the field 'Table_markdown'")
     return tuple(tables)
 
 
-def _get_item(texts: Sequence[str], index: int, longest: int | None = None) -> str:
+def _get_text_or_empty(texts: Sequence[str], index: int, longest: int | None = None) -> str:
     text = texts[index] if index < len(texts) else ""
     return text if longest is None or len(text) <= longest else ""
 
@@ -325,21 +325,21 @@ class _JsonList:
 
     def parse_records(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Yield the objects in order."""
-        self._take_sign("[", "its beginning")
+        self._take_character("[", "its beginning")
         number = 0
-        while self._peek_sign() != "]" or number:
+        while self._peek_character() != "]" or number:
             number += 1
             place = f"record {number}"
             yield place, self._parse_record(place)
-            if self._peek_sign() != ",":
+            if self._peek_character() != ",":
                 break
             self._at += 1
-        self._take_sign("]", f"the place after record {number}")
-        if self._peek_sign():
+        self._take_character("]", f"the place after record {number}")
+        if self._peek_character():
             raise self._make_fault(f"the place after record {number}", "the end of the file")
 
     def _parse_record(self, place: str) -> Mapping[str, Any]:
-        if self._peek_sign() != "{":
+        if self._peek_character() != "{":
             raise self._make_fault(place, "an object")
         wanted = PIECE
         while True:
@@ -358,12 +358,12 @@ class _JsonList:
         text, self._at = self._text[self._at : end], end
         return require_type(parse_json(text, self._path, place), dict, self._path, place)
 
-    def _take_sign(self, sign: str, place: str) -> None:
-        if self._peek_sign() != sign:
+    def _take_character(self, sign: str, place: str) -> None:
+        if self._peek_character() != sign:
             raise self._make_fault(place, repr(sign))
         self._at += 1
 
-    def _peek_sign(self) -> str:
+    def _peek_character(self) -> str:
         """Return the next non-blank character; empty at the end of the file."""
         while True:
             blank = _BLANK.match(self._text, self._at)

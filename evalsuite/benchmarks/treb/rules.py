@@ -34,18 +34,18 @@ def list_broken_rules(answer: str, rules: Sequence[Mapping[str, Any]]) -> list[M
     return [rule for rule in rules if not _is_rule_kept(answer.strip(), rule)]
 
 
-def find_published_rules(question: str) -> Sequence[Mapping[str, Any]] | None:
+def find_shipped_rules(question: str) -> Sequence[Mapping[str, Any]] | None:
     """Return evalsuite's own rules for an official question (official files have none); None for other questions.
 
     Questions are identified by their SHA-256, so that the package does not contain the questions.
     """
     digest = hashlib.sha256(question.strip().encode()).hexdigest()[:16]
-    rules: Sequence[Mapping[str, Any]] | None = _read_published_rules().get(digest)
+    rules: Sequence[Mapping[str, Any]] | None = _read_shipped_rules().get(digest)
     return rules
 
 
 @cache
-def _read_published_rules() -> Mapping[str, Any]:
+def _read_shipped_rules() -> Mapping[str, Any]:
     rules: Mapping[str, Any] = read_json(PUBLISHED, dict)["rules"]
     return rules
 

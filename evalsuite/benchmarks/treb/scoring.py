@@ -24,7 +24,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.treb.dataset import TrebOptions
-from evalsuite.benchmarks.treb.rules import find_published_rules, list_broken_rules
+from evalsuite.benchmarks.treb.rules import find_shipped_rules, list_broken_rules
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.phrases import shorten_to_beginning
 from evalsuite.core.types import Message, Sample, Score, Transcript
@@ -94,7 +94,7 @@ def rule_score(sample: Sample, transcript: Transcript) -> dict[str, float | Scor
         return {}
     rules = sample.metadata["rules"]
     if rules is None:
-        rules = find_published_rules(str(sample.input))
+        rules = find_shipped_rules(str(sample.input))
     if not rules:
         raise ScoringError(
             f"no rules exist for {sample.input!r} of Instruction Following: its record needs a field "

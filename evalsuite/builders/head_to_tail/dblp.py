@@ -26,7 +26,7 @@ from evalsuite.builders.head_to_tail.drawing import (
     partition_by_popularity,
 )
 from evalsuite.builders.head_to_tail.dump_reader import decompress_file, find_dump_file
-from evalsuite.builders.head_to_tail.workspace import Workspace, load_rows
+from evalsuite.builders.head_to_tail.workspace import Workspace, stream_rows
 from evalsuite.core.errors import DatasetError
 
 FILES = ("dblp.xml",)
@@ -101,7 +101,7 @@ class DblpSource(DumpSource):
         self._workspace.progress.begin_stage(path.name)
         blocks = decompress_file(path, self._workspace.progress.advance)
         columns = dict.fromkeys(("name", "kind", "title", "schools"), "VARCHAR") | {"year": "INTEGER"}
-        with load_rows(self._workspace, _list_credits(read_works(blocks, path)), columns) as stream:
+        with stream_rows(self._workspace, _list_credits(read_works(blocks, path)), columns) as stream:
             self._workspace.run_sql(f"CREATE TABLE credited AS FROM {stream}")
         self._workspace.run_sql(f"""
             CREATE TABLE person AS

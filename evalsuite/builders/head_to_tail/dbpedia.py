@@ -28,7 +28,7 @@ from evalsuite.builders.head_to_tail.drawing import (
     partition_by_popularity,
 )
 from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
-from evalsuite.builders.head_to_tail.workspace import Workspace, quote_sql, read_triples
+from evalsuite.builders.head_to_tail.workspace import Workspace, quote_sql, stream_triples
 from evalsuite.builders.model_session import open_session
 from evalsuite.core.errors import DatasetError, JudgeError
 from evalsuite.judges.asking import ask_until_parsed
@@ -79,7 +79,7 @@ class DbpediaSource(DumpSource):
         draw_entities(self._workspace, pool, self.partitions["entity"], more)
 
     def _make_question_lister(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all templates
-        values, ambiguous = self._load_values(), self._find_ambiguous()
+        values, ambiguous = self._load_values(), self._find_ambiguous_entities()
 
         def list_questions(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             if entity not in ambiguous and not _is_list_page(name := _read_name(entity)):
@@ -90,7 +90,7 @@ class DbpediaSource(DumpSource):
     def _read_dump(self, path: Path) -> None:
         """Read the triples; remove the prefix of entities' IRIs, and replace objects that are not entities by null."""
         skip = len(_RESOURCE)
-        with read_triples(self._workspace, path) as stream:
+        with stream_triples(self._workspace, path) as stream:
             self._workspace.run_sql(f"""
                 CREATE TABLE triple AS
                 SELECT subject[{skip + 1}:-2] AS subject, predicate,
@@ -126,7 +126,7 @@ class DbpediaSource(DumpSource):
         """)
         return {(template, subject): objects for template, subject, objects in rows}
 
-    def _find_ambiguous(self) -> set[str]:
+    def _find_ambiguous_entities(self) -> set[str]:
         """Find the drawn entities whose name differs from another entity's name only in case, or not at all."""
         rows = self._workspace.run_sql("""
             SELECT drawn.id FROM (SELECT DISTINCT id, lower(id) AS called FROM drawn) AS drawn

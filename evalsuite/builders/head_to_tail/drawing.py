@@ -159,7 +159,7 @@ def make_drawn_ids_sql(*templates: QuestionTemplate) -> str:
     return f"(SELECT DISTINCT id FROM drawn WHERE template IN ({names}))"
 
 
-def count_namesakes(workspace: Workspace, shown: str, entities: str) -> list[tuple[Any, ...]]:
+def add_namesake_counts(workspace: Workspace, shown: str, entities: str) -> list[tuple[Any, ...]]:
     """Add to each row of the query `shown` the number of entities with its name, and of those with its name and year.
 
     `shown` and `entities` have the columns `called` (equal for equal names) and `year`.
@@ -188,7 +188,7 @@ def make_candidates(workspace: Workspace, templates: Iterable[QuestionTemplate],
         # Take only one question per entity as long as more entities can be drawn, so that questions cover many
         # entities.
         turns = 1 if (name, bucket) in left else None
-        fitting = islice(_select_suitable(ask(by_id[name], entity)), turns)
+        fitting = islice(_select_suitable_questions(ask(by_id[name], entity)), turns)
         candidates[name, bucket] += [
             Candidate(entity, popularity, turn, ticket, *words) for turn, words in enumerate(fitting)
         ]
@@ -202,7 +202,7 @@ def make_candidates(workspace: Workspace, templates: Iterable[QuestionTemplate],
     }
 
 
-def _select_suitable(asked: Iterable[RawQuestion]) -> Iterator[tuple[str, tuple[Answer, ...]]]:
+def _select_suitable_questions(asked: Iterable[RawQuestion]) -> Iterator[tuple[str, tuple[Answer, ...]]]:
     for question, answers in asked:
         clean = drop_repeated_answers(answers)
         if question and is_suitable_question(question, clean):
@@ -329,7 +329,9 @@ def choose_questions(
     sizes = dict.fromkeys(templates, 4 * guess + 100)
     while True:
         drawn = source.draw_questions(sizes)
-        cap = per_template or find_question_cap([_count_fewest(buckets) for buckets in drawn.values()], target)
+        cap = per_template or find_question_cap(
+            [_count_fewest_candidates(buckets) for buckets in drawn.values()], target
+        )
         lacking = [template for template, buckets in drawn.items() if _can_draw_more(buckets, cap)]
         if not lacking:
             return _select_questions(drawn, cap)
@@ -346,13 +348,13 @@ def find_question_cap(available: Sequence[int], target: int) -> int:
     return target
 
 
-def _count_fewest(buckets: Mapping[str, CandidateList]) -> int:
+def _count_fewest_candidates(buckets: Mapping[str, CandidateList]) -> int:
     return min(len(bucket.candidates) for bucket in buckets.values())
 
 
 def _can_draw_more(buckets: Mapping[str, CandidateList], cap: int) -> bool:
     allowed = min([cap, *(len(bucket.candidates) for bucket in buckets.values() if bucket.exhausted)])
-    return _count_fewest(buckets) < allowed
+    return _count_fewest_candidates(buckets) < allowed
 
 
 def _select_questions(drawn: Draw, cap: int) -> Selection:

@@ -19,7 +19,7 @@ from evalsuite.builders.head_to_tail.drawing import (
     partition_by_popularity,
 )
 from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
-from evalsuite.builders.head_to_tail.workspace import Workspace, read_json_rows
+from evalsuite.builders.head_to_tail.workspace import Workspace, stream_json_rows
 
 BOOKS, AUTHORS = FILES = ("goodreads_books.json.gz", "goodreads_book_authors.json.gz")
 LAST_YEAR = 2015
@@ -117,7 +117,7 @@ class GoodreadsSource(DumpSource):
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         super().__init__(workspace, folder)
         authors = find_dump_file(folder, AUTHORS)
-        with read_json_rows(workspace, authors, {"author_id": "VARCHAR", "name": "VARCHAR"}) as stream:
+        with stream_json_rows(workspace, authors, {"author_id": "VARCHAR", "name": "VARCHAR"}) as stream:
             workspace.run_sql(f"CREATE TABLE author AS SELECT author_id AS id, name FROM {stream}")
         self._read_books(find_dump_file(folder, BOOKS))
         self.partitions = {"book": partition_by_popularity(workspace, "book")}
@@ -143,7 +143,7 @@ class GoodreadsSource(DumpSource):
     def _read_books(self, path: Path) -> None:
         fields = dict.fromkeys(_TEXT, "VARCHAR") | {"authors": [{"author_id": "VARCHAR", "role": "VARCHAR"}]}
         named = f"regexp_extract(title, {_IN_SERIES}, 1)"
-        with read_json_rows(self._workspace, path, fields) as stream:
+        with stream_json_rows(self._workspace, path, fields) as stream:
             # Goodreads gives authors an empty role, unlike illustrators, translators and others.
             self._workspace.run_sql(f"""
                 CREATE TABLE edition AS

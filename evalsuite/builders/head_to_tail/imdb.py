@@ -22,13 +22,13 @@ from evalsuite.builders.head_to_tail.drawing import (
     QuestionMaker,
     QuestionTemplate,
     RawQuestion,
+    add_namesake_counts,
     compute_draw_number,
-    count_namesakes,
     make_drawn_ids_sql,
     partition_by_popularity,
 )
 from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
-from evalsuite.builders.head_to_tail.workspace import Workspace, read_tsv
+from evalsuite.builders.head_to_tail.workspace import Workspace, stream_tsv
 from evalsuite.core.errors import DatasetError
 
 KINDS = {
@@ -254,7 +254,7 @@ class ImdbSource(DumpSource):
         """)
 
     def _stream_file(self, name: str, columns: Mapping[str, str]) -> AbstractContextManager[str]:
-        return read_tsv(self._workspace, find_dump_file(self._folder, f"{name}.tsv.gz"), columns)
+        return stream_tsv(self._workspace, find_dump_file(self._folder, f"{name}.tsv.gz"), columns)
 
     def _read_credits(self) -> None:
         wanted = dict.fromkeys(("tconst", "directors", "writers"), "VARCHAR")
@@ -361,7 +361,7 @@ class LoadedFacts:
             SELECT id, popularity, kind, name, year, end_year, minutes, lower(name) AS called
             FROM title SEMI JOIN (SELECT id FROM drawn UNION SELECT id FROM work) USING (id)
         """
-        rows = count_namesakes(self._workspace, shown, "(SELECT lower(name) AS called, year FROM title)")
+        rows = add_namesake_counts(self._workspace, shown, "(SELECT lower(name) AS called, year FROM title)")
         titles = {id_: Title(*columns) for id_, _, *columns in rows}
         return titles, {id_: popularity for id_, popularity, *_ in rows}
 
@@ -370,7 +370,7 @@ class LoadedFacts:
             SELECT id, name, professions, birth_year, death_year, lower(name) AS called, NULL AS year
             FROM person SEMI JOIN drawn USING (id)
         """
-        rows = count_namesakes(self._workspace, shown, "(SELECT lower(name) AS called, NULL AS year FROM person)")
+        rows = add_namesake_counts(self._workspace, shown, "(SELECT lower(name) AS called, NULL AS year FROM person)")
         return {id_: (name, listed, born, died, many) for id_, name, listed, born, died, _, many, _ in rows}
 
     def _load_characters(self) -> dict[str, dict[str, list[str]]]:

@@ -17,12 +17,12 @@ from evalsuite.builders.head_to_tail.drawing import (
     QuestionMaker,
     QuestionTemplate,
     RawQuestion,
-    count_namesakes,
+    add_namesake_counts,
     make_drawn_ids_sql,
     partition_by_popularity,
 )
 from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
-from evalsuite.builders.head_to_tail.workspace import Workspace, read_tsv
+from evalsuite.builders.head_to_tail.workspace import Workspace, stream_tsv
 
 LAST_YEAR = 2020
 # Names of the first columns of each file, from MAG's schema, because the files have no header.
@@ -187,7 +187,7 @@ class MagSource(DumpSource):
                        Publisher AS publisher, OriginalVenue AS venue, Doi AS doi
                 FROM {stream} SEMI JOIN {make_drawn_ids_sql(*_PAPER_CONDITIONS)} ON id = PaperId
             """
-            rows = count_namesakes(self._workspace, shown, "paper")
+            rows = add_namesake_counts(self._workspace, shown, "paper")
         return {id_: Paper(*columns) for id_, *columns in rows}
 
     def _load_authors(self) -> dict[str, list[str | None]]:
@@ -223,9 +223,9 @@ class MagSource(DumpSource):
             FROM {template.entities} SEMI JOIN {make_drawn_ids_sql(template)} USING (id)
         """
         everyone = f"(SELECT lower(name) AS called, NULL AS year FROM {template.entities})"
-        rows = count_namesakes(self._workspace, shown, everyone)
+        rows = add_namesake_counts(self._workspace, shown, everyone)
         return {id_: (name, answer, namesakes) for id_, name, answer, _, namesakes, _ in rows}
 
     def _stream_file(self, name: str, columns: Mapping[str, str]) -> AbstractContextManager[str]:
         file = f"{name}.txt.zst"
-        return read_tsv(self._workspace, find_dump_file(self._folder, file), columns, names=COLUMNS[file].split())
+        return stream_tsv(self._workspace, find_dump_file(self._folder, file), columns, names=COLUMNS[file].split())

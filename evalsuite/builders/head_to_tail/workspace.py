@@ -98,7 +98,7 @@ _TRIPLE = "'<subject> <predicate> <object> .'"
 
 
 @contextmanager
-def read_tsv(
+def stream_tsv(
     workspace: Workspace, path: Path, columns: Mapping[str, str], *, names: Sequence[str] = ()
 ) -> Iterator[str]:
     r"""Read a file of tab-separated values without quoting, where `\N` and empty cells are null.
@@ -125,7 +125,7 @@ def read_tsv(
         yield stream
 
 
-def read_json_rows(workspace: Workspace, path: Path, fields: Mapping[str, Any]) -> AbstractContextManager[str]:
+def stream_json_rows(workspace: Workspace, path: Path, fields: Mapping[str, Any]) -> AbstractContextManager[str]:
     """Read a file with one JSON object per line; yield SQL for a FROM clause, to be used in exactly one query.
 
     `fields` maps the wanted fields to their SQL types, such as `[{"id": "VARCHAR"}]` for a list of objects. Every line
@@ -143,7 +143,7 @@ def read_json_rows(workspace: Workspace, path: Path, fields: Mapping[str, Any]) 
     return _stream_dump(workspace, path, blocks, make_relation, partial(_check_object, fields=fields))
 
 
-def read_triples(workspace: Workspace, path: Path) -> AbstractContextManager[str]:
+def stream_triples(workspace: Workspace, path: Path) -> AbstractContextManager[str]:
     """Read RDF triples of IRIs, one per line; yield SQL for a FROM clause, to be used in exactly one query.
 
     The columns are `subject`, `predicate` and `object`. The IRIs keep their angle brackets. Lines that begin with
@@ -155,7 +155,7 @@ def read_triples(workspace: Workspace, path: Path) -> AbstractContextManager[str
     return _stream_dump(workspace, path, blocks, relation, _check_triple)
 
 
-def load_rows(
+def stream_rows(
     workspace: Workspace, rows: Iterable[Sequence[str | int | None]], columns: Mapping[str, str]
 ) -> AbstractContextManager[str]:
     """Read rows of cells without tabs and line ends; yield SQL for a FROM clause, to be used in exactly one query."""

@@ -293,7 +293,7 @@ COLUMNS = (Column("Files"), Column("Format"), *COUNTS, Column("Rows", "number", 
 NOTE = "Rows and columns: means over all tables of the items, including rows and columns of names."
 
 
-def count_items(syntax: Format, test: Sequence[TableItem], train: Sequence[TableItem] = ()) -> list[Cell]:
+def make_statistics_row(syntax: Format, test: Sequence[TableItem], train: Sequence[TableItem] = ()) -> list[Cell]:
     """Return the format, numbers of items and tables, and mean rows and columns per table (None without tables)."""
     tables = [table for item in (*test, *train) for table in read_tables(item.output, syntax)]
     sizes = zip(*((len(table.rows), table.width) for table in tables), strict=True)
@@ -327,7 +327,7 @@ def run_statistics(args: Namespace) -> int:
         for path in paths:
             splits["train" in path.stem.lower()] += read_items(path)
         title = ", ".join(path.name if names.count(path.name) == 1 else str(path) for path in paths)
-        rows.append([title, *count_items(infer_format(paths[0]), splits[False], splits[True])])
+        rows.append([title, *make_statistics_row(infer_format(paths[0]), splits[False], splits[True])])
     table = render_table(Table("", COLUMNS, rows, NOTE))
     sys.stdout.write(f"{convert_for_terminal(table) if sys.stdout.isatty() else table}\n")
     return 0

@@ -157,7 +157,9 @@ def read_number_pairs(sentence: str) -> frozenset[tuple[str, str]]:
     return frozenset((pair["one"], pair["other"]) for pair in PAIR.finditer(sentence))
 
 
-def _find_mentioned(columns: Sequence[BoxColumn], values: Mapping[str, str], about_row: Sequence[str]) -> set[str]:
+def _find_mentioned_columns(
+    columns: Sequence[BoxColumn], values: Mapping[str, str], about_row: Sequence[str]
+) -> set[str]:
     return {
         column.key
         for column in columns
@@ -221,7 +223,7 @@ def _make_team_table(record: dict[str, Any], report: Sequence[str], path: Path, 
     mentioned: dict[str, set[str]] = {}
     for row, about_row in _group_by_row(report, names).items():
         other = next(values for name, values in rows.items() if name != row)
-        mentioned[row] = _find_mentioned(TEAM, rows[row], about_row)
+        mentioned[row] = _find_mentioned_columns(TEAM, rows[row], about_row)
         points = rows[row].get("TEAM-PTS", ""), other.get("TEAM-PTS", "")
         if any(not {points, points[::-1]}.isdisjoint(read_number_pairs(sentence)) for sentence in about_row):
             mentioned[row].add("TEAM-PTS")
@@ -243,7 +245,8 @@ def _make_player_table(record: dict[str, Any], report: Sequence[str], path: Path
     shared = Counter(last_names.values())
     names = {row: [row, *([last] if shared[last] == 1 else [])] for row, last in last_names.items()}
     mentioned = {
-        row: _find_mentioned(PLAYER, rows[row], about_row) for row, about_row in _group_by_row(report, names).items()
+        row: _find_mentioned_columns(PLAYER, rows[row], about_row)
+        for row, about_row in _group_by_row(report, names).items()
     }
     return _make_table("Player", PLAYER, rows, mentioned)
 

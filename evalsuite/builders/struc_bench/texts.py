@@ -323,7 +323,7 @@ async def request_prose(item: TableItem, syntax: Format, model: Model, **params:
     """Ask a model to express the contents of an item's table in prose."""
 
     def find_problem(text: str) -> str:
-        return find_code_problem(text, item.output, syntax) or _describe_missing(text, item.output, syntax)
+        return find_code_problem(text, item.output, syntax) or _describe_missing_values(text, item.output, syntax)
 
     parts = [("example of a table", EXAMPLE), ("its text", EXAMPLE_TEXT), ("table to tell", item.output)]
     prompt = PROMPT.format(format=NAMES[syntax], sections=mark_sections(parts))
@@ -340,7 +340,7 @@ def list_missing_values(text: str, table: str, syntax: Format) -> list[str]:
     return [cell for cell in cells if not is_blank(cell) and not text_values.contains_all_of(cell)]
 
 
-def _describe_missing(text: str, table: str, syntax: Format) -> str:
+def _describe_missing_values(text: str, table: str, syntax: Format) -> str:
     missing = list_missing_values(text, table, syntax)
     if not missing:
         return ""

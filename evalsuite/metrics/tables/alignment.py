@@ -62,7 +62,7 @@ class TableAligner:
         """Align all rows and columns at once, whatever the size of the tables."""
         one, two = self._numbers
         likely_rows, likely_columns = self._likenesses
-        rows = _pair_lines(self._likely_by_values, ordered=row_order)
+        rows = _pair_lines(self._row_similarities, ordered=row_order)
         columns: Pairs = []
         for _ in range(2):
             before = rows
@@ -84,7 +84,7 @@ class TableAligner:
         return _score_line_pairs(*short), _score_line_pairs(*columns)
 
     @cached_property
-    def _likely_by_values(self) -> Floats:
+    def _row_similarities(self) -> Floats:
         return _count_shared_values(*self._numbers) + self._likenesses[0]
 
 

@@ -90,7 +90,7 @@ def _read_formula(text: str) -> str:
 
     # Outside of LaTeX, a percent sign does not begin a comment.
     source = LatexSource(re.sub(r"(?<!\\)%", r"\%", text))
-    return TextReader(source).read_all(0, len(source.tokens))
+    return TextReader(source).read_all_tokens(0, len(source.tokens))
 
 
 BLANK = frozenset({"", "-", "--", "---", "\u2013", "\u2014", "n/a", "na", "none", "null", "nan", "?"})

@@ -128,7 +128,7 @@ class ContentComparison:
         surplus = sum(table.counts.total() for table in self.extra)
         return sum((pair.overlap for pair in self.pairs), Overlap(predicted=surplus))
 
-    def find_displaced(self) -> ContentComparison | None:
+    def compare_regardless_of_order(self) -> ContentComparison | None:
         """Align again regardless of the order of rows and columns; return None if this improves no pair of tables."""
         pairs = tuple(map(_find_displaced_lines, self.pairs))
         return replace(self, pairs=pairs) if any(pair.displaced for pair in pairs) else None

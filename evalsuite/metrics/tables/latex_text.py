@@ -330,7 +330,7 @@ class TextReader:
         self._accent, self.has_text = "", False
         return text
 
-    def read_all(self, place: int, end: int) -> str:
+    def read_all_tokens(self, place: int, end: int) -> str:
         while place < end:
             place = self.read_token(place)
         return self.take_text()
@@ -451,4 +451,4 @@ def read_caption(source: LatexSource, place: int) -> tuple[str, int]:
         start = source.find_group_end(start)
     start = source.find_option_end(start)
     end = source.find_group_end(start)
-    return TextReader(source).read_all(start, end), max(end, place + 1)
+    return TextReader(source).read_all_tokens(start, end), max(end, place + 1)

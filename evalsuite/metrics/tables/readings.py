@@ -73,7 +73,7 @@ def read_in_all_formats(answer: str, wanted: Format) -> list[MarkupReading]:
         for markup in (wanted, *(markup for markup in FORMATS if markup != wanted))
         if markup == wanted or markup not in HINTS or HINTS[markup].search(answer)
     ]
-    return [reading for reading in (*readings, *_read_others(answer)) if 0 < reading.size <= MOST_CELLS]
+    return [reading for reading in (*readings, *_read_other_markup(answer)) if 0 < reading.size <= MOST_CELLS]
 
 
 ESCAPED_TAG = re.compile(r"&(?:amp;)*lt;(?:t[rdh]|table)\b", re.IGNORECASE)
@@ -81,7 +81,7 @@ RAW_SIGN = re.compile(r"(?<=\d)%|\$(?=\d+(?:[.,]\d+)*(?![\w$.,]))")  # A sign th
 JSON_START = re.compile(r"[\[{]\s*[\[{\"]")
 
 
-def _read_others(text: str) -> Iterator[MarkupReading]:
+def _read_other_markup(text: str) -> Iterator[MarkupReading]:
     """Read markup that is not a `Format`: JSON, MediaWiki, and HTML whose tags are escaped."""
     if JSON_START.search(text):
         found = tuple(find_json_tables(text))
@@ -155,7 +155,7 @@ def read_wanted(reference: str, markup: Format) -> MarkupReading:
     """Read the tables of a reference; in HTML without a table, its list items or texts become a table of one column."""
     reading = _read_in_format(reference, markup)
     if not reading.tables:
-        reading = next((other for other in _read_others(reference) if other.tables), reading)
+        reading = next((other for other in _read_other_markup(reference) if other.tables), reading)
     if reading.tables or markup != "html":
         return reading
     page = PageTables(reference)
@@ -196,8 +196,8 @@ def _strip_layer(answer: str, markup: Format) -> str:
         # and end of a line, because tabs separate blank cells.
         return _cut_markdown(answer) or (answer.strip() and answer.strip(" \r\n" if "\t" in answer else None))
     piece = TAG if markup == "html" else ENVIRONMENT
-    blocks = [cut for block in _find_fenced_blocks(answer) if (cut := _cut_to_pieces(block, piece))]
-    return "\n\n".join(blocks) or _cut_to_pieces(answer, piece) or answer.strip()
+    blocks = [cut for block in _find_fenced_blocks(answer) if (cut := _cut_to_tags(block, piece))]
+    return "\n\n".join(blocks) or _cut_to_tags(answer, piece) or answer.strip()
 
 
 def _find_fenced_blocks(answer: str) -> Iterator[str]:
@@ -216,7 +216,7 @@ def _find_fenced_blocks(answer: str) -> Iterator[str]:
         yield "\n".join(lines)
 
 
-def _cut_to_pieces(text: str, piece: re.Pattern[str]) -> str:
+def _cut_to_tags(text: str, piece: re.Pattern[str]) -> str:
     """Cut a text from its first opening tag to its last tag; if the last tag is an opening tag, keep the rest."""
     # If the last tag opens an element, the answer was truncated within that element.
     pieces = list(piece.finditer(text))

@@ -44,7 +44,11 @@ def compute_matching_ratio(prediction: Sequence[str], reference: Sequence[str]) 
     frequent = _limit_frequency(reference)
     if _suits_difflib(prediction, reference, frequent):
         return SequenceMatcher(None, prediction, reference).ratio()
-    return 2.0 * Matching(prediction, reference, frequent).count_matched() / (len(prediction) + len(reference))
+    return (
+        2.0
+        * BlockMatcher(prediction, reference, frequent).count_matched_elements()
+        / (len(prediction) + len(reference))
+    )
 
 
 def _suits_difflib(a: Sequence[str], b: Sequence[str], frequent: int) -> bool:
@@ -61,14 +65,14 @@ def _limit_frequency(b: Sequence[str]) -> int:
     return len(b) // 100 + 1 if len(b) >= 200 else len(b)
 
 
-class Matching:
+class BlockMatcher:
     """Computes how many elements difflib's matching blocks of two sequences contain."""
 
     def __init__(self, a: Sequence[str], b: Sequence[str], frequent: int) -> None:
         self.a, self.b = a, b
-        self._substrings = SubstringNames(*_number_elements(a, b, frequent))
+        self._substrings = SubstringNumbers(*_number_elements(a, b, frequent))
 
-    def count_matched(self) -> int:
+    def count_matched_elements(self) -> int:
         matched = 0
         unmatched: list[Rectangle] = [(0, len(self.a), 0, len(self.b))]
         while unmatched:
@@ -146,7 +150,7 @@ Rectangle = tuple[int, int, int, int]  # Start and end of a range in the first s
 NOT_INDEXED = -1
 
 
-class SubstringNames:
+class SubstringNumbers:
     """Gives numbers to all substrings whose length is a power of two; equal substrings have equal numbers.
 
     Source: Karp, Miller and Rosenberg, Rapid identification of repeated patterns (1972). An element with the number
@@ -175,34 +179,34 @@ class SubstringNames:
         while high - low > 1:
             # Runs are usually short, so doubling reaches their length fastest.
             middle = min(2 * low or 1, (low + high) // 2)
-            is_shared = np.isin(*self._name_rectangle(rectangle, middle)).any()
+            is_shared = np.isin(*self._number_rectangle(rectangle, middle)).any()
             low, high = (middle, high) if is_shared else (low, middle)
         return low, self._find_runs(rectangle, low)
 
     def _find_runs(self, rectangle: Rectangle, length: int) -> Iterator[tuple[int, Sequence[int]]]:
         import numpy as np
 
-        names_a, names_b = self._name_rectangle(rectangle, length)
+        names_a, names_b = self._number_rectangle(rectangle, length)
         starts: dict[int, list[int]] = {}
         for place in np.flatnonzero(np.isin(names_b, names_a)).tolist():
             starts.setdefault(int(names_b[place]), []).append(rectangle[2] + place)
         for place in np.flatnonzero(np.isin(names_a, names_b)).tolist():
             yield rectangle[0] + place, starts[int(names_a[place])]
 
-    def _name_rectangle(self, rectangle: Rectangle, length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _number_rectangle(self, rectangle: Rectangle, length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         a_low, a_high, b_low, b_high = rectangle
         return (
-            self._name_substrings(a_low, a_high - length + 1, length),
-            self._name_substrings(self.start_b + b_low, self.start_b + b_high - length + 1, length),
+            self._number_substrings(a_low, a_high - length + 1, length),
+            self._number_substrings(self.start_b + b_low, self.start_b + b_high - length + 1, length),
         )
 
-    def _name_substrings(self, start: int, end: int, length: int) -> NDArray[np.int64]:
+    def _number_substrings(self, start: int, end: int, length: int) -> NDArray[np.int64]:
         """Number all substrings of a length that start in a range, by the numbers of two overlapping shorter ones."""
         power = length.bit_length() - 1
-        names, shift = self._name_powers(power), length - (1 << power)
+        names, shift = self._number_power_substrings(power), length - (1 << power)
         return names[start:end] * len(self.names[0]) * 2 + names[start + shift : end + shift]
 
-    def _name_powers(self, power: int) -> NDArray[np.int64]:
+    def _number_power_substrings(self, power: int) -> NDArray[np.int64]:
         import numpy as np
 
         while len(self.names) <= power:

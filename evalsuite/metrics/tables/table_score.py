@@ -58,14 +58,14 @@ class TableMatch:
     @property
     def form(self) -> float:
         """The share of fulfilled `facts`, halved for broken markup."""
-        return self._share_fulfilled(self.facts)
+        return self._compute_fulfilled_share(self.facts)
 
     @property
     def printed_form(self) -> float:
         """The share of fulfilled `facts` that every kind of markup can express, halved for broken markup."""
-        return self._share_fulfilled([fact for fact in self.facts if fact.name not in OF_MARKUP])
+        return self._compute_fulfilled_share([fact for fact in self.facts if fact.name not in OF_MARKUP])
 
-    def _share_fulfilled(self, facts: Sequence[FormFact]) -> float:
+    def _compute_fulfilled_share(self, facts: Sequence[FormFact]) -> float:
         share = sum(fact.fulfilled for fact in facts) / len(facts)
         return share * INCOMPLETE if self._is_broken else share
 
@@ -282,7 +282,7 @@ def match_tables(
     matches = list[TableMatch]()
     for reading in readings or [MarkupReading(markup, strip_answer(prediction, markup), ())]:
         content = compare_content(reading.tables, wanted.tables, **order)
-        found = (content, content.find_displaced())
+        found = (content, content.compare_regardless_of_order())
         matches += (TableMatch(reading, wanted, comparison, markup) for comparison in found if comparison)
     return max(matches, key=attrgetter("value"))
 

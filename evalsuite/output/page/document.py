@@ -153,7 +153,7 @@ class Chunks:
         """Add a chunk; its name may contain letters, digits and `-`."""
         self._waiting.append((name, self._pool.submit(compress_data, data)))
         while len(self._waiting) > MOST_WAITING_CHUNKS:
-            self._store_first()
+            self._store_first_chunk()
 
     def add_chunk_in_pieces(self, name: str, pieces: Iterable[str]) -> None:
         """Add a chunk in pieces; a chunk next to the page is never completely in memory."""
@@ -162,7 +162,7 @@ class Chunks:
         else:
             self.add(name, "".join(pieces).encode("utf-8", "replace"))
 
-    def _store_first(self) -> None:
+    def _store_first_chunk(self) -> None:
         name, packed = self._waiting.popleft()
         if self._beside:
             self._write_chunk(name, [packed.result()])
@@ -182,7 +182,7 @@ class Chunks:
     def finish(self) -> Iterator[tuple[str, str]]:
         """Wait until all chunks are compressed; yield the name and text of each chunk that is inside the page."""
         while self._waiting:
-            self._store_first()
+            self._store_first_chunk()
         yield from self._inside
 
 
@@ -255,7 +255,7 @@ def _shorten_text(text: Any, longest: int) -> str:
     return " ".join(shown[: 2 * longest].split())[:longest]
 
 
-def has_changed(row: PageRow, other: PageRow | None) -> bool:
+def has_case_changed(row: PageRow, other: PageRow | None) -> bool:
     """Tell whether a case's outcome or scores differ between two runs."""
     return other is not None and (row["outcome"], row["scores"]) != (other["outcome"], other["scores"])
 

@@ -17,7 +17,7 @@ from evalsuite.decisions.comparison import (
     pair_questions,
 )
 from evalsuite.decisions.gates import read_gates
-from evalsuite.decisions.measured import PASS_RATE, Measured
+from evalsuite.decisions.measured import PASS_RATE, MeasuredBenchmark
 from evalsuite.decisions.verdict import Verdict, estimate_metric
 from evalsuite.output.reports.markdown import format_plain_cell
 from evalsuite.output.reports.section import Block, Chart, Section, Table, convert_cell, drop_unmeasured_columns
@@ -117,10 +117,10 @@ def _find_margin(run: Run, subject: ComparedMetric, against: BaselineComparison)
     if own is not None:
         return own
     low, high = find_declaration(run, subject.benchmark, subject.metric).range or (0.0, 1.0)
-    return against.rules.get_error_share(subject.benchmark) * (high - low)
+    return against.rules.get_margin(subject.benchmark) * (high - low)
 
 
-def summarise_benchmark(measured: Measured) -> dict[str, Any]:
+def summarise_benchmark(measured: MeasuredBenchmark) -> dict[str, Any]:
     """Estimate every metric of a benchmark, over all cases and over the cases with each tag value."""
     tags = sorted({tag for row in measured.tally for tag in row.tags})
     metrics = _convert_metrics(measured, measured.tally)
@@ -129,7 +129,7 @@ def summarise_benchmark(measured: Measured) -> dict[str, Any]:
     missing = {
         metric: [row.case for row in rows]
         for metric in measured.derived
-        if (rows := measured.find_missing(metric, measured.tally))
+        if (rows := measured.find_unscored_cases(metric, measured.tally))
     }
     return {
         "cases": len(measured.tally),
@@ -146,7 +146,7 @@ def summarise_benchmark(measured: Measured) -> dict[str, Any]:
     }
 
 
-def _convert_metrics(measured: Measured, cases: Tally) -> dict[str, Any]:
+def _convert_metrics(measured: MeasuredBenchmark, cases: Tally) -> dict[str, Any]:
     return {metric: convert_cell(measured.estimate_metric(metric, cases)) for metric in measured.list_metrics()}
 
 
@@ -307,7 +307,7 @@ class PairedRuns:
     pvalue: float | None = None  # Two-sided p-value for no difference; None for fewer than two questions.
 
 
-def compare_all(
+def compare_all_questions(
     questions: SharedQuestions, metric: str, bounds: tuple[float, float] | None, comparisons: int = 1
 ) -> PairedRuns:
     """Compare two runs over all questions that both runs scored.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.decisions.verdict import Verdict, measure_run
-from evalsuite.output.page.document import CaseTable, Chunks, build_page, has_changed, read_cases
+from evalsuite.output.page.document import CaseTable, Chunks, build_page, has_case_changed, read_cases
 from evalsuite.output.page.overview import (
     compare_run_pairs,
     convert_sections,
@@ -115,4 +115,4 @@ def _read_run_cases(path: Path, number: int, chunks: Chunks, table: CaseTable, f
     if first is None:
         read_cases(path, number, chunks, table)
     else:
-        read_cases(path, number, chunks, table, lambda row: has_changed(row, first.get(row["case"])))
+        read_cases(path, number, chunks, table, lambda row: has_case_changed(row, first.get(row["case"])))

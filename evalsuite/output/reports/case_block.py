@@ -36,7 +36,7 @@ def format_case_block(record: Record, *, most: int | None = MOST, scores: Collec
         most: the maximum number of characters of each text; None shows all of each text.
         scores: names of scores to show in addition to those with a reason. If it is empty, all scores are shown.
     """
-    return "\n".join(_format_labelled(label, text, most) for label, text in _list_parts(record, scores))
+    return "\n".join(_format_labelled_text(label, text, most) for label, text in _list_parts(record, scores))
 
 
 def add_baseline_answer(block: str, record: Record, *, most: int | None = MOST) -> str:
@@ -46,7 +46,7 @@ def add_baseline_answer(block: str, record: Record, *, most: int | None = MOST) 
     values = ", ".join(
         f"{name} {format_number(value, NUMBER)}" for name, value in record.scores.items() if name in shown
     )
-    line = _format_labelled("baseline", f"{answer}\n({values or record.outcome})", most)
+    line = _format_labelled_text("baseline", f"{answer}\n({values or record.outcome})", most)
     return f"{block}\n{line}"
 
 
@@ -69,7 +69,7 @@ def _list_parts(record: Record, scores: Collection[str]) -> Iterator[tuple[str, 
         yield "error", f"{record.cause}: {record.error}"
 
 
-def _format_labelled(label: str, text: str, most: int | None) -> str:
+def _format_labelled_text(label: str, text: str, most: int | None) -> str:
     if most is not None and len(text) > most:
         text = shorten_with_note(text, most)
     lines = escape_for_terminal(text).splitlines() or [""]

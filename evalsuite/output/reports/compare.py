@@ -18,7 +18,7 @@ from evalsuite.core.errors import RunError
 from evalsuite.decisions.comparison import pair_questions
 from evalsuite.decisions.history import FlakyCase, MetricHistory, ReleaseEstimate, find_flaky_cases
 from evalsuite.decisions.verdict import estimate_metric
-from evalsuite.output.page.overview import PairedRuns, compare_all, map_metric_ranges
+from evalsuite.output.page.overview import PairedRuns, compare_all_questions, map_metric_ranges
 from evalsuite.output.page.write import write_comparison_page
 from evalsuite.output.reports.generic import list_primary_first
 from evalsuite.output.reports.judges.win_rates import tabulate_ratings
@@ -170,7 +170,12 @@ def make_paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> 
         for (base, before), (other, after) in itertools.combinations(tallies, 2)
     ]
     rows: list[list[Cell]] = [
-        [other, base, metric, *_make_cells(compare_all(both, metric, ranges.get(f"{name}.{metric}"), comparisons))]
+        [
+            other,
+            base,
+            metric,
+            *_make_cells(compare_all_questions(both, metric, ranges.get(f"{name}.{metric}"), comparisons)),
+        ]
         for metric in list_primary_first(metrics, _find_benchmark(runs, name).primary)
         for other, base, both in paired
     ]

@@ -64,7 +64,7 @@ def _tabulate_all_cases(
     measures: dict[str, Callable[[RunView], Estimate | None]] = {
         metric: partial(_estimate_metric, metric) for metric in metrics
     }
-    measures |= {metric: partial(_compute_derived, measure) for metric, measure in derived.items()}
+    measures |= {metric: partial(_compute_derived_metric, measure) for metric, measure in derived.items()}
     ordered = list_primary_first(measures, first)
     columns = [Column("run"), Column("cases", "count"), *(Column(metric, "number", 3) for metric in ordered)]
     rows = [[run.label, len(run.tally), *(measures[metric](run) for metric in ordered)] for run in runs]
@@ -88,7 +88,7 @@ def _estimate_metric(metric: str, run: RunView) -> Estimate | None:
     return run.estimate(metric, run.tally)
 
 
-def _compute_derived(measure: DerivedMetric, run: RunView) -> Estimate | None:
+def _compute_derived_metric(measure: DerivedMetric, run: RunView) -> Estimate | None:
     return measure(run.tally)
 
 
@@ -151,7 +151,9 @@ def tabulate_pass_at_k(views: Sequence[RunView]) -> Table | None:
     columns = [Column("run"), Column("pass@1", "percent")]
     columns += [Column(f"pass{sign}{k}", "percent") for _, sign in kinds for k in range(2, most + 1)]
     names = ["pass_at_1", *(f"pass_{kind}_{k}" for kind, _ in kinds for k in range(2, most + 1))]
-    rows: list[list[Cell]] = [[view.label, *(_make_pass_metric(name, view.tally) for name in names)] for view in views]
+    rows: list[list[Cell]] = [
+        [view.label, *(_compute_pass_metric(name, view.tally) for name in names)] for view in views
+    ]
     note = (
         "The chance that one of k attempts at a sample passes its test (pass@k), and that all of them do (pass^k); a "
         "dash where a sample has fewer attempts. Gates can name them: pass_at_2, pass_hat_2."
@@ -164,7 +166,7 @@ def _find_fewest_attempts(tally: Tally) -> int:
     return min(attempts.values(), default=0)
 
 
-def _make_pass_metric(name: str, tally: Tally) -> Cell:
+def _compute_pass_metric(name: str, tally: Tally) -> Cell:
     metric = find_built_in_metric(name)
     return metric(tally) if metric else None
 

@@ -67,7 +67,7 @@ def render_table(table: Table) -> str:
 def render_terminal_table(table: Table) -> str:
     """Render a table for a terminal, without control characters; mark each row's best value with the word "best"."""
     table = drop_unmeasured_columns(table)
-    return _render_table(table, _mark_best, [column.title for column in table.columns], "simple")
+    return _render_table(table, _format_marked_cell, [column.title for column in table.columns], "simple")
 
 
 def _render_table(
@@ -83,7 +83,7 @@ def _render_table(
     return tabulate(rows, heads, form, colalign=sides, disable_numparse=True)
 
 
-def _mark_best(cell: Cell, column: Column, best: float | None) -> str:
+def _format_marked_cell(cell: Cell, column: Column, best: float | None) -> str:
     mark = " best" if is_best(cell, column, best) else ""
     return re.sub(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]+", " ", format_plain_cell(cell, column)) + mark
 

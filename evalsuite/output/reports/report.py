@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.json_codec import encode_usage
 from evalsuite.core.phrases import describe_estimates, shorten_to_ends, write_count
 from evalsuite.core.types import SHARE, Record, Usage
-from evalsuite.decisions.measured import Measured, select_cases
+from evalsuite.decisions.measured import MeasuredBenchmark, select_cases
 from evalsuite.gateway.faults import TAG as FAULT_TAG
 from evalsuite.gateway.faults import UNHARMED
 from evalsuite.output.reports.case_block import format_case_block
@@ -68,7 +68,7 @@ def _make_own_section(name: str, views: Sequence[RunView], bench: RunBenchmark) 
     return Section(section.title, [note, *section.blocks])
 
 
-def build_report(run: Run, verdict: Verdict, measured: Mapping[str, Measured]) -> list[Section]:
+def build_report(run: Run, verdict: Verdict, measured: Mapping[str, MeasuredBenchmark]) -> list[Section]:
     """Build all sections of a run's report, without the heading."""
     sections = [_make_run_section(run, verdict)]
     if verdict.decisions:
@@ -82,7 +82,7 @@ def build_report(run: Run, verdict: Verdict, measured: Mapping[str, Measured]) -
     }
     sections += by_name.values()
     sections += _tabulate_faults(run, measured)
-    sections += _group_errors(run)
+    sections += _make_errors_section(run)
     sections += _make_worst_cases_sections(run, {name for name, own in by_name.items() if _has_case_passages(own)})
     sections.append(_make_signature_section(run))
     return sections
@@ -97,7 +97,7 @@ def _make_run_section(run: Run, verdict: Verdict) -> Section:
         ["judge", _describe_model("judge", settings.get("judge_model"), settings)],
         *([user] if settings.get("user_model") else []),
         ["date", str(info.get("started", ""))],
-        ["cases", _count_outcomes(verdict)],
+        ["cases", _describe_outcomes(verdict)],
         ["tokens", _describe_tokens(usage)],
         ["cost", _describe_cost(usage)],
         *_make_judge_row(run),
@@ -128,7 +128,7 @@ def _describe_model(role: str, model: str | None, settings: Mapping[str, Any]) -
     return f"{model or 'none'}{where}{with_}"
 
 
-def _count_outcomes(verdict: Verdict) -> str:
+def _describe_outcomes(verdict: Verdict) -> str:
     errors = "error" if verdict.counts.get("error") == 1 else "errors"
     words = {"passed": "passed", "failed": "below threshold", "error": errors, "skipped": "skipped"}
     total = sum(verdict.counts.values())
@@ -159,7 +159,7 @@ def _make_gates_section(decisions: Sequence[GateDecision]) -> Section:
     return Section("Gates", [Table("", [*columns, Column("reason")], rows)])
 
 
-def _make_benchmarks_section(run: Run, measured: Mapping[str, Measured]) -> Section:
+def _make_benchmarks_section(run: Run, measured: Mapping[str, MeasuredBenchmark]) -> Section:
     rows: list[list[Cell]] = []
     for name, bench in run.benchmarks.items():
         primary = bench.primary
@@ -172,7 +172,7 @@ def _make_benchmarks_section(run: Run, measured: Mapping[str, Measured]) -> Sect
     return Section("Benchmarks", [Table("", columns, rows)])
 
 
-def _tabulate_faults(run: Run, measured: Mapping[str, Measured]) -> list[Section]:
+def _tabulate_faults(run: Run, measured: Mapping[str, MeasuredBenchmark]) -> list[Section]:
     """Tabulate each primary metric by kind of injected fault; cases without faults have a row of their own."""
     rows: list[list[Cell]] = []
     for name, bench in run.benchmarks.items():
@@ -188,7 +188,7 @@ def _tabulate_faults(run: Run, measured: Mapping[str, Measured]) -> list[Section
     return [Section("Faults on purpose", [Table("", columns, rows, note)])] if rows else []
 
 
-def _group_errors(run: Run) -> list[Section]:
+def _make_errors_section(run: Run) -> list[Section]:
     """Group errors by cause, and show one message for each cause."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for row in run.all_rows():
@@ -284,7 +284,7 @@ def make_baseline_section(against: BaselineComparison) -> Section:
     words = {"no worse": "✅ no worse", "worse": "❌ worse", "undecided": "undecided"}
     rows: list[list[Cell]] = []
     for subject, comparison, verdict in against.found:
-        calibration = comparison.calibrate(against.confidence_of_one)
+        calibration = comparison.calibrate(against.single_metric_confidence)
         rows.append(
             [
                 words[verdict],

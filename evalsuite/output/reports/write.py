@@ -33,7 +33,7 @@ from evalsuite.results.runs import Run, load_run
 if TYPE_CHECKING:
     from evalsuite.core.declarations import Declarations
     from evalsuite.decisions.comparison import BaselineComparison
-    from evalsuite.decisions.measured import Measured
+    from evalsuite.decisions.measured import MeasuredBenchmark
 
     MoreSections = Callable[[Run, Verdict], Sequence[Section]]
 
@@ -63,7 +63,7 @@ class RunReport:
     run: Run  # The run with its records.
     baselines: Sequence[Run]  # The runs that this run was compared with.
     verdict: Verdict  # The run's verdict.
-    measured: Mapping[str, Measured]  # Each benchmark's metrics.
+    measured: Mapping[str, MeasuredBenchmark]  # Each benchmark's metrics.
     sections: Sequence[Section]  # The sections of the report.
 
     def render_text(self, pictures: Sequence[str] = ()) -> str:
@@ -187,7 +187,7 @@ VERSION = 1  # Version of the format of `summary.json`; the format is described 
 
 
 def summarise_run(
-    run: Run, verdict: Verdict, measured: Mapping[str, Measured], sections: Iterable[Section]
+    run: Run, verdict: Verdict, measured: Mapping[str, MeasuredBenchmark], sections: Iterable[Section]
 ) -> dict[str, Any]:
     """Convert the run's results to JSON data for `summary.json`."""
     return {

@@ -114,7 +114,7 @@ def test_other_questions_under_the_same_names_are_not_compared(desk: Desk) -> No
     after = scored(desk, [0] * 10, fingerprints={"input": "x", "target": "b", "prompt": "d"})
     against = Pair(desk, before, after).against("capitals.m >= 0")
     assert not against.found
-    (reason,) = against.list_incomparable()
+    (reason,) = against.list_incomparable_metrics()
     assert "10 have another input or target than in before" in reason
     assert against.list_remarks() == [
         "capitals: since before, of 10 questions have changed: input or target of 10 (left out)"
@@ -129,7 +129,7 @@ def test_other_scorers_prompts_or_parameters_make_runs_incomparable_unless_accep
     pair = Pair(desk, before, after)
     against = pair.against("capitals.m >= 0")
     assert not against.found
-    (reason,) = against.list_incomparable()
+    (reason,) = against.list_incomparable_metrics()
     assert f"{changed} of 10 of 10 questions have changed" in reason
     assert f"evalsuite_accept_changes={changed}" in reason
     accepted = pair.against("capitals.m >= 0", accepted=frozenset({changed}))
@@ -142,7 +142,7 @@ def test_other_scorers_prompts_or_parameters_make_runs_incomparable_unless_accep
 def test_too_few_common_questions_are_no_comparison(desk: Desk) -> None:
     pair = Pair(desk, scored(desk, [1] * 20), scored(desk, [1] * 10))
     assert pair.against("capitals.m > 0", min_paired=0.5).found
-    (reason,) = pair.against("capitals.m > 0", min_paired=0.9).list_incomparable()
+    (reason,) = pair.against("capitals.m > 0", min_paired=0.9).list_incomparable_metrics()
     assert "10 of 20 questions are the same in both runs, fewer than evalsuite_min_paired 0.9" in reason
     # A run that was asked for ten cases has not lost the others.
     limited = Pair(desk, scored(desk, [1] * 20), scored(desk, [1] * 10), "limited", settings={"limit": 10})
@@ -153,7 +153,7 @@ def test_a_metric_without_a_range_needs_a_margin_of_its_own(desk: Desk) -> None:
     # One case that scores 60 must not hide a fall from 1.03 to 0.67.
     before, after = [1.03] * 40 + [60.0], [0.67] * 40 + [60.0]
     pair = Pair(desk, scored(desk, before), scored(desk, after), metrics={})
-    (reason,) = pair.against("capitals.m > 0").list_incomparable()
+    (reason,) = pair.against("capitals.m > 0").list_incomparable_metrics()
     assert "gate capitals.m no worse than baseline by 0.05" in reason
     for margins in ({"m": 0.1}, {"capitals.m": 0.1}):
         ((_, one, verdict),) = pair.against("capitals.m > 0", margins=margins).found
@@ -162,7 +162,9 @@ def test_a_metric_without_a_range_needs_a_margin_of_its_own(desk: Desk) -> None:
 
 def test_scores_outside_of_the_declared_range_are_not_compared(desk: Desk) -> None:
     (reason,) = (
-        Pair(desk, scored(desk, [0.5, 1.5]), scored(desk, [0.5, 1])).against("capitals.m > 0").list_incomparable()
+        Pair(desk, scored(desk, [0.5, 1.5]), scored(desk, [0.5, 1]))
+        .against("capitals.m > 0")
+        .list_incomparable_metrics()
     )
     assert "m is declared to lie in [0, 1], and 1.5 does not" in reason
 
@@ -200,7 +202,7 @@ def test_a_derived_metric_is_compared_by_leaving_out_clusters(desk: Desk) -> Non
 def test_a_known_improvement_and_a_hopeless_sample_are_told_apart(desk: Desk) -> None:
     few = Pair(desk, scored(desk, [1, 0, 1]), scored(desk, [1, 0, 0])).against("capitals.m >= 0")
     assert [verdict for *_, verdict in few.found] == ["undecided"]
-    assert few.find_undecided()[0].startswith(
+    assert few.list_undecided_metrics()[0].startswith(
         "capitals.m is undecided against before: 0.3333 after 0.6667; 3 cases could"
     )
 
@@ -307,14 +309,14 @@ def test_what_no_two_cases_have_is_said_not_to_be_compared(desk: Desk, gate: str
     against = Pair(desk, scored(desk, [1, 1]), scored(desk, [1, 1])).against(gate)
     assert not against.found
     assert list(against.not_compared) == [gate.removesuffix(" > 0")]
-    (line,) = against.list_incomparable()
+    (line,) = against.list_incomparable_metrics()
     assert line.startswith(f"{gate.removesuffix(' > 0')} is not compared with before: ")
     assert "Not compared: " in render_sections([make_baseline_section(against)], ())
 
 
 def test_a_baseline_without_the_benchmark_has_nothing_to_compare(desk: Desk) -> None:
     against = Pair(desk, scored(desk, [1, 1], benchmark="rivers"), scored(desk, [1, 1])).against()
-    (line,) = against.list_incomparable()
+    (line,) = against.list_incomparable_metrics()
     assert line.startswith("capitals.m is not compared with before: before holds no such case (it holds rivers)")
 
 

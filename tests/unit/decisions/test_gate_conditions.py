@@ -17,11 +17,11 @@ from evalsuite.decisions.gates import (
     Gate,
     GateDecision,
     decide_gates,
-    name_other_metric,
+    misname_metric,
     parse_gate,
     suggest_names,
 )
-from evalsuite.decisions.measured import Measured, list_tags
+from evalsuite.decisions.measured import MeasuredBenchmark, list_tags
 from evalsuite.results.tally import Estimate, Row, Tally
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def test_a_separator_of_thousands_is_not_taken_for_a_decimal_point() -> None:
     ],
 )
 def test_a_mistyped_gate_still_reads_as_a_gate(text: str, other: str) -> None:
-    assert name_other_metric(text) == other
+    assert misname_metric(text) == other
     assert "_other" in parse_gate(other).metric
 
 
@@ -227,7 +227,7 @@ def row(number: int, outcome: Outcome = "passed", score: float = 1.0, **tags: st
 def one(
     text: str, rows: list[Row], derived: dict[str, Callable[[Tally], Any]] | None = None, share: float = 0.01
 ) -> GateDecision:
-    (decision,) = decide_gates([parse_gate(text)], {"bench": Measured(Tally.of(rows), derived or {})}, share)
+    (decision,) = decide_gates([parse_gate(text)], {"bench": MeasuredBenchmark(Tally.of(rows), derived or {})}, share)
     return decision
 
 
@@ -258,7 +258,10 @@ def test_a_gate_looks_at_its_cases_alone(text: str, verdict: str, value: float, 
 
 def test_a_star_stands_for_every_metric_and_every_benchmark() -> None:
     rows = [Row("c", "s", 1, "passed", {}, {"m": 1.0, "k": 0.2})]
-    measured = {"b": Measured(Tally.of(rows), {"d": lambda _: Estimate(0.9)}), "a": Measured(Tally.of(rows), {})}
+    measured = {
+        "b": MeasuredBenchmark(Tally.of(rows), {"d": lambda _: Estimate(0.9)}),
+        "a": MeasuredBenchmark(Tally.of(rows), {}),
+    }
     decisions = decide_gates([parse_gate("*.* >= 0.5")], measured)
     assert [(one.subject, one.verdict) for one in decisions] == [
         ("a.m", "met"),
@@ -315,7 +318,7 @@ def test_without_a_declared_range_a_missing_score_is_not_bounded() -> None:
     decision = one("bench.m >= 1", rows)
     assert decision.verdict == "no data"
     assert "m has no declared range" in decision.reason
-    measured = Measured(Tally.of(rows), {}, {"m": Metric(range=(0, 10))})
+    measured = MeasuredBenchmark(Tally.of(rows), {}, {"m": Metric(range=(0, 10))})
     assert [one.verdict for one in decide_gates([parse_gate("bench.m >= 5")], {"bench": measured})] == ["met"]
 
 
@@ -328,7 +331,7 @@ def test_a_gate_is_met_only_if_it_is_met_whatever_the_missing_scores_are(
     scores: list[float | None], threshold: float, comparison: str
 ) -> None:
     rows = [replace(row(n), scores={} if score is None else {"m": score}) for n, score in enumerate(scores, 10)]
-    measured = Measured(Tally.of(rows), {}, {"m": Metric(range=(0, 1))})
+    measured = MeasuredBenchmark(Tally.of(rows), {}, {"m": Metric(range=(0, 1))})
     (decision,) = decide_gates([parse_gate(f"bench.m {comparison} {threshold}")], {"bench": measured})
     means = [math.fsum(end if one is None else one for one in scores) / len(scores) for end in (0.0, 1.0)]
     holds = all(COMPARISONS[comparison](mean, threshold) for mean in means)
@@ -403,7 +406,7 @@ def test_a_derived_metric_that_nothing_changes_has_an_interval_if_its_range_is_d
     derived = {"share": lambda cases: Estimate(1.0, n=len(cases))}
     (decision,) = decide_gates(
         [parse_gate("bench.share >= 0.9 @95%")],
-        {"bench": Measured(Tally.of(rows), derived, {"share": Metric(range=(0.0, 1.0))})},
+        {"bench": MeasuredBenchmark(Tally.of(rows), derived, {"share": Metric(range=(0.0, 1.0))})},
     )
     assert decision.verdict == "met"
     assert decision.estimate is not None
@@ -444,7 +447,7 @@ def test_a_gate_covers_its_benchmark_or_all() -> None:
 
 def test_a_gate_without_a_benchmark_is_about_the_only_one() -> None:
     rows = [row(number) for number in range(4)]
-    both = {"first": Measured(Tally.of(rows), {}), "second": Measured(Tally.of(rows), {})}
+    both = {"first": MeasuredBenchmark(Tally.of(rows), {}), "second": MeasuredBenchmark(Tally.of(rows), {})}
     assert one("m >= 0.5", rows).subject == "bench.m"
     (decision,) = decide_gates([parse_gate("m >= 0.5")], both)
     assert decision.verdict == "no data"
@@ -480,5 +483,5 @@ def test_a_derived_metric_misses_the_cases_without_a_score_however_it_reads_the_
         found = [value for row in tally for value in read(row.scores) if value is not None]
         return Estimate.of(sum(found) / len(found), math.nan, math.nan, len(found))
 
-    missing = Measured(Tally(rows), {"quality": quality}).find_missing("quality", Tally(rows))
+    missing = MeasuredBenchmark(Tally(rows), {"quality": quality}).find_unscored_cases("quality", Tally(rows))
     assert [row.case for row in missing] == [f"c{n}" for n in range(3, 10)]

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.decisions.early_stops import EarlyDecisions, PlannedOrder, interleave_parts, spread_over_workers
+from evalsuite.decisions.early_stops import EarlyDecisions, ResultSequencer, interleave_parts, spread_over_workers
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.results.tally import Row
 
@@ -15,7 +15,7 @@ from evalsuite.results.tally import Row
 @given(st.lists(st.integers(0, 30), unique=True), st.randoms())
 def test_whatever_the_order_of_arrival_results_come_out_as_planned(numbers: list[int], rng: random.Random) -> None:
     ids = [str(number) for number in numbers]
-    order: PlannedOrder[str] = PlannedOrder(ids)
+    order: ResultSequencer[str] = ResultSequencer(ids)
     arriving = list(ids)
     rng.shuffle(arriving)
     assert [result for item in arriving for result in order.add_result(item, item)] == ids
@@ -27,7 +27,7 @@ def test_workers_with_parts_of_a_spread_list_run_it_about_as_wanted(items: list[
 
 
 def test_an_item_without_a_result_holds_nobody_back_and_a_second_result_is_not_heard() -> None:
-    order: PlannedOrder[int] = PlannedOrder(["plain", "a", "b"])
+    order: ResultSequencer[int] = ResultSequencer(["plain", "a", "b"])
     assert not list(order.add_result("b", 2))
     assert not list(order.add_result("a", 1))
     assert not list(order.add_result("a", 7))
@@ -55,7 +55,7 @@ def test_fast_right_answers_decide_wrongly_when_heard_as_they_come_and_never_in_
             clocks[position % 8] += rng.expovariate(1) * (1 if right[item] else 40)
             arrivals.append((clocks[position % 8], item))
         for name in wrong:
-            order: PlannedOrder[str] = PlannedOrder(
+            order: ResultSequencer[str] = ResultSequencer(
                 ids if name == "as planned" else [one for _, one in sorted(arrivals)]
             )
             stop = EarlyDecisions([parse_gate("b.right >= 0.5")])
@@ -68,7 +68,7 @@ def test_fast_right_answers_decide_wrongly_when_heard_as_they_come_and_never_in_
 
 
 def test_what_is_awaited_is_the_first_that_has_not_been_heard() -> None:
-    order: PlannedOrder[int] = PlannedOrder(["a", "b", "c"])
+    order: ResultSequencer[int] = ResultSequencer(["a", "b", "c"])
     awaited = [order.awaited]
     for item in ("b", "a", "c"):
         list(order.add_result(item, 1))

@@ -10,7 +10,7 @@ from evalsuite.gateway.limiter import FIRST_PROBE, LEAST_DRY, CircuitBreaker
 from evalsuite.gateway.pacing import LEAST_ROW, Pacing
 
 if TYPE_CHECKING:
-    from evalsuite.gateway.pacing import PacedCall
+    from evalsuite.gateway.pacing import CallInFlight
 
 
 class Clock:
@@ -22,7 +22,7 @@ class Clock:
         return self.now
 
 
-def call_at(seconds: float) -> PacedCall:
+def call_at(seconds: float) -> CallInFlight:
     return Pacing(8).start_call(seconds)
 
 

@@ -199,11 +199,11 @@ def test_requests_of_a_tool_call_count_although_the_tool_does_not_run_again(hous
         first = await play(gateway)
         assert len(set(first[0])) == 6
         assert (first[1].calls, first[2].calls) == (7, 2)
-        total = gateway.total_usage()
+        total = gateway.sum_usage()
         await gateway.aclose()
         again = house.gateway(backend)
         assert await play(again) == first
-        assert again.total_usage() == total
+        assert again.sum_usage() == total
         await again.aclose()
 
     virtual(main())

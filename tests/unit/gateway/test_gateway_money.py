@@ -52,7 +52,7 @@ def test_the_cost_is_that_of_the_tokens_used_and_is_kept_with_the_answer(house: 
         assert gateway.ledger.paid == first.usage
         assert (await gateway.ask(house.request())).usage == first.usage
         # Paid once, though used twice.
-        assert gateway.ledger.paid == gateway.total_usage() == first.usage
+        assert gateway.ledger.paid == gateway.sum_usage() == first.usage
         await gateway.aclose()
 
     virtual(main())
@@ -70,7 +70,7 @@ def test_a_replay_has_used_what_the_run_used_and_paid_nothing(house: House, virt
         again = house.gateway(backend, prices=prices)
         for number in (4, 2, 0, 1, 3, 3):
             await again.ask(house.request(str(number)))
-        assert again.total_usage() == first.total_usage()
+        assert again.sum_usage() == first.sum_usage()
         assert again.ledger.paid == Usage()
         await again.aclose()
 

@@ -16,7 +16,7 @@ from evalsuite.gateway.pacing import Pacing
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from evalsuite.gateway.pacing import PacedCall
+    from evalsuite.gateway.pacing import CallInFlight
     from tests.unit.gateway.conftest import Virtual
 
 
@@ -25,7 +25,7 @@ def limiter(connections: int = 4, **paces: float) -> Limiter:
 
 
 @asynccontextmanager
-async def admitted(limits: Limiter, tokens: int) -> AsyncIterator[PacedCall]:
+async def admitted(limits: Limiter, tokens: int) -> AsyncIterator[CallInFlight]:
     """Hold a place while the block runs."""
     call = await limits.admit_call(tokens)
     try:

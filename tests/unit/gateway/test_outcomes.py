@@ -147,14 +147,14 @@ def test_a_run_and_its_replay_count_no_answer_that_came_after_its_case_gave_up(h
         for request, _ in meter.cancelled:
             await gateway.note_cancelled(request, 2.0)
         await asyncio.sleep(5.0)
-        assert gateway.total_usage() == received.usage
+        assert gateway.sum_usage() == received.usage
         # What was sent is paid for all the same.
         assert gateway.ledger.paid == received.usage + received.usage
         await gateway.aclose()
         again = replay(house, backend)
         await again.ask(house.request())
         assert (await hurried(again, 2.0))[0] == "gave up"
-        assert again.total_usage() == received.usage
+        assert again.sum_usage() == received.usage
         await again.aclose()
 
     virtual(main())

@@ -270,8 +270,8 @@ def test_another_stores_completions_are_taken_over_and_ones_own_stay(tmp_path: P
     put(other, "new", REQUEST, Completion("new"))
     other.close()
     put(store, "both", REQUEST, Completion("ours"))
-    store.take_over(other.path)
-    store.take_over(other.path)
+    store.copy_answers_from(other.path)
+    store.copy_answers_from(other.path)
     assert (len(store), store.get("both"), store.get("new")) == (2, Completion("ours"), Completion("new"))
 
 
@@ -283,4 +283,4 @@ def test_a_store_that_cannot_be_opened_is_told_with_the_reason(tmp_path: Path) -
 def test_what_is_no_store_is_not_taken_over(tmp_path: Path, store: Answers) -> None:
     make_text(tmp_path / "other")
     with pytest.raises(RunError, match="other: not a journal"):
-        store.take_over(tmp_path / "other")
+        store.copy_answers_from(tmp_path / "other")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evalsuite.journal.journal import CountedRecords, Journal
+from evalsuite.journal.journal import Journal, RecordSummary
 from evalsuite.journal.planned import PlannedCase, digest_fingerprints
 
 
@@ -19,7 +19,7 @@ def test_a_record_counts_if_its_case_is_planned_alike_and_it_is_whole(tmp_path: 
     for case, content in names.items():
         journal.store_record(case, digest_fingerprints({"input": content}), "{}")
     journal.store_record("same", digest_fingerprints({"input": "an older text"}), "{}")
-    assert journal.find_counted_records() == CountedRecords(6, [], [], [])
+    assert journal.summarise_records() == RecordSummary(6, [], [], [])
     journal.store_plan(
         [
             *(plan(case, names[case]) for case in ("same", "damaged")),
@@ -30,7 +30,7 @@ def test_a_record_counts_if_its_case_is_planned_alike_and_it_is_whole(tmp_path: 
     )
     journal.database.write(("UPDATE records SET checksum = '' WHERE \"case\" LIKE '%damaged'", ()))
     assert journal.count_records() == 4
-    assert journal.find_counted_records() == CountedRecords(
+    assert journal.summarise_records() == RecordSummary(
         2, ["changed", "gone"], ["damaged", "deselected and damaged"], ["changed", "damaged", "new"]
     )
     journal.close()

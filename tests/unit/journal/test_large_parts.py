@@ -67,7 +67,7 @@ def test_a_picture_that_many_cases_show_is_in_the_journal_once(tmp_path: Path) -
     size = (tmp_path / "journal.sqlite").stat().st_size
     assert size < 3 * len(b64encode(PICTURE)) + 150_000
     other = Journal(tmp_path / "other.sqlite")
-    other.answers.take_over(tmp_path / "journal.sqlite")
+    other.answers.copy_answers_from(tmp_path / "journal.sqlite")
     assert other.database.read_row("SELECT count(*) FROM parts")[0] == 3
     other.close()
 
@@ -77,7 +77,7 @@ def test_a_record_whose_picture_is_lost_is_damaged(tmp_path: Path) -> None:
     journal.begin_session("2024-01-01T00:00:00+00:00", "pytest")
     journal.store_record("c", "same", dumps({"messages": [encode_message(message())]}))
     journal.database.write(("UPDATE parts SET content = 'AAAA'", ()))
-    counted = journal.find_counted_records()
+    counted = journal.summarise_records()
     assert (counted.cases, counted.damaged) == (0, ["c"])
     assert list(journal.iterate_lines()) == []
     journal.close()

@@ -12,7 +12,7 @@ import pytest
 
 import evalsuite
 from evalsuite.applications.case_model import CaseModel
-from evalsuite.applications.endpoint import get_listener
+from evalsuite.applications.endpoint import get_loopback_server
 from evalsuite.core.errors import RunError
 from evalsuite.core.settings import Settings
 from evalsuite.engine.preparation import RunSpec
@@ -85,7 +85,7 @@ def test_threads_of_one_case_share_its_api_and_the_listener_of_its_loop() -> Non
     model, background = CaseModel(cast("Any", None), "m", None, 1, {}), BackgroundLoop()
     try:
         assert len({id(api) for api in asked_by_threads(lambda: model.api)}) == 1
-        assert len({id(one) for one in asked_by_threads(lambda: get_listener(background.loop))}) == 1
+        assert len({id(one) for one in asked_by_threads(lambda: get_loopback_server(background.loop))}) == 1
     finally:
         background.close()
 

@@ -9,7 +9,7 @@ import pytest
 
 from evalsuite import stats
 from evalsuite.decisions.gates import decide_gates, parse_gate
-from evalsuite.decisions.measured import Measured
+from evalsuite.decisions.measured import MeasuredBenchmark
 from evalsuite.results.built_in import find_built_in_metric
 from evalsuite.results.judge_labels import (
     JUDGE_METRICS,
@@ -106,7 +106,7 @@ def test_the_interval_of_kappa_holds_with_few_labels(labels: int, right: float) 
 
 
 def test_a_gate_may_demand_agreement_with_people_and_its_bound() -> None:
-    measured = {"judge": Measured(of(MIXED), JUDGE_METRICS)}
+    measured = {"judge": MeasuredBenchmark(of(MIXED), JUDGE_METRICS)}
     gates = [parse_gate(text) for text in ("judge.kappa >= 0.6", "judge.kappa >= 0.6 @95%", "judge.rho > 0.99")]
     assert [one.verdict for one in decide_gates(gates, measured)] == ["met", "missed", "missed"]
 
@@ -120,7 +120,7 @@ def test_sensitivity_is_of_passes_by_people_and_specificity_of_failures() -> Non
 
 
 def test_a_judge_that_always_passes_meets_accuracy_but_not_specificity() -> None:
-    measured = {"judge": Measured(of([(1.0, 1.0)] * 95 + [(1.0, 0.0)] * 5), JUDGE_METRICS)}
+    measured = {"judge": MeasuredBenchmark(of([(1.0, 1.0)] * 95 + [(1.0, 0.0)] * 5), JUDGE_METRICS)}
     gates = [parse_gate("judge.accuracy >= 0.9"), parse_gate("judge.specificity >= 0.5")]
     assert [one.verdict for one in decide_gates(gates, measured)] == ["met", "missed"]
 
@@ -221,7 +221,7 @@ def test_quadratic_weighted_kappa_is_that_of_its_table_of_weights() -> None:
 
 def test_a_gate_on_the_accuracy_of_scores_that_are_not_verdicts_is_refused_with_advice() -> None:
     tally = Tally(tuple(row(at, float(at % 5), float(at % 5), passes=None) for at in range(20)))
-    measured = {"judge": Measured(tally, JUDGE_METRICS)}
+    measured = {"judge": MeasuredBenchmark(tally, JUDGE_METRICS)}
     accuracy, weighted = decide_gates(
         [parse_gate("judge.accuracy >= 0.9 @95%"), parse_gate("judge.weighted_kappa >= 0.9")], measured
     )
@@ -235,7 +235,7 @@ def test_a_gate_beyond_chance_on_labels_drawn_by_disagreement_is_refused_with_ad
     tally = Tally(tuple(row(at, float(at % 2), float(at % 3 > 0), weight=1.0 + at % 2) for at in range(60)))
     refused, met = decide_gates(
         [parse_gate(f"judge.{metric} >= 0"), parse_gate("judge.accuracy >= 0")],
-        {"judge": Measured(tally, JUDGE_METRICS)},
+        {"judge": MeasuredBenchmark(tally, JUDGE_METRICS)},
     )
     assert (refused.verdict, met.verdict) == ("no data", "met")
     assert "--random" in refused.reason

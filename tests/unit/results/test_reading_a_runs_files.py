@@ -13,7 +13,7 @@ import pytest
 
 import evalsuite
 from evalsuite.core.errors import RunError
-from evalsuite.core.json_codec import decode_record, dumps, encode_record, record_schema
+from evalsuite.core.json_codec import decode_record, dumps, encode_record, make_record_schema
 from evalsuite.core.settings import Settings
 from evalsuite.core.types import Record, Transcript
 from evalsuite.results.run_folders import RunFolder
@@ -75,7 +75,7 @@ def test_a_field_that_is_missing_or_wrong_in_run_json_is_named(
 
 def test_the_published_schema_is_the_one_that_records_are_read_by() -> None:
     published = json.loads((Path(evalsuite.__file__).parent / "schemas" / "record.json").read_text("utf-8"))
-    assert published == record_schema()
+    assert published == make_record_schema()
 
 
 def test_a_run_that_is_read_takes_less_than_a_kibibyte_a_case(desk: Desk) -> None:

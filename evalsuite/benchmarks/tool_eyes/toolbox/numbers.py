@@ -50,7 +50,7 @@ def read_time(text: str) -> time:
         raise ValueError(f"{text[:30]!r} is not a time of day; write it as HH:MM") from None
 
 
-class Stateless:
+class StatelessSubject:
     """Base class of subjects without state; the constructor takes a sample, because all subjects' constructors do."""
 
     def __init__(self, sample: Sample) -> None:
@@ -72,7 +72,7 @@ Unit = Literal[
 ]  # fmt: skip
 
 
-class Arithmetic(Stateless):
+class Arithmetic(StatelessSubject):
     """A calculator with its own expression parser, so that Python's `eval` is not used."""
 
     @tool
@@ -82,7 +82,7 @@ class Arithmetic(Stateless):
         Args:
             expression: the calculation, such as (3 + 4) * 2.5 or sqrt(81) - 2.
         """
-        return _Expression(check_length("expression", expression, 300).lower()).value()
+        return _Expression(check_length("expression", expression, 300).lower()).evaluate()
 
     @tool
     def convert_units(self, value: float, source: Unit, target: Unit) -> float:
@@ -127,21 +127,21 @@ class _Expression:
             at = match.end()
         self.depth = 0
 
-    def value(self) -> _Number:
-        result = self.sum()
+    def evaluate(self) -> _Number:
+        result = self.parse_sum()
         if self.tokens:
             raise ValueError(f"cannot read the expression at {self.tokens[0]!r}")
         return round(result, 10) if isinstance(result, float) else result
 
-    def sum(self) -> _Number:
-        result = self.product()
+    def parse_sum(self) -> _Number:
+        result = self.parse_product()
         while self.is_next("+", "-"):
             sign = self.tokens.pop(0)
-            other = self.product()
+            other = self.parse_product()
             result = _check_size(result + other if sign == "+" else result - other)
         return result
 
-    def product(self) -> _Number:
+    def parse_product(self) -> _Number:
         result = self.parse_signed()
         while self.is_next("*", "/", "//", "%"):
             sign = self.tokens.pop(0)
@@ -154,10 +154,10 @@ class _Expression:
             sign = self.tokens.pop(0)
             value = self.parse_nested(self.parse_signed)
             return -value if sign == "-" else value
-        return self.power()
+        return self.parse_power()
 
-    def power(self) -> _Number:
-        base = self.atom()
+    def parse_power(self) -> _Number:
+        base = self.parse_atom()
         if not self.is_next("**"):
             return base
         self.tokens.pop(0)
@@ -169,17 +169,17 @@ class _Expression:
             raise ValueError("a fractional power of a negative number is not a real number")  # noqa: TRY004 - a value
         return _check_size(result)
 
-    def atom(self) -> _Number:
+    def parse_atom(self) -> _Number:
         if not self.tokens:
             raise ValueError("the expression ends too early")
         read = self.tokens.pop(0)
         if read[0].isdigit() or read[0] == ".":
             return _check_size(float(read) if "." in read else int(read))
         if read in _FUNCTIONS and self.is_next("("):
-            return _FUNCTIONS[read](self.atom())
+            return _FUNCTIONS[read](self.parse_atom())
         if read != "(":
             raise ValueError(f"cannot read the expression at {read!r}")
-        result = self.parse_nested(self.sum)
+        result = self.parse_nested(self.parse_sum)
         if not self.is_next(")"):
             raise ValueError("a closing bracket is missing")
         self.tokens.pop(0)
@@ -214,7 +214,7 @@ def _check_size(value: _Number) -> _Number:
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
-class Dates(Stateless):
+class Dates(StatelessSubject):
     """Calculates with dates."""
 
     @tool
@@ -261,7 +261,7 @@ class Dates(Stateless):
         return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
-class Household(Stateless):
+class Household(StatelessSubject):
     """Calculates everyday quantities such as bills, recipes and travel times."""
 
     @tool
@@ -319,7 +319,7 @@ class Household(Stateless):
         return {"hours": hours, "minutes": minutes}
 
 
-class Savings(Stateless):
+class Savings(StatelessSubject):
     """Calculates interest and loans."""
 
     @tool

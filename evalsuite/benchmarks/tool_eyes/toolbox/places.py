@@ -179,7 +179,7 @@ class Files:
         Args:
             name: the file's name.
         """
-        return self._find_existing(name).read_text(encoding="utf-8")
+        return self._find_existing_file(name).read_text(encoding="utf-8")
 
     @tool
     def write_file(self, name: str, text: str) -> str:
@@ -202,7 +202,7 @@ class Files:
             name: the file's name.
             line: the line.
         """
-        path = self._find_existing(name)
+        path = self._find_existing_file(name)
         text = path.read_text(encoding="utf-8")
         path.write_text(
             check_length("the file", f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}{line}\n"),
@@ -218,7 +218,7 @@ class Files:
             name: the file's name.
             new_name: a name that no file has yet.
         """
-        old, new = self._find_existing(name), self._make_path(new_name)
+        old, new = self._find_existing_file(name), self._make_path(new_name)
         if new.exists():
             raise ValueError(f"there is already a file {new.name!r}")
         old.rename(new)
@@ -231,7 +231,7 @@ class Files:
         Args:
             name: the file's name.
         """
-        path = self._find_existing(name)
+        path = self._find_existing_file(name)
         path.unlink()
         return f"{path.name} is deleted"
 
@@ -243,7 +243,7 @@ class Files:
             )
         return self.folder / name
 
-    def _find_existing(self, name: str) -> Path:
+    def _find_existing_file(self, name: str) -> Path:
         path = self._make_path(name)
         if not path.is_file():
             raise ValueError(f"no file {name!r} exists")

@@ -10,7 +10,7 @@ from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.benchmarks.tool_eyes.toolbox.numbers import Stateless, check_length, check_range, read_date
+from evalsuite.benchmarks.tool_eyes.toolbox.numbers import StatelessSubject, check_length, check_range, read_date
 from evalsuite.tools import tool
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class RandomData:
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 
 
-class TextAnalysis(Stateless):
+class TextAnalysis(StatelessSubject):
     """Measures and compares texts."""
 
     @tool
@@ -222,7 +222,7 @@ def _list_words(text: str) -> list[str]:
 _EMAIL = re.compile(r"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,63}")
 
 
-class Validation(Stateless):
+class Validation(StatelessSubject):
     """Checks numbers, dates and addresses."""
 
     @tool

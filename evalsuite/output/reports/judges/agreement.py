@@ -62,7 +62,9 @@ def measure_judge_agreement(cases: Sequence[JudgedCase]) -> list[RaterAgreement]
         for vote in case.votes
         if vote.verdict is not None
     ]
-    scores: list[RatingSet] = [(aspect, "interval", _list_scores(cases, aspect)) for aspect in _list_aspects(cases)]
+    scores: list[RatingSet] = [
+        (aspect, "interval", _list_vote_ratings(cases, aspect)) for aspect in _list_aspects(cases)
+    ]
     return measure_agreement("judges", [("verdict", "nominal", verdicts), *scores])
 
 
@@ -73,7 +75,9 @@ def measure_epoch_agreement(cases: Sequence[JudgedCase]) -> list[RaterAgreement]
         for case in cases
         if case.verdict is not None
     ]
-    scores: list[RatingSet] = [(aspect, "interval", _average_scores(cases, aspect)) for aspect in _list_aspects(cases)]
+    scores: list[RatingSet] = [
+        (aspect, "interval", _list_mean_ratings(cases, aspect)) for aspect in _list_aspects(cases)
+    ]
     return measure_agreement("epochs", [("verdict", "nominal", verdicts), *scores])
 
 
@@ -113,7 +117,7 @@ def make_agreement_rows(judge: str, agreement: RaterAgreement) -> list[tuple[Cel
     ]
 
 
-def _list_scores(cases: Sequence[JudgedCase], aspect: str) -> list[Rating]:
+def _list_vote_ratings(cases: Sequence[JudgedCase], aspect: str) -> list[Rating]:
     return [
         Rating(case.sample, case.case, vote.judge, vote.scores[aspect])
         for case in cases
@@ -122,7 +126,7 @@ def _list_scores(cases: Sequence[JudgedCase], aspect: str) -> list[Rating]:
     ]
 
 
-def _average_scores(cases: Sequence[JudgedCase], aspect: str) -> list[Rating]:
+def _list_mean_ratings(cases: Sequence[JudgedCase], aspect: str) -> list[Rating]:
     scored = [
         (case, [vote.scores[aspect] for vote in case.votes if aspect in vote.scores])
         for case in cases
@@ -203,14 +207,14 @@ PEOPLE_NOTE = (
 )
 
 
-def measure_against_people(tally: Tally) -> tuple[Cell, ...]:
+def make_people_cells(tally: Tally) -> tuple[Cell, ...]:
     """Measure how one score agrees with people's labels; return the cells of the columns `PEOPLE_COLUMNS`."""
     verdicts = any(label.verdicts is not None for label in list_labelled_scores(tally))
     measured = (None if verdicts and measure in NUMERIC_MEASURES else measure(tally) for _, measure in MEASURES)
-    return (*measured, _count_confusion(tally) or None, len(list_labelled_scores(tally)))
+    return (*measured, _describe_confusion(tally) or None, len(list_labelled_scores(tally)))
 
 
-def _count_confusion(tally: Tally) -> str:
+def _describe_confusion(tally: Tally) -> str:
     """Count each combination of people's verdict and judge's verdict; empty without verdicts."""
     both = [label.verdicts for label in list_labelled_scores(tally) if not label.nominal]
     counts = Counter(pair for pair in both if pair is not None)
@@ -224,7 +228,7 @@ def tabulate_people_agreement(views: Sequence[RunView]) -> Table | None:
     rows: list[tuple[Cell, ...]] = []
     for view in views:
         for score in dict.fromkeys(label.score for label in list_labelled_scores(view.tally)):
-            agreement = measure_against_people(select_labelled_cases(view.tally, score))
+            agreement = make_people_cells(select_labelled_cases(view.tally, score))
             name = f"{view.judge or 'the judge'} ({view.label})"
             rows.append((name, score, *agreement, view.tally.mean(score), estimate_corrected_score(score, view.tally)))
     columns = (

@@ -15,7 +15,7 @@ from evalsuite.output.reports.judges.agreement import (
     Rating,
     RatingSet,
     make_agreement_rows,
-    measure_against_people,
+    make_people_cells,
     measure_agreement,
 )
 from evalsuite.output.reports.judges.agreement import NOTE as AGREEMENT_NOTE
@@ -125,7 +125,7 @@ def _tabulate_judges(judges: Sequence[JudgeResults]) -> Table:
 
 
 def _tabulate_agreement(judges: Sequence[JudgeResults], sheets: int, tallies: Sequence[Tally]) -> Table:
-    rows = [(judge.name, *measure_against_people(tally)) for judge, tally in zip(judges, tallies, strict=True)]
+    rows = [(judge.name, *make_people_cells(tally)) for judge, tally in zip(judges, tallies, strict=True)]
     note = (
         f"Against the labels of {sheets} {'person' if sheets == 1 else 'people'}. Verdicts are compared with the "
         "verdict of most people; a case on which people are evenly divided has none. Scores are compared with the mean "

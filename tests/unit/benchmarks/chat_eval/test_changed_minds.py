@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalsuite.benchmarks.chat_eval.agreement import list_judge_settings
+from evalsuite.benchmarks.chat_eval.agreement import list_run_judges
 from evalsuite.benchmarks.chat_eval.report import pair_ballots, tabulate_changed_minds
 from evalsuite.results.tally import Row, RunView, Tally
 
@@ -29,7 +29,7 @@ def test_ballots_that_changed_are_counted_by_turn_and_by_what_people_say() -> No
     tally = Tally.of(
         [case(1, "second", "first", "first"), case(2, "first", "first", "second"), case(3, "tie", "second", "tie")]
     )
-    table = tabulate_changed_minds(list_judge_settings([RunView("m", tally)]))
+    table = tabulate_changed_minds(list_run_judges([RunView("m", tally)]))
     assert table is not None
     rows: dict[Any, list[Any]] = {row[2]: list(row[3:]) for row in table.rows}
     shares = {turns: [cell.value for cell in cells[:3]] for turns, cells in rows.items()}
@@ -56,4 +56,4 @@ def test_of_responses_all_scores_are_compared_and_a_missing_ballot_makes_no_chan
 
 def test_a_judge_without_secret_ballots_has_no_row(judged: Any) -> None:
     run = judged(lambda _: "Score of answer 1: 8\nScore of answer 2: 3", "paper:single")
-    assert tabulate_changed_minds(list_judge_settings([run.view])) is None
+    assert tabulate_changed_minds(list_run_judges([run.view])) is None

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score import rouge_scorer
 
-from evalsuite.benchmarks.treb.rules import find_published_rules, list_broken_rules
+from evalsuite.benchmarks.treb.rules import find_shipped_rules, list_broken_rules
 from evalsuite.benchmarks.treb.scoring import (
     compute_released_bleu,
     compute_released_exact_match,
@@ -213,21 +213,21 @@ def test_a_rule_that_cannot_be_checked_is_an_error_that_names_it(rule: Any) -> N
 def test_an_official_question_is_known_by_its_hash_alone() -> None:
     # The question of the released checker about two Chinese words; its text is in no file of ours.
     question = 'Please reply to me using only the chinese words "好的".'
-    rules = find_published_rules(f" {question}\n")
+    rules = find_shipped_rules(f" {question}\n")
     assert rules is not None
     assert list_broken_rules("好的", rules) == []
     assert list_broken_rules("好的！", rules) == rules
 
 
 def test_other_questions_have_no_published_rules() -> None:
-    assert find_published_rules("What is the capital of France?") is None
+    assert find_shipped_rules("What is the capital of France?") is None
 
 
 def test_every_published_rule_can_be_checked() -> None:
-    from evalsuite.benchmarks.treb.rules import _read_published_rules
+    from evalsuite.benchmarks.treb.rules import _read_shipped_rules
 
-    assert len(_read_published_rules()) == 18
-    for digest, rules in _read_published_rules().items():
+    assert len(_read_shipped_rules()) == 18
+    for digest, rules in _read_shipped_rules().items():
         assert len(digest) == len(hashlib.sha256().hexdigest()[:16])
         assert list_broken_rules("an answer that follows none of them", rules)
 

@@ -18,7 +18,7 @@ from evalsuite.builders.head_to_tail.dump_reader import (
     open_pipe,
     split_lines,
 )
-from evalsuite.builders.head_to_tail.workspace import read_json_rows, read_triples, read_tsv
+from evalsuite.builders.head_to_tail.workspace import stream_json_rows, stream_triples, stream_tsv
 from evalsuite.core.errors import DatasetError, EvalsuiteError
 
 if TYPE_CHECKING:
@@ -146,9 +146,9 @@ def test_a_line_without_end_is_an_error_before_it_fills_the_memory(
     path = tmp_path / name
     path.write_bytes(gzip.compress(starts[path.with_suffix("").suffix]) + gzip.compress(b"a" * 10**7) * 60)
     readers = {
-        ".tsv": read_tsv(workspace, path, {"a": "VARCHAR"}),
-        ".json": read_json_rows(workspace, path, {"a": "VARCHAR"}),
-        ".ttl": read_triples(workspace, path),
+        ".tsv": stream_tsv(workspace, path, {"a": "VARCHAR"}),
+        ".json": stream_json_rows(workspace, path, {"a": "VARCHAR"}),
+        ".ttl": stream_triples(workspace, path),
     }
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 

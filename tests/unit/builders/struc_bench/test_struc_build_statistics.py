@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.struc_bench.items import TableItem
-from evalsuite.builders.struc_bench.files import count_items
+from evalsuite.builders.struc_bench.files import make_statistics_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,11 +25,11 @@ def plain(tables: list[str]) -> list[dict[str, str]]:
 
 def test_rows_and_columns_are_means_over_tables() -> None:
     items = [TableItem("i", "t", table) for table in RAW]
-    assert count_items("markdown", items) == ["Raw text", 0, 1, 2, 3.0, 2.5]
+    assert make_statistics_row("markdown", items) == ["Raw text", 0, 1, 2, 3.0, 2.5]
 
 
 def test_items_without_a_table_have_no_rows() -> None:
-    assert count_items("html", [TableItem("i", "t", HTML[1])]) == ["HTML", 0, 1, 0, None, None]
+    assert make_statistics_row("html", [TableItem("i", "t", HTML[1])]) == ["HTML", 0, 1, 0, None, None]
 
 
 def test_the_command_prints_a_row_a_file(call: Call, write: Write) -> None:
