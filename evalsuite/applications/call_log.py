@@ -56,7 +56,7 @@ class _Conversation:
         """Count the request's messages that this conversation already has; also tell if its last reply is unchanged.
 
         The count is 0 if the request does not continue this conversation. An application may change a reply's text, as
-        smolagents does. The new text must contain the old text and the ids of the reply's tool calls.
+        smolagents does. A changed reply is recognised if it contains the original text and the ids of its tool calls.
         """
         place, reply = len(self.keys), self.messages[-1]
         if keys[:place] != self.keys or len(keys) == place:

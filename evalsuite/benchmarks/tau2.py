@@ -301,7 +301,7 @@ class JudgedReward:
     rules: Reward
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-        """Return `nl_assertions` (1 if all statements are true) and `reward`; empty if statements are not rewarded."""
+        """Return the scores `nl_assertions` (1 if all statements are true) and `reward`; {} without statements."""
         claims = sample.metadata["nl_assertions"]
         if JUDGED_BASIS not in sample.metadata["basis"] or not claims:
             return {}

@@ -48,7 +48,7 @@ _SHARED_DETAILS = {"reports": Path("reports"), "code": Path, "to": Path, "html":
 
 
 def add_arguments(parser: argparse.ArgumentParser, table: str, *, required: Sequence[str] = (), **details: Any) -> None:
-    """Add a table's arguments to a parser, one argument per line; text after an empty line becomes the parser's epilog.
+    """Add the arguments that a help text lists to a parser; the text after an empty line becomes the parser's epilog.
 
     A line consists of an argument's flags and placeholder, at least two spaces, and the help. Help may continue on
     indented lines. A prefix `name=` before the flags sets the name of the parsed attribute. After the placeholder, `?`,

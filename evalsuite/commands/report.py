@@ -1,4 +1,4 @@
-"""`evalsuite report`: print a run's report again, one case (`case`), or open the run's page in a browser (`page`)."""
+"""`evalsuite report`: print a run's report or one of its cases (`case`), or open its page in a browser (`page`)."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class Declarations:
     code: Path | None = None  # The file or folder of test files that a command may import.
 
     def find_benchmark(self, name: str, place: str) -> tuple[Benchmark | None, str]:
-        """Return a record's benchmark, or None and the reason why its code is missing ("" if no code is needed)."""
+        """Return a record's benchmark, or None, and why its code is missing ("" if it is found or not needed)."""
         if not place or place in self.live:
             return self.live.get(place), ""
         try:

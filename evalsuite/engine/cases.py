@@ -233,8 +233,8 @@ def order_items(items: Sequence[T], case_of: Callable[[T], Case | None], setting
         random.Random(settings.seed).shuffle(ordered)  # noqa: S311 - not a secret
         ordered.sort(key=lambda item: case_of(item) is not None)
     if settings.until_decided:
-        # Put cases within --limit first. Then put new samples before further epochs, because new samples are more
-        # informative.
+        # Put new samples before further epochs, because new samples are more informative. Within an epoch, put the
+        # samples that --limit chose first.
         ordered.sort(key=find_stage)
         from evalsuite.decisions.early_stops import spread_over_workers
 

@@ -161,7 +161,7 @@ def _check_gateway_services(settings: Settings, named: AbstractSet[str]) -> None
 
 
 def find_unmet_option(cases: Sequence[Case], settings: Settings, gates: Sequence[str] = ()) -> str:
-    """Return a message if a mode or a gate concerns none of the cases."""
+    """Return a message if no collected case has a mode of `--mode`, or the benchmark, tag or metric of a gate."""
     bare = [mode for mode in settings.mode if "=" not in mode]
     return (
         _find_unknown_mode(bare, cases)

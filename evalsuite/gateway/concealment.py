@@ -174,7 +174,7 @@ EPOCH_MARK = "\x1f"
 
 
 def remove_epoch(name: str) -> str:
-    """Return a case's name without the epoch, for keys, because a request has the epoch in a separate field."""
+    """Remove the epoch from a case's name, because storage keys contain the epoch in a separate field."""
     return re.sub(rf"{EPOCH_MARK}-e\d+", "", name)
 
 

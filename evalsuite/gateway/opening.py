@@ -28,7 +28,7 @@ def limit_connections(wanted: int, servers: int = 1) -> int:
     try:
         import resource
     except ImportError:
-        # Return the wanted number on Windows, which has no `ulimit`.
+        # Allow all connections on Windows, because its limit on open files cannot be read.
         return wanted
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if limit == resource.RLIM_INFINITY:

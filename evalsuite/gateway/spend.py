@@ -238,8 +238,8 @@ def limit_completion_tokens(request: Request) -> Request:
         raise RequestRefused("the body names another model, whose price --max-cost cannot take into account")
     if api == "embeddings":
         return request
-    # Remove negative and null limits, because some servers then treat the answer as unlimited, whatever other fields
-    # say.
+    # Remove negative and null limits, because some servers read such a limit as "unlimited", even if another field sets
+    # a limit.
     bounded = dataclasses.replace(request, params=_drop_unlimited_fields(request.params))
     body = _find_body(bounded)
     if any(_parse_limit(body.get(name)) for name in LIMITS[api]):

@@ -51,7 +51,7 @@ class RatedTable:
 
 
 def read_rated_tables(path: Path) -> list[RatedTable]:
-    """Read rated tables from JSON, JSON Lines, or a study's object with the keys `references`, `columns` and `rows`."""
+    """Read rated tables from a JSON list, JSON Lines, or an object with the keys `references`, `columns`, `rows`."""
     try:
         text = path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:

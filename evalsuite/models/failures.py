@@ -49,7 +49,7 @@ def _explain_final_failure(status: int, words: str) -> str:
 def read_retry_after(headers: Mapping[str, str]) -> float | None:
     """Read the seconds that the server asks to wait: `retry-after-ms` or, without it, `retry-after` (seconds or date).
 
-    Return None if both headers are missing or invalid.
+    Return None if neither `retry-after-ms` nor `retry-after` has a valid value.
     """
     milliseconds = _parse_number(headers.get("retry-after-ms"))
     if milliseconds is not None:

@@ -84,7 +84,7 @@ def explain_unknown_amount(name: str, cases: Tally) -> str:
 
 
 def _list_usages(name: str, cases: Tally) -> list[Usage]:
-    """List the usages that a metric of tokens or costs counts, one per case; empty for other metrics."""
+    """List each case's usage for a metric of tokens or costs; return an empty list for other metrics."""
     prefix, _, part = name.rpartition("_")
     whose = _USAGES.get(f"{prefix}_" if prefix else "")
     return [whose(row) for row in cases] if whose and part in {"cost", "tokens"} else []

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Record
 
 MOST_IN_MEMORY = 100_000
-"""Maximum rows that a run keeps in memory ; a row takes about 1 KiB, much less than the case's item in a session."""
+"""Maximum rows that a run keeps in memory; a row takes about 1 KiB, much less than the case's item in a session."""
 BLOCK = 250  # Number of rows that are written and read together; reading so many takes less than a millisecond.
 IS_HASH = re.compile("[0-9a-f]{16}").fullmatch
 MOST_SHARED = 10_000  # Maximum number of distinct objects that rows share, because remembering them takes memory, too.

@@ -325,8 +325,8 @@ def from_ragas(
     """Score with a metric of `ragas.metrics.collections`; the score is named like the metric.
 
     Args:
-        metric: a metric, or a function such as `Faithfulness` that returns one; the function is called with `llm=` and,
-            if it accepts it, `embeddings=`.
+        metric: a metric, or a class or function that makes one, such as `Faithfulness`. With a judge, it gets the
+            arguments `llm` and `embeddings` if its signature has them.
         documents: a function of sample and transcript that returns the retrieved contexts. By default these are the
             spans' documents or, without such spans, `documents` in the facts or the metadata.
         judge: whether the metric needs a model; the run's judge then takes the place of the metric's own model.

@@ -154,7 +154,7 @@ class GatewayServer:
         return web.AppRunner(application, access_log=None, shutdown_timeout=GRACE, keepalive_timeout=SECONDS_IDLE)
 
     async def ask(self, request: Request) -> Completion:
-        """Answer a request of the client in the context variable `CURRENT_CLIENT`; see `Asker.ask`."""
+        """Return a request's completion; the context variable `CURRENT_CLIENT` holds the client that sent it."""
         client, began = CURRENT_CLIENT.get(), time.monotonic()
         quota = self._quotas.get(client.name)
         try:

@@ -106,9 +106,9 @@ def share_interval(values: Values, *, clusters: Labels | None = None, confidence
     """Compute the interval of a share whose cases may be clustered: Wilson's, or the exact interval near 0 and 1.
 
     Near 0 and 1, one of Wilson's bounds is wrong several times as often as allowed; an exact bound is never wrong more
-    often than allowed. The exact interval is used if there are fewer than 30 successes or fewer than 30 failures. With
-    this rule, each bound of a 95% interval is wrong with a probability of at most 3.6%, as enumeration for 50 to 400
-    cases shows.
+    often than allowed. The exact interval is used if there are fewer than 30 successes or fewer than 30 failures.
+    Enumeration for 50 to 400 cases shows that each bound of such a 95% interval is wrong with a probability of at most
+    3.6%.
 
     For n clustered cases, the formulas use an effective number of cases (z / t)^2 q. Here, q is p (1 - p) / e^2 for the
     share p with the cluster-robust standard error e, but at most n. If all values are equal, e is 0, and q is the

@@ -149,7 +149,7 @@ class World:
         return list_documents(self.make) if isinstance(self.make, type) else []
 
     def fails(self, tool: str, *, at: int = 1, message: str = "the service is unavailable") -> World:
-        """Make call number `at` of a tool fail; the call has no effect."""
+        """Let one call of a tool fail without effect; `at` is the call's number, counted from 1."""
         return self._add_fault(tool, at, "fails", message)
 
     def slow(self, tool: str, *, seconds: float, at: int = 1) -> World:
@@ -177,7 +177,7 @@ class World:
 class OpenWorld:
     """The world of one episode."""
 
-    world: World  # Function that makes the world's object.
+    world: World  # The world's definition, with the faults to inject.
     sample: Sample  # The episode's sample.
     effects: CaseEffects  # Store of the episode's tool calls, from the journal and from this run.
     stack: AsyncExitStack  # Stack that closes the world at the end of the episode.

@@ -216,8 +216,8 @@ def measure_abilities(
 ) -> dict[str, float]:
     """Score the abilities that an output shows, each in [0, 1]; leave out abilities that the item does not test.
 
-    If no table was wanted, only formatting is measured. If no wanted cell contains a value, coverage,
-    comprehension and pragmatics are left out.
+    If no table was wanted, only formatting is measured. Coverage, comprehension and pragmatics are left
+    out if all cells of the wanted table are blank.
 
     Args:
         form: the share of passed checks of layout and markup.

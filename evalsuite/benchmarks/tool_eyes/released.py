@@ -140,7 +140,7 @@ def _list_text_pairs(node: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def _read_question(module: ast.Module, name: str, path: Path) -> ReleasedQuestion:
-    """Read a question to the judge from an evaluator function, which assigns it to `sys_prompt` and `user_input`."""
+    """Read the judge's prompt, which an evaluator function assigns to the variables `sys_prompt` and `user_input`."""
     functions = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == name]
     assigned = {
         node.targets[0].id: node.value

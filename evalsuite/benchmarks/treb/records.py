@@ -129,7 +129,7 @@ class QuestionRecord:
     subtask: Subtask
     question: str  # The question, with the tables' titles if the subtask shows them.
     answer: str
-    number: str | None  # The reference answer, with any percent sign, if it is a number; None if it is text.
+    number: str | None  # The reference answer if it is a number, such as `12%`; None if it is a text.
     # Per table: `csv` (path or None), `header_rows`, and `markdown` and `html` (each empty if absent).
     tables: tuple[Mapping[str, Any], ...]
     # The rules for answers (see `rules.py`); None if the record has no rules.

@@ -73,8 +73,8 @@ def average_columns(tally: Tally, metric: str, confidence: float = 0.95) -> Esti
     """Average a metric over the paper's columns (skill and mode) with scored cases; add a normal interval.
 
     The overall mean is a weighted sum of the cases' scores. The modes and epochs of one record form one cluster.
-    Records vary only within their subtask, because the 26 subtasks are fixed. If any subtask has only a single record,
-    no interval is computed.
+    The interval counts only the variance between records of the same subtask, because the 26 subtasks are fixed. If any
+    subtask has only a single record, no interval is computed.
 
     If all records of each subtask have the same score, the observed spread is zero, although the true spread may not
     be. If each record is correct with its own probability p, the probability that all records are correct is at most

@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_build(args: argparse.Namespace) -> int:
-    """Build, report the result, and return the exit status: 1 if no pair was made."""
+    """Build pairs of question and answer, print their number, and return the exit status: 1 if none was made."""
     if args.tables is None and not (args.models and args.zero_shot):
         raise SettingsError("name a folder of tables, or --model and --zero-shot for tables that a model invents")
     paths = list_files(args.tables) if args.tables else []

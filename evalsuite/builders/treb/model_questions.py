@@ -2,11 +2,11 @@
 
 The steps follow arXiv 2506.18421, sections 2.3 and 2.4. An author writes a chain of steps, a long and a short question,
 and a program. The program's output in the sandbox is the answer; if no program can find the answer, the author writes
-it. The author is given a table or, in zero-shot subtasks, invents one. A question is kept only if every discriminator
-gives full marks. Models in the role of candidates answer each question with full marks. If all candidates agree with
-the author's answer, this answer is final. If all candidates agree on another answer, it replaces the author's answer.
-Otherwise, people decide. Last, a judge classifies the question without knowing the intended subtask. For Column Naming,
-one column's name is removed; the removed name is the answer.
+it. The author's model receives a table; in zero-shot subtasks, it invents one. A question is kept only if every
+discriminator gives full marks. Models in the role of candidates answer each question with full marks. If all candidates
+agree with the author's answer, this answer is final. If all candidates agree on another answer, it replaces the
+author's answer. Otherwise, people decide. Last, a judge classifies the question without knowing the intended subtask.
+For Column Naming, one column's name is removed; the removed name is the answer.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class ReleasedPage:
         self._pieces.append(text)
 
     def close(self, *_: str) -> None:
-        """End a text at the end of the page, at a comment, a processing instruction or a document type."""
+        """End the current text at a comment, a processing instruction, a document type or the end of the page."""
         self._end_text()
 
     comment = pi = doctype = close

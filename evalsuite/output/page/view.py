@@ -76,7 +76,7 @@ def update_until_end(
             shown = written
             tell(write_live_page(folder, declarations))
         wait()
-    # Write the final page again: the run may have written it just before this function overwrote it.
+    # Write the final page again, because a live page may have replaced the final page that the run wrote.
     write_final_page(folder, declarations)
 
 

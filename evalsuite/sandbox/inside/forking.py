@@ -316,13 +316,13 @@ class ForkedProgram:
         return bool(select.select([self.pidfd], [], [], max(0, seconds))[0])
 
     def start_clock(self, timeout: float) -> None:
-        """Start a round's limits on wall time and CPU time."""
+        """Start the limits on wall time and CPU time of one execution of the program."""
         self.started = time.monotonic()
         self.deadline = self.started + timeout
         self.cpu_deadline = kernel.read_cpu_seconds(self.pid) + timeout
 
     def stop_clock(self) -> float:
-        """Stop a round's time limits, and return how many seconds the round took."""
+        """Stop the limits of one execution of the program, and return how many seconds it took."""
         self.deadline = math.inf
         return time.monotonic() - self.started
 

@@ -50,7 +50,7 @@ class JudgeResults:
     nominal: bool = False  # Whether each score is a preference between two answers, from 0 to 1.
     scale: tuple[float, float] | None = None  # Lowest and highest possible score; None if unknown.
     lengths: Mapping[str, int] = field(default_factory=dict)  # The length of each case's answer in characters, by case.
-    tally: Tally = field(default_factory=Tally)  # The cases, whose facts have the data that the judge stored.
+    tally: Tally = field(default_factory=Tally)  # The judged cases; the judge stored data in their facts.
 
     @property
     def name(self) -> str:
