@@ -293,12 +293,12 @@ def _format_note(sample: Sample, expected: Sequence[ToolUse], calls: Sequence[To
         return f"no function fits; {write_count(len(calls), 'call')} made"
     paired = sum(at is not None for at in match_calls(expected, calls))
     shown = "; ".join(
-        format_difference([ToolUse(use.tool, _get_first_accepted(sample, use.tool)) for use in expected], calls)
+        format_difference([ToolUse(use.tool, _get_accepted_arguments(sample, use.tool)) for use in expected], calls)
     )
     return f"{paired} of {write_count(len(expected), 'call')} right: {shown}"[:500]
 
 
-def _get_first_accepted(sample: Sample, tool: str) -> Mapping[str, Any]:
+def _get_accepted_arguments(sample: Sample, tool: str) -> Mapping[str, Any]:
     accepted = next(call[tool] for call in sample.metadata["calls"] if tool in call)
     return {name: values[0] for name, values in accepted.items() if values and values[0] != ""}
 

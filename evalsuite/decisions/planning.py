@@ -167,7 +167,7 @@ def _compute_metric_loss(
     subject: ComparedMetric, asked: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
 ) -> DetectableLoss | None:
     if subject.metric in baseline.benchmarks[subject.benchmark].derived:
-        return _compute_derived_loss(subject, asked, baseline, earlier, detect)
+        return _compute_loss_of_derived_metric(subject, asked, baseline, earlier, detect)
     tally = select_cases(baseline.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
     scores = _group_scores(group_by_question(tally), subject.metric)
     width = _find_width(baseline, subject, scores)
@@ -216,7 +216,7 @@ def _simulate_candidates(pairs: Sequence[ScorePair], loss: float, width: float, 
     return compared.calibrate(cases=questions)
 
 
-def _compute_derived_loss(
+def _compute_loss_of_derived_metric(
     subject: ComparedMetric, asked: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
 ) -> DetectableLoss | None:
     """Compute the smallest loss of a metric that is detectable on all cases; None if the metric declares no range."""

@@ -194,10 +194,10 @@ def _load_clustered_samples(
 ) -> Dataset:
     """Read a benchmark's samples and tag each sample with its cluster."""
     dataset = read(setup)
-    return replace(dataset, samples=_add_tags(dataset.samples, partial(_make_cluster_tag, cluster)))
+    return replace(dataset, samples=_add_tags(dataset.samples, partial(_add_cluster_tag, cluster)))
 
 
-def _make_cluster_tag(cluster: str | Callable[[Sample], object], sample: Sample) -> dict[str, str]:
+def _add_cluster_tag(cluster: str | Callable[[Sample], object], sample: Sample) -> dict[str, str]:
     value = cluster(sample) if callable(cluster) else sample.tags.get(cluster, sample.metadata.get(cluster))
     if value is None or str(value) == "":
         named = f"no {cluster!r} among its tags and metadata" if isinstance(cluster, str) else "no cluster"

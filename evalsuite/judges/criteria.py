@@ -30,7 +30,7 @@ from evalsuite.judges.parsing import (
     find_objects,
     find_reason,
     is_unchanged_by_reason,
-    read_json_value,
+    parse_answer_value,
     remove_reasoning,
     shorten_to_line,
 )
@@ -127,7 +127,7 @@ class Template(ScaleCriteria):
             return Likert("", self.low, self.high).read_answer(text)
         if isinstance(self.reader, str):
             matches = re.findall(self.reader, text)
-            number = read_json_value(matches[-1], NumberFormat(self.high)) if matches else None
+            number = parse_answer_value(matches[-1], NumberFormat(self.high)) if matches else None
         else:
             number = self.reader(text)
         if number is None or not self.low <= number <= self.high:
@@ -257,7 +257,7 @@ class Each(ScaleCriteria):
         value = entry.get("score", entry.get("verdict"))
         if self.high == 1:
             return read_yes_or_no(value)
-        number = read_json_value(value, NumberFormat(self.high))
+        number = parse_answer_value(value, NumberFormat(self.high))
         if number is None or not self.low <= number <= self.high:
             raise ValueError(f"the score {value!r:.40} is not a number from {self.low} to {self.high}.")
         return number
@@ -305,7 +305,7 @@ class Items(ScaleCriteria):
 def read_yes_or_no(value: Any) -> float:
     """Read a JSON value that means yes (1.0) or no (0.0)."""
     number = {1: 1.0, 0: 0.0, "1": 1.0, "0": 0.0}.get(value) if isinstance(value, (int, str)) else None
-    read = read_json_value(value, YES_OR_NO) if number is None else number
+    read = parse_answer_value(value, YES_OR_NO) if number is None else number
     if read is None:
         raise ValueError(f"{value!r:.40} is neither yes nor no.")
     return read
@@ -434,7 +434,7 @@ def _read_entries(text: str) -> Verdicts:
     entries = [entry for entry in _find_list(text, "answers") or () if isinstance(entry, Mapping)]
     return _collect_verdicts(
         (
-            int(read_json_value(entry.get("criterion"), NumberFormat(math.inf)) or at),
+            int(parse_answer_value(entry.get("criterion"), NumberFormat(math.inf)) or at),
             entry.get("verdict", entry.get("met", entry.get("answer"))),
             entry.get("reason"),
         )

@@ -235,7 +235,7 @@ class AnswerForm(Generic[T]):
                 yield from self._read_object(inner)
             elif name is not None:
                 field = inner.get("score", inner.get("value")) if isinstance(inner, Mapping) else inner
-                read = read_json_value(field, self._fields[name].value)
+                read = parse_answer_value(field, self._fields[name].value)
                 if read is not None:
                     yield name, read
 
@@ -257,7 +257,7 @@ class AnswerForm(Generic[T]):
         return []
 
 
-def read_json_value(field: Any, value: AnswerValue[T]) -> T | None:
+def parse_answer_value(field: Any, value: AnswerValue[T]) -> T | None:
     """Read a JSON value if it is a number or a text; otherwise return None."""
     if not isinstance(field, (str, int, float)):
         return None

@@ -112,11 +112,11 @@ class WarmInterpreter:
         return await self._run_round(order, seconds, files)
 
     async def continue_program(self, key: int, seconds: float) -> RoundEnd:
-        self._forget_waiting(key)
+        self._remove_idle_session(key)
         return await self._run_round({"op": "go", "key": key, "timeout": seconds}, seconds)
 
     async def kill_program(self, key: int) -> None:
-        self._forget_waiting(key)
+        self._remove_idle_session(key)
         with contextlib.suppress(SandboxError):
             await self._send_order({"op": "end", "key": key})
 
@@ -131,7 +131,7 @@ class WarmInterpreter:
                     self._memory_freed.clear()
                     await self._memory_freed.wait()
 
-    def _forget_waiting(self, key: int) -> None:
+    def _remove_idle_session(self, key: int) -> None:
         if self.waiting.pop(key, None) is not None:
             self._memory_freed.set()
 

@@ -93,7 +93,7 @@ def read_settings(folder: Path | None) -> list[AuthorsSetting]:
     files = sorted((folder / FOLDER).rglob("config.yaml")) if folder else []
     texts = {file: read_text(file) for file in files if OTHER_FORM not in file.parts}
     return [
-        _read_setting(text, file, file.relative_to(folder or file).as_posix())
+        _parse_panel_setting(text, file, file.relative_to(folder or file).as_posix())
         for file, text in texts.items()
         if any(_has_slots(text, task) for task in SLOTS)
     ]
@@ -103,7 +103,7 @@ def _has_slots(text: str, task: str) -> bool:
     return all(f"${{{slot}}}" in text for slot in SLOTS[task])
 
 
-def _read_setting(text: str, path: Path, name: str) -> AuthorsSetting:
+def _parse_panel_setting(text: str, path: Path, name: str) -> AuthorsSetting:
     config = require_type(parse_yaml(text, path), dict, path, "")
     environment = read_field(config, "environment", dict, path, "")
     agents = [require_type(agent, dict, path, "agents") for agent in read_field(config, "agents", list, path, "")]

@@ -280,11 +280,11 @@ def read_raw_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     try:
         large = path.stat().st_size > AT_ONCE
     except OSError:
-        large = False  # Let `_read_whole` raise the error, because it explains why the file cannot be read.
-    yield from _stream_records(path) if large else _read_whole(path)
+        large = False  # Let `_read_all_records` raise the error, because it explains why the file cannot be read.
+    yield from _stream_records(path) if large else _read_all_records(path)
 
 
-def _read_whole(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _read_all_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     text = read_text(path)
     if not text.strip():
         raise DatasetError(path, "", "nothing", "a JSON list of records, or JSON lines")

@@ -455,7 +455,7 @@ def _join_wrapped_rows(
         joins = has_rules and all(not all(row) for rows in bodies for row in rows[1:])
     if not joins:
         return split, separators
-    joined = [(kind, [_join_cells(rows)] if not kind else rows) for kind, rows in groups]
+    joined = [(kind, [_merge_wrapped_lines(rows)] if not kind else rows) for kind, rows in groups]
     return [row for _, rows in joined for row in rows], [kind for kind, rows in joined for _ in rows]
 
 
@@ -585,7 +585,7 @@ def _read_simple_table(lines: list[str], rulers: list[int]) -> CellGrid | None:
         if is_rest:
             row = tuple("" if cell in {"..", "\\"} else cell for cell in row)
         if is_rest and rows and not lines[place][starts[0] : starts[1]].strip():
-            rows[-1] = _join_cells([rows[-1], row])
+            rows[-1] = _merge_wrapped_lines([rows[-1], row])
             continue
         rows.append(row)
         head += place < rulers[len(rulers) >= 3]
@@ -596,7 +596,7 @@ def _cut_line(line: str, starts: Sequence[int]) -> tuple[str, ...]:
     return tuple(normalise_text(line[start:end].replace(FILLER, "")) for start, end in pairwise([*starts, None]))
 
 
-def _join_cells(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
+def _merge_wrapped_lines(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Join the lines of a row whose cells are wrapped."""
     return tuple(map(normalise_text, map(" ".join, zip_longest(*rows, fillvalue=""))))
 

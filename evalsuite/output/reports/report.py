@@ -100,7 +100,7 @@ def _make_run_section(run: Run, verdict: Verdict) -> Section:
         ["cases", _describe_outcomes(verdict)],
         ["tokens", _describe_tokens(usage)],
         ["cost", _describe_cost(usage)],
-        *_make_judge_row(run),
+        *_make_judge_usage_rows(run),
         ["wall time", f"{info.get('seconds', 0):.1f} s"],
     ]
     return Section("This run", [Table("", [Column("what"), Column("value")], rows)])
@@ -112,7 +112,7 @@ def _describe_cost(usage: Mapping[str, Any]) -> str:
     return f"{known}; no price of {write_count(unpriced, 'call')} is known" if unpriced else known
 
 
-def _make_judge_row(run: Run) -> list[list[Cell]]:
+def _make_judge_usage_rows(run: Run) -> list[list[Cell]]:
     """Add up the judge's usage over all cases; stored answers count as well."""
     usage = sum((row.judge_usage for row in run.all_rows() if row.judge_usage.calls), Usage())
     if not usage.calls:
