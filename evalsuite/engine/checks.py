@@ -160,12 +160,14 @@ def _check_gateway_services(settings: Settings, named: AbstractSet[str]) -> None
         check_services(services)
 
 
-def find_unmet_option(cases: Sequence[Case], settings: Settings, gates: Sequence[str] = ()) -> str:
+def find_unmet_option(
+    cases: Sequence[Case], settings: Settings, gates: Sequence[str] = (), *, is_whole: bool = True
+) -> str:
     """Return a message if no collected case has a mode of `--mode`, or the benchmark, tag or metric of a gate."""
     bare = [mode for mode in settings.mode if "=" not in mode]
     return (
         _find_unknown_mode(bare, cases)
-        or _find_gate_without_cases(gates, cases)
+        or _find_gate_without_cases(gates, cases, is_whole=is_whole)
         or _find_unknown_metric(settings.gate, cases)
         if cases
         else ""
@@ -243,7 +245,7 @@ def _find_unknown_mode(modes: Sequence[str], cases: Sequence[Case]) -> str:
     return ""
 
 
-def _find_gate_without_cases(texts: Sequence[str], cases: Sequence[Case]) -> str:
+def _find_gate_without_cases(texts: Sequence[str], cases: Sequence[Case], *, is_whole: bool) -> str:
     from evalsuite.decisions.gates import JUDGE, explain_missing_benchmark, parse_gates, suggest_names
 
     names = {case.bound.name for case in cases}
@@ -258,7 +260,8 @@ def _find_gate_without_cases(texts: Sequence[str], cases: Sequence[Case]) -> str
         tags = {pair for case in concerned for pair in case.sample.tags.items()}
         if any(case.bound.faults for case in concerned):
             tags |= {(TAG, kind) for kind in (UNHARMED, *KINDS)}
-        if gate.value and not any(value == gate.value and gate.tag in {None, tag} for tag, value in tags):
+        # Cases with the tag may be in another part of the run.
+        if is_whole and gate.value and not any(value == gate.value and gate.tag in {None, tag} for tag, value in tags):
             wanted = f"{gate.tag}={gate.value}" if gate.tag else gate.value
             present = {f"{tag}={value}" if gate.tag else value for tag, value in tags}
             similar = suggest_names(wanted, present)

@@ -270,7 +270,8 @@ class OpenRun:
             if has_only_records:
                 import_records(journal, folder / RECORDS)
             journal.begin_session(_format_timestamp(self._started), self._info["command"])
-            journal.store_plan(cases, self._spec.parts.get("next", 1))
+            parts = self._spec.parts
+            journal.store_plan(cases, parts.get("next", 1), parts.get("planned"))
         except BaseException:
             journal.close()
             raise
@@ -419,7 +420,11 @@ class OpenRun:
         kept = {name: facts[name] for name in ("seconds", "usage", "metrics", "other_failures")}
         selected = {name: entry["selected"] for name, entry in self._info["collected"].items()}
         self.goes_on = str(next_part["done"])
-        self._info["parts"] = {**next_part, **kept, "selected": selected}
+        planned = self.journal.count_planned_cases()
+        self._info["parts"] = {**next_part, **kept, "selected": selected, "planned": planned}
+        unsent = self._spans.flush_spans() if self._spans is not None else ""
+        faults = self._watchers.faults if self._watchers is not None else ()
+        self.aside = "\n".join(filter(None, [*faults, unsent]))
         self.journal.end_session(_format_timestamp(datetime.now(UTC)), self.goes_on)
         self._write_run_info({**facts, "stopped": self.goes_on})
 

@@ -84,7 +84,7 @@ def pytest_run_parts(config: pytest.Config) -> Generator[None, Any, Any]:
     """Run the further parts of a large suite in further sessions, and return the last session's exit status."""
     status = yield
     folder = find_run_to_continue(config)
-    if folder is None:
+    if folder is None or status:
         return status
     from evalsuite.plugin.several_sessions import run_further_parts
 

@@ -96,7 +96,8 @@ def count_collected_cases(config: pytest.Config, made: object) -> None:
         return
     choice, collected = cases[0].choice, config.stash[PROCESS].collected
     entry = collected.setdefault(cases[0].bound.name, {"cases": 0, "samples": 0, "of": 0})
-    entry["cases"] = (entry["cases"] or 0) + len(cases) + choice.left_out
+    variants = len(cases) // len(set(map(id, cases)))  # More than one if the test has parameters besides the case.
+    entry["cases"] = (entry["cases"] or 0) + len(cases) + choice.left_out * variants
     entry["samples"] = (entry["samples"] or 0) + choice.samples
     entry["of"] = None if choice.of is None or entry["of"] is None else entry["of"] + choice.of
 
@@ -168,9 +169,12 @@ def check_options(session: pytest.Session, items: list[pytest.Item]) -> None:
         settings, gates = replace(settings, gate=()), ()
     if not (settings.mode or settings.gate):
         return
+    from evalsuite.engine.cases import MOST_CASES
     from evalsuite.engine.checks import find_unmet_option
 
-    _exit_for_problem(session, items, find_unmet_option(list_cases(items), settings, gates))
+    process = config.stash[PROCESS]
+    is_whole = process.part is None or process.shard_assignment.counted <= MOST_CASES
+    _exit_for_problem(session, items, find_unmet_option(list_cases(items), settings, gates, is_whole=is_whole))
 
 
 def check_judge_and_sandboxes(session: pytest.Session, items: list[pytest.Item]) -> None:

@@ -145,10 +145,6 @@ class ReportListener:
         """Refuse to continue with a later part if the suite has another number of cases than in the earlier parts."""
         earlier = self.spec.parts.get("cases", self.case_count)
         if earlier != self.case_count:
-            from evalsuite.results.run_folders import RunFolder
-
-            folder = RunFolder(Path(self.settings.resume or ""))
-            folder.write_info({name: value for name, value in folder.info().items() if name != "parts"})
             raise RunError(
                 f"the suite has {self.case_count:,} cases, but had {earlier:,} in the run's earlier parts; the next "
                 "--resume begins with the first part again"

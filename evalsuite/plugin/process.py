@@ -26,13 +26,15 @@ if TYPE_CHECKING:
 
 
 PART = "EVALSUITE_PART"
-"""Environment variable with the starting process's id and the folder of the run that a session continues."""
+"""Environment variable with the folder of the run that a session continues; removed before other code inherits it."""
+CONTINUED = pytest.StashKey[str | None]()
 
 
-def find_continued_run() -> str | None:
+def find_continued_run(config: pytest.Config) -> str | None:
     """Return the folder of the run of which the parent process started this session as a further part."""
-    parent, _, folder = os.environ.get(PART, "").partition(" ")
-    return folder if parent == str(os.getppid()) else None
+    if CONTINUED not in config.stash:
+        config.stash[CONTINUED] = os.environ.pop(PART, None)
+    return config.stash[CONTINUED]
 
 
 def may_run_in_parts(config: pytest.Config, settings: Settings) -> bool:
@@ -42,8 +44,9 @@ def may_run_in_parts(config: pytest.Config, settings: Settings) -> bool:
     """
     option = config.option
     needs_all = settings.can_end_early or any(
-        getattr(option, name, False) for name in ("lf", "failedfirst", "stepwise")
+        getattr(option, name, False) for name in ("lf", "failedfirst", "stepwise", "stepwise_skip", "stepwise_reset")
     )
+    needs_all = needs_all or (option.maxfail or 0) > 1  # Each session counts its own failures.
     is_dry = option.collectonly or option.setupplan
     return not (needs_all or is_dry or any("[" in arg.partition("::")[2] for arg in config.args))
 

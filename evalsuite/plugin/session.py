@@ -35,7 +35,6 @@ from evalsuite.results.run_folders import RunFolder
 
 if TYPE_CHECKING:
     from evalsuite.engine.open_run import OpenRun
-    from evalsuite.engine.preparation import RunSpec
     from evalsuite.gateway.handle import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
 
@@ -80,7 +79,7 @@ def _start_controller(config: pytest.Config) -> None:
     refuse_unread_settings(config)
     runs = not config.option.collectonly
     selection, settings = read_selection(config), read_config_settings(config)
-    if continued := find_continued_run():
+    if continued := find_continued_run(config):
         settings = replace(settings, resume=continued)
     spec = prepare_run(
         settings,
@@ -93,7 +92,7 @@ def _start_controller(config: pytest.Config) -> None:
     refuse_run_folders(config, spec.selection["args"] if spec.selection != selection else ())
     apply_selection(config, spec.selection)
     if may_run_in_parts(config, spec.settings):
-        spec = replace(spec, parts=_read_earlier_parts(spec))
+        spec = replace(spec, parts=_read_earlier_parts(config))
     listener = ReportListener(config, spec)
     config.stash[LISTENER] = listener
     config.pluginmanager.register(listener, "evalsuite-listener")
@@ -113,12 +112,14 @@ def _start_controller(config: pytest.Config) -> None:
     process.lists_all = spec.parts.get("lists_all", bool(spec.settings.resume))
 
 
-def _read_earlier_parts(spec: RunSpec) -> Mapping[str, Any]:
-    """Read what a resumed run's earlier parts left for this session; empty if this session selects other tests."""
-    if not spec.settings.resume:
-        return {}
-    info = RunFolder(Path(spec.settings.resume)).info()
-    return info.get("parts", {}) if info.get("selection") == spec.selection else {}
+def _read_earlier_parts(config: pytest.Config) -> Mapping[str, Any]:
+    """Read what a run's earlier parts left for the part that this session runs.
+
+    A run that the user resumes begins with its first part again, because its code may have changed; answers are stored.
+    """
+    continued = find_continued_run(config)
+    parts: Mapping[str, Any] = RunFolder(Path(continued)).info().get("parts", {}) if continued else {}
+    return parts
 
 
 def _start_worker(config: pytest.Config) -> None:
@@ -177,7 +178,7 @@ def make_header(config: pytest.Config) -> list[str]:
         return []
     asked = {"model": process.model_name, "judge": process.settings.judge_model, "user": process.settings.user_model}
     models = f"evalsuite: {', '.join(f'{role} {name}' for role, name in asked.items() if name) or 'no model'}"
-    again = (process.settings.replay or process.settings.resume) and not find_continued_run()
+    again = (process.settings.replay or process.settings.resume) and not find_continued_run(config)
     return [models, REPEATED] if again else [models]
 
 
@@ -200,14 +201,17 @@ def finish_session(session: pytest.Session) -> None:
     stopped = _find_interruption(session, run, listener.ending)
     try:
         other_failures = max(0, session.testsfailed - listener.failure_count)
-        next_part = listener.describe_next_part() if int(session.exitstatus) in {0, 1, 5} else None
+        next_part = listener.describe_next_part()
+        if next_part and int(session.exitstatus) not in {0, 1, 5}:
+            stopped = stopped or f"a part of the run ended with status {int(session.exitstatus)}"
         run.finish_run(stopped, listener.planned, other_failures, next_part)
     except (EvalsuiteError, OSError) as error:
         listener.broken = f"the report cannot be written: {describe_exception(error)}"
         session.exitstatus = INCOMPLETE
         return
     if run.goes_on:
-        session.exitstatus = listener.status = 0
+        # The listener's status stays INCOMPLETE: code that ends this process now ends the run without a verdict.
+        session.exitstatus = 0
         return
     session.exitstatus = listener.status = _choose_exit_status(session, listener, run, is_stopped=bool(stopped))
     # If the session ends before its batches are answered, report no gate as missed, because none is decided yet.
@@ -267,7 +271,8 @@ def _choose_exit_status(session: pytest.Session, listener: ReportListener, run: 
     from evalsuite.decisions.verdict import Status
 
     status, own = run.status, int(session.exitstatus)
-    own = 0 if own == pytest.ExitCode.NO_TESTS_COLLECTED and listener.is_in_parts else own
+    if own == pytest.ExitCode.NO_TESTS_COLLECTED and run.report is not None and run.report.run.benchmarks:
+        own = 0 if listener.is_in_parts else own
     if run.detached and own in {0, 1, pytest.ExitCode.INTERRUPTED}:
         return int(Status.DETACHED)
     if run.early.has_ended and own == pytest.ExitCode.INTERRUPTED:
@@ -299,7 +304,8 @@ def show_summary(terminal: pytest.TerminalReporter) -> None:
         elif listener.run.verdict is not None:
             show_verdict(terminal, listener.run, listener.run.verdict, listener.status or 0)
         elif listener.run.goes_on:
-            terminal.write_line(f"evalsuite: {listener.run.goes_on}")
+            for line in (listener.run.goes_on, *listener.run.aside.splitlines()):
+                terminal.write_line(f"evalsuite: {line}")
     process = terminal.config.stash.get(PROCESS, None)
     if process is not None and process.settings.plan:
         from evalsuite.plugin.terminal import show_plan
@@ -320,7 +326,7 @@ def find_run_to_continue(config: pytest.Config) -> RunFolder | None:
     """Return the run of which this session was the first part here; None if no part follows or the parent runs it."""
     listener = config.stash.get(LISTENER, None)
     goes_on = listener is not None and listener.has_begun and listener.run.goes_on
-    return listener.run.folder if listener is not None and goes_on and not find_continued_run() else None
+    return listener.run.folder if listener is not None and goes_on and not find_continued_run(config) else None
 
 
 def restore_status(config: pytest.Config) -> None:
@@ -331,7 +337,9 @@ def restore_status(config: pytest.Config) -> None:
     session, ending = config.pluginmanager.get_plugin("session"), sys.exception()
     if session is None or not (least := find_least_status(config)):
         return
-    if session.exitstatus == 0:
+    listener = config.stash.get(LISTENER, None)
+    goes_on = listener is not None and listener.has_begun and listener.run.goes_on
+    if session.exitstatus == 0 and not goes_on:
         session.exitstatus = least
     if isinstance(ending, SystemExit):
         ending.code = ending.code or least

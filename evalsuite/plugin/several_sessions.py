@@ -71,8 +71,10 @@ def run_further_parts(config: pytest.Config, folder: RunFolder) -> int:
         part = next_part
         junit = getattr(config.option, "xmlpath", None)
         further = [f"--junit-xml={Path(junit).with_suffix('')}-part{part}.xml"] if junit else []
-        status, signals = _run_session(config, [*args, *further], {PART: f"{os.getpid()} {folder.path.resolve()}"})
-        next_part = 0 if signals else int(folder.info().get("parts", {}).get("next", 0))
+        status, signals = _run_session(config, [*args, *further], {PART: str(folder.path.resolve())})
+        next_part = int(folder.info().get("parts", {}).get("next", 0))
+        if signals:
+            break
     return status or (INCOMPLETE if next_part else 0)
 
 

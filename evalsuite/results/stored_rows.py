@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import marshal
+import os
 import re
 import tempfile
 import weakref
@@ -148,14 +149,15 @@ class RowFile(Iterable[Found]):
             self._firsts.append(block[0][2].case)
             self._file.write(_encode_block(block))
             self._starts.append(self._file.tell())
+        self._file.flush()
 
     def read_block(self, number: int) -> _Block:
         """Read a block; keep the latest block in memory, because most look-ups proceed in order."""
         at, block = self._latest
         if block is None or at != number:
             start, end = self._starts[number : number + 2]
-            self._file.seek(start)
-            block = _Block(self._file.read(end - start))
+            # Threads and forked processes share the file's position, which `pread` does not use.
+            block = _Block(os.pread(self._file.fileno(), end - start, start))
             self._latest = number, block
         return block
 

@@ -103,7 +103,7 @@ def test_an_interrupted_part_ends_the_run_and_can_be_resumed(large: Suite) -> No
     assert once_more.stdout.str().count("the run goes on") == 2
 
 
-def test_a_killed_part_is_resumed_with_the_parts_after_it(large: Suite) -> None:
+def test_a_run_with_a_killed_part_is_resumed(large: Suite) -> None:
     app = large.path / "app.py"
     echo = app.read_text()
     app.write_text(
@@ -115,25 +115,41 @@ def test_a_killed_part_is_resumed_with_the_parts_after_it(large: Suite) -> None:
     app.write_text(echo)
     again = large.run("--resume=last", *GATES, fresh=True)
     assert again.ret == 0
-    assert again.stdout.str().count("the run goes on") == 1
-    assert len(large.records("r")) == 9
-    assert large.path.joinpath("plain.txt").read_text() == "x"
-
-
-def test_a_suite_that_has_changed_between_parts_begins_again(large: Suite) -> None:
-    assert large.run("--run=r", *GATES, fresh=True).ret == 0
-    info = large.path / "reports/r/run.json"
-    facts = json.loads(info.read_text())
-    info.write_text(json.dumps({**facts, "parts": {"next": 2, "cases": 8, "lists_all": False}}))
-    refused = large.run("--resume=r", fresh=True)
-    assert refused.ret == 12
-    refused.stdout.fnmatch_lines(["*the suite has 9 cases, but had 8*"])
-    again = large.run("--resume=r", fresh=True)
-    assert again.ret == 0
+    # The run begins with its first part again, because its code may have changed; no stored answer is asked again.
     assert again.stdout.str().count("the run goes on") == 2
+    assert len(large.records("r")) == 9
+    assert _read(large, "r")[2]["usage"]["calls"] == 9
+
+
+@pytest.mark.parametrize("change", ["samples(4)", "samples(4)[::-1]"])
+def test_a_suite_that_changes_between_parts_is_refused(large: Suite, change: str) -> None:
+    large.pytester.makeconftest(CONFTEST + "if 'EVALSUITE_PART' in os.environ:\n    os.environ['LATER'] = '1'\n")
+    other = "samples(5)" if change == "samples(4)" else change
+    later = f"import os\n{TWO}".replace("samples(4)", f"{other} if os.environ.get('LATER') else samples(4)")
+    large.pytester.makepyfile(test_two=later)
+    refused = large.run("--run=r", *GATES, fresh=True)
+    assert refused.ret == 12
+    refused.stdout.fnmatch_lines(["*the next --resume begins with the first part again*"])
+
+
+def test_a_signal_to_the_first_process_leaves_the_run_incomplete(large: Suite) -> None:
+    interrupt = "if 'EVALSUITE_PART' in os.environ:\n    import signal\n    os.kill(os.getppid(), signal.SIGINT)\n"
+    large.pytester.makeconftest(CONFTEST + interrupt)
+    assert large.run("--run=r", *GATES, fresh=True).ret == 12
+    assert large.run("--resume=r", *GATES, fresh=True).ret == 12
+
+
+def test_a_gate_on_a_tag_may_find_its_cases_in_a_later_part(large: Suite) -> None:
+    tagged = TWO.replace('target="no"', 'tags={"level": "hard" if n == 3 else "easy"}, target="no"')
+    large.pytester.makepyfile(test_two=tagged)
+    assert large.run("--run=r", "--gate=many[hard].exact_match >= 1", *GATES, fresh=True).ret == 0
+
+
+def test_parts_without_a_selected_test_end_as_a_session_without_tests(large: Suite) -> None:
+    assert large.run("--run=r", "-m", "skipif", fresh=True).ret == 5
 
 
 def test_a_part_whose_code_ends_the_process_leaves_the_run_incomplete(large: Suite) -> None:
-    exit_early = "def pytest_runtest_setup():\n    if 'EVALSUITE_PART' in os.environ:\n        os._exit(0)\n"
+    exit_early = "LATER = 'EVALSUITE_PART' in os.environ\ndef pytest_runtest_setup():\n    LATER and os._exit(0)\n"
     large.pytester.makeconftest(CONFTEST + exit_early)
     assert large.run("--run=ended", fresh=True).ret == 12
