@@ -80,6 +80,8 @@ class ChannelAsker:
             for answer in self._waiting.values():
                 if not answer.done():
                     answer.set_exception(InternalError("the controlling process is gone"))
+            # Report no exceptions of tasks that applications left behind, because the worker's cases have ended.
+            self._background.loop.set_exception_handler(lambda _loop, _context: None)
             return
         plain = json.loads(text)
         if "stop" in plain:

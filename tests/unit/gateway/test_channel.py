@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import queue
 import threading
 from typing import TYPE_CHECKING, Any
@@ -195,6 +196,31 @@ def test_when_the_controlling_process_dies_all_who_wait_are_told(wire: Wire) -> 
     for ask in asks:
         with pytest.raises(InternalError, match="the controlling process is gone"):
             ask.result(WAIT)
+
+
+def test_a_task_left_behind_shows_no_traceback_when_the_controlling_process_dies(
+    wire: Wire, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def never(_: Request) -> Completion:
+        await asyncio.sleep(2 * WAIT)
+        raise AssertionError
+
+    gateway = Answers(never)
+    asker, loop, end = wire.worker(gateway)
+
+    async def leave_task() -> None:
+        left.append(asyncio.create_task(asker.ask(request())))
+
+    left: list[asyncio.Task[Completion]] = []
+    loop.submit(leave_task()).result(WAIT)
+    while not gateway.heard:
+        threading.Event().wait(0.01)
+    end.close()
+    while not left[0].done():
+        threading.Event().wait(0.01)
+    left.clear()
+    gc.collect()
+    assert "never retrieved" not in caplog.text
 
 
 def test_who_asks_after_the_controlling_process_has_died_is_told_at_once(wire: Wire) -> None:
