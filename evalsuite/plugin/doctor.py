@@ -90,7 +90,7 @@ def _check_model(role: str, name: str | None, settings: Settings) -> Iterator[Ch
     except EvalsuiteError as error:
         yield CheckResult(role, BROKEN, f"{name}: {error}", fault=True)
         return
-    if not hasattr(backend, "offers"):
+    if not hasattr(backend, "list_offered_models"):
         yield CheckResult(role, OK, name)
         return
     key = credentials.make_access(name, base_url)

@@ -37,8 +37,8 @@ from evalsuite.journal.journal import Journal
 
 plan = Journal.store_plan
 
-def plan_and_refuse_one(self, cases):
-    plan(self, cases)
+def plan_and_refuse_one(self, *args):
+    plan(self, *args)
     self.database.write(("""
         CREATE TRIGGER full BEFORE INSERT ON answers WHEN NEW.completion LIKE '%57%'
         BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END
