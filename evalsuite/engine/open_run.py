@@ -7,6 +7,7 @@ import platform
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -23,7 +24,7 @@ from evalsuite.engine.early_end import EarlyStopper
 from evalsuite.engine.span_export import RunSpanExporter
 from evalsuite.gateway.loop import BackgroundLoop
 from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, import_records
-from evalsuite.results.run_folders import COMMENT, REPORT, RunFolder, find_run_folder, make_run_folder
+from evalsuite.results.run_folders import COMMENT, REPORT, Part, RunFolder, find_run_folder, make_run_folder
 from evalsuite.results.runs import Run, load_run
 from evalsuite.results.tally import Row
 
@@ -189,8 +190,8 @@ class OpenRun:
         detached: why the session stopped waiting for batches (with --detach); empty if the session did not stop
             waiting.
         aside: further lines to show on the terminal at the end.
-        goes_on: what this part of the run did, if the next part follows; otherwise empty.
-        places: the locations of benchmarks' code that this session's own processes reported.
+        continuation: a line that describes the part that ended, if another part follows; otherwise empty.
+        places: the locations of the benchmarks' code, as this session's processes reported them.
         hopeless: the error that ended the session because no further case could be decided; None without an error.
     """
 
@@ -221,7 +222,7 @@ class OpenRun:
         self.verdict: Verdict | None = None
         self.report: RunReport | None = None
         self.below: dict[str, list[str]] = {}
-        self.detached = self.aside = self.goes_on = ""
+        self.detached = self.aside = self.continuation = ""
         self._open_files(cases)
         try:
             self._spans = RunSpanExporter(self.folder.name) if settings.otel else None
@@ -270,8 +271,8 @@ class OpenRun:
             if has_only_records:
                 import_records(journal, folder / RECORDS)
             journal.begin_session(_format_timestamp(self._started), self._info["command"])
-            parts = self._spec.parts
-            journal.store_plan(cases, parts.get("next", 1), parts.get("planned"))
+            part = self._spec.part or Part()
+            journal.store_plan(cases, part.number, part.planned)
         except BaseException:
             journal.close()
             raise
@@ -366,20 +367,35 @@ class OpenRun:
             if problem:
                 self._stop_hopeless_run(SettingsError(problem))
 
-    def finish_run(
-        self, interrupted: str | None, planned: int, other_failures: int = 0, next_part: Mapping[str, Any] | None = None
-    ) -> None:
-        """End the run: decide the verdict, and write records, report and summary.
+    def finish_part(self, following: Part, other_failures: int) -> None:
+        """End the session without a verdict, because another session runs the following part."""
+        size = self.journal.count_planned_cases()
+        ended = f"part {following.number - 1} of {following.of} ended"
+        self.continuation = f"{ended}: {size:,} of {following.cases:,} cases; the run goes on"
+        totals = self._sum_parts(other_failures)
+        next_part = asdict(replace(following, planned=size))
+        self.journal.end_session(_format_timestamp(datetime.now(UTC)), self.continuation)
+        self._write_run_info({**totals, "stopped": self.continuation, "next_part": next_part})
+        unsent = self._spans.flush_spans() if self._spans is not None else ""
+        self.aside = "\n".join(filter(None, [*(self._watchers.faults if self._watchers else ()), unsent]))
 
-        Args:
-            next_part: the part of the run that follows, which ends the run in place of this session.
-        """
-        from evalsuite.output.reports.write import append_step_output, append_step_summary, make_no_sections, write_run
-
-        earlier = self._spec.parts
+    def _sum_parts(self, other_failures: int) -> dict[str, Any]:
+        """Add up what `run.json` states of this session and of the run's earlier parts."""
+        earlier = self._spec.earlier
         usages = [decode_usage(plain) for plain in (earlier.get("usage"), self.access.get_usage()) if plain]
         # Use a monotonic clock, because the wall clock may be set back while the session runs.
-        seconds = time.monotonic() - self._clock
+        seconds = time.monotonic() - self._clock + earlier.get("seconds", 0.0)
+        return {
+            "seconds": round(seconds, 1),
+            "usage": encode_usage(sum(usages, Usage())) if usages else None,
+            "metrics": {**earlier.get("metrics", {}), **self._metrics},
+            "other_failures": other_failures + earlier.get("other_failures", 0),
+        }
+
+    def finish_run(self, interrupted: str | None, planned: int, other_failures: int = 0) -> None:
+        """End the run: decide the verdict, and write records, report and summary."""
+        from evalsuite.output.reports.write import append_step_output, append_step_summary, make_no_sections, write_run
+
         stopped = None if self.early.has_ended else str(self.hopeless) if self.hopeless else interrupted
         counted = self.journal.summarise_records()
         if counted.missing and not (stopped or self.early.has_ended):
@@ -387,20 +403,12 @@ class OpenRun:
         # Whether the session ended because of the run's files or of evalsuite itself, not because of the model.
         is_own_fault = type(self.hopeless).__name__ in NEVER_EXCUSED
         facts = {
-            "seconds": round(seconds + earlier.get("seconds", 0), 1),
+            **self._sum_parts(other_failures),
             "stopped": stopped,
             "fault": str(self.hopeless) if is_own_fault else None,
-            "usage": encode_usage(sum(usages, Usage())) if usages else None,
             "early": self.early.describe_decisions(planned),
-            "metrics": {**earlier.get("metrics", {}), **self._metrics},
             "remarks": [*_collect_remarks(self.journal, counted), *self._describe_unused_answers()],
-            "other_failures": other_failures + earlier.get("other_failures", 0),
         }
-        if next_part and not (stopped or self.detached):
-            self._end_part(facts, next_part)
-            return
-        if not stopped:
-            self._info.pop("parts", None)  # A further session begins with the first part again.
         self.journal.end_session(_format_timestamp(datetime.now(UTC)), stopped)
         export_records(self.journal, self.folder.path)
         self._write_run_info(facts)
@@ -414,19 +422,6 @@ class OpenRun:
         on_github = [append_step_summary(*texts), append_step_output(self.verdict)]
         unsent = self._spans.flush_spans() if self._spans is not None else ""
         self.aside = "\n".join(filter(None, [*on_github, *(watchers.faults if watchers else ()), unsent]))
-
-    def _end_part(self, facts: Mapping[str, Any], next_part: Mapping[str, Any]) -> None:
-        """End the session without a verdict, and store what the run's last part needs."""
-        kept = {name: facts[name] for name in ("seconds", "usage", "metrics", "other_failures")}
-        selected = {name: entry["selected"] for name, entry in self._info["collected"].items()}
-        self.goes_on = str(next_part["done"])
-        planned = self.journal.count_planned_cases()
-        self._info["parts"] = {**next_part, **kept, "selected": selected, "planned": planned}
-        unsent = self._spans.flush_spans() if self._spans is not None else ""
-        faults = self._watchers.faults if self._watchers is not None else ()
-        self.aside = "\n".join(filter(None, [*faults, unsent]))
-        self.journal.end_session(_format_timestamp(datetime.now(UTC)), self.goes_on)
-        self._write_run_info({**facts, "stopped": self.goes_on})
 
     def _describe_unused_answers(self) -> Iterator[str]:
         file = self._spec.settings.answers

@@ -30,6 +30,7 @@ from evalsuite.engine.checks import check_given_options, check_reports_folder, f
 if TYPE_CHECKING:
     from evalsuite.decisions.quarantine import Quarantine
     from evalsuite.journal.lease import RunLock
+    from evalsuite.results.run_folders import Part
 
 MODELS = ("model", "judge_model", "user_model")
 ADDRESSES = ("model_base_url", "judge_base_url", "user_base_url")
@@ -49,8 +50,8 @@ class RunSpec:
     # The tests that the command selects; a run that resumes this run selects the same tests.
     selection: Mapping[str, Any] = field(default_factory=dict)
     lease: RunLock | None = None  # The lock on the resumed run; None for a new run.
-    # The number of the session's part (`next`) and the results of earlier parts; empty for the first part.
-    parts: Mapping[str, Any] = field(default_factory=dict)
+    part: Part | None = None  # The part that this session runs; None if the session may not be divided into parts.
+    earlier: Mapping[str, Any] = field(default_factory=dict)  # `run.json` of the earlier parts; empty for the first.
     quarantine: Quarantine | None = None  # Cases excluded from decisions until a date; None without a quarantine file.
 
     @property
@@ -66,7 +67,6 @@ class RunSpec:
             "model": self.model,
             "settings": make_public_settings(self.settings).plain(),
             "selection": self.selection,
-            **({"parts": self.parts} if self.parts else {}),
             **({"quarantine": self.quarantine.plain()} if self.quarantine else {}),
             "versions": find_package_versions(self.settings.program_env),
         }

@@ -96,8 +96,11 @@ class Journal:
         done = self.database.read_row("SELECT exported FROM sessions WHERE id = ?", self.session)
         return done is not None and done[0] == latest
 
-    def store_plan(self, cases: Iterable[PlannedCase], part: int = 1, earlier_cases: int | None = None) -> None:
-        """Store the session's cases; a later part of a run also takes over the cases of the earlier parts.
+    def store_plan(self, cases: Iterable[PlannedCase], part: int = 1, earlier: int = 0) -> None:
+        """Store the session's cases; a later part of a run also takes over the plans of the earlier parts.
+
+        Args:
+            earlier: the number of cases in the plans of the earlier parts.
 
         Raises:
             RunError: the journal has lost earlier parts' cases, or this part repeats some, so that others never run.
@@ -122,16 +125,17 @@ class Journal:
         )
         with self.database.transaction() as db:
             if start:
-                earlier = "session = (SELECT max(session) FROM cases) AND position < ?"
-                db.execute(f"UPDATE cases SET session = ? WHERE {earlier}", (self.session, start))  # noqa: S608
+                take_over = (
+                    "UPDATE cases SET session = ? WHERE session = (SELECT max(session) FROM cases) AND position < ?"
+                )
+                db.execute(take_over, (self.session, start))
             db.executemany("INSERT OR REPLACE INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-            if start and earlier_cases is not None:
-                count = "SELECT count(*) FROM cases WHERE session = ? AND position < ?"
-                if db.execute(count, (self.session, start)).fetchone()[0] != earlier_cases:
-                    raise RunError(
-                        "the plan of the run's earlier parts is lost, or the suite lists its cases in another order in "
-                        "each process; the next --resume begins with the first part again"
-                    )
+            count = "SELECT count(*) FROM cases WHERE session = ? AND position < ?"
+            if db.execute(count, (self.session, start)).fetchone()[0] != earlier:
+                raise RunError(
+                    "the plan of the run's earlier parts is lost, or the suite lists its cases in another order in "
+                    "each process; the next --resume begins with the first part again"
+                )
 
     def count_planned_cases(self) -> int:
         return int(self.database.read_row("SELECT count(*) FROM cases WHERE session = ?", self.session)[0])

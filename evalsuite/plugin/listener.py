@@ -7,9 +7,10 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from evalsuite.engine.open_run import OpenRun
     from evalsuite.engine.preparation import RunSpec
     from evalsuite.journal.planned import PlannedCase
+    from evalsuite.results.run_folders import Part
 
 INCOMPLETE = 12  # Equals `Status.INCOMPLETE`; importing it would slow down sessions without cases.
 PLAN = "plan "  # Prefix of a worker's message with the plan; all other messages are JSON objects.
@@ -41,6 +43,15 @@ NOT_COLLECTED: dict[str, int | None] = {"cases": 1, "samples": 0, "of": 0, "sele
 RESUME_HINT = "; go on with --resume last (nothing is asked twice)"
 ENDED = "evalsuite ended the session, for the reason given above"
 """The message that pytest prints; evalsuite's own lines give the reason."""
+
+
+class _SentPlan(NamedTuple):
+    """What a worker has collected."""
+
+    cases: list[PlannedCase]  # The cases of this session.
+    collected: dict[str, dict[str, int | None]]  # As in `CaseProcess`.
+    counted: int  # The number of cases in all parts.
+    functions: list[str]  # As in `CaseProcess`.
 
 
 class ReportListener:
@@ -64,9 +75,7 @@ class ReportListener:
         self.broken = self.ending = ""
         self.handlers: dict[int, Any] = {}
         self.live: dict[str, Benchmark] = {}
-        # The plan (the session's cases) as received from a worker; None until a worker sends the plan.
-        self._sent_plan: tuple[list[PlannedCase], dict[str, dict[str, int | None]]] | None = None
-        self._sent_count, self._functions = 0, [""]  # The number of cases in all parts, and functions, from the worker.
+        self._sent_plan: _SentPlan | None = None  # None until a worker sends it.
         self._session: pytest.Session | None = None
         self._channels: list[Any] = []
         self._items: list[str] = []
@@ -111,42 +120,45 @@ class ReportListener:
             "elsewhere": self._find_gated_elsewhere(plan),
             "collected": self._count_selected_cases(plan),
         }
-        if self._sent_plan is not None:
-            self._sent_plan = [], {}  # Free the plan's memory, because the journal now contains the plan.
         self._refuse_changed_suite()
+        if self._sent_plan is not None:
+            # Free the memory of the cases, because the journal stores them.
+            self._sent_plan = self._sent_plan._replace(cases=[])
         order, watchers = self._list_planned_order(), HookCaller(self._config)
         run = OpenRun(
             self.spec, plan, order, selection=selection, live=self.live, stop=self._stop_session, watchers=watchers
         )
-        run.places.update(self._functions)
+        if self._sent_plan is not None:
+            run.places.update(self._sent_plan.functions)
         return run
 
     @property
     def case_count(self) -> int:
         """The number of cases in all parts."""
-        return self._sent_count or self._config.stash[PROCESS].shard_assignment.counted
+        if self._sent_plan is not None:
+            return self._sent_plan.counted
+        return self._config.stash[PROCESS].shard_assignment.counted
 
     @property
     def is_in_parts(self) -> bool:
         """Whether this session runs a part of the run's cases."""
-        return bool(self.spec.parts or self.describe_next_part())
+        return bool(self.spec.earlier or self.find_following_part())
 
-    def describe_next_part(self) -> dict[str, Any] | None:
-        """Return the number of the next part, and what this session did; None if no part follows."""
+    def find_following_part(self) -> Part | None:
+        """Return the part after this session's part; None if this session runs the last cases."""
         from evalsuite.engine.cases import MOST_CASES
 
-        process, cases = self._config.stash[PROCESS], self.case_count
-        if process.part is None or cases <= (end := process.part * MOST_CASES):
+        part, cases = self.spec.part, self.case_count
+        if part is None or cases <= part.number * MOST_CASES:
             return None
-        done = f"part {process.part} of {-(-cases // MOST_CASES)} ended: {end:,} of {cases:,} cases; the run goes on"
-        return {"next": process.part + 1, "cases": cases, "lists_all": process.lists_all, "done": done}
+        return replace(part, number=part.number + 1, of=-(-cases // MOST_CASES), cases=cases)
 
     def _refuse_changed_suite(self) -> None:
         """Refuse to continue with a later part if the suite has another number of cases than in the earlier parts."""
-        earlier = self.spec.parts.get("cases", self.case_count)
-        if earlier != self.case_count:
+        part = self.spec.part
+        if part is not None and part.cases not in {0, self.case_count}:
             raise RunError(
-                f"the suite has {self.case_count:,} cases, but had {earlier:,} in the run's earlier parts; the next "
+                f"the suite has {self.case_count:,} cases, but had {part.cases:,} in the run's earlier parts; the next "
                 "--resume begins with the first part again"
             )
 
@@ -185,22 +197,22 @@ class ReportListener:
     def _list_planned_cases(self) -> list[PlannedCase]:
         """Return this session's cases, as sent by a worker or as collected by this process."""
         if self._sent_plan is not None:
-            return self._sent_plan[0]
+            return self._sent_plan.cases
         return self._config.stash[PROCESS].plan_cases(self._session.items) if self._session is not None else []
 
     def _count_selected_cases(self, plan: Sequence[PlannedCase]) -> dict[str, dict[str, int | None]]:
         """Return how many cases of each benchmark were collected and selected.
 
-        In a shard, a function without own cases is planned with one case of another shard, because pytest skips
-        functions without cases. A benchmark whose cases were not collected counts as one case without samples.
+        Count the selected cases of earlier parts, too. A benchmark whose cases were not collected counts as one case
+        without samples.
         """
-        collected = self._sent_plan[1] if self._sent_plan is not None else self._config.stash[PROCESS].collected
+        collected = self._sent_plan.collected if self._sent_plan is not None else self._config.stash[PROCESS].collected
         selected = Counter(planned.benchmark for planned in plan if planned.selected)
-        selected.update(self.spec.parts.get("selected", {}))
+        selected.update({name: entry["selected"] for name, entry in self.spec.earlier.get("collected", {}).items()})
         picks = _is_case_selection(self._config) or not self.settings.shard
         lacking = dict.fromkeys(self._find_uncollected_benchmarks() - collected.keys(), NOT_COLLECTED)
         return lacking | {
-            name: {**entry, "selected": min(selected[name], entry["cases"] or 0) if picks else entry["cases"]}
+            name: {**entry, "selected": selected[name] if picks else entry["cases"]}
             for name, entry in collected.items()
         }
 
@@ -246,7 +258,7 @@ class ReportListener:
             "settings": json.dumps(make_public_settings(self.settings).plain()),
             "model": self.spec.model,
             "selection": dict(self.spec.selection),
-            "part": (self._config.stash[PROCESS].part, self._config.stash[PROCESS].lists_all),
+            "part": asdict(self.spec.part) if self.spec.part else None,
             "quarantine": quarantine.plain() if quarantine else None,
             "unaskable": self.explain_uncallable_model(),
             # Request the plan from one worker only; if this worker dies before sending the plan, its replacement sends
@@ -286,8 +298,8 @@ class ReportListener:
         if text is not None and text.startswith(PLAN):
             from evalsuite.journal.planned import decode_plan
 
-            cases, collected, self._sent_count, self._functions = json.loads(text.removeprefix(PLAN))
-            self._sent_plan = decode_plan(cases), collected
+            cases, *facts = json.loads(text.removeprefix(PLAN))
+            self._sent_plan = _SentPlan(decode_plan(cases), *facts)
             return
         if text is None and not self.has_begun:
             return

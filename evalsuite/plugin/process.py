@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from evalsuite.gateway.handle import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.journal.planned import PlannedCase
+    from evalsuite.results.run_folders import Part
 
 
 PART = "EVALSUITE_PART"
@@ -89,14 +90,14 @@ class CaseProcess:
     Args:
         model: name of the model under test; without one, the installed default model's name, or None.
         quarantine: cases that are excluded from decisions until a date; None if no quarantine file exists.
+        part: the part of the run that this session runs; None if the session may not be divided.
 
     Attributes:
         deselected: cases that the command line leaves out of a resumed run.
         collected: the number of cases of each benchmark before any selection, and how `--limit` chose the samples.
         declared_in: the test function that first declares each benchmark, and whether its cases may be pooled.
-        part: the number of the run's part that this session runs, from 1; None if the session is not divided.
-        lists_all: whether the session makes the cases that `-k` excludes, too, to note that it does not run them.
         functions: node ids of the benchmarks' functions.
+        lists_all: whether the session also makes the cases that `-k` excludes, to note that it does not run them.
         stopping: why this worker must end after the current case; empty if the worker continues.
     """
 
@@ -108,15 +109,16 @@ class CaseProcess:
         workers: int,
         background: Callable[[], BackgroundLoop],
         connect: Callable[[BackgroundLoop], CaseAsker],
+        part: Part | None,
     ) -> None:
         self.settings, self.model_name, self.quarantine, self.workers = settings, model, quarantine, workers
+        self.part = part.number if part else None
+        self.lists_all = part.lists_all if part else bool(settings.resume)
         self._background, self._connect = background, connect
         self.session: pytest.Session | None = None
         self.deselected: list[pytest.Item] = []
         self.collected: dict[str, dict[str, int | None]] = {}
         self.declared_in: dict[str, tuple[str, bool]] = {}
-        self.part: int | None = None
-        self.lists_all = False
         self.functions: set[str] = set()
         self.stopping = ""
         self._deal: ShardAssignment | None = None

@@ -6,7 +6,6 @@ For each function, tests/unit/plugin/test_internals_of_others.py shows what woul
 from __future__ import annotations
 
 import contextlib
-import gc
 import io
 import sys
 from collections.abc import Callable, Sequence
@@ -170,19 +169,6 @@ def replace_terminal_file(terminal: pytest.TerminalReporter, file: Any) -> None:
 def get_session(terminal: pytest.TerminalReporter) -> pytest.Session | None:
     """Return a terminal reporter's session: for `--plan`, the summary hook needs its items but gets no session."""
     return getattr(terminal, "_session", None)
-
-
-def free_session(config: pytest.Config) -> None:
-    """Free the items and reports of a session that has ended, while the process runs further sessions.
-
-    Without this function, the process keeps its items, of which a large session has hundreds of MB.
-    """
-    for name in ("session", "terminalreporter", "evalsuite-listener", "dsession", "lfplugin", "nfplugin"):
-        plugin = config.pluginmanager.get_plugin(name)
-        if plugin is not None:
-            vars(plugin).clear()
-    gc.unfreeze()
-    gc.collect()
 
 
 def remember_failures(config: pytest.Config, cases: Sequence[str]) -> None:

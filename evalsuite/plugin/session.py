@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -31,10 +31,11 @@ from evalsuite.plugin.outcomes import ReportTrimmer
 from evalsuite.plugin.process import PROCESS, CaseProcess, find_continued_run, may_run_in_parts
 from evalsuite.plugin.pytest_internals import guard_conftests, replace_in_failure, skip_conftests_of_data
 from evalsuite.plugin.xdist import get_worker_data, has_workers, is_worker, report_planned_count
-from evalsuite.results.run_folders import RunFolder
+from evalsuite.results.run_folders import Part, RunFolder
 
 if TYPE_CHECKING:
     from evalsuite.engine.open_run import OpenRun
+    from evalsuite.engine.preparation import RunSpec
     from evalsuite.gateway.handle import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
 
@@ -91,8 +92,7 @@ def _start_controller(config: pytest.Config) -> None:
     )
     refuse_run_folders(config, spec.selection["args"] if spec.selection != selection else ())
     apply_selection(config, spec.selection)
-    if may_run_in_parts(config, spec.settings):
-        spec = replace(spec, parts=_read_earlier_parts(config))
+    spec = _choose_part(config, spec)
     listener = ReportListener(config, spec)
     config.stash[LISTENER] = listener
     config.pluginmanager.register(listener, "evalsuite-listener")
@@ -105,21 +105,21 @@ def _start_controller(config: pytest.Config) -> None:
         1,
         lambda: listener.open_run().access.background,
         lambda _: listener.run.access.gateway,
+        spec.part,
     )
-    process = config.stash[PROCESS]
-    process.part = spec.parts.get("next", 1) if may_run_in_parts(config, spec.settings) else None
-    # A resumed session also notes which cases it does not run. A session's later parts are as the first part was.
-    process.lists_all = spec.parts.get("lists_all", bool(spec.settings.resume))
 
 
-def _read_earlier_parts(config: pytest.Config) -> Mapping[str, Any]:
-    """Read what a run's earlier parts left for the part that this session runs.
+def _choose_part(config: pytest.Config, spec: RunSpec) -> RunSpec:
+    """Add to a run's specification the part that this session runs.
 
     A run that the user resumes begins with its first part again, because its code may have changed; answers are stored.
     """
-    continued = find_continued_run(config)
-    parts: Mapping[str, Any] = RunFolder(Path(continued)).info().get("parts", {}) if continued else {}
-    return parts
+    if not may_run_in_parts(config, spec.settings):
+        return spec
+    if not (continued := find_continued_run(config)):
+        return replace(spec, part=Part(lists_all=bool(spec.settings.resume)))
+    earlier = RunFolder(Path(continued)).info()
+    return replace(spec, part=Part(**earlier["next_part"]), earlier=earlier)
 
 
 def _start_worker(config: pytest.Config) -> None:
@@ -139,8 +139,8 @@ def _start_worker(config: pytest.Config) -> None:
         return ChannelAsker(channel, background, stop_worker)
 
     settings = restore_settings(json.loads(data["settings"]))
-    config.stash[PROCESS] = CaseProcess(settings, data["model"], quarantine, workers, _make_loop, connect_models)
-    config.stash[PROCESS].part, config.stash[PROCESS].lists_all = data["part"]
+    part = Part(**data["part"]) if data["part"] else None
+    config.stash[PROCESS] = CaseProcess(settings, data["model"], quarantine, workers, _make_loop, connect_models, part)
     apply_selection(config, data["selection"])
     # Handle SIGINT, to distinguish the user's Ctrl-C from a KeyboardInterrupt that a scorer raises.
     install_handlers("SIGINT", end=pytest.exit, terminal=None)
@@ -201,17 +201,18 @@ def finish_session(session: pytest.Session) -> None:
     stopped = _find_interruption(session, run, listener.ending)
     try:
         other_failures = max(0, session.testsfailed - listener.failure_count)
-        next_part = listener.describe_next_part()
-        if next_part and int(session.exitstatus) not in {0, 1, 5}:
+        following = listener.find_following_part()
+        if following and int(session.exitstatus) not in {0, 1, 5}:
             stopped = stopped or f"a part of the run ended with status {int(session.exitstatus)}"
-        run.finish_run(stopped, listener.planned, other_failures, next_part)
+        if following and not (stopped or run.hopeless or run.detached):
+            run.finish_part(following, other_failures)
+            # The listener's status stays INCOMPLETE: code that ends this process now ends the run without a verdict.
+            session.exitstatus = 0
+            return
+        run.finish_run(stopped, listener.planned, other_failures)
     except (EvalsuiteError, OSError) as error:
         listener.broken = f"the report cannot be written: {describe_exception(error)}"
         session.exitstatus = INCOMPLETE
-        return
-    if run.goes_on:
-        # The listener's status stays INCOMPLETE: code that ends this process now ends the run without a verdict.
-        session.exitstatus = 0
         return
     session.exitstatus = listener.status = _choose_exit_status(session, listener, run, is_stopped=bool(stopped))
     # If the session ends before its batches are answered, report no gate as missed, because none is decided yet.
@@ -303,8 +304,8 @@ def show_summary(terminal: pytest.TerminalReporter) -> None:
             show_missing_report(terminal, listener.broken)
         elif listener.run.verdict is not None:
             show_verdict(terminal, listener.run, listener.run.verdict, listener.status or 0)
-        elif listener.run.goes_on:
-            for line in (listener.run.goes_on, *listener.run.aside.splitlines()):
+        elif listener.run.continuation:
+            for line in (listener.run.continuation, *listener.run.aside.splitlines()):
                 terminal.write_line(f"evalsuite: {line}")
     process = terminal.config.stash.get(PROCESS, None)
     if process is not None and process.settings.plan:
@@ -324,9 +325,13 @@ def _show_skipped_benchmarks(terminal: pytest.TerminalReporter) -> None:
 
 def find_run_to_continue(config: pytest.Config) -> RunFolder | None:
     """Return the run of which this session was the first part here; None if no part follows or the parent runs it."""
+    return config.stash[LISTENER].run.folder if _has_ended_part(config) and not find_continued_run(config) else None
+
+
+def _has_ended_part(config: pytest.Config) -> bool:
+    """Tell whether this session ended a part that another part follows."""
     listener = config.stash.get(LISTENER, None)
-    goes_on = listener is not None and listener.has_begun and listener.run.goes_on
-    return listener.run.folder if listener is not None and goes_on and not find_continued_run(config) else None
+    return listener is not None and listener.has_begun and bool(listener.run.continuation)
 
 
 def restore_status(config: pytest.Config) -> None:
@@ -337,9 +342,7 @@ def restore_status(config: pytest.Config) -> None:
     session, ending = config.pluginmanager.get_plugin("session"), sys.exception()
     if session is None or not (least := find_least_status(config)):
         return
-    listener = config.stash.get(LISTENER, None)
-    goes_on = listener is not None and listener.has_begun and listener.run.goes_on
-    if session.exitstatus == 0 and not goes_on:
+    if session.exitstatus == 0 and not _has_ended_part(config):
         session.exitstatus = least
     if isinstance(ending, SystemExit):
         ending.code = ending.code or least

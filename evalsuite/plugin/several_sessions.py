@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -14,11 +15,10 @@ import pytest
 
 from evalsuite.core.declarations import Declarations, is_run_folder
 from evalsuite.core.errors import SettingsError
-from evalsuite.plugin.listener import INCOMPLETE
+from evalsuite.plugin.listener import INCOMPLETE, LISTENER
 from evalsuite.plugin.options import read_config_settings
 from evalsuite.plugin.process import PART, PROCESS
-from evalsuite.plugin.pytest_internals import free_session
-from evalsuite.results.run_folders import RunFolder, check_run_name, shorten_model_name
+from evalsuite.results.run_folders import RunFolder, check_run_name, explain_interruption, shorten_model_name
 
 SINGLE_RUN_OPTIONS = ("resume", "replay")  # Options that name an earlier run, which has one model.
 
@@ -59,23 +59,30 @@ def run_models(config: pytest.Config, models: Sequence[str]) -> int:
 def run_further_parts(config: pytest.Config, folder: RunFolder) -> int:
     """Run the parts after this process's part, each in a new session; return the last session's status.
 
-    A session that does not end as planned ends the run, too. If its code ended the process with 0 before the last part,
-    the status is INCOMPLETE.
+    A session that does not end as planned ends the run, too. If its code ends the process with 0 before the run's
+    verdict, the status is INCOMPLETE.
     """
     args = [str(arg) for arg in config.invocation_params.args]
-    del config.stash[PROCESS]
-    free_session(config)
-    status = part = 0
-    next_part = int(folder.info()["parts"]["next"])
-    while status == 0 and next_part > part:
-        part = next_part
+    _free_session(config)
+    status, part, info = 0, 1, folder.info()
+    signals: list[int] = []
+    while status == 0 and not signals and (info.get("next_part") or {}).get("number", 0) > part:
+        part += 1
         junit = getattr(config.option, "xmlpath", None)
         further = [f"--junit-xml={Path(junit).with_suffix('')}-part{part}.xml"] if junit else []
         status, signals = _run_session(config, [*args, *further], {PART: str(folder.path.resolve())})
-        next_part = int(folder.info().get("parts", {}).get("next", 0))
-        if signals:
-            break
-    return status or (INCOMPLETE if next_part else 0)
+        info = folder.info()
+    return status or (INCOMPLETE if explain_interruption(info) else 0)
+
+
+def _free_session(config: pytest.Config) -> None:
+    """Free the items and reports of this process's session, because the process only waits for further sessions."""
+    del config.stash[PROCESS], config.stash[LISTENER]
+    for name in ("session", "terminalreporter", "evalsuite-listener", "dsession", "lfplugin", "nfplugin"):
+        if config.pluginmanager.has_plugin(name):
+            config.pluginmanager.unregister(name=name)
+    gc.unfreeze()
+    gc.collect()
 
 
 def _run_session(

@@ -60,6 +60,17 @@ class Promotion:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a run with very many cases; one session runs it."""
+
+    number: Count = 1  # The part's number, from 1.
+    of: Count = 1  # The number of all parts.
+    cases: Count = 0  # The number of cases in all parts; 0 for the first part, whose session counts them.
+    planned: Count = 0  # The number of cases in the plans of all earlier parts.
+    lists_all: bool = False  # Whether the part's session also makes the cases that `-k` excludes; see `CaseProcess`.
+
+
+@dataclass(frozen=True, slots=True)
 class RunInfo:
     """The contents of `run.json`, after a check; fields that only another version knows are ignored."""
 
@@ -79,6 +90,7 @@ class RunInfo:
     metrics: dict[str, dict[str, Metric]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     other_failures: Count = 0
+    next_part: Part | None = None  # The part that follows; None if the session did not end a part of a larger run.
     promoted: Promotion | None = None
 
 
