@@ -1,4 +1,4 @@
-"""`evalsuite compare`: compare runs, their `cases`, two `tables` cell by cell, or releases over time (`history`)."""
+"""`evalsuite compare`: compare runs, single cases (`cases`), two tables (`tables`), or a course of runs (`history`)."""
 
 from __future__ import annotations
 

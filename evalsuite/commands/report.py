@@ -106,7 +106,7 @@ def run_show(options: argparse.Namespace) -> int:
 
 
 def find_case(cases: Iterable[str], part: str) -> str:
-    """Find the case with this id, or the only case whose id contains this part."""
+    """Find the case whose id is `part`; if there is none, find the only case whose id contains it."""
     names = list(cases)
     if part in names:
         return part

@@ -79,7 +79,7 @@ class Message:
         role: the sender's role.
         content: the message's text; if the message has several parts, the joined texts of the parts.
         tool_calls: the calls that an assistant requests.
-        tool_call_id: in a tool's answer, the id of the call that it answers.
+        tool_call_id: the id of the call that a tool's message answers.
         parts: content that is more than one text: plain texts, results of `image`, `audio` and `file`, or any other
             part in the OpenAI format. Empty if `content` is the whole message.
         extra: further fields of the OpenAI format (`name`, `refusal`), sent unchanged.

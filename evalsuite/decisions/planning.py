@@ -85,7 +85,7 @@ class DetectableLoss:
 
     @property
     def needed(self) -> int | None:
-        """How many questions, with the planned epochs, are needed to detect the loss; None if more than a billion."""
+        """The number of questions, with the planned epochs, that would show the loss; None if more than a billion."""
         try:
             return self.variance.count_questions_needed(self.loss, self.before, self.after)
         except ValueError:

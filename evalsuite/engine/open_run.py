@@ -47,7 +47,7 @@ NOTABLE_REFUSALS = 0.03  # Share of refused requests above which the report ment
 
 
 class RunGateway:
-    """Gives a run access to models: the gateway and the gateway's event loop.
+    """Holds the gateway through which a run calls its models, and the gateway's event loop.
 
     Attributes:
         background: the event loop of the gateway.
@@ -325,7 +325,7 @@ class OpenRun:
             self._count_record(decode_record(kept.line))
 
     def keep_crash_record(self, case: str, message: str) -> str | None:
-        """Store an error record for a case whose process died; return its benchmark, None if unplanned."""
+        """Store an error record for a case whose process died; return its benchmark, or None if it was not planned."""
         planned = self.journal.find_planned_case(case)
         if planned is None:
             return None

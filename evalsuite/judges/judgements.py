@@ -79,7 +79,7 @@ class Assessment:
 
     @property
     def calls(self) -> int:
-        """How many completions are requested, counting repeated judgements."""
+        """The number of requested completions; repeated judgements count."""
         return sum(entry["role"] == "assistant" for entry in self.log)
 
     def encode_assessment(self) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class EarlyEnd:
 
 @dataclass(frozen=True, slots=True)
 class CollectedCounts:
-    """How many cases and samples a benchmark has, and how many of them were selected."""
+    """The numbers of a benchmark's cases and samples, and of those that were selected."""
 
     cases: Count
     selected: Count

@@ -127,7 +127,7 @@ class RowFile(Iterable[Found]):
     temporary file, because it has no name.
 
     Attributes:
-        places: for each benchmark, the numbers of its rows in the file.
+        places: the numbers of each benchmark's rows in the file.
         is_sorted: whether the rows are sorted by case and no case is repeated.
     """
 

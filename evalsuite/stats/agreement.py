@@ -45,8 +45,8 @@ def cohen_kappa(a: Labels, b: Labels) -> float:
         b: the second rater's labels of the same items in the same order.
 
     Returns:
-        A number of at most 1, where 0 is agreement by chance. The result is nan if both raters use the same single
-        label, because kappa is then 0 / 0.
+        A number up to 1 (full agreement), where 0 is agreement by chance. The result is nan if both raters use the same
+        single label, because kappa is then 0 / 0.
 
     Raises:
         ValueError: the lists are empty, a label is missing (None or nan), or the lists differ in length.
@@ -152,7 +152,7 @@ def gwet_ac1(a: Labels, b: Labels, *, categories: Sequence[Hashable] | None = No
         categories: all possible labels; None uses the labels found, or two labels if only one was found.
 
     Returns:
-        A number of at most 1, where 0 is agreement by chance.
+        A number up to 1 (full agreement), where 0 is agreement by chance.
     """
     check_same_length(a, b, "the two raters' labels")
     pairs = list(zip(check_labels(a, "a"), check_labels(b, "b"), strict=True))
@@ -375,7 +375,7 @@ def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
         level: `nominal` for labels, `ordinal` for ranks, `interval` for numbers with meaningful distances.
 
     Returns:
-        A number of at most 1, where 0 is agreement by chance; nan if all ratings are equal.
+        A number up to 1 (full agreement), where 0 is agreement by chance; nan if all ratings are equal.
 
     Raises:
         ValueError: there are fewer than two raters, the lists differ in length, no item has two ratings, or a rating is

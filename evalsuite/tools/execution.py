@@ -252,7 +252,7 @@ class Executor(Protocol):
 
     @property
     def kind(self) -> str:
-        """How the tool is run, as named in records and reports: `python`, `simulated`, `recorded`, `live` or `mcp`."""
+        """The kind of executor, as named in records and reports: `python`, `simulated`, `recorded`, `live` or `mcp`."""
         ...
 
     # If an executor has a true attribute `timed`, the time limits of tools apply to it.

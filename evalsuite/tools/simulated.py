@@ -159,7 +159,7 @@ class User(Protocol):
 
     @property
     def kind(self) -> str:
-        """How the user is played, as named in records and reports: `scripted`, `simulated` or `recorded`."""
+        """The kind of player, as named in records and reports: `scripted`, `simulated` or `recorded`."""
         ...
 
     async def reply(self, sample: Sample, question: str, before: Sequence[tuple[str, str]], model: Model) -> str: ...

@@ -322,7 +322,7 @@ async def _repeat_call(tool: Tool, arguments: Mapping[str, Any]) -> None:
     try:
         await tool.executor.run(tool.document, arguments, nobody)
     except ToolFailure:
-        # Ignore this failure: the same call also failed in the original episode.
+        # Ignore this failure, because the same call also failed in the original episode.
         return
 
 

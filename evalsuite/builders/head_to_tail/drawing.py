@@ -211,7 +211,7 @@ def _select_suitable_questions(asked: Iterable[RawQuestion]) -> Iterator[tuple[s
 
 @dataclass(frozen=True, slots=True)
 class BucketShare:
-    """How many entities a bucket has, and the sum of their popularity."""
+    """The number of a bucket's entities, and the sum of their popularity."""
 
     entities: int = 0
     popularity: int = 0

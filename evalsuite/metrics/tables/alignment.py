@@ -78,7 +78,7 @@ class TableAligner:
 
     @cached_property
     def _likenesses(self) -> tuple[Floats, Floats]:
-        """How similar in characters each pair of rows is, and each pair of columns."""
+        """The similarity of each pair of rows, and of each pair of columns, in characters."""
         short = [[[value[:MOST_CHARACTERS] for value in row] for row in side] for side in (self._first, self._second)]
         columns = (list(zip(*side, strict=True)) for side in short)
         return _score_line_pairs(*short), _score_line_pairs(*columns)

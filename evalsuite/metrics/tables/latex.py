@@ -89,7 +89,7 @@ HEADS_AND_FEET = frozenset({"endfirsthead", "endhead", "endfoot", "endlastfoot"}
 
 @dataclass(frozen=True, slots=True)
 class CellReach:
-    """How many columns and rows a cell covers."""
+    """The numbers of columns and rows that a cell covers."""
 
     columns: int = 1  # At least 1.
     rows: int = 1  # The number of rows, at least 1; negative if the covered rows are above the cell.

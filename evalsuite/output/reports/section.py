@@ -52,7 +52,7 @@ class Table:
         columns: the table's columns.
         rows: the cells of each row, in the order of the columns.
         note: the text that is printed below the table.
-        best: for each row, the value that is printed in bold (None: no value); empty if the table has no bold values.
+        best: the value of each row that is printed in bold (None: no value); empty if the table has no bold values.
         folded: whether the table is among its section's details, which are folded at first.
     """
 
