@@ -24,7 +24,7 @@ from evalsuite.engine.early_end import EarlyStopper
 from evalsuite.engine.span_export import RunSpanExporter
 from evalsuite.gateway.loop import BackgroundLoop
 from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, import_records
-from evalsuite.results.run_folders import COMMENT, REPORT, Part, RunFolder, find_run_folder, make_run_folder
+from evalsuite.results.run_folders import COMMENT, REPORT, RunFolder, RunPart, find_run_folder, make_run_folder
 from evalsuite.results.runs import Run, load_run
 from evalsuite.results.tally import Row
 
@@ -271,7 +271,7 @@ class OpenRun:
             if has_only_records:
                 import_records(journal, folder / RECORDS)
             journal.begin_session(_format_timestamp(self._started), self._info["command"])
-            part = self._spec.part or Part()
+            part = self._spec.part or RunPart()
             journal.store_plan(cases, part.number, part.planned)
         except BaseException:
             journal.close()
@@ -367,7 +367,7 @@ class OpenRun:
             if problem:
                 self._stop_hopeless_run(SettingsError(problem))
 
-    def finish_part(self, following: Part, other_failures: int) -> None:
+    def finish_part(self, following: RunPart, other_failures: int) -> None:
         """End the session without a verdict, because another session runs the following part."""
         size = self.journal.count_planned_cases()
         ended = f"part {following.number - 1} of {following.of} ended"

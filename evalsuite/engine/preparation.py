@@ -30,7 +30,7 @@ from evalsuite.engine.checks import check_given_options, check_reports_folder, f
 if TYPE_CHECKING:
     from evalsuite.decisions.quarantine import Quarantine
     from evalsuite.journal.lease import RunLock
-    from evalsuite.results.run_folders import Part
+    from evalsuite.results.run_folders import RunPart
 
 MODELS = ("model", "judge_model", "user_model")
 ADDRESSES = ("model_base_url", "judge_base_url", "user_base_url")
@@ -50,7 +50,7 @@ class RunSpec:
     # The tests that the command selects; a run that resumes this run selects the same tests.
     selection: Mapping[str, Any] = field(default_factory=dict)
     lease: RunLock | None = None  # The lock on the resumed run; None for a new run.
-    part: Part | None = None  # The part that this session runs; None if the session may not be divided into parts.
+    part: RunPart | None = None  # The part that this session runs; None if the session may not be divided into parts.
     earlier: Mapping[str, Any] = field(default_factory=dict)  # `run.json` of the earlier parts; empty for the first.
     quarantine: Quarantine | None = None  # Cases excluded from decisions until a date; None without a quarantine file.
 

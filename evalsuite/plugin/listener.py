@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from evalsuite.engine.open_run import OpenRun
     from evalsuite.engine.preparation import RunSpec
     from evalsuite.journal.planned import PlannedCase
-    from evalsuite.results.run_folders import Part
+    from evalsuite.results.run_folders import RunPart
 
 INCOMPLETE = 12  # Equals `Status.INCOMPLETE`; importing it would slow down sessions without cases.
 PLAN = "plan "  # Prefix of a worker's message with the plan; all other messages are JSON objects.
@@ -144,7 +144,7 @@ class ReportListener:
         """Whether this session runs a part of the run's cases."""
         return bool(self.spec.earlier or self.find_following_part())
 
-    def find_following_part(self) -> Part | None:
+    def find_following_part(self) -> RunPart | None:
         """Return the part after this session's part; None if this session runs the last cases."""
         from evalsuite.engine.cases import MOST_CASES
 

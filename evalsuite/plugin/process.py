@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evalsuite.gateway.handle import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.journal.planned import PlannedCase
-    from evalsuite.results.run_folders import Part
+    from evalsuite.results.run_folders import RunPart
 
 
 PART = "EVALSUITE_PART"
@@ -109,7 +109,7 @@ class CaseProcess:
         workers: int,
         background: Callable[[], BackgroundLoop],
         connect: Callable[[BackgroundLoop], CaseAsker],
-        part: Part | None,
+        part: RunPart | None,
     ) -> None:
         self.settings, self.model_name, self.quarantine, self.workers = settings, model, quarantine, workers
         self.part = part.number if part else None

@@ -31,7 +31,7 @@ from evalsuite.plugin.outcomes import ReportTrimmer
 from evalsuite.plugin.process import PROCESS, CaseProcess, find_continued_run, may_run_in_parts
 from evalsuite.plugin.pytest_internals import guard_conftests, replace_in_failure, skip_conftests_of_data
 from evalsuite.plugin.xdist import get_worker_data, has_workers, is_worker, report_planned_count
-from evalsuite.results.run_folders import Part, RunFolder
+from evalsuite.results.run_folders import RunFolder, RunPart
 
 if TYPE_CHECKING:
     from evalsuite.engine.open_run import OpenRun
@@ -117,9 +117,9 @@ def _choose_part(config: pytest.Config, spec: RunSpec) -> RunSpec:
     if not may_run_in_parts(config, spec.settings):
         return spec
     if not (continued := find_continued_run(config)):
-        return replace(spec, part=Part(lists_all=bool(spec.settings.resume)))
+        return replace(spec, part=RunPart(lists_all=bool(spec.settings.resume)))
     earlier = RunFolder(Path(continued)).info()
-    return replace(spec, part=Part(**earlier["next_part"]), earlier=earlier)
+    return replace(spec, part=RunPart(**earlier["next_part"]), earlier=earlier)
 
 
 def _start_worker(config: pytest.Config) -> None:
@@ -139,7 +139,7 @@ def _start_worker(config: pytest.Config) -> None:
         return ChannelAsker(channel, background, stop_worker)
 
     settings = restore_settings(json.loads(data["settings"]))
-    part = Part(**data["part"]) if data["part"] else None
+    part = RunPart(**data["part"]) if data["part"] else None
     config.stash[PROCESS] = CaseProcess(settings, data["model"], quarantine, workers, _make_loop, connect_models, part)
     apply_selection(config, data["selection"])
     # Handle SIGINT, to distinguish the user's Ctrl-C from a KeyboardInterrupt that a scorer raises.

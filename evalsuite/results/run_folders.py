@@ -60,7 +60,7 @@ class Promotion:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RunPart:
     """A part of a run with very many cases; one session runs it."""
 
     number: Count = 1  # The part's number, from 1.
@@ -90,7 +90,7 @@ class RunInfo:
     metrics: dict[str, dict[str, Metric]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     other_failures: Count = 0
-    next_part: Part | None = None  # The part that follows; None if the session did not end a part of a larger run.
+    next_part: RunPart | None = None  # The part that follows; None if the session did not end a part of a larger run.
     promoted: Promotion | None = None
 
 
