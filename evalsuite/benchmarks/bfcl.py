@@ -33,7 +33,7 @@ CATEGORIES = (
 """Single-turn categories; version 3 of BFCL names the first category `simple`."""
 SEVERAL_TURNS = tuple(f"multi_turn_{kind}" for kind in ("base", "miss_func", "miss_param", "long_context"))
 NO_CALL = ("irrelevance", "live_irrelevance")  # Categories in which no function applies, so making no call is correct.
-ANY_CALL = "live_relevance"  # The category in which any call is correct.
+ANY_CALL = "live_relevance"  # The category in which every call of a function counts as correct.
 _TYPES = {"dict": "object", "float": "number", "tuple": "array"}
 
 
@@ -65,10 +65,10 @@ def load_dataset(setup: Setup) -> Dataset:
     files = _find_files(setup.data, options)
     samples: list[Sample] = []
     for category, path in files.items():
-        several = options.classes and category in SEVERAL_TURNS
-        samples += (
-            _list_conversations(path, category, options.classes or "") if several else _list_samples(path, category)
-        )
+        if options.classes and category in SEVERAL_TURNS:
+            samples += _list_conversations(path, category, options.classes)
+        else:
+            samples += _list_samples(path, category)
     return Dataset(samples, ", ".join(path.name for path in files.values()))
 
 
@@ -166,7 +166,7 @@ def _read_messages(record: Mapping[str, Any], path: Path, place: str) -> tuple[M
 
 
 def _read_answers(path: Path) -> dict[str, list[dict[str, Any]]]:
-    """Map each question's id to its right calls, in the form that `trajectories.read_call` expects."""
+    """Map each question's id to its right calls, written as in the leaderboard's files."""
     answers = {}
     for place, record in read_json_lines(path):
         calls = read_field(record, "ground_truth", list, path, place)
@@ -258,24 +258,21 @@ class Correct:
         if "turns" in sample.metadata:
             return {}
         calls = tool_uses(transcript)
+        functions = [entry["function"] for entry in sample.metadata["functions"]]
+        schemas = {function["name"]: function["parameters"] for function in functions}
         expected = [
-            ToolUse(name, partial(_accepts_call, accepted, _find_schema(sample, name)))
+            ToolUse(name, partial(_accepts_call, accepted, schemas.get(name, {})))
             for call in sample.metadata["calls"]
             for name, accepted in call.items()
         ]
         if any("unparseable" in event["faults"] for event in transcript.events):
-            # An answer that cannot be decoded counts as an answer without calls, as on the leaderboard.
+            # As on the leaderboard, an answer whose calls cannot be parsed counts as an answer without calls.
             is_right = not expected and not sample.metadata["any_call"]
             return {"correct": Score(float(is_right), "the arguments of a call cannot be read")}
         if sample.metadata["any_call"]:
             return {"correct": Score(float(bool(calls)), "" if calls else "nothing was called")}
         right = are_calls_accepted("any_order", expected, calls)
         return {"correct": Score(float(right), "" if right else _format_note(sample, expected, calls))}
-
-
-def _find_schema(sample: Sample, name: str) -> Mapping[str, Any]:
-    functions = (entry["function"] for entry in sample.metadata["functions"])
-    return next((function["parameters"] for function in functions if function["name"] == name), {})
 
 
 def _accepts_call(accepted: Mapping[str, Any], schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
@@ -303,33 +300,33 @@ def _get_accepted_arguments(sample: Sample, tool: str) -> Mapping[str, Any]:
     return {name: values[0] for name, values in accepted.items() if values and values[0] != ""}
 
 
-def accepts_arguments(accepted: Mapping[str, Any], arguments: Mapping[str, Any], *, within: bool = False) -> bool:
+def accepts_arguments(accepted: Mapping[str, Any], arguments: Mapping[str, Any], *, in_object: bool = False) -> bool:
     """Tell whether each argument has an accepted value; an argument that accepts `""` may be missing."""
     several = {name: values if isinstance(values, list) else [values] for name, values in accepted.items()}
     return all(name in accepted for name in arguments) and all(
-        any(is_same_value(arguments[name], value, within=within) for value in values)
+        any(is_same_value(arguments[name], value, in_object=in_object) for value in values)
         if name in arguments
         else "" in values
         for name, values in several.items()
     )
 
 
-def is_same_value(value: Any, accepted: Any, *, within: bool = False) -> bool:
+def is_same_value(value: Any, accepted: Any, *, in_object: bool = False) -> bool:
     """Tell whether an argument's value equals an accepted value.
 
-    Texts are compared without case, spaces and the characters `,./-_*^`. An int is accepted for a float. A float is not
-    accepted for an int, except within an object, because the leaderboard does not check types there. In an object, each
-    field has its own accepted values.
+    Texts are compared without case, spaces and the characters `,./-_*^`. If a float is expected, an int is accepted. If
+    an int is expected, a float is wrong, except in an object, because the leaderboard does not check types there. In an
+    object, each field has its own list of accepted values.
     """
     if isinstance(value, str) and isinstance(accepted, str):
         return _normalise_text(value) == _normalise_text(accepted)
     if isinstance(value, list) and isinstance(accepted, list):
         return len(value) == len(accepted) and all(map(is_same_value, value, accepted))
     if isinstance(value, dict) and isinstance(accepted, dict):
-        return accepts_arguments(accepted, value, within=True)
+        return accepts_arguments(accepted, value, in_object=True)
     if isinstance(value, bool) or isinstance(accepted, bool):
         return value is accepted
-    if isinstance(value, float) and isinstance(accepted, int) and not within:
+    if isinstance(value, float) and isinstance(accepted, int) and not in_object:
         return False
     return bool(value == accepted)
 

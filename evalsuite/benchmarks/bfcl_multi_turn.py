@@ -1,7 +1,7 @@
 """Run BFCL's multi-turn categories, in which several requests are sent to an agent whose functions share a state.
 
-The agent's functions are methods of the authors' Python classes, which evalsuite does not ship. The user names the
-package with these classes, for example the one that `pip install --no-deps bfcl-eval` installs.
+The agent's functions are methods of the authors' Python classes, which evalsuite does not ship. The user names a
+package with these classes, for example the package that `pip install --no-deps bfcl-eval` installs.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import pkgutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
@@ -56,7 +57,7 @@ def map_class_modules(package: str) -> Mapping[str, str]:
 
 
 class FunctionWorld:
-    """One sample's objects by class name; each sample has a subclass with one tool per documented function."""
+    """The objects of one sample, keyed by class name; `make_world` adds the sample's functions as tools."""
 
     def __init__(self, instances: Mapping[str, Any]) -> None:
         self.instances = instances
@@ -89,7 +90,7 @@ def _make_method(name: str) -> Callable[..., str]:
 
 
 def call_function(instances: Mapping[str, Any], name: str, values: Sequence[Any], named: Mapping[str, Any]) -> str:
-    """Call a function; return its result or its error as a text, written as by the leaderboard's checker."""
+    """Call a function; return the text that the leaderboard's checker would write for its result or its error."""
     owner = next((made for made in reversed(instances.values()) if hasattr(made, name)), None)  # type: ignore[call-overload]
     try:
         if owner is None or name.startswith("_"):
@@ -97,16 +98,14 @@ def call_function(instances: Mapping[str, Any], name: str, values: Sequence[Any]
         result = getattr(owner, name)(*values, **named)
     except Exception as error:  # noqa: BLE001 - whatever a class of the authors raises
         return f"Error during execution: {error}"
-    if not isinstance(result, dict):
-        return str(result)
-    try:
-        return json.dumps(result)
-    except (TypeError, ValueError):
-        return str(result)
+    if isinstance(result, dict):
+        with suppress(TypeError, ValueError):
+            return json.dumps(result)
+    return str(result)
 
 
 def run_written_call(instances: Mapping[str, Any], text: str) -> str:
-    """Run a right call that is given as text, such as `mv(source='a', destination='b')`, with literal arguments."""
+    """Run one of the expected calls; it is a text with literal arguments, such as `mv(source='a', destination='b')`."""
     try:
         call = ast.parse(text, mode="eval").body
         if not isinstance(call, ast.Call):
@@ -164,18 +163,18 @@ class CorrectTurns:
     package: str
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> Mapping[str, Score]:
-        """Run the model's calls and the right calls, and compare their effects; give single-turn samples no score."""
+        """Run the model's calls and the expected calls, and compare their effects; single-turn samples get no score."""
         if "turns" not in sample.metadata:
             return {}
-        fault = await run_in_thread(self.find_fault, sample, split_turns(transcript))
-        return {"correct": Score(float(not fault), fault)}
+        mistake = await run_in_thread(self.describe_mistake, sample, split_turns(transcript))
+        return {"correct": Score(float(not mistake), mistake)}
 
-    def find_fault(self, sample: Sample, turns: Sequence[Sequence[tuple[str, Mapping[str, Any]]]]) -> str:
+    def describe_mistake(self, sample: Sample, turns: Sequence[Sequence[tuple[str, Mapping[str, Any]]]]) -> str:
         """Describe the first mistake in the model's calls; return an empty text if all turns are correct.
 
-        After each turn, the objects must have the same public attributes as after the right calls. Each result of a
-        right call in the turn must also be the result of a call that the model has made so far. Turns without an
-        expected call are ignored.
+        After each turn, the objects must have the same public attributes as after the expected calls. Each result of an
+        expected call must also be the result of a call that the model has made in this or an earlier turn. Turns
+        without an expected call are ignored.
         """
         right_turns = sample.metadata["calls"]
         if len(turns) != len(right_turns):
@@ -189,7 +188,7 @@ class CorrectTurns:
                 return f"turn {number}: nothing was called"
             if not texts:
                 continue
-            if differing := list(_list_differences(made, right)):
+            if differing := list(_list_differing_attributes(made, right)):
                 return f"turn {number}: the state differs in {', '.join(differing)}"[:500]
             if missing := wanted - results:
                 return f"turn {number}: no call returned {next(iter(missing))}"[:500]
@@ -207,7 +206,7 @@ def split_turns(transcript: Transcript) -> list[list[tuple[str, Mapping[str, Any
     return turns
 
 
-def _list_differences(made: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[str]:
+def _list_differing_attributes(made: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[str]:
     for kind, instance in right.items():
         for name, value in vars(instance).items():
             if not name.startswith("_") and getattr(made[kind], name) != value:

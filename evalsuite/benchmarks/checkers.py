@@ -55,12 +55,12 @@ def read_bfcl_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[
             id_ = read_field(line, "id", str, results, place)
             several = "turns" in samples[id_].metadata if id_ in samples else False
             result = line.get("result")
-            events = _list_turns(result) if several else map(make_call_event, _read_bfcl_calls(result))
+            events = _list_events(result) if several else map(make_call_event, _read_bfcl_calls(result))
             transcript = Transcript("", events=tuple(events))
             yield CheckerVerdict(id_, transcript, {"correct": float(id_ not in failed)}, f"{results}, {place}")
 
 
-def _list_turns(result: Any) -> Iterator[dict[str, Any]]:
+def _list_events(result: Any) -> Iterator[dict[str, Any]]:
     """List the transcript events of a multi-turn output, which has a list of steps per turn."""
     for steps in result if isinstance(result, list) else ():
         yield {"kind": "user"}
@@ -105,7 +105,7 @@ def _read_literal(value: ast.expr) -> Any:
 def read_tool_eyes_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:
     """Read `tmp/MODEL_res.jsonl` and `jsonl/MODEL_structured_data.jsonl` of the authors' evaluation.
 
-    Reality is computed as tool selection divided by match, because the evaluator leaves the field `tool_reality` at 0.
+    The evaluator leaves the field `tool_reality` at 0, so the score `reality` is computed: tool selection / match.
     """
     from evalsuite.benchmarks.tool_eyes.released import read_conversation
 
@@ -125,10 +125,11 @@ def read_tool_eyes_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iter
             if verdict is None or sample is None:
                 yield CheckerVerdict(str(line.get("id")), Transcript(""), {}, f"{path}, {place}")
                 continue
-            yield CheckerVerdict(sample.id, read_conversation(turns), _read_marks(verdict, scored), f"{path}, {place}")
+            scores = _read_tool_eyes_scores(verdict, scored)
+            yield CheckerVerdict(sample.id, read_conversation(turns), scores, f"{path}, {place}")
 
 
-def _read_marks(verdict: Mapping[str, Any], path: Path) -> dict[str, float]:
+def _read_tool_eyes_scores(verdict: Mapping[str, Any], path: Path) -> dict[str, float]:
     try:
         parts = {name: part for key in ("TS", "AO") for entry in verdict[key]["score composition"]
                  for name, part in entry.items()}  # fmt: skip
@@ -213,7 +214,7 @@ class Agreement:
 
     @classmethod
     def read(cls, folder: Path) -> Agreement:
-        """Read the agreement from a file that `write` made."""
+        """Read the agreement from the file that `write` writes."""
         path = folder / AGREEMENT
         plain = read_json(path, dict)
         verdicts, agree = (read_field(plain, name, int, path, "the file") for name in ("verdicts", "agree"))

@@ -74,7 +74,7 @@ class TableSet:
     title: str
     source: PublishedDataset
     read: TableReader
-    distinct: bool = False  # Whether a repeated value in an answer counts only once.
+    distinct: bool = False  # Whether an answer's repeated values count only once when answers are compared.
     match: Match | None = None  # The rule that compares results of SQL queries; None if the set has no queries.
 
     @property
@@ -213,7 +213,7 @@ def _read_table_file(path: Path) -> Mapping[str, TableFile]:
 
 
 def _read_database(path: Path) -> Mapping[str, TableFile]:
-    """Read each table of a database, and make its name a valid variable name."""
+    """Read the tables of a database, keyed by variable names that are made of the tables' names."""
     tables: dict[str, TableFile] = {}
     with open_database(path) as database:
         for name in list_tables(database):
@@ -250,7 +250,7 @@ def _read_wiki_questions(path: Path) -> Iterator[SourceItem]:
 
 
 def _read_tabfact(path: Path) -> Iterator[SourceItem]:
-    """Read TabFact's statements; the file has, per table, a list of statements, a list of labels, and a caption."""
+    """Read TabFact's statements; for each table, the file has lists of statements and labels, and a caption."""
     for table, found in read_json(path, dict).items():
         try:
             statements, labels, *_, caption = found
@@ -287,7 +287,7 @@ def _list_answers(item: Item) -> str | list[str]:
 
 
 def _find_table(item: Item) -> str:
-    """Return the path of a DataBench table: beside the questions file, or in a folder named like its data set."""
+    """Return the path of a DataBench table: beside the file of questions, or in the folder of its data set."""
     folder, _, name = item[FILE].rpartition("/")
     named = f"data/{read_text_field(item, 'dataset')}/all.parquet"
     return f"{folder}/all{name.removeprefix('qa')}" if name.startswith("qa.") else named
@@ -308,7 +308,7 @@ def _make_question_set(
 def _make_query_set(
     files: tuple[str, ...], folder: str, query: str, number: str | None, **tags: str
 ) -> PublishedDataset:
-    """Describe a data set of questions with SQL queries, whose databases are in `folder`."""
+    """Describe a data set of questions and SQL queries; its databases are in `folder`."""
 
     def find_database(item: Item) -> str:
         name = read_text_field(item, "db_id")

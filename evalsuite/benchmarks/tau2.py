@@ -62,16 +62,15 @@ class Tau2Options:
             )
         return options
 
-    @property
-    def own_world(self) -> World:
-        """Return a world that starts in a task's initial state; a plain class must keep all state in memory."""
+    def make_world(self) -> World:
+        """Make a world that starts in a task's initial state; without a `World`, all its state must be in memory."""
         world = copy(self.world) if isinstance(self.world, World) else World(self.world, outside=False)
-        world.prepare = make_initial_calls
+        world.prepare = run_initial_calls
         return world
 
 
-async def make_initial_calls(world: Any, sample: Sample) -> None:
-    """Bring a world into a task's initial state, by the task's initial data, initial actions and past tool calls."""
+async def run_initial_calls(world: Any, sample: Sample) -> None:
+    """Run the method calls that bring a world into a task's initial state."""
     # Copy the arguments, because a world may keep them as a part of its state and change them.
     for name, data, arguments, is_tool in deepcopy(sample.metadata["initial_calls"]):
         method = _find_method(world, name)
@@ -94,9 +93,9 @@ def _find_method(world: Any, name: str) -> Callable[..., Any] | None:
 
 
 def _list_initial_calls(state: Mapping[str, Any]) -> list[tuple[str, Sequence[Any], Mapping[str, Any], bool]]:
-    """List the method calls that bring a world into a task's initial state.
+    """List a task's initial data, initial actions and past tool calls as method calls of a world.
 
-    Each call is a method's name, its positional and its named arguments, and whether it is a tool call.
+    An entry has the method's name, positional arguments, named arguments, and whether the call is a tool call.
     """
     given = state.get("initialization_data") or {}
     actions = state.get("initialization_actions") or []
@@ -113,12 +112,6 @@ def _find_folder(setup: Setup) -> Path:
         raise SettingsError("tau2 has no shipped tasks; name a domain's folder with --data=DIR (DIR/tau2)")
     domain = Tau2Options.from_setup(setup).domain
     return setup.data / domain if domain else setup.data
-
-
-def read_policy(setup: Setup) -> str:
-    """Read the agent's policy."""
-    policy = Tau2Options.from_setup(setup).policy
-    return read_text(_find_folder(setup) / POLICY) if policy is None else policy
 
 
 def load_dataset(setup: Setup) -> Dataset:
@@ -186,7 +179,7 @@ def _make_instructions(scenario: Mapping[str, Any], path: Path, where: str) -> t
 
 
 def read_history(sample: Sample) -> list[Message]:
-    """Read the messages with which a task's conversation begins, leaving out the customer's tool calls."""
+    """Read the messages with which a task's conversation begins; leave out the customer's tool calls."""
     return [
         Message(
             message["role"],
@@ -226,12 +219,12 @@ class Reward:
     world: World
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
-        """Return a score per criterion, and `reward`: the product of the scores of the criteria that the task rewards.
+        """Return a score per criterion, and `reward`: the product of the scores that the task rewards.
 
         The criterion `db` requires that the final state equals the state after the task's actions. The criterion
         `communicate` requires that the agent told the customer all required information. The criterion `actions`
-        requires that all of the task's actions were taken. The criterion `env_assertions` requires that each method
-        that the task lists returns the expected value.
+        requires that all of the task's actions were taken. The criterion `env_assertions` requires that methods of the
+        world, which the task lists, return the expected values.
         """
         if "state" not in transcript.facts:
             raise ScoringError("the world of tau2 has no method `state()`, so it cannot be compared with")
@@ -241,7 +234,7 @@ class Reward:
             "actions": float(_has_taken_actions(sample.metadata["actions"], transcript)),
         }
         if sample.metadata["env_assertions"]:
-            scores["env_assertions"] = float(await self.check_assertions(sample, transcript))
+            scores["env_assertions"] = float(await self.are_assertions_true(sample, transcript))
         return scores | compute_reward(sample, scores)
 
     async def compute_wanted_state(self, sample: Sample) -> Any:
@@ -250,8 +243,8 @@ class Reward:
         async with self._repeat_calls(sample, actions) as world:
             return as_json(await world.state())
 
-    async def check_assertions(self, sample: Sample, transcript: Transcript) -> bool:
-        """Repeat the transcript's calls in a new world, and tell whether all assertions of the task then hold."""
+    async def are_assertions_true(self, sample: Sample, transcript: Transcript) -> bool:
+        """Repeat the transcript's calls in a new world, and tell whether all assertions of the task are then true."""
         # Leave out calls of unknown tools, because such calls had no effect.
         known = {document.name for document in self.world.documents}
         calls = [(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] in CALLS]
@@ -286,8 +279,8 @@ class Reward:
 
 
 def compute_reward(sample: Sample, scores: Mapping[str, float]) -> dict[str, float]:
-    """Return `reward`, the product of the scores that the task rewards; return {} if any of them is missing."""
-    # If a task has no assertions of a kind, this criterion counts as fulfilled.
+    """Return `reward`, the product of the scores that the task rewards; return {} if such a score is missing."""
+    # A task without assertions (on methods or on the conversation) fulfils the criterion that such assertions are true.
     fulfilled = {name: 1.0 for name in ("env_assertions", "nl_assertions") if not sample.metadata[name]}
     scored = {**fulfilled, **scores}
     names = [BASES.get(name, name) for name in sample.metadata["basis"]]
@@ -301,7 +294,10 @@ class JudgedReward:
     rules: Reward
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-        """Return the scores `nl_assertions` (1 if all statements are true) and `reward`; {} without statements."""
+        """Return the scores `nl_assertions` (1 if all statements are true) and `reward`.
+
+        Return {} if the task has no statements or does not reward them.
+        """
         claims = sample.metadata["nl_assertions"]
         if JUDGED_BASIS not in sample.metadata["basis"] or not claims:
             return {}
@@ -323,8 +319,8 @@ class JudgedReward:
 def _has_taken_actions(actions: Sequence[Mapping[str, Any]], transcript: Transcript) -> bool:
     """Tell whether every action was taken, either by the agent or by the customer.
 
-    As in tau2-bench, an action's `compare_args` names the arguments to compare; by default, all arguments of the
-    agent's or customer's call are compared.
+    As in tau2-bench, only the arguments named in an action's `compare_args` are compared. Without `compare_args`, all
+    arguments of the call that was made are compared.
     """
     calls = [(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] in CALLS]
 
@@ -359,12 +355,13 @@ def _make_solver(setup: Setup) -> Solver:
 
     options = Tau2Options.from_setup(setup)
     persona = Persona(tools=tuple(options.user_tools))
-    talk = conversation(user=persona, world=options.own_world, policy=read_policy(setup), max_turns=options.max_turns)
+    policy = read_text(_find_folder(setup) / POLICY) if options.policy is None else options.policy
+    talk = conversation(user=persona, world=options.make_world(), policy=policy, max_turns=options.max_turns)
     return dataclasses.replace(talk, history=read_history)
 
 
 def _list_scorers(setup: Setup) -> Sequence[Any]:
-    rules = Reward(Tau2Options.from_setup(setup).own_world)
+    rules = Reward(Tau2Options.from_setup(setup).make_world())
     return [rules, JudgedReward(rules)] if setup.judge else [rules]
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunJudge:
-    """A judge: the model of a run, in one mode of this run."""
+    """A judge whose agreement is measured: the model of one run in one mode."""
 
     name: str
     mode: JudgingMode
@@ -83,7 +83,7 @@ def correlate_judge(tally: Tally, coefficient: Coefficient, aspects: Sequence[st
 
 
 def correlate_overall(tally: Tally, coefficient: Coefficient) -> Estimate | None:
-    """Correlate people's overall rating with the mean of the judge's scores in four aspects, each scaled to [0, 1]."""
+    """Correlate people's overall rating with the judge's mean score over four aspects, each scaled to [0, 1]."""
     return RatedResponses.from_judge(tally).select_overall().compute_correlation(coefficient, (OVERALL,))
 
 
@@ -94,10 +94,10 @@ def correlate_systems(tally: Tally, coefficient: Coefficient) -> Estimate | None
 
 @dataclass(frozen=True, slots=True)
 class RatedResponses:
-    """Dialogue responses with people's ratings, and values (of a judge or a metric) to correlate with the ratings."""
+    """Dialogue responses with people's ratings, and the values that are correlated with these ratings."""
 
     rows: Sequence[Row]
-    values: Sequence[Mapping[str, float]]  # Each response's value by aspect.
+    values: Sequence[Mapping[str, float]]  # For each response: a judge's scores or a metric's values, by aspect.
 
     @classmethod
     def from_judge(cls, tally: Tally) -> RatedResponses:
@@ -106,7 +106,7 @@ class RatedResponses:
 
     @classmethod
     def from_metric(cls, tally: Tally, name: str) -> RatedResponses:
-        """Select the responses with a value of an overlap metric; this value is used for every aspect."""
+        """Select the responses that have a value of an overlap metric; use this value for every aspect."""
         rows = [row for row in tally if name in row.facts.get(OVERLAP, {})]
         return cls(rows, [dict.fromkeys(ASPECT_NAMES, row.facts[OVERLAP][name]) for row in rows])
 
@@ -132,7 +132,10 @@ class RatedResponses:
         return RatedResponses([row for row, _ in both], [{OVERALL: mean} for mean in means])
 
     def correlate_systems(self, coefficient: Coefficient) -> Estimate | None:
-        """Correlate systems' mean scores with their mean ratings, averaged over aspects; None below three systems."""
+        """Correlate systems' mean scores with their mean ratings, aspect by aspect; return the mean correlation.
+
+        Return None for fewer than three systems.
+        """
         from evalsuite.stats.correlation import compute_rank_replicates
 
         systems = sorted({row.tags.get("system", "") for row in self.rows})
@@ -154,7 +157,7 @@ class RatedResponses:
         return [str(row.facts["dialogue"]) for row in self.rows]
 
     def compute_replicates(self, coefficient: Coefficient, aspects: Sequence[str]) -> tuple[float, list[float]]:
-        """Compute the aspects' mean correlation over all dialogues, and without each dialogue; NaN if undefined."""
+        """Compute the mean correlation over aspects, with all dialogues and without each dialogue; NaN if undefined."""
         from evalsuite.stats.correlation import compute_rank_replicates
 
         return compute_rank_replicates([self._pair_values(one) for one in aspects], self._list_dialogues(), coefficient)
@@ -179,7 +182,7 @@ def estimate_corrected_means(judges: Sequence[tuple[str, Tally]]) -> list[tuple[
 def _correct_mean(
     question: str, scores: Sequence[tuple[str, float, float]], bounds: tuple[float, float]
 ) -> CorrectedMean | None:
-    """Correct a judge's mean by a fifth of the human labels, at least `FEWEST`; every run uses the same labels."""
+    """Correct a judge's mean score with a fifth of the human labels (at least `FEWEST`), the same for every run."""
     if not scores:
         return None
     kept = max(FEWEST, len(scores) // 5)
@@ -249,8 +252,8 @@ PUBLISHED_LINES: Mapping[str, tuple[str, Mapping[int, published.PairsResult]]] =
 }
 
 
-def draw_panel_sizes(judges: Sequence[RunJudge]) -> list[Chart | Passage]:
-    """Draw how the accuracy and kappa of one-model panels depend on the number of roles and of turns."""
+def draw_agreement_by_panel_size(judges: Sequence[RunJudge]) -> list[Chart | Passage]:
+    """Draw panels' accuracy and kappa against the number of roles and of turns, as in the paper's figure 3."""
     by_roles = _group_judges_by_line(judges, lambda mode: mode.roles, lambda mode: write_count(mode.turns, "turn"))
     by_turns = _group_judges_by_line(judges, lambda mode: mode.turns, lambda mode: write_count(mode.roles, "role"))
     charts = [*_make_charts(by_roles, "roles"), *_make_charts(by_turns, "turns")]
@@ -258,22 +261,24 @@ def draw_panel_sizes(judges: Sequence[RunJudge]) -> list[Chart | Passage]:
 
 
 def _group_judges_by_line(
-    judges: Sequence[RunJudge], along: Callable[[JudgingMode], int], fixed: Callable[[JudgingMode], str]
+    judges: Sequence[RunJudge],
+    get_size: Callable[[JudgingMode], int],
+    describe_other_size: Callable[[JudgingMode], str],
 ) -> Lines:
     lines: dict[str, dict[int, RunJudge]] = {}
     for judge in (judge for judge in judges if judge.mode.strategy):
         same = ", same role" if judge.mode.same_role else ""
-        alike = f"{judge.mode.kind}:{judge.mode.strategy}, {fixed(judge.mode)}{same}"
-        line = f"{_join_models(judge)}, {alike}"
-        # If a second run has the same panel, draw a separate line for it.
-        line = f"{judge.view.label}, {alike}" if along(judge.mode) in lines.get(line, {}) else line
-        lines.setdefault(line, {})[along(judge.mode)] = judge
+        alike = f"{judge.mode.kind}:{judge.mode.strategy}, {describe_other_size(judge.mode)}{same}"
+        line = f"{_name_models(judge)}, {alike}"
+        # If the line already has a panel of this size, from another run, draw a separate line for this run.
+        line = f"{judge.view.label}, {alike}" if get_size(judge.mode) in lines.get(line, {}) else line
+        lines.setdefault(line, {})[get_size(judge.mode)] = judge
     for points in lines.values():
-        # As in the paper's figure 3, the mode `paper:single` is the point at x = 1 of a panel's line.
+        # In the paper's figure 3, the panel of size 1 is the mode `paper:single`.
         panel = next(iter(points.values()))
         for single in judges:
             alone = single.mode.kind == panel.mode.kind == "paper" and not single.mode.strategy
-            if alone and single.mode.same_role == panel.mode.same_role and _join_models(single) == _join_models(panel):
+            if alone and single.mode.same_role == panel.mode.same_role and _name_models(single) == _name_models(panel):
                 points.setdefault(1, single)
     return {
         line: {at: select_comparisons(judge.tally) for at, judge in points.items()}
@@ -289,9 +294,9 @@ def _make_charts(lines: Lines, name: str) -> list[Chart]:
     numbers = sorted({number for points in (*lines.values(), theirs) for number in points})
     labels = [str(number) for number in numbers]
 
-    def make_chart(metric: str, read: Callable[[Tally], Estimate | None], limits: tuple[float, float]) -> Chart:
+    def make_chart(metric: str, estimate: Callable[[Tally], Estimate | None], limits: tuple[float, float]) -> Chart:
         series = [
-            Series(line, [read(points[at]) if at in points else None for at in numbers])
+            Series(line, [estimate(points[at]) if at in points else None for at in numbers])
             for line, points in lines.items()
         ]
         values = [getattr(theirs[at], metric) if at in theirs else None for at in numbers]
@@ -307,6 +312,6 @@ def _make_charts(lines: Lines, name: str) -> list[Chart]:
     ]
 
 
-def _join_models(judge: RunJudge) -> str:
+def _name_models(judge: RunJudge) -> str:
     models = dict.fromkeys(vote.model for case in read_ballots(judge.tally) for vote in case.votes)
     return ", ".join(models) or judge.view.label

@@ -37,12 +37,12 @@ class AuthorsSetting:
     strategy: Strategy
     turns: int
     template: str
-    final: Mapping[str, str]  # Maps each debater's name to the text that requests the form of the judgement.
+    final: Mapping[str, str]  # Keyed by debater: the text that states in which form the debater must judge.
     summary: str  # The template of the summarizer's prompt.
     params: Mapping[str, Any]  # Generation parameters: temperature and maximum tokens.
 
     @property
-    def same_role(self) -> bool:
+    def has_one_role(self) -> bool:
         """Whether the debaters' roles differ only in the debaters' names."""
         return len({role.prompt.replace(role.name, "") for role in self.debaters}) == 1
 
@@ -140,8 +140,8 @@ def _read_mapping(agent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 def choose_settings(settings: Sequence[AuthorsSetting], mode: Any, task: str) -> dict[str, AuthorsSetting]:
     """Choose a panel configuration per aspect for a `paper:` mode; comparisons have a single aspect, ''.
 
-    The result is empty if any aspect lacks a configuration with the mode's strategy, roles and turns. Of several
-    fitting configurations, one for the paper's data is preferred, then one without roles, then the first by file name.
+    Return {} if an aspect lacks a configuration with the mode's strategy, roles and turns. If several configurations
+    fit, prefer those for the paper's data, then those without roles, then the first by file name.
     """
     fitting = [setting for setting in settings if _has_slots(setting.template, task) and _is_for_mode(setting, mode)]
 
@@ -149,7 +149,7 @@ def choose_settings(settings: Sequence[AuthorsSetting], mode: Any, task: str) ->
         has_role = len(setting.debaters) == 1 and bool(setting.debaters[0].prompt)
         return f"/{SETS[task]}/" not in setting.file, has_role, setting.file
 
-    # The folder of a panel's file has the name of the aspect that the panel scores.
+    # A folder in the path of a panel's file is named after the aspect that the panel scores.
     aspects = ASPECT_NAMES if task == "dialogues" else ("",)
     by_aspect = {
         aspect: setting
@@ -164,7 +164,9 @@ def _is_for_mode(setting: AuthorsSetting, mode: Any) -> bool:
     if mode.strategy is None:
         return len(setting.debaters) == setting.turns == 1
     size = (setting.strategy, len(setting.debaters), setting.turns)
-    return size == (mode.strategy, mode.roles, mode.turns) and (mode.roles == 1 or setting.same_role == mode.same_role)
+    return size == (mode.strategy, mode.roles, mode.turns) and (
+        mode.roles == 1 or setting.has_one_role == mode.same_role
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ ASPECT_NAMES = tuple(aspect.name for aspect in HUMAN_ASPECTS)
 
 SHIPPED = Path(__file__).parent / "data"
 NO_FACT = "_nofact"
-GROUND_TRUTH = "Original Ground Truth"  # Marks a conversation's original response, the reference for all others.
+GROUND_TRUTH = "Original Ground Truth"  # The `system_id` of the original response, the reference for all others.
 TEXTS = ("source", "context", "system_id", "system_output")
 LABELS = {"gpt35": "CHATGPT"}
 NAMES = {"gpt35": ("ChatGPT", "GPT-3.5", "GPT3.5"), "vicuna-13b": ("Vicuna",)}
@@ -68,7 +68,7 @@ def _make_mode_sample(sample: Sample, mode: str, modes: Sequence[str]) -> Sample
 
 
 def read_pairs(folder: Path) -> list[Sample]:
-    """Read FairEval's folder: questions, two systems' answers, and people's verdicts, one per question.
+    """Read FairEval's folder; each question has the answers of two systems and one verdict of people.
 
     The file of verdicts is `review/review_<one>_<other>_human.txt`, where `<one>` and `<other>` are the systems. The
     files of answers are `answer/answer_<one>.jsonl` and `answer/answer_<other>.jsonl`.
@@ -127,7 +127,7 @@ def _find_review(folder: Path) -> tuple[Path, tuple[str, str]]:
 
 
 def _read_verdicts(path: Path, systems: tuple[str, str], questions: int) -> list[str]:
-    first, second = (_make_label(system) for system in systems)
+    first, second = (LABELS.get(name, "".join(filter(str.isalnum, name.upper()))) for name in systems)
     meant = {first: "first", second: "second", "TIE": "tie"}
     lines = read_text(path).split("\n")
     while lines and not lines[-1].strip():
@@ -138,10 +138,6 @@ def _read_verdicts(path: Path, systems: tuple[str, str], questions: int) -> list
         if line.strip() not in meant:
             raise DatasetError(path, f"line {number}", repr(line.strip()), f"one of {', '.join(meant)}")
     return [meant[line.strip()] for line in lines]
-
-
-def _make_label(system: str) -> str:
-    return LABELS.get(system, "".join(filter(str.isalnum, system.upper())))
 
 
 def _read_answers(path: Path) -> dict[int, Mapping[str, str]]:
@@ -209,15 +205,15 @@ def _make_fields_reader(*names: str) -> Callable[[Mapping[str, Any]], list[str]]
 
 
 def _make_pair_set(
-    files: tuple[str, ...], question: Field, answers: Field, verdict: Field, **more: Field
+    files: tuple[str, ...], question: Field, answers: Field, verdict: Field, **optional: Field
 ) -> PublishedDataset:
-    """Describe a published data set; `more` may define the fields `category`, `cluster` and `systems`."""
-    systems = {"systems": more.pop("systems")} if "systems" in more else {}
-    return PublishedDataset(files, SampleFields(question, verdict, None, more, {"answers": answers, **systems}))
+    """Describe a published set of answer pairs; optional fields are `category`, `cluster` and `systems`."""
+    systems = {"systems": optional.pop("systems")} if "systems" in optional else {}
+    return PublishedDataset(files, SampleFields(question, verdict, None, optional, {"answers": answers, **systems}))
 
 
-def _read_turns(item: Mapping[str, Any], conversation: str, role: str, titles: tuple[str, str]) -> str:
-    """Join one role's messages in an MT-Bench conversation, up to the judged turn; add titles to two messages."""
+def _join_messages(item: Mapping[str, Any], conversation: str, role: str, titles: tuple[str, str]) -> str:
+    """Join a role's messages up to the judged turn of an MT-Bench conversation; two messages get titles."""
     turns = [read_text_field(said, "content") for said in item[conversation] if said["role"] == role]
     if item["turn"] not in (1, 2) or len(turns) < item["turn"]:
         raise ValueError(f"turn {item['turn']!r:.20} of {len(turns)}")
@@ -228,25 +224,26 @@ def _read_turns(item: Mapping[str, Any], conversation: str, role: str, titles: t
 
 def _read_question(item: Mapping[str, Any]) -> str:
     titles = ("The first question:", "The second question, asked after the first was answered:")
-    return _read_turns(item, "conversation_a", "user", titles)
+    return _join_messages(item, "conversation_a", "user", titles)
 
 
 def _read_answers_by_turn(item: Mapping[str, Any]) -> list[str]:
     titles = ("The answer to the first question:", "The answer to the second question:")
-    return [_read_turns(item, name, "assistant", titles) for name in ("conversation_a", "conversation_b")]
+    return [_join_messages(item, name, "assistant", titles) for name in ("conversation_a", "conversation_b")]
 
 
 def _make_order_reader(chosen: str, rejected: str) -> Callable[[Mapping[str, Any]], list[str]]:
-    """Make a reader that puts RewardBench's chosen answer first or second, depending on a hash of prompt and answer."""
+    """Make a reader of two fields, whose values are swapped if `_choose_verdict` puts the chosen answer second."""
 
     def read_in_order(item: Mapping[str, Any]) -> list[str]:
         values = [read_text_field(item, name) for name in (chosen, rejected)]
-        return values if _choose_order(item) == "first" else values[::-1]
+        return values if _choose_verdict(item) == "first" else values[::-1]
 
     return read_in_order
 
 
-def _choose_order(item: Mapping[str, Any]) -> str:
+def _choose_verdict(item: Mapping[str, Any]) -> str:
+    """Choose by a hash whether RewardBench's better answer is shown first or second."""
     text = f"{read_text_field(item, 'prompt')}\n{read_text_field(item, 'chosen')}"
     return ("first", "second")[sha256(text.encode("utf-8", "surrogatepass")).digest()[0] % 2]
 
@@ -279,7 +276,7 @@ PAIR_SETS = {
         ("**/filtered*", "*.jsonl"),
         "prompt",
         _make_order_reader("chosen", "rejected"),
-        _choose_order,
+        _choose_verdict,
         category="subset",
         systems=_make_order_reader("chosen_model", "rejected_model"),
     ),
@@ -288,7 +285,7 @@ PAIR_SETS = {
 
 
 def read_published_set(name: str, folder: Path) -> Iterator[Sample]:
-    """Read a data set's samples, with ids and tags like FairEval's pairs; the tag `set` names the data set.
+    """Read a set of answer pairs; ids and tags are like those of FairEval's pairs, and the tag `set` names the set.
 
     Raises:
         DatasetError: the folder lacks the data set's files, or an item does not have the published format.
@@ -301,7 +298,7 @@ def read_published_set(name: str, folder: Path) -> Iterator[Sample]:
         systems = sample.metadata.get("systems", [])
         cluster = f"{name}-{sample.tags['cluster']}" if "cluster" in sample.tags else case
         category = f"{name}: {sample.tags['category']}"
-        # Leave out names that are plain words, because any answer may contain them.
+        # Names are removed from the answers, so leave out names that are plain words, which any answer may contain.
         about = {"names": [system for system in systems if not system.isalpha()], "human": sample.target}
         tags = {"task": "pairs", "set": name, "category": category, "cluster": cluster}
         yield replace(sample, id=case, tags=tags, metadata={**sample.metadata, **about})

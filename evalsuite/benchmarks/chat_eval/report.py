@@ -13,7 +13,7 @@ from evalsuite.benchmarks.chat_eval.agreement import (
     RunJudge,
     compare_modes,
     compute_kappa,
-    draw_panel_sizes,
+    draw_agreement_by_panel_size,
     estimate_corrected_means,
     list_run_judges,
     select_comparisons,
@@ -59,7 +59,7 @@ def make_report(views: Sequence[RunView]) -> Section:
         _tabulate_by_category(comparing),
         *tabulate_dialogues(judges),
         _tabulate_strategies(comparing),
-        *draw_panel_sizes(comparing),
+        *draw_agreement_by_panel_size(comparing),
         tabulate_changed_minds(judges),
         tabulate_biases("Biases in comparisons", [(judge.name, judge.tally) for judge in comparing]),
         tabulate_agreement("Agreement among the judges", named),
@@ -186,12 +186,11 @@ def tabulate_dialogues(judges: Sequence[RunJudge]) -> Iterator[Table]:
         yield Table(f"Dialogue responses (table 2): {title}", DIALOGUE_COLUMNS, rows, DIALOGUE_NOTE)
 
 
-def _correlate_responses(responses: RatedResponses, sign: Coefficient) -> list[Cell]:
-    by_aspect = [responses.compute_correlation(sign, names) for names in ASPECT_GROUPS]
+def _correlate_responses(responses: RatedResponses, coefficient: Coefficient) -> list[Cell]:
     return [
-        *by_aspect,
-        responses.select_overall().compute_correlation(sign, (OVERALL,)),
-        responses.correlate_systems(sign),
+        *(responses.compute_correlation(coefficient, names) for names in ASPECT_GROUPS),
+        responses.select_overall().compute_correlation(coefficient, (OVERALL,)),
+        responses.correlate_systems(coefficient),
     ]
 
 
@@ -207,48 +206,48 @@ CHANGED_NOTE = (
 
 
 @dataclass(frozen=True, slots=True)
-class TwoBallots:
+class SuccessiveBallots:
     """One debater's ballots after two successive turns."""
 
     sample: str
     turn: int  # Number of the earlier turn, from 1.
     before: Any  # The verdict or the scores after the earlier turn.
     after: Any  # The verdict or the scores after the later turn.
-    people: str | None  # People's verdict on a comparison; None for dialogue responses, which have scores instead.
+    people: str | None  # People's verdict on a comparison; None for dialogue responses, on which people gave ratings.
     informed: bool = True  # Whether the debater saw a new speech between the two ballots.
 
     @property
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         return bool(self.before != self.after)
 
 
 def tabulate_changed_minds(judges: Sequence[RunJudge]) -> Table | None:
-    """Count how often debaters changed their ballot, by judge, task and turn; None without secret ballots."""
+    """Tabulate how often debaters changed their ballot, by judge, task and turn; None without secret ballots."""
     rows = [row for judge in judges for task in ("pairs", "dialogues") for row in _make_change_rows(judge, task)]
     return Table("Minds changed in the debate", CHANGED_COLUMNS, rows, CHANGED_NOTE) if rows else None
 
 
 def _make_change_rows(judge: RunJudge, task: str) -> Iterator[tuple[Cell, ...]]:
     cases = judge.tally.where(lambda row: row.outcome != "error" and bool(row.facts.get("interim")), task=task)
-    at_once = judge.mode.strategy != "one_by_one"
-    ballots = [two for row in cases for two in pair_ballots(row, judge.mode.turns, at_once=at_once)]
+    simultaneous = judge.mode.strategy != "one_by_one"
+    ballots = [two for row in cases for two in pair_ballots(row, judge.mode.turns, simultaneous=simultaneous)]
     for turn, informed in sorted({(two.turn, two.informed) for two in ballots}):
         some = [two for two in ballots if (two.turn, two.informed) == (turn, informed)]
         samples = [two.sample for two in some]
-        changed = [float(two.changed) for two in some]
-        towards = [float(two.changed and two.after == two.people) for two in some]
-        away = [float(two.changed and two.before == two.people) for two in some]
+        changed = [float(two.has_changed) for two in some]
+        towards = [float(two.has_changed and two.after == two.people) for two in some]
+        away = [float(two.has_changed and two.before == two.people) for two in some]
         compared = [estimate_share(side, samples) if task == "pairs" else None for side in (towards, away)]
         label = f"{turn} to {turn + 1}{'' if informed else ', nothing new'}"
         yield judge.name, task, label, estimate_share(changed, samples), *compared, len(some)
 
 
-def pair_ballots(row: Row, turns: int, *, at_once: bool = False) -> Iterator[TwoBallots]:
+def pair_ballots(row: Row, turns: int, *, simultaneous: bool = False) -> Iterator[SuccessiveBallots]:
     """Pair each ballot with the same debater's next ballot, separately for each order of the answers.
 
     Args:
-        at_once: whether debaters speak simultaneously. If so, no debater sees a new speech between the last two
-            ballots.
+        simultaneous: whether all debaters speak at the same time. If so, no debater sees a new speech between the last
+            two ballots.
     """
     ballots: dict[tuple[str, bool, int], Ballot] = {}
     for ballot in row.facts["interim"]:
@@ -259,12 +258,12 @@ def pair_ballots(row: Row, turns: int, *, at_once: bool = False) -> Iterator[Two
     people = human if isinstance(human, str) else None
     first = next((debater for debater, _, _ in ballots), None)
     for (debater, swapped, turn), ballot in ballots.items():
-        informed = turn + 1 < turns or not (at_once or debater == first)
+        informed = turn + 1 < turns or not (simultaneous or debater == first)
         if following := ballots.get((debater, swapped, turn + 1)):
-            yield TwoBallots(row.sample, turn, _make_opinion(ballot), _make_opinion(following), people, informed)
+            yield SuccessiveBallots(row.sample, turn, _get_opinion(ballot), _get_opinion(following), people, informed)
 
 
-def _make_opinion(ballot: Ballot) -> Any:
+def _get_opinion(ballot: Ballot) -> Any:
     return ballot["scores"] if ballot["verdict"] is None else ballot["verdict"]
 
 

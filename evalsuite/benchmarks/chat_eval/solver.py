@@ -70,7 +70,7 @@ MODES_WITHOUT_SUFFIXES: Mapping[str, JudgingMode] = {
 
 
 def parse_mode(name: str) -> JudgingMode:
-    """Read a mode's name; raise KeyError if the name is unknown."""
+    """Read the options that a mode's name encodes; raise KeyError if the name is unknown."""
     if name in MODES_WITHOUT_SUFFIXES:
         return MODES_WITHOUT_SUFFIXES[name]
     match = PANELS.fullmatch(name)
@@ -114,7 +114,7 @@ PAPER_QUALITY = Likert("its helpfulness, relevance, accuracy and level of detail
 
 @dataclass(frozen=True, slots=True)
 class JudgingSolver:
-    """Has the model judge each sample in the mode that the sample's tag names."""
+    """Lets the model under test judge samples, each in the mode that its tag `mode` names."""
 
     attempts: int = 2  # Maximum requests per answer: an unreadable answer is requested again.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters, which override `PARAMS`.
@@ -132,15 +132,13 @@ class JudgingSolver:
         if mode.kind == "paper":
             chosen = choose_settings(self.released, mode, sample.tags["task"])
             facts["prompts"] = ", ".join(setting.file for setting in chosen.values()) or OWN_WORDS
-        # Leave the model under test out of the signature, so that all models judged with the same prompts have the same
-        # signature.
+        # Leave the model under test out of the signature, so that runs of several models have the same signature.
         facts["signature"] = write_judge_signature(judge, [])
         try:
             assessment = await judge(subject, model)
         except JudgeError as error:
             if mode.kind == "paper" and sample.tags["task"] == "pairs":
-                # Count missing scores as a tie, as the authors' script does; the key `unparsed` in `facts` marks such
-                # ties.
+                # As in the authors' script, an unreadable judgement is a tie; `unparsed` in `facts` marks such ties.
                 facts["verdict"] = "tie"
             facts |= {"unparsed": str(error), **make_cut_off_fact(tuple(error.log))}
             return Transcript(NO_VERDICT, events=_make_events(error.log), facts=facts)
@@ -206,8 +204,8 @@ def _make_events(log: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], .
     return tuple({"kind": "said", **entry} for entry in log)
 
 
-OVERLAP = "overlap"  # Key in `facts`: how far a response overlaps with its reference, by metric.
-ENCODER_LOCK = Lock()  # Held while a thread loads or uses the encoder.
+OVERLAP = "overlap"  # Key in `facts`: the values of metrics that compare a response with its reference.
+ENCODER_LOCK = Lock()  # Lets only one thread at a time load or use the encoder.
 
 
 @lru_cache(maxsize=1024)
@@ -229,10 +227,10 @@ def _load_bert_score(folder: Path) -> BertScore:
 
 
 def against_people(sample: Sample, transcript: Transcript) -> NamedScores:
-    """Return `parsed` (1.0 if the judgement could be read, otherwise 0.0) and scores of its agreement with people.
+    """Return `parsed` (1.0 if the judgement could be read, otherwise 0.0) and the scores to compare with people's.
 
-    For pairs, `accuracy` is 1.0 if the judge's verdict equals people's verdict, otherwise 0.0. For dialogues, the
-    scores are the judge's scores by aspect, on people's scale; a score that the judge did not give is missing.
+    For pairs, `accuracy` is 1.0 if the judge's verdict equals people's verdict, otherwise 0.0. For dialogues, there is
+    a score per aspect, on people's scale; a score that the judge did not give is missing.
     """
     if sample.tags["task"] == "pairs":
         scores = {"accuracy": float(transcript.facts["verdict"] == sample.metadata["human"])}

@@ -32,14 +32,14 @@ def uses_released_code(sample: Sample) -> bool:
     return sample.tags["mode"] in RELEASED_MODES
 
 
-# Mistakes because of which a call does not count as real in the score `reality`. A wrong type is not such a mistake,
+# A call with one of these faults is not real in the score `reality`. A value of a wrong type is not such a fault,
 # because the published documents declare all parameters as strings.
 _UNREAL = {"unknown_tool", "unknown_parameter", "missing_parameter"}
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One turn of the model: its thought, what is malformed about it (None if nothing), and the events of its calls."""
+    """One turn of the model: its thought, its fault (None if the turn is well-formed), and the events of its calls."""
 
     thought: str
     fault: str | None
@@ -125,7 +125,8 @@ SHIPPED = Path(__file__).parent / "data" / "queries.json"
 def load_dataset(setup: Setup) -> Dataset:
     """Load one sample per query and mode."""
     if setup.data:
-        path = _find_queries(setup.data)
+        in_repository = setup.data / "Test_Data" / QUERIES
+        path = in_repository if in_repository.exists() else setup.data / QUERIES
         documents: Mapping[str, Sequence[ToolDocument]] = read_documents(setup.data / LIBRARY)
         source = path.name
     else:
@@ -141,11 +142,6 @@ def load_dataset(setup: Setup) -> Dataset:
         source += f", {len(chosen)} of {len(queries)}"
     samples = [_make_sample(query, documents[query.subject], mode, setup) for query in chosen for mode in setup.modes]
     return Dataset(samples, source)
-
-
-def _find_queries(folder: Path) -> Path:
-    elsewhere = folder / "Test_Data" / QUERIES
-    return elsewhere if elsewhere.exists() else folder / QUERIES
 
 
 def _make_shipped_documents() -> dict[str, tuple[ToolDocument, ...]]:
@@ -185,7 +181,7 @@ def _make_sample(query: Query, documents: Sequence[ToolDocument], mode: str, set
         id=query.id if len(setup.modes) == 1 else f"{query.id}-{mode}",
         input=query.text,
         target=query.reference,
-        # All modes of a query form one cluster, because their scores are not independent.
+        # All cases on a query form one cluster, whatever their modes, because their scores are not independent.
         tags={**tags, "cluster": query.id},
         metadata={
             "subject": query.subject,
@@ -206,7 +202,7 @@ SCENARIOS = {
 }
 LIBRARY = "Tool_Library"
 DOCUMENTS = "config_gpt4.json"
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # Matches the names that function calling accepts.
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # Matches each name that a function may have in the OpenAI API.
 _TYPES = {"string", "integer", "number", "boolean", "array", "object", "null"}
 
 
@@ -249,21 +245,21 @@ def _read_query(record: Mapping[str, Any], path: Path, where: str, counts: dict[
         id=read_field(record, "id", str, path, where) if "id" in record else numbered,
         text=text,
         scenario=scenario,
-        subject=_format_subject(read_field(record, "path", str, path, where), path, f"{where}, field 'path'"),
+        subject=_parse_subject(read_field(record, "path", str, path, where), path, f"{where}, field 'path'"),
         user=tuple(require_type(reply, str, path, f"{where}, field 'user'") for reply in replies),
         reference=read_field(record, "reference", str, path, where) if "reference" in record else None,
     )
 
 
-def _format_subject(written: str, path: Path, where: str) -> str:
-    parts = PurePosixPath(written).parts
+def _parse_subject(text: str, path: Path, where: str) -> str:
+    parts = PurePosixPath(text).parts
     if len(parts) < 3 or parts[-3] != LIBRARY or ".." in parts[-2:]:
-        raise DatasetError(path, where, repr(written), f"a path that ends in {LIBRARY}/<category>/<subcategory>")
+        raise DatasetError(path, where, repr(text), f"a path that ends in {LIBRARY}/<category>/<subcategory>")
     return "/".join(parts[-2:])
 
 
 def read_documents(folder: Path) -> dict[str, tuple[ToolDocument, ...]]:
-    """Read each subject's tool documents from `<category>/<subcategory>/config_gpt4.json`; names may recur."""
+    """Read the tool documents of each subject from its file, `<category>/<subcategory>/config_gpt4.json`."""
     paths = sorted(folder.glob(f"*/*/{DOCUMENTS}"))
     if not paths:
         raise DatasetError(folder, "", "no tools", f"files <category>/<subcategory>/{DOCUMENTS}")

@@ -51,7 +51,7 @@ FIVE_EXAMPLES = tuple(_read_examples())
 
 
 class ToolEyesSolver:
-    """Runs each sample in its mode; episodes share neither instances of tools nor positions in a recording."""
+    """Runs each sample in its mode; episodes share no instances of tools and no positions in a recording."""
 
     def __init__(self, setup: Setup) -> None:
         self.options, self.data = ToolEyesOptions.from_setup(setup), setup.data
@@ -77,7 +77,7 @@ class ToolEyesSolver:
         self.simulator.library.close()
 
     def _choose_simulators(self, *, shipped: bool) -> tuple[Callable[[Sample], Executor] | None, User]:
-        """Return a factory of tool executors (None for tools that are Python functions), and the simulated user."""
+        """Return the function that makes a sample's executor (None if the tools are Python), and the simulated user."""
         kind = self.options.executor or ("python" if shipped else "simulated")
         if shipped != (kind == "python"):
             raise SettingsError(

@@ -51,7 +51,7 @@ _FIELDS = {"document", "query", "thought_chain", "thought", "tool", "response"}
 class ReleasedQuestion:
     """A question to the judge.
 
-    The user message is a list of pieces: fixed texts, and names of fields to fill in (marked by True).
+    The user message is a list of pieces. A piece is a fixed text or, if marked by True, the name of a field to fill in.
     """
 
     system: str
@@ -81,10 +81,10 @@ def read_prompts(folder: Path | None) -> ReleasedPrompts:
             "tool_eyes: the modes released and released_5shot ask in the authors' own words, which are not shipped; "
             "name a copy of their repository with --data=DIR (as DIR/tool_eyes)"
         )
-    five_shot = _format_template(folder / FIVE_SHOT, DOCUMENTS_FIELD, EXAMPLES_FIELD)
+    five_shot = _read_template(folder / FIVE_SHOT, DOCUMENTS_FIELD, EXAMPLES_FIELD)
     runner, judge = folder / RUNNER, folder / JUDGE
     return ReleasedPrompts(
-        _format_template(folder / ZERO_SHOT, DOCUMENTS_FIELD),
+        _read_template(folder / ZERO_SHOT, DOCUMENTS_FIELD),
         five_shot.replace(EXAMPLES_FIELD, read_text(folder / EXAMPLES)),
         _find_reminder(_parse_code(runner), runner),
         _find_turn_limit_message(_parse_code(runner), runner),
@@ -92,7 +92,7 @@ def read_prompts(folder: Path | None) -> ReleasedPrompts:
     )
 
 
-def _format_template(path: Path, *fields: str) -> str:
+def _read_template(path: Path, *fields: str) -> str:
     text = read_text(path)
     for field in fields:
         if field not in text:
@@ -119,7 +119,7 @@ def _find_reminder(module: ast.Module, path: Path) -> str:
 
 
 def _find_turn_limit_message(module: ast.Module, path: Path) -> str:
-    """Find the message that the released runner adds as if from the model when an episode reaches `max_turn`."""
+    """Find the message that the released runner adds in the model's name when an episode reaches `max_turn`."""
     for node in ast.walk(module):
         if isinstance(node, ast.If) and "max_turn" in ast.dump(node.test) and "finish" in ast.dump(node.test):
             for statement in node.body:
@@ -130,7 +130,7 @@ def _find_turn_limit_message(module: ast.Module, path: Path) -> str:
 
 
 def _list_text_pairs(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """Yield all dict entries below a node whose key and value are constant texts."""
+    """Yield those entries of dict displays in a syntax tree whose key and value are string constants."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.Dict):
             for key, value in zip(inner.keys, inner.values, strict=True):
@@ -153,10 +153,10 @@ def _read_question(module: ast.Module, name: str, path: Path) -> ReleasedQuestio
         raise DatasetError(
             path, f"function {name}", "no texts sys_prompt and user_input", "the code as it was released"
         )
-    return ReleasedQuestion(system.value, tuple(_make_piece(part, path, name) for part in user.values))
+    return ReleasedQuestion(system.value, tuple(_parse_piece(part, path, name) for part in user.values))
 
 
-def _make_piece(part: ast.expr, path: Path, function: str) -> tuple[str, bool]:
+def _parse_piece(part: ast.expr, path: Path, function: str) -> tuple[str, bool]:
     if isinstance(part, ast.Constant):
         return str(part.value), False
     if isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name) and part.value.id in _FIELDS:
@@ -216,11 +216,11 @@ class ReleasedReAct:
         return Message("assistant", parts.text + closing)
 
     def make_observation_message(self, call: Call, observation: str) -> Message:
-        """Return a user's reply unchanged, and a tool's result with the prefix of the released template."""
+        """Show the model a user's reply unchanged, and a tool's result after `Function:`, as the released code does."""
         return Message("user", observation if call.name == ASK_TO_USER.name else f"Function: {observation}")
 
     def make_reminder(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:  # noqa: ARG002 - likewise
-        """Reply to a malformed message: the authors' reminder or, if the message names no tool, the call's error."""
+        """Reply to unreadable arguments by the authors' reminder, and to a message without a tool as a tool would."""
         words = self.reminder_text if turn.fault == "unparseable" else f"Function: {turn.words}"
         return [Message("user", words)]
 
@@ -232,7 +232,7 @@ def encode_documents(sample: Sample) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MessageParts:
-    """The parts of a message (thought, action, input) without their keywords, and the message rebuilt from them."""
+    """A message's thought, action and input without their keywords, and the text of the message rebuilt from them."""
 
     thought: str
     action: str
@@ -241,7 +241,7 @@ class MessageParts:
 
 
 def split_message(message: str) -> MessageParts:
-    """Split a message as the released code does; a missing part is empty, a missing input is `{}`."""
+    """Split a message as the released code does; a missing thought or action is empty, a missing input is `{}`."""
     thought = _cut_between(message, THOUGHT, ACTION) or f"{THOUGHT} \n"
     action = _cut_between(message, ACTION, INPUT) or f"{ACTION} \n"
     at = message.find(INPUT)
@@ -274,7 +274,7 @@ def read_turn(text: str) -> ParsedTurn:
     if name == FINISH.name:
         return ParsedTurn(parts.thought, (Call(FINISH.name, {"answer": read_answer(parts.input)}),))
     try:
-        arguments = _make_python_dict(parts.input)
+        arguments = _parse_python_dict(parts.input)
     except ValueError as error:
         return ParsedTurn(parts.thought, (), "unparseable", f"The input cannot be read: {error}.")
     called = ASK_TO_USER.name if name == ASK_TO_USER.name else parts.action
@@ -285,7 +285,7 @@ def read_answer(written: str) -> str:
     """Read the answer from the input of `finish`: its field `answer` or, if the field is missing, the whole input."""
     closed = _close_brackets(written)
     try:
-        answer = _make_python_dict(closed)["answer"]
+        answer = _parse_python_dict(closed)["answer"]
     except (ValueError, KeyError):
         return closed
     return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
@@ -304,7 +304,7 @@ def read_shown_answer(written: str) -> str:
     """
     closed = _close_brackets(written).replace("\\\\", "\\")
     try:
-        return str(_make_python_dict(closed.replace("\\n\\", "\\"))["answer"])
+        return str(_parse_python_dict(closed.replace("\\n\\", "\\"))["answer"])
     except (ValueError, KeyError):
         closed = closed.replace("\\\\", "\\")
         keys = [key.replace(":", "").strip()[1:-1] for key in _KEY.findall(closed)]
@@ -316,7 +316,7 @@ def _close_brackets(written: str) -> str:
     return written if written.endswith('"}') else written + '"}'
 
 
-def _make_python_dict(written: str) -> dict[str, Any]:
+def _parse_python_dict(written: str) -> dict[str, Any]:
     arguments, after = parse_arguments(written)
     if after:
         raise ValueError("text follows the parameters")
@@ -381,7 +381,7 @@ async def judge_capabilities(
         ),
     )
     rules = compute_rule_scores(sample, transcript)
-    # Leave out malformed turns, except the last turn, as the released evaluator does.
+    # As in the released evaluator, leave out malformed turns other than the last turn.
     last = len(matches) - 1
     counted = [match for at, match in enumerate(matches) if questions.steps[at].is_valid or at == last]
     match = sum(counted) / len(counted)
@@ -397,7 +397,7 @@ async def judge_capabilities(
         "integrity": integrity,
         "match": match,
         "quality": quality,
-        # This score carries the log of all questions to the judge.
+        # The log of all questions is stored with this score.
         "intent_comprehension": Score(intent, log=questions.log),
         OVERALL: (rules["format_alignment"] + sum(capabilities.values())) / len(CAPABILITIES),
     }
@@ -422,12 +422,12 @@ class _JudgeQuestions:
         self.tools = [split_message(text).action for text in written]
         self.answers: dict[str, list[Mapping[str, Any]]] = {}
 
-    async def ask_for_score(self, criterion: str, place: str = "", **values: str) -> float:
+    async def ask_for_score(self, criterion: str, suffix: str = "", **values: str) -> float:
         """Request a score in [0, 1]; an unreadable answer counts as 0."""
         question = self.prompts.questions[criterion]
         message = Message("user", question.fill_template({**self.common, **values}))
         completion = await self.judge.chat([Message("system", question.system), message], **JUDGE_PARAMETERS)
-        self.answers[criterion + place] = [
+        self.answers[criterion + suffix] = [
             {"role": "user", "content": message.content.replace(self.common["document"], "(the tools' documents)")},
             {"role": "assistant", "content": completion.text},
         ]

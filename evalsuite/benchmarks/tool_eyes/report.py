@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +48,7 @@ _PARTS_NOTE = (
     "only."
 )
 
-# What can be wrong with a turn, in the order of the checks.
+# The kinds of faults of turns and calls, in the order in which they are checked.
 FAULTS = {
     "keywords": "a keyword is missing or out of order",
     "no_call": "no call where one was expected",
@@ -66,7 +66,7 @@ FAULTS = {
 
 
 def make_report(views: Sequence[RunView]) -> Section:
-    """Build the section for one run, or for several side by side."""
+    """Make the section for one run, or for several runs side by side."""
     lines = [line for view in views for line in list_rows_by_mode(view, alone=len(views) == 1)]
     failures, failures_chart = _tabulate_failures(lines)
     shown: list[Block] = [
@@ -153,7 +153,7 @@ def _tabulate_overall(lines: Sequence[LabelledCases]) -> Table:
     """Tabulate the overall score by scenario (Table 2); the total comes first, because pages may cut off columns."""
     present = _list_scenarios(lines)
     rows: list[list[Cell]] = [[line.label, *_list_shares(line, OVERALL, present)] for line in lines]
-    return Table("Overall score by scenario", [Column("Run"), *_make_columns(present)], rows)
+    return Table("Overall score by scenario", [Column("Run"), *_make_share_columns(present)], rows)
 
 
 def _tabulate_all_by_scenario(lines: Sequence[LabelledCases]) -> Table:
@@ -164,10 +164,10 @@ def _tabulate_all_by_scenario(lines: Sequence[LabelledCases]) -> Table:
     rows: list[list[Cell]] = [
         [_format_heading(name), line.label, *_list_shares(line, name, present)] for name in metrics for line in lines
     ]
-    return Table("All scores by scenario", [Column("Score"), Column("Run"), *_make_columns(present)], rows)
+    return Table("All scores by scenario", [Column("Score"), Column("Run"), *_make_share_columns(present)], rows)
 
 
-def _make_columns(scenarios: Sequence[str]) -> list[Column]:
+def _make_share_columns(scenarios: Sequence[str]) -> list[Column]:
     return [Column(name, "percent") for name in ("all", *scenarios)]
 
 
@@ -211,7 +211,7 @@ def _tabulate_query_counts(lines: Sequence[LabelledCases]) -> Table:
 
 
 def _count_tools(tally: Tally, scenario: str) -> int:
-    """Count the tools in those subcategories that occur in at least one of the scenario's episodes."""
+    """Count the tools of all subcategories that have an episode in the scenario."""
     by_subject = {
         (row.tags.get("category"), row.tags.get("subcategory")): int(row.facts.get("tools", 0))
         for row in _list_episodes(tally.where(scenario=scenario))
@@ -371,7 +371,6 @@ def _make_episode_tables(line: LabelledCases) -> list[Table]:
     The worst episode has the lowest overall score (without a judge, the lowest format alignment). The typical episode
     has the median score. Episodes with equal scores are sorted in the order of the cases.
     """
-    read: Callable[[str], Record] = line.view.read
     metric = OVERALL if line.tally.values(OVERALL) else "format_alignment"
     ranked = sorted(line.tally.scored(metric), key=lambda row: row.scores[metric])
     if not ranked:
@@ -382,7 +381,7 @@ def _make_episode_tables(line: LabelledCases) -> list[Table]:
     columns = (Column("Turn"), Column("What the model said"), Column("What came of it"))
     tables = []
     for title, row in chosen.items():
-        record = read(row.case)
+        record: Record = line.view.read(row.case)
         rows = [("request", _join_lines(record.input), "")]
         if record.transcript:
             rows += _make_turn_rows(record.transcript)
@@ -390,17 +389,15 @@ def _make_episode_tables(line: LabelledCases) -> list[Table]:
     return tables
 
 
-def _make_turn_rows(transcript: Transcript) -> list[tuple[str, str, str]]:
+def _make_turn_rows(transcript: Transcript) -> Iterator[tuple[str, str, str]]:
     turns = [event for event in transcript.events if event["kind"] == "turn"]
     texts = [message.content for message in transcript.messages if message.role == "assistant"][-len(turns) :]
-    cells = [_make_cells(turn, text, transcript.events) for turn, text in zip(turns, texts, strict=True)]
-    return [
-        (str(turn["turn"]), _join_lines(said), _join_lines(came))
-        for turn, (said, came) in zip(turns, cells, strict=True)
-    ]
+    for turn, text in zip(turns, texts, strict=True):
+        said, came = _describe_turn(turn, text, transcript.events)
+        yield str(turn["turn"]), _join_lines(said), _join_lines(came)
 
 
-def _make_cells(turn: Mapping[str, Any], message: str, events: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
+def _describe_turn(turn: Mapping[str, Any], message: str, events: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
     if turn["fault"] is not None:
         return message or json.dumps(turn["native_calls"], ensure_ascii=False), f"Refused: {turn['words']}"
     calls = [event for event in events if event["kind"] == "call" and event["turn"] == turn["turn"]]

@@ -53,7 +53,7 @@ class RuleScores:
 
 @dataclass(frozen=True, slots=True)
 class JudgedCapabilities:
-    """Scores capabilities by a judge; `released` has the authors' questions, or is None if no mode uses them."""
+    """Lets a judge score capabilities; `released` holds the authors' questions if a mode of the run uses them."""
 
     released: ReleasedPrompts | None = None
 
@@ -69,10 +69,10 @@ class JudgedCapabilities:
 
 
 JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
-# The `match` score of a call without a thought: 5 of 10, without asking the judge, as in the published evaluator.
+# As in the published evaluator, the `match` score of a call without a thought is 5 of 10; the judge is not asked.
 NO_THOUGHT = 0.5
 NOT_RUN = "(this turn was not of the demanded form, so nothing was called)"
-LONGEST_IN_LOG = 200  # Maximum characters of an observation in the judge's log; others are replaced by their length.
+LONGEST_IN_LOG = 200  # In the judge's log, an observation of more characters is replaced by its length.
 
 
 def compute_rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:  # noqa: ARG001 - as in the released variant
@@ -94,9 +94,9 @@ def compute_rule_scores(sample: Sample, transcript: Transcript) -> dict[str, flo
 async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
     """Return the capabilities that the judge scores, their parts, and `overall`, the mean of all five capabilities.
 
-    The judge is asked three questions per episode, one question per call of a valid turn with a thought, and one more
-    if the episode is finished. Without a valid turn, `match` is missing; in an unfinished episode, `quality` is
-    missing.
+    The judge gets three questions per episode, one question for each call of a valid turn (except calls without a
+    thought in modes that demand a thought), and one question about the answer. Without a valid turn, `match` is
+    missing. In an unfinished episode, `quality` is missing.
     """
     questions = _JudgeQuestionsOfEpisode(sample, transcript, judge)
     chain = questions.list_thoughts(questions.steps)
@@ -120,7 +120,7 @@ async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Mode
     return {
         **capabilities,
         **{name: value for name, value in parts.items() if value is not None},
-        # Attach the log of all questions to this score.
+        # The log of all questions is stored with this score.
         "intent_comprehension": Score(intent, log=questions.list_judge_log()),
         OVERALL: (alignment + sum(capabilities.values())) / len(CAPABILITIES),
     }
@@ -136,9 +136,9 @@ class _JudgeQuestionsOfEpisode:
         self.logs: dict[str, Sequence[Mapping[str, Any]]] = {}
         self.problems: dict[str, str] = {}
 
-    async def ask_for_score(self, criterion: str, shown: Sequence[Part], name: str = "") -> float:
+    async def ask_for_score(self, criterion: str, sections: Sequence[Part], name: str = "") -> float:
         """Request a score in [0.1, 1] from the judge; if no answer can be read, record the problem and return NaN."""
-        prompt = make_judge_prompt(criterion, self.documents, self.request, shown, native=self.native)
+        prompt = make_judge_prompt(criterion, self.documents, self.request, sections, native=self.native)
         name = name or criterion
         try:
             judgement = await ask_until_parsed(self.judge, prompt, parse_score, **JUDGE_PARAMETERS)
@@ -161,7 +161,7 @@ class _JudgeQuestionsOfEpisode:
         return await self.ask_for_score("quality", [*results, ("answer", transcript.answer)])
 
     async def average_selection(self) -> tuple[float | None, float]:
-        """Average both results of `average_turn` over all valid turns; without a valid turn, return None and 0."""
+        """Return the means of match and tool selection over valid turns; without a valid turn, return None and 0."""
         valid = [(number, step) for number, step in enumerate(self.steps, 1) if step.is_valid]
         turns = await asyncio.gather(*(self.average_turn(number, step) for number, step in valid))
         if not turns:
@@ -170,15 +170,15 @@ class _JudgeQuestionsOfEpisode:
         return sum(matches) / len(turns), sum(products) / len(turns)
 
     async def average_turn(self, number: int, step: Step) -> tuple[float, float]:
-        """Return the mean match of a turn's calls, and the same mean with 0 for calls that `is_real_call` rejects."""
-        matches = [await self.judge_match(number, at, step) for at in range(1, len(step.calls) + 1)]
+        """Return a turn's match and tool selection: the mean match of all calls, and of real calls (0 for others)."""
+        matches = [await self.judge_match(number, call_number, step) for call_number in range(1, len(step.calls) + 1)]
         products = [match if is_real_call(call) else 0.0 for match, call in zip(matches, step.calls, strict=True)]
         count = max(1, len(matches))
         return sum(matches) / count, sum(products) / count
 
-    async def judge_match(self, number: int, at: int, step: Step) -> float:
-        """Have the judge score how well a call fits the turn's thought or, without a thought, the episode so far."""
-        tool, name = ("tool", _format_call(step.calls[at - 1])), f"match {number}.{at}"
+    async def judge_match(self, number: int, call_number: int, step: Step) -> float:
+        """Let the judge score how well a call fits the turn's thought or, without a thought, the episode so far."""
+        tool, name = ("tool", _format_call(step.calls[call_number - 1])), f"match {number}.{call_number}"
         if step.thought:
             return await self.ask_for_score("match", [("thought", step.thought), tool], name)
         if not self.native:
@@ -208,12 +208,12 @@ class _JudgeQuestionsOfEpisode:
     def list_judge_log(self) -> list[Mapping[str, Any]]:
         """List the judge's questions and answers by question name; placeholders replace documents and long results."""
         return [
-            {"speaker": f"judge of {name}", **entry, "content": self.shorten_documents(entry["content"])}
+            {"speaker": f"judge of {name}", **entry, "content": self.shorten_prompt(entry["content"])}
             for name in sorted(self.logs)
             for entry in self.logs[name]
         ]
 
-    def shorten_documents(self, text: str) -> str:
+    def shorten_prompt(self, text: str) -> str:
         text = text.replace(encode_documents(self.documents), f"(documents of {len(self.documents)} tools)")
         for number, step in enumerate(self.steps, 1):
             for at, call in enumerate(step.calls, 1):
@@ -270,11 +270,11 @@ def encode_documents(documents: Sequence[Mapping[str, Any]]) -> str:
 
 
 def make_judge_prompt(
-    criterion: str, documents: Sequence[Mapping[str, Any]], request: str, shown: Sequence[Part], *, native: bool = False
+    criterion: str, documents: Sequence[Mapping[str, Any]], request: str, sections: Sequence[Part], *, native: bool
 ) -> str:
-    """Write a question to the judge with the sections `shown`; `native` means function calling without thoughts."""
+    """Write a question to the judge; `native` tells the judge that function calling needs no thoughts."""
     note = f"{_NATIVE_CALLS_NOTE}\n\n" if native and criterion in {"intent", "validity", "integrity"} else ""
-    parts = [("tools, one document a line", encode_documents(documents)), ("request", request), *shown]
+    parts = [("tools, one document a line", encode_documents(documents)), ("request", request), *sections]
     return (
         "An assistant has worked on a user's request with the help of tools.\n"
         f"{_CRITERIA[criterion]}\n\n{note}{mark_sections(parts)}\n\n"

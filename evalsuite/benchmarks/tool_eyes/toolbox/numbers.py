@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 MAX_TEXT = 20_000
 
 
-def check_range(name: str, value: int, low: int, high: int) -> int:
+def require_range(name: str, value: int, low: int, high: int) -> int:
     """Return the value, or raise ValueError if it is out of bounds."""
     if not low <= value <= high:
         raise ValueError(f"{name} must be between {low} and {high}")
     return value
 
 
-def check_length(name: str, text: str, limit: int = MAX_TEXT) -> str:
+def require_length(name: str, text: str, limit: int = MAX_TEXT) -> str:
     """Return the text, or raise ValueError if it is too long."""
     if len(text) > limit:
         raise ValueError(f"{name} must have at most {limit} characters")
@@ -51,7 +51,7 @@ def read_time(text: str) -> time:
 
 
 class StatelessSubject:
-    """Base class of subjects without state; the constructor takes a sample, because all subjects' constructors do."""
+    """Base class of subjects without state; their constructor ignores the sample, which other subjects use."""
 
     def __init__(self, sample: Sample) -> None:
         pass
@@ -82,7 +82,7 @@ class Arithmetic(StatelessSubject):
         Args:
             expression: the calculation, such as (3 + 4) * 2.5 or sqrt(81) - 2.
         """
-        return _Expression(check_length("expression", expression, 300).lower()).evaluate()
+        return _Expression(require_length("expression", expression, 300).lower()).evaluate()
 
     @tool
     def convert_units(self, value: float, source: Unit, target: Unit) -> float:
@@ -105,7 +105,7 @@ class Arithmetic(StatelessSubject):
         Args:
             number: 2 to 1,000,000,000.
         """
-        rest, factor, factors = check_range("number", number, 2, 10**9), 2, []
+        rest, factor, factors = require_range("number", number, 2, 10**9), 2, []
         while factor * factor <= rest:
             while rest % factor == 0:
                 factors.append(factor)
@@ -115,7 +115,7 @@ class Arithmetic(StatelessSubject):
 
 
 class _Expression:
-    """Parses sums of products of signed powers of numbers, brackets and functions (precedence climbing)."""
+    """Evaluates an arithmetic expression by recursive descent, with one method per level of precedence."""
 
     def __init__(self, text: str) -> None:
         self.tokens, at = [], 0
@@ -138,21 +138,21 @@ class _Expression:
         while self.is_next("+", "-"):
             sign = self.tokens.pop(0)
             other = self.parse_product()
-            result = _check_size(result + other if sign == "+" else result - other)
+            result = _require_size(result + other if sign == "+" else result - other)
         return result
 
     def parse_product(self) -> _Number:
-        result = self.parse_signed()
+        result = self.parse_factor()
         while self.is_next("*", "/", "//", "%"):
             sign = self.tokens.pop(0)
-            other = self.parse_signed()
-            result = _check_size(_PRODUCTS[sign](result, other))
+            other = self.parse_factor()
+            result = _require_size(_PRODUCTS[sign](result, other))
         return result
 
-    def parse_signed(self) -> _Number:
+    def parse_factor(self) -> _Number:
         if self.is_next("-", "+"):
             sign = self.tokens.pop(0)
-            value = self.parse_nested(self.parse_signed)
+            value = self.parse_nested(self.parse_factor)
             return -value if sign == "-" else value
         return self.parse_power()
 
@@ -161,20 +161,20 @@ class _Expression:
         if not self.is_next("**"):
             return base
         self.tokens.pop(0)
-        exponent = self.parse_nested(self.parse_signed)
+        exponent = self.parse_nested(self.parse_factor)
         if abs(exponent) > 1000 or (abs(base) > 1 and exponent * math.log10(abs(base)) > 60):
             raise ValueError("the power is too large")
         result = base**exponent
         if isinstance(result, complex):
             raise ValueError("a fractional power of a negative number is not a real number")  # noqa: TRY004 - a value
-        return _check_size(result)
+        return _require_size(result)
 
     def parse_atom(self) -> _Number:
         if not self.tokens:
             raise ValueError("the expression ends too early")
         read = self.tokens.pop(0)
         if read[0].isdigit() or read[0] == ".":
-            return _check_size(float(read) if "." in read else int(read))
+            return _require_size(float(read) if "." in read else int(read))
         if read in _FUNCTIONS and self.is_next("("):
             return _FUNCTIONS[read](self.parse_atom())
         if read != "(":
@@ -188,11 +188,11 @@ class _Expression:
     def is_next(self, *signs: str) -> bool:
         return bool(self.tokens) and self.tokens[0] in signs
 
-    def parse_nested(self, read: Callable[[], _Number]) -> _Number:
+    def parse_nested(self, parse: Callable[[], _Number]) -> _Number:
         self.depth += 1
         if self.depth > 50:
             raise ValueError("the expression is nested too deeply")
-        result = read()
+        result = parse()
         self.depth -= 1
         return result
 
@@ -205,7 +205,7 @@ _PRODUCTS: dict[str, Callable[[_Number, _Number], _Number]] = {
 }
 
 
-def _check_size(value: _Number) -> _Number:
+def _require_size(value: _Number) -> _Number:
     if abs(value) > _LARGEST:
         raise ValueError("a number has more than 60 digits")
     return value
@@ -224,7 +224,7 @@ class Dates(StatelessSubject):
         Args:
             day: the date, as YYYY-MM-DD.
         """
-        return _DAYS[read_date(check_length("day", day, 30)).weekday()]
+        return _DAYS[read_date(require_length("day", day, 30)).weekday()]
 
     @tool
     def days_between(self, first: str, last: str) -> int:
@@ -234,7 +234,7 @@ class Dates(StatelessSubject):
             first: the one date, as YYYY-MM-DD.
             last: the other date, as YYYY-MM-DD.
         """
-        return (read_date(check_length("last", last, 30)) - read_date(check_length("first", first, 30))).days
+        return (read_date(require_length("last", last, 30)) - read_date(require_length("first", first, 30))).days
 
     @tool
     def add_days(self, day: str, days: int) -> str:
@@ -244,9 +244,9 @@ class Dates(StatelessSubject):
             day: the date, as YYYY-MM-DD.
             days: how many days later; negative for earlier.
         """
-        check_range("days", days, -100_000, 100_000)
+        require_range("days", days, -100_000, 100_000)
         try:
-            return (read_date(check_length("day", day, 30)) + timedelta(days=days)).isoformat()
+            return (read_date(require_length("day", day, 30)) + timedelta(days=days)).isoformat()
         except OverflowError:
             raise ValueError("the result lies outside of the years 1 to 9999") from None
 
@@ -257,7 +257,7 @@ class Dates(StatelessSubject):
         Args:
             year: 1583 to 9999.
         """
-        check_range("year", year, 1583, 9999)
+        require_range("year", year, 1583, 9999)
         return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
@@ -288,7 +288,7 @@ class Household(StatelessSubject):
         if not (0 <= total <= 1e9 and 0 <= tip_percent <= 100):
             raise ValueError("total must be 0 to 1e9 and tip_percent 0 to 100")
         whole = total * (1 + tip_percent / 100)
-        return {"with_tip": round(whole, 2), "each": round(whole / check_range("people", people, 1, 100), 2)}
+        return {"with_tip": round(whole, 2), "each": round(whole / require_range("people", people, 1, 100), 2)}
 
     @tool
     def scale_recipe(self, ingredients: dict[str, float], servings: int, wanted: int) -> dict[str, float]:
@@ -299,10 +299,10 @@ class Household(StatelessSubject):
             servings: the number of people whom the amounts serve.
             wanted: the number of people to serve.
         """
-        check_range("the number of ingredients", len(ingredients), 1, 100)
-        factor = check_range("wanted", wanted, 1, 1000) / check_range("servings", servings, 1, 1000)
+        require_range("the number of ingredients", len(ingredients), 1, 100)
+        factor = require_range("wanted", wanted, 1, 1000) / require_range("servings", servings, 1, 1000)
         return {
-            check_length("ingredient", name, 100): round(amount * factor, 2) for name, amount in ingredients.items()
+            require_length("ingredient", name, 100): round(amount * factor, 2) for name, amount in ingredients.items()
         }
 
     @tool
@@ -332,7 +332,7 @@ class Savings(StatelessSubject):
             years: the number of years, 0 to 100.
         """
         _check_loan(amount, rate_percent)
-        return round(amount * (1 + rate_percent / 100) ** check_range("years", years, 0, 100), 2)
+        return round(amount * (1 + rate_percent / 100) ** require_range("years", years, 0, 100), 2)
 
     @tool
     def loan_payment(self, amount: float, rate_percent: float, months: int) -> float:
@@ -344,7 +344,7 @@ class Savings(StatelessSubject):
             months: how many payments, 1 to 600.
         """
         _check_loan(amount, rate_percent)
-        monthly, count = rate_percent / 1200, check_range("months", months, 1, 600)
+        monthly, count = rate_percent / 1200, require_range("months", months, 1, 600)
         if monthly == 0:
             return round(amount / count, 2)
         return round(amount * monthly / (1 - (1 + monthly) ** -count), 2)
@@ -393,7 +393,7 @@ class Market:
             first: the first day, as YYYY-MM-DD.
             last: the last day, as YYYY-MM-DD.
         """
-        begin, end = (read_date(check_length("day", day, 30)).isoformat() for day in (first, last))
+        begin, end = (read_date(require_length("day", day, 30)).isoformat() for day in (first, last))
         prices = zip(self.days, self._get_closing_prices(symbol), strict=True)
         within = {day: price for day, price in prices if begin <= day <= end}
         if not within:
@@ -408,7 +408,7 @@ class Market:
             symbol: the share's symbol.
             days: how many of the last trading days.
         """
-        closes = self._get_closing_prices(symbol)[-check_range("days", days, 1, len(self.days)) :]
+        closes = self._get_closing_prices(symbol)[-require_range("days", days, 1, len(self.days)) :]
         return round(sum(closes) / len(closes), 4)
 
     @tool
@@ -421,7 +421,7 @@ class Market:
             symbol: the share's symbol.
             days: how many of the last changes.
         """
-        closes = self._get_closing_prices(symbol)[-check_range("days", days, 1, len(self.days) - 1) - 1 :]
+        closes = self._get_closing_prices(symbol)[-require_range("days", days, 1, len(self.days) - 1) - 1 :]
         changes = [after - before for before, after in pairwise(closes)]
         moved = sum(abs(change) for change in changes)
         return round(100 * sum(change for change in changes if change > 0) / moved, 2) if moved else 50.0

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.tool_eyes.toolbox.numbers import check_length, check_range, read_date, read_time
+from evalsuite.benchmarks.tool_eyes.toolbox.numbers import read_date, read_time, require_length, require_range
 from evalsuite.tools import tool
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Bulletins:
         Args:
             keywords: words that all must occur.
         """
-        wanted = re.findall(r"\w+", check_length("keywords", keywords, 200).lower())
+        wanted = re.findall(r"\w+", require_length("keywords", keywords, 200).lower())
         if not wanted:
             raise ValueError("give at least one word to search for")
         matching = [
@@ -70,10 +70,10 @@ class Bulletins:
             day: the day, as YYYY-MM-DD; today or one of the two days after it.
         """
         towns = self.data["weather"]
-        name = check_length("town", town, 100).strip().title()
+        name = require_length("town", town, 100).strip().title()
         if name not in towns:
             raise ValueError(f"no forecast for this town; there are forecasts for {', '.join(sorted(towns))}")
-        date = read_date(check_length("day", day, 30)).isoformat()
+        date = read_date(require_length("day", day, 30)).isoformat()
         if date not in towns[name]:
             raise ValueError(f"no forecast for {date}; there is one for {', '.join(sorted(towns[name]))}")
         return {"town": name, "day": date, **towns[name][date]}
@@ -96,7 +96,7 @@ class CalendarBook:
         Args:
             day: the day, as YYYY-MM-DD.
         """
-        date = read_date(check_length("day", day, 30)).isoformat()
+        date = read_date(require_length("day", day, 30)).isoformat()
         return sorted((event for event in self.events if event["day"] == date), key=lambda event: event["start"])
 
     @tool
@@ -109,15 +109,15 @@ class CalendarBook:
             end: when it ends, as HH:MM.
             title: what it is.
         """
-        date = read_date(check_length("day", day, 30)).isoformat()
-        begins, ends = (read_time(check_length("time", text, 10)).strftime("%H:%M") for text in (start, end))
+        date = read_date(require_length("day", day, 30)).isoformat()
+        begins, ends = (read_time(require_length("time", text, 10)).strftime("%H:%M") for text in (start, end))
         if begins >= ends:
             raise ValueError("an appointment must end after it starts")
         for event in self.list_events(date):
             if begins < event["end"] and event["start"] < ends:
                 raise ValueError(f"{event['title']!r} is already from {event['start']} to {event['end']}")
-        check_range("the number of appointments", len(self.events), 0, 200)
-        self.events.append({"day": date, "start": begins, "end": ends, "title": check_length("title", title, 200)})
+        require_range("the number of appointments", len(self.events), 0, 200)
+        self.events.append({"day": date, "start": begins, "end": ends, "title": require_length("title", title, 200)})
         return f"added {title!r} on {date} from {begins} to {ends}"
 
     @tool
@@ -190,8 +190,8 @@ class Files:
             text: the whole new content.
         """
         path = self._make_path(name)
-        check_range("the number of files", len(list(self.folder.iterdir())), 0, _MAX_FILES - 1)
-        path.write_text(check_length("text", text), encoding="utf-8")
+        require_range("the number of files", len(list(self.folder.iterdir())), 0, _MAX_FILES - 1)
+        path.write_text(require_length("text", text), encoding="utf-8")
         return f"{path.name} now has {path.stat().st_size} bytes"
 
     @tool
@@ -205,7 +205,7 @@ class Files:
         path = self._find_existing_file(name)
         text = path.read_text(encoding="utf-8")
         path.write_text(
-            check_length("the file", f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}{line}\n"),
+            require_length("the file", f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}{line}\n"),
             encoding="utf-8",
         )
         return f"{path.name} now has {path.stat().st_size} bytes"
@@ -329,7 +329,7 @@ class Records:
         Args:
             query: a statement in SQLite's SQL.
         """
-        return self._select_rows(check_length("query", query, 2000))
+        return self._select_rows(require_length("query", query, 2000))
 
     def _select_rows(self, query: str, *values: Any) -> list[dict[str, Any]]:
         left = iter(range(_STEPS))

@@ -10,7 +10,7 @@ from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.benchmarks.tool_eyes.toolbox.numbers import StatelessSubject, check_length, check_range, read_date
+from evalsuite.benchmarks.tool_eyes.toolbox.numbers import StatelessSubject, read_date, require_length, require_range
 from evalsuite.tools import tool
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Placeholders:
         Args:
             count: how many, 1 to 20.
         """
-        return [self._write_sentence() for _ in range(check_range("count", count, 1, 20))]
+        return [self._write_sentence() for _ in range(require_range("count", count, 1, 20))]
 
     @tool
     def fictional_people(self, count: int = 1) -> list[dict[str, str]]:
@@ -46,7 +46,7 @@ class Placeholders:
         Args:
             count: how many, 1 to 20.
         """
-        return [self._make_person() for _ in range(check_range("count", count, 1, 20))]
+        return [self._make_person() for _ in range(require_range("count", count, 1, 20))]
 
     @tool
     def change_case(self, text: str, style: Literal["upper", "lower", "title", "snake"]) -> str:
@@ -56,7 +56,7 @@ class Placeholders:
             text: the text.
             style: upper, lower, title, or snake for lower_case_with_underscores.
         """
-        check_length("text", text)
+        require_length("text", text)
         if style == "snake":
             return "_".join(text.lower().split())
         return {"upper": text.upper, "lower": text.lower, "title": text.title}[style]()
@@ -68,7 +68,7 @@ class Placeholders:
         Args:
             text: the text.
         """
-        return check_length("text", text)[::-1]
+        return require_length("text", text)[::-1]
 
     def _write_sentence(self) -> str:
         pick = self.random.choice
@@ -105,9 +105,9 @@ class RandomData:
         """
         if low > high:
             raise ValueError("low must not be larger than high")
-        check_range("low", low, -(10**12), 10**12)
-        check_range("high", high, -(10**12), 10**12)
-        return [self.random.randint(low, high) for _ in range(check_range("count", count, 1, 100))]
+        require_range("low", low, -(10**12), 10**12)
+        require_range("high", high, -(10**12), 10**12)
+        return [self.random.randint(low, high) for _ in range(require_range("count", count, 1, 100))]
 
     @tool
     def random_string(
@@ -119,7 +119,7 @@ class RandomData:
             length: number of characters, 1 to 200.
             alphabet: what it is made of.
         """
-        return "".join(self.random.choices(_ALPHABETS[alphabet], k=check_range("length", length, 1, 200)))
+        return "".join(self.random.choices(_ALPHABETS[alphabet], k=require_range("length", length, 1, 200)))
 
     @tool
     def random_uuids(self, count: int = 1) -> list[str]:
@@ -128,7 +128,7 @@ class RandomData:
         Args:
             count: how many, 1 to 100.
         """
-        numbers = [self.random.getrandbits(128) for _ in range(check_range("count", count, 1, 100))]
+        numbers = [self.random.getrandbits(128) for _ in range(require_range("count", count, 1, 100))]
         return [str(uuid.UUID(int=number, version=4)) for number in numbers]
 
     @tool
@@ -139,8 +139,8 @@ class RandomData:
             options: what to pick from, at most 1000.
             count: how many to pick.
         """
-        check_range("the number of options", len(options), 1, 1000)
-        return self.random.sample(options, check_range("count", count, 1, len(options)))
+        require_range("the number of options", len(options), 1, 1000)
+        return self.random.sample(options, require_range("count", count, 1, len(options)))
 
     @tool
     def random_date(self, first: str, last: str) -> str:
@@ -150,7 +150,7 @@ class RandomData:
             first: earliest possible date, as YYYY-MM-DD.
             last: latest possible date, as YYYY-MM-DD.
         """
-        begin, end = read_date(check_length("first", first, 30)), read_date(check_length("last", last, 30))
+        begin, end = read_date(require_length("first", first, 30)), read_date(require_length("last", last, 30))
         if begin > end:
             raise ValueError("first must not be later than last")
         return (begin + timedelta(days=self.random.randint(0, (end - begin).days))).isoformat()
@@ -171,8 +171,8 @@ class TextAnalysis(StatelessSubject):
             second: the other text.
             method: characters for 1 - edit distance / longer length, words for shared / all distinct words.
         """
-        check_length("first", first, 2000)
-        check_length("second", second, 2000)
+        require_length("first", first, 2000)
+        require_length("second", second, 2000)
         if method == "words":
             one, other = set(_list_words(first)), set(_list_words(second))
             return round(len(one & other) / len(one | other), 4) if one | other else 1.0
@@ -188,7 +188,7 @@ class TextAnalysis(StatelessSubject):
         Args:
             text: the text.
         """
-        sentences = [part for part in re.split(r"[.!?]+", check_length("text", text)) if part.strip()]
+        sentences = [part for part in re.split(r"[.!?]+", require_length("text", text)) if part.strip()]
         return {"characters": len(text), "words": len(_list_words(text)), "sentences": len(sentences)}
 
     @tool
@@ -199,9 +199,9 @@ class TextAnalysis(StatelessSubject):
             text: the text.
             count: how many words, 1 to 50.
         """
-        counts = Counter(_list_words(check_length("text", text)))
+        counts = Counter(_list_words(require_length("text", text)))
         ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
-        return dict(ranked[: check_range("count", count, 1, 50)])
+        return dict(ranked[: require_range("count", count, 1, 50)])
 
     @tool
     def find_differences(self, first: str, second: str) -> dict[str, list[str]]:
@@ -211,7 +211,10 @@ class TextAnalysis(StatelessSubject):
             first: one text.
             second: the other text.
         """
-        words, others = set(_list_words(check_length("first", first))), set(_list_words(check_length("second", second)))
+        words, others = (
+            set(_list_words(require_length("first", first))),
+            set(_list_words(require_length("second", second))),
+        )
         return {"only_first": sorted(words - others), "only_second": sorted(others - words)}
 
 
@@ -232,7 +235,7 @@ class Validation(StatelessSubject):
         Args:
             address: the address.
         """
-        return {"address": address, "valid": bool(_EMAIL.fullmatch(check_length("address", address, 300)))}
+        return {"address": address, "valid": bool(_EMAIL.fullmatch(require_length("address", address, 300)))}
 
     @tool
     def validate_card_number(self, number: str) -> dict[str, bool | str]:
@@ -241,7 +244,7 @@ class Validation(StatelessSubject):
         Args:
             number: 12 to 19 digits, spaces allowed.
         """
-        digits = check_length("number", number, 40).replace(" ", "")
+        digits = require_length("number", number, 40).replace(" ", "")
         proper = digits.isascii() and digits.isdigit() and 12 <= len(digits) <= 19
         return {"number": number, "valid": proper and compute_luhn_sum(digits) == 0}
 
@@ -252,7 +255,7 @@ class Validation(StatelessSubject):
         Args:
             isbn: the number, with or without hyphens.
         """
-        plain = check_length("isbn", isbn, 40).replace("-", "").replace(" ", "").upper()
+        plain = require_length("isbn", isbn, 40).replace("-", "").replace(" ", "").upper()
         return {"isbn": isbn, "valid": _is_isbn_13(plain) if len(plain) == 13 else _is_isbn_10(plain)}
 
     @tool
@@ -262,7 +265,7 @@ class Validation(StatelessSubject):
         Args:
             text: the date, as YYYY-MM-DD.
         """
-        check_length("text", text, 30)
+        require_length("text", text, 30)
         try:
             read_date(text)
         except ValueError:

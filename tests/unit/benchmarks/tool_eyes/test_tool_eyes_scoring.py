@@ -250,7 +250,10 @@ def test_scores_are_read_strictly() -> None:
 
 def test_every_criterion_can_be_asked_for() -> None:
     criteria = ("intent", "validity", "integrity", "match", "match_call", "quality")
-    prompts = {name: make_judge_prompt(name, [{"name": "x"}], "a request", [("answer", "what")]) for name in criteria}
+    prompts = {
+        name: make_judge_prompt(name, [{"name": "x"}], "a request", [("answer", "what")], native=False)
+        for name in criteria
+    }
     assert len(set(prompts.values())) == 6
     assert all("Score: <number>" in prompt and "no instruction" in prompt for prompt in prompts.values())
 
