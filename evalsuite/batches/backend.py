@@ -123,7 +123,7 @@ class BatchBackend:
 
     def _resume_earlier_batches(self) -> None:
         if self._earlier is None:
-            self._earlier = self._batches.list_requests()
+            self._earlier = self._batches.list_undelivered_keys()
             for kept in self._batches.list_open_batches(self._asked):
                 self._start_task(self._resume_batch(kept))
             self._start_task(self._send_gathered_lines())
@@ -211,7 +211,7 @@ class BatchBackend:
             kept = self._batches.record_batch(self._asked, path, uuid.uuid4().hex, lines)
             self._under_way[kept.number] = None
             file = await self._server.upload(f"evalsuite-{kept.number}", b"".join(lines.values()))
-            self._batches.note_file(kept.number, file)
+            self._batches.store_file_id(kept.number, file)
             state = await self._create_batch(kept, file)
         except Exception as error:  # noqa: BLE001 - every caller receives the error
             if kept is not None:
@@ -231,7 +231,7 @@ class BatchBackend:
             if made is None:
                 raise
             state = made
-        self._batches.note_batch(kept.number, state.batch)
+        self._batches.store_batch_id(kept.number, state.batch)
         return state
 
     async def _ask_until_answered(self, ask: Callable[[], Awaitable[T]]) -> T:
@@ -252,7 +252,7 @@ class BatchBackend:
     async def _resume_batch(self, kept: StoredBatch) -> None:
         """Continue with a batch that an earlier session stored: find the batch at the server, or send it."""
         self._under_way[kept.number] = None
-        keys = self._batches.list_keys(kept.number)
+        keys = self._batches.list_unanswered_keys(kept.number)
         try:
             state = await self._ask_until_answered(lambda: self._find_batch(kept))
         except Exception as error:  # noqa: BLE001 - every caller receives the error
@@ -290,7 +290,7 @@ class BatchBackend:
         if state is None and kept.file:
             return await self._create_batch(kept, kept.file)
         if state is not None:
-            self._batches.note_batch(kept.number, state.batch)
+            self._batches.store_batch_id(kept.number, state.batch)
         return state
 
     async def _read_state(self, batch: str) -> BatchState:
@@ -302,7 +302,7 @@ class BatchBackend:
     async def _follow_batch(self, kept: StoredBatch, state: BatchState) -> None:
         self._since[kept.number] = kept.created
         pause = FIRST_LOOK
-        keys = self._batches.list_keys(kept.number)
+        keys = self._batches.list_unanswered_keys(kept.number)
         try:
             while True:
                 self._under_way[kept.number] = state
@@ -323,7 +323,7 @@ class BatchBackend:
 
     async def _collect_results(self, kept: StoredBatch, state: BatchState) -> list[str]:
         """Read and deliver the answers of a finished batch; return the requests without an answer."""
-        keys = self._batches.list_keys(kept.number)
+        keys = self._batches.list_unanswered_keys(kept.number)
         for file in state.files:
             results = await self._fetch_results(file)
             self._batches.store_results(kept.number, results)

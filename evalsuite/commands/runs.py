@@ -194,7 +194,7 @@ def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, st
 
     counted = journal.summarise_records()
     fault = f"{len(counted.damaged)} are damaged in the journal" if counted.damaged else ""
-    kept = (f"{line}\n".encode("utf-8", "replace") for line in journal.iterate_lines())
+    kept = (f"{line}\n".encode("utf-8", "replace") for line in journal.iterate_record_lines())
     with (folder.path / RECORDS).open("rb") as written:
         if any(line != record for line, record in zip_longest(written, kept)):
             fault = fault or f"{RECORDS} holds other records than the journal"

@@ -473,10 +473,8 @@ def _collect_remarks(journal: Journal, counted: RecordSummary) -> list[str]:
     requests, refused = journal.answers.count_refusals()
     if refused > NOTABLE_REFUSALS * requests:
         lines.append(f"{refused:,} of {requests:,} requests were refused by the server (429)")
-    if journal.lost:
-        lines.append(
-            f"the journal was damaged and lost {write_count(journal.lost, 'row')}; what was in them was asked again"
-        )
+    if lost := journal.database.lost_rows:
+        lines.append(f"the journal was damaged and lost {write_count(lost, 'row')}; what was in them was asked again")
     if journal.answers.damaged:
         lines.append(f"asked again, as it was damaged: {write_count(journal.answers.damaged, 'stored answer')}")
     return lines

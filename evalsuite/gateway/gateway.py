@@ -48,7 +48,7 @@ from evalsuite.models.protocol import Backend, Hopeless, LostAnswer, RateLimited
 
 if TYPE_CHECKING:
     from evalsuite.gateway.limiter import Limiter
-    from evalsuite.journal.answers import ToolCalls, UnansweredRequests
+    from evalsuite.journal.answers import StoredToolCalls, UnansweredRequests
 
 PATIENCE = 900.0  # Seconds from a request's first refusal, or from the start of an outage, until the request fails.
 NEVER_REACHED = 3  # Failed attempts after which a server that has never answered is regarded as absent.
@@ -128,7 +128,7 @@ class Gateway:
     async def _ask_model(self, request: Request) -> Completion:
         upstream = self._find_upstream(request)
         request = self._vault.conceal_request(request)
-        keys = make_request_keys(upstream.backend.identity, request, older=self.store.holds_older)
+        keys = make_request_keys(upstream.backend.identity, request, older=self.store.has_older_keys)
         key, outcomes = keys[0], self.store.outcomes
         self._cancelled.discard(key)
         cancelled = [outcomes.cancelled[each] for each in keys if each in outcomes.cancelled] if outcomes else []
@@ -160,7 +160,7 @@ class Gateway:
         key, *_ = make_request_keys(self._find_upstream(request).backend.identity, self._vault.conceal_request(request))
         self._cancelled.add(key)
         if self.store.outcomes and not self.store.read_only:
-            await self.store.outcomes.note_cancelled(key, seconds)
+            await self.store.outcomes.store_cancellation(key, seconds)
 
     async def read_result(self, effect: Effect) -> Any:
         kept = EffectLog(self.store.tool_calls).read_result(effect)
@@ -201,7 +201,7 @@ class Gateway:
         except ModelError as error:
             if self.store.outcomes and not self.store.read_only and not isinstance(error, Detached):
                 with suppress(RunError):
-                    await self.store.outcomes.note_error(key, encode_error(error))
+                    await self.store.outcomes.store_error(key, encode_error(error))
             raise
         # Store the backend's identity instead of the address, because the identity contains the address without
         # secrets.
@@ -303,7 +303,7 @@ class Gateway:
             raise RunError(f"not sent, because no answer can be stored: {self.lost}")
         if backend.metered and not self.store.read_only:
             # Record a call that may cost money before it is made.
-            call.attempt = self.store.note_sent(call.key, call.reserved)
+            call.attempt = self.store.record_call_start(call.key, call.reserved)
         sent = self._clock()
         limit = asyncio.timeout(self._call_timeout)
         try:
@@ -328,7 +328,7 @@ class Gateway:
         self, call: _Call, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, words: str = ""
     ) -> None:
         if call.attempt is not None:
-            self.store.note_end(call.attempt, state, usage, words)
+            self.store.record_call_end(call.attempt, state, usage, words)
 
     def _compute_usage(self, backend: Backend, request: Request, completion: Completion, price: Price | None) -> Usage:
         if price is None and not backend.metered:
@@ -410,7 +410,7 @@ class Store(Protocol):
         """Whether the store accepts no answers, as in a replay."""
 
     @property
-    def holds_older(self) -> bool:
+    def has_older_keys(self) -> bool:
         """Whether older versions stored some answers under keys that do not distinguish equal requests."""
 
     @property
@@ -418,7 +418,7 @@ class Store(Protocol):
         """The log of requests that ended without an answer; None if this process does not run cases."""
 
     @property
-    def tool_calls(self) -> ToolCalls:
+    def tool_calls(self) -> StoredToolCalls:
         """The stored tool calls of cases."""
 
     def get(self, key: str) -> Completion | None:
@@ -427,10 +427,10 @@ class Store(Protocol):
     async def put(self, key: str, request: Request, completion: Completion) -> Completion:
         """Store a completion; return the completion that `get` will return for this key."""
 
-    def note_sent(self, key: str, reserved: float = 0.0) -> int:
+    def record_call_start(self, key: str, reserved: float = 0.0) -> int:
         """Record that a call is sent; return the attempt's number."""
 
-    def note_end(
+    def record_call_end(
         self, attempt: int, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, words: str = ""
     ) -> None:
         """Record how a call ended."""

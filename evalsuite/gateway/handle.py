@@ -24,7 +24,7 @@ from evalsuite.gateway.concealment import add_epoch, remove_epoch
 if TYPE_CHECKING:
     import asyncio
 
-    from evalsuite.journal.answers import ToolCalls
+    from evalsuite.journal.answers import StoredToolCalls
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class EffectStore(Protocol):
 class EffectLog:
     """Reads and writes the tool calls in the journal, in the gateway's process."""
 
-    def __init__(self, calls: ToolCalls) -> None:
+    def __init__(self, calls: StoredToolCalls) -> None:
         self._calls = calls
 
     def read_result(self, effect: Effect) -> Any:

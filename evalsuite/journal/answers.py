@@ -29,7 +29,7 @@ SELECT count(*), coalesce(sum(state = 'refused' AND words LIKE '% answered 429: 
 """
 """The number of all calls, and of calls refused with the status 429 in the words of `models.failures.make_error`."""
 
-LONGEST_NOTE_DELAY = 0.05  # Maximum delay, in seconds, of a free call's record, so that records share transactions.
+LONGEST_DELAY = 0.05  # Maximum seconds before the record of a free call is stored, so that records share transactions.
 OLDER = "SELECT 1 FROM answers WHERE key < '2-' OR key >= '2.' LIMIT 1"
 """Finds an answer whose key does not include a draw; see `gateway.concealment.KEY_MARK`."""
 
@@ -47,22 +47,22 @@ class Answers:
     """A gateway's stored answers and tool calls. An answer is written to the file before the caller receives it.
 
     Args:
-        session: the number of the run's session; None outside a run.
+        session: the number of the pytest session that writes to the run; None outside a run.
 
     Attributes:
         damaged: number of damaged answers found; their requests are sent again.
-        holds_older: whether older versions stored some answers under keys that do not number equal requests.
+        has_older_keys: whether some answers have keys of an older version, which equal requests of a case share.
         tool_calls: the stored tool calls.
         outcomes: requests that ended without an answer; None if this process does not run cases.
     """
 
     def __init__(self, database: Database, session: int | None = None) -> None:
         self._database, self._session = database, session
-        self.tool_calls = ToolCalls(database, session)
+        self.tool_calls = StoredToolCalls(database, session)
         self.outcomes: UnansweredRequests | None = UnansweredRequests(database, session)
         self.damaged = 0
-        self.holds_older = database.read_row(OLDER) is not None
-        self._group = database.group
+        self.has_older_keys = database.read_row(OLDER) is not None
+        self._queue = database.queue
         # The keys of all stored answers; None (unknown) if the file was opened read-only or already contained answers.
         looked_for = database.read_only or database.read_row("SELECT 1 FROM answers LIMIT 1")
         self._kept: set[str] | None = None if looked_for else set()
@@ -96,17 +96,14 @@ class Answers:
             return None
         if row is None:
             return None
-        if compute_checksum(key, row[0], row[1]) != row[2]:
-            self._delete_answer(key)
-            return None
-        return decode_completion(json.loads(row[1]))
-
-    def _delete_answer(self, key: str) -> None:
+        if compute_checksum(key, row[0], row[1]) == row[2]:
+            return decode_completion(json.loads(row[1]))
         self.damaged += 1
         if not self._database.read_only:
             self._database.write(
                 ("DELETE FROM answers WHERE key = ?", (key,)), ("DELETE FROM requests WHERE key = ?", (key,))
             )
+        return None
 
     async def put(self, key: str, request: Request, completion: Completion) -> Completion:
         """Store a completion with the next transaction, unless the key already has a completion."""
@@ -121,12 +118,12 @@ class Answers:
             db.execute("INSERT OR IGNORE INTO requests VALUES (?, ?)", (key, asked))
             stays = db.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", row).rowcount == 1
 
-        await self._group.commit(write_answer)
+        await self._queue.commit(write_answer)
         if self._kept is not None:
             self._kept.add(key)
         return decode_completion(json.loads(answered)) if stays else self.get(key) or completion
 
-    def note_sent(self, key: str, reserved: float = 0.0) -> int:
+    def record_call_start(self, key: str, reserved: float = 0.0) -> int:
         """Record a call before it is sent; if the call may cost money, write the record to the file at once.
 
         Args:
@@ -135,11 +132,11 @@ class Answers:
         self._attempts += 1
         values = (self._attempts, key, self._session, time.time(), reserved)
         statement = "INSERT INTO attempts VALUES (?, ?, ?, ?, NULL, 'sent', ?, NULL, NULL, NULL, '')"
-        self._group.queue_write(lambda db: db.execute(statement, values))
-        self._group.flush_within(0.0 if reserved else LONGEST_NOTE_DELAY)
+        self._queue.queue_write(lambda db: db.execute(statement, values))
+        self._queue.flush_within(0.0 if reserved else LONGEST_DELAY)
         return self._attempts
 
-    def note_end(
+    def record_call_end(
         self, attempt: int, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, words: str = ""
     ) -> None:
         """Record how a call ended; a `failed` call may have been billed, a `refused` call was not."""
@@ -149,17 +146,17 @@ class Answers:
             "UPDATE attempts SET ended = ?, state = ?, cost = ?, prompt_tokens = ?, completion_tokens = ?, "
             "words = ? WHERE id = ?"
         )
-        self._group.queue_write(lambda db: db.execute(statement, values))
-        self._group.flush_within(LONGEST_NOTE_DELAY)
+        self._queue.queue_write(lambda db: db.execute(statement, values))
+        self._queue.flush_within(LONGEST_DELAY)
 
     def read_spending(self) -> float:
         """Sum the US dollars that all sessions of the run paid, or may have to pay for failed calls."""
-        self._group.flush()
+        self._queue.flush()
         return float(self._database.read_row(BILLED)[0])
 
     def count_refusals(self) -> tuple[int, int]:
         """Count the calls of all sessions of the run, and the calls that the server refused with status 429."""
-        self._group.flush()
+        self._queue.flush()
         calls, refused = self._database.read_row(REFUSED)
         return calls, refused
 
@@ -176,7 +173,7 @@ class Answers:
                     )
         finally:
             source.close()
-        self.holds_older = self._database.read_row(OLDER) is not None
+        self.has_older_keys = self._database.read_row(OLDER) is not None
 
     def list_damaged_keys(self) -> list[str]:
         query = "SELECT key, request, completion, checksum FROM answers JOIN requests USING (key)"
@@ -195,7 +192,7 @@ class UnansweredRequests:
     """Requests that ended without an answer because they failed permanently or their case cancelled them.
 
     Args:
-        session: the number of the run's session; None outside a run.
+        session: the number of the pytest session that writes to the run; None outside a run.
 
     Attributes:
         cancelled: maps keys of requests that cases cancelled to the seconds until the cancellation.
@@ -233,18 +230,15 @@ class UnansweredRequests:
         escaped = case.encode("unicode_escape").decode("ascii")
         query = 'SELECT record FROM records WHERE "case" IN (?, ?) ORDER BY number DESC LIMIT 1'
         row = self._database.read_row(query, case, escaped)
-        # Accept control characters in the JSON, because the names of large parts contain them.
+        # Accept control characters: they mark names that stand for large strings (`schema.split_large_strings`).
         return row is not None and json.loads(row[0], strict=False)["outcome"] == "error"
 
-    async def note_error(self, key: str, error: Any) -> None:
+    async def store_error(self, key: str, error: Any) -> None:
         """Store why a request failed, as JSON data, before its case receives the error."""
         await self._store_outcome("error", key, dumps(error))
 
-    async def note_cancelled(self, key: str, seconds: float) -> None:
-        """Store that a case cancelled a request after this many seconds.
-
-        Another worker also repeats the cancellation, if the case's worker dies and the case runs again.
-        """
+    async def store_cancellation(self, key: str, seconds: float) -> None:
+        """Store how long a case waited before it cancelled a request; the case waits as long if it runs again."""
         self.cancelled[key] = seconds
         await self._store_outcome("cancelled", key, seconds)
 
@@ -254,14 +248,14 @@ class UnansweredRequests:
             f"ON CONFLICT (key) DO UPDATE SET {column} = excluded.{column}, session = excluded.session"
         )
         values = (key, value, self._session)
-        await self._database.group.commit(lambda db: db.execute(statement, values))
+        await self._database.queue.commit(lambda db: db.execute(statement, values))
 
 
-class ToolCalls:
+class StoredToolCalls:
     """Stored arguments and results of tool calls.
 
     Args:
-        session: the number of the run's session; None outside a run.
+        session: the number of the pytest session that writes to the run; None outside a run.
     """
 
     def __init__(self, database: Database, session: int | None = None) -> None:

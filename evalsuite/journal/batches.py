@@ -41,21 +41,20 @@ class StoredBatches:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def record_batch(self, asked: str, path: str, mark: str, keys: Iterable[str]) -> StoredBatch:
+    def record_batch(self, backend_and_model: str, path: str, mark: str, keys: Iterable[str]) -> StoredBatch:
         """Record a batch before any part of it is sent."""
-        row = (asked, path, mark, time.time(), OPEN)
+        row = (backend_and_model, path, mark, time.time(), OPEN)
         with self._database.transaction() as db:
             statement = "INSERT INTO batches (asked, path, mark, created, state) VALUES (?, ?, ?, ?, ?)"
             number = db.execute(statement, row).lastrowid
             db.executemany("INSERT INTO batch_lines VALUES (?, ?, NULL, 0)", ((number, key) for key in keys))
         return StoredBatch(number or 0, path, mark, None, None, row[3])
 
-    def note_file(self, number: int, file: str) -> None:
-        """Record the server's id of the uploaded file."""
+    def store_file_id(self, number: int, file: str) -> None:
+        """Store the server's id of the file with a batch's requests."""
         self._database.write(("UPDATE batches SET file = ? WHERE number = ?", (file, number)))
 
-    def note_batch(self, number: int, batch: str) -> None:
-        """Record the server's id of the batch."""
+    def store_batch_id(self, number: int, batch: str) -> None:
         self._database.write(("UPDATE batches SET batch = ? WHERE number = ?", (batch, number)))
 
     def delete_batch(self, number: int) -> None:
@@ -64,23 +63,23 @@ class StoredBatches:
             ("DELETE FROM batches WHERE number = ?", (number,)), ("DELETE FROM batch_lines WHERE number = ?", (number,))
         )
 
-    def list_open_batches(self, asked: str) -> list[StoredBatch]:
+    def list_open_batches(self, backend_and_model: str) -> list[StoredBatch]:
         """List the batches of a backend and model that were not yet read, oldest first."""
         rows = self._database.read_rows(
             "SELECT number, path, mark, file, batch, created FROM batches "
             "WHERE asked = ? AND state = ? ORDER BY number",
-            asked,
+            backend_and_model,
             OPEN,
         )
         return [StoredBatch(*row) for row in rows]
 
-    def list_keys(self, number: int) -> list[str]:
-        """List the requests of a batch that have no result yet, in the order of its lines."""
+    def list_unanswered_keys(self, number: int) -> list[str]:
+        """List the keys of a batch's requests that have no result yet, in the order of the batch's lines."""
         query = "SELECT key FROM batch_lines WHERE number = ? AND result IS NULL ORDER BY rowid"
         return [row[0] for row in self._database.read_rows(query, number)]
 
-    def list_requests(self) -> set[str]:
-        """List all requests whose result in a batch is missing or was not delivered to a caller."""
+    def list_undelivered_keys(self) -> set[str]:
+        """List the keys of all requests in batches whose result was not delivered to a caller yet."""
         return {row[0] for row in self._database.read_rows("SELECT key FROM batch_lines WHERE NOT taken")}
 
     def find_result(self, key: str) -> str | None:

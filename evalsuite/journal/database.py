@@ -28,17 +28,17 @@ class Database:
         read_only: whether the file is never written; it must then exist.
 
     Attributes:
-        lost: rows that could not be recovered when the file was repaired.
-        group: writes that wait for the next transaction.
+        lost_rows: the number of rows that could not be recovered when the file was repaired.
+        queue: writes that wait for the next transaction.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        self.path, self.read_only, self.lost = path, read_only, 0
+        self.path, self.read_only, self.lost_rows = path, read_only, 0
         if read_only and not path.is_file():
             raise RunError(f"{path}: no such journal; a run that can be replayed has one beside its records")
         self._lock = threading.RLock()
         self._closed = False
-        self.group = GroupCommit(self)
+        self.queue = WriteQueue(self)
         with ExitStack() as unless_well:
             self._db = self._connect_database()
             unless_well.callback(lambda: self._db.close())  # noqa: PLW0108 - a repair replaces `_db`
@@ -96,12 +96,11 @@ class Database:
             self._db.executescript(f"BEGIN; {OUTCOMES} PRAGMA user_version = {VERSION}; COMMIT;")
 
     def _repair_file(self) -> None:
-        """Replace a damaged file by a new one with its readable rows."""
         # Check the indexes, too (`quick_check` does not), because a damaged index could hide stored answers.
         if self._db.execute("PRAGMA integrity_check(1)").fetchone()[0] == "ok":
             return
         self._db.close()
-        self.lost = salvage_file(self.path)
+        self.lost_rows = salvage_file(self.path)
         self._db = self._connect_database()
 
     def read_rows(self, query: str, *values: object) -> list[Any]:
@@ -162,7 +161,7 @@ class Database:
     def close(self) -> None:
         """Execute the queued writes and close the file; a second call does nothing."""
         if not self._closed:
-            self.group.flush()
+            self.queue.flush()
         with self._lock:
             if self._closed:
                 return
@@ -176,7 +175,7 @@ class Database:
             self._db.close()
 
 
-class GroupCommit:
+class WriteQueue:
     """Writes that wait for the next transaction, because the commit dominates the cost of a write."""
 
     def __init__(self, database: Database) -> None:
@@ -228,9 +227,9 @@ class GroupCommit:
         if self._timer is None or due < self._timer.when():
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = loop.call_at(due, self._handle_timer)
+            self._timer = loop.call_at(due, self._flush_on_timer)
 
-    def _handle_timer(self) -> None:
+    def _flush_on_timer(self) -> None:
         self._timer = None
         self.flush()
 
@@ -292,7 +291,7 @@ def _open_connection(path: Path) -> sqlite3.Connection:
 
 def _copy_rows(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> int:
     copied, highest = 0, 0
-    for row in _iterate_readable(old, table):
+    for row in _iterate_readable_rows(old, table):
         highest = max(highest, row[0])
         places = ", ".join("?" * (len(row) - 1))
         # A row is damaged if it violates the table's constraints.
@@ -301,8 +300,8 @@ def _copy_rows(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> 
     return max(0, highest - copied)
 
 
-def _iterate_readable(db: sqlite3.Connection, table: str) -> Iterator[tuple[int, ...]]:
-    """Yield each readable row after its row number: rows from both ends first, then those in between one by one."""
+def _iterate_readable_rows(db: sqlite3.Connection, table: str) -> Iterator[tuple[int, ...]]:
+    """Yield each readable row, preceded by its row number: from both ends first, then one by one in between."""
     low = high = None
     try:
         for row in db.execute(f"SELECT rowid, * FROM {table} ORDER BY rowid"):  # noqa: S608 - a constant

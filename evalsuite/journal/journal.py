@@ -39,7 +39,7 @@ ALL = 'SELECT "case", record, checksum, max(number) FROM records GROUP BY "case"
 
 @dataclass(frozen=True, slots=True)
 class RecordSummary:
-    """The run's records that count in its scores, and the reasons why other records do not count."""
+    """The number of records that count in the run's scores, and the cases whose records are missing or do not count."""
 
     cases: int  # The number of cases that have a complete record from the current version of the suite.
     left_out: list[str]  # Cases whose record is out of date, because the suite has changed since.
@@ -62,11 +62,6 @@ class Journal:
         self.session = int(self.database.read_row("SELECT coalesce(max(id), 0) FROM sessions")[0])
         self.answers = Answers(self.database, self.session)
 
-    @property
-    def lost(self) -> int:
-        """The number of rows that were lost when the damaged file was repaired."""
-        return self.database.lost
-
     def begin_session(self, started: str, command: str) -> None:
         self.session += 1
         self.answers = Answers(self.database, self.session)
@@ -82,7 +77,7 @@ class Journal:
             ("DELETE FROM lease", ()),
         )
 
-    def note_export(self) -> None:
+    def mark_exported(self) -> None:
         """Record that `records.jsonl` contains all records."""
         statement = "UPDATE sessions SET exported = (SELECT coalesce(max(number), 0) FROM records) WHERE id = ?"
         self.database.write((statement, (self.session,)))
@@ -103,9 +98,9 @@ class Journal:
             earlier: the number of cases in the plans of the earlier parts.
 
         Raises:
-            RunError: the journal has lost earlier parts' cases, or this part repeats some, so that others never run.
+            RunError: the journal does not contain exactly `earlier` cases of the earlier parts.
         """
-        start = (part - 1) << 32  # Each part has its own range of positions.
+        start = (part - 1) << 32  # Number the cases of each part from another start, so that their positions differ.
         rows = (
             (
                 self.session,
@@ -156,8 +151,8 @@ class Journal:
     def store_record(self, case: str, same: str, line: str) -> None:
         """Store the record of a case, in one transaction with all queued writes."""
         errors: list[RunError | None] = []
-        self.database.group.queue_write(self._make_record_write(case, same, line), errors.append)
-        self.database.group.flush()
+        self.database.queue.queue_write(self._make_record_write(case, same, line), errors.append)
+        self.database.queue.flush()
         if errors[0] is not None:
             raise errors[0]
 
@@ -185,35 +180,32 @@ class Journal:
                 damaged.append(case)
             else:
                 cases += 1
-        # SQLite subtracts the cases that count, because a set of all cases takes much memory in a large run.
+        # Let SQLite compute the differences, because a Python set of all cases takes much memory in a large run.
         recorded = f'SELECT "case" FROM records EXCEPT {CASES_COUNTED}'  # noqa: S608 - constants
         selected = 'SELECT "case" FROM cases WHERE session = ? AND selected'
         read, session = self.database.iterate_rows, self.session
-        left_out = read(recorded, session) if self._has_plan() else ()
+        left_out = read(recorded, session) if self.count_planned_cases() else ()
         missing = {case for (case,) in read(f"{selected} EXCEPT {CASES_COUNTED}", session, session)}
         missing |= {case for case in damaged if self.database.read_row(f'{selected} AND "case" = ?', session, case)}
         return RecordSummary(cases, sorted(case for (case,) in left_out), sorted(damaged), sorted(missing))
 
     def count_records(self) -> int:
         """Return the number of records that count, including damaged ones; much faster than `summarise_records`."""
-        if self._has_plan():
+        if self.count_planned_cases():
             count = f"SELECT count(*) FROM ({CASES_COUNTED})"  # noqa: S608 - constants
             return int(self.database.read_row(count, self.session)[0])
         return int(self.database.read_row('SELECT count(DISTINCT "case") FROM records')[0])
 
-    def iterate_lines(self) -> Iterator[str]:
+    def iterate_record_lines(self) -> Iterator[str]:
         """Yield the records that count, as JSON, sorted by case id."""
         return (line for _, line in self._iterate_counted_records() if line is not None)
 
     def _iterate_counted_records(self) -> Iterator[tuple[str, str | None]]:
         """Yield each case whose record counts, with the record as JSON, or with None if the record is damaged."""
         iterate = self.database.iterate_rows
-        rows = iterate(COUNTED, self.session) if self._has_plan() else iterate(ALL)
+        rows = iterate(COUNTED, self.session) if self.count_planned_cases() else iterate(ALL)
         for case, line, kept, _ in rows:
             yield case, self._restore_record(line) if compute_checksum(case, line) == kept else None
-
-    def _has_plan(self) -> bool:
-        return bool(self.database.read_row("SELECT count(*) FROM cases WHERE session = ?", self.session)[0])
 
     def _restore_record(self, line: str) -> str | None:
         """Join a record with its large parts; None if a part is lost."""

@@ -22,10 +22,10 @@ RECORDS, JOURNAL = "records.jsonl", "journal.sqlite"
 
 def export_records(journal: Journal, folder: Path) -> None:
     """Write the valid record of each case into `records.jsonl`, replacing the file in one step."""
-    _replace_lines(folder / RECORDS, journal.iterate_lines())
+    _replace_lines(folder / RECORDS, journal.iterate_record_lines())
     write_artefacts(folder / RECORDS)
     if not journal.database.read_only:
-        journal.note_export()
+        journal.mark_exported()
 
 
 def _replace_lines(file: Path, lines: Iterable[str]) -> None:

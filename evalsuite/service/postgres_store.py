@@ -112,7 +112,7 @@ class PostgresStore:
         self._connection: psycopg.Connection[Any] | None = None
         self._down = True  # True until the first connection, and after an attempt that did not reach the server.
         self._prepare_database(sorted(client.name for client in clients))
-        self.holds_older = bool(self._run_statement(OLDER))
+        self.has_older_keys = bool(self._run_statement(OLDER))
 
     @property
     def tool_calls(self) -> NoReturn:
@@ -215,7 +215,7 @@ class PostgresStore:
         )
         return self.get(key) or completion
 
-    def note_sent(self, key: str, reserved: float = 0.0) -> int:
+    def record_call_start(self, key: str, reserved: float = 0.0) -> int:
         rows = self._run_statement(
             "INSERT INTO attempts (key, client, gateway, sent, state, reserved, words) "
             "VALUES (%s, %s, %s, %s, 'sent', %s, '') RETURNING id",
@@ -223,7 +223,7 @@ class PostgresStore:
         )
         return int(rows[0][0])
 
-    def note_end(
+    def record_call_end(
         self, attempt: int, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, words: str = ""
     ) -> None:
         counts = (usage.cost, usage.prompt_tokens, usage.completion_tokens) if usage else (None, None, None)

@@ -122,14 +122,14 @@ class SqliteStore(Answers):
         self._session = self._numbers.get(CURRENT_CLIENT.get().name)
         if self._max_age is not None:
             bound = time.time() - self._max_age
-            self._group.queue_write(
+            self._queue.queue_write(
                 lambda db: db.execute("DELETE FROM answers WHERE key = ? AND created < ?", (key, bound))
             )
         return await super().put(key, request, completion)
 
-    def note_sent(self, key: str, reserved: float = 0.0) -> int:
+    def record_call_start(self, key: str, reserved: float = 0.0) -> int:
         self._session = self._numbers.get(CURRENT_CLIENT.get().name)
-        return super().note_sent(key, reserved)
+        return super().record_call_start(key, reserved)
 
     def check_health(self) -> None:
         self._database.read_row("SELECT 1")

@@ -57,9 +57,9 @@ def test_an_answer_is_read_by_every_gateway_as_it_was_put(open_store: Callable[.
 
 def test_another_gateway_lists_the_latest_calls_that_were_not_refused(open_store: Callable[..., PostgresStore]) -> None:
     store = open_store()
-    store.note_end(store.note_sent("k"), "answered", ANSWER.usage)
-    store.note_end(store.note_sent("l"), "refused")
-    store.note_sent("m")
+    store.record_call_end(store.record_call_start("k"), "answered", ANSWER.usage)
+    store.record_call_end(store.record_call_start("l"), "refused")
+    store.record_call_start("m")
     latest = open_store().read_latest_calls(ANYBODY.name, 60.0)
     assert [tokens for _, tokens in latest] == [15.0, 0.0]
     assert all(0.0 <= seconds < 60.0 for seconds, _ in latest)
@@ -88,10 +88,10 @@ def test_each_gateway_knows_what_all_of_them_spend(open_store: Callable[..., Pos
     one, other = open_store(), open_store()
     # As if it were in a process of its own.
     other._gateway = "elsewhere"
-    one.note_end(one.note_sent("a", 0.5), "answered", Usage(1, 10, 5, 0.125))
-    one.note_end(one.note_sent("b", 0.5), "failed")
-    one.note_end(one.note_sent("c", 0.5), "refused", words="no \x00 \ud800")
-    one.note_sent("d", 0.25)
+    one.record_call_end(one.record_call_start("a", 0.5), "answered", Usage(1, 10, 5, 0.125))
+    one.record_call_end(one.record_call_start("b", 0.5), "failed")
+    one.record_call_end(one.record_call_start("c", 0.5), "refused", words="no \x00 \ud800")
+    one.record_call_start("d", 0.25)
     assert one.read_paid() == {"anybody": 0.625}
     assert other.read_paid() == {"anybody": 0.875}
     assert one.read_reserved_elsewhere() == {}
@@ -132,7 +132,7 @@ def test_a_restarted_database_serves_the_next_request(
     open_store: Callable[..., PostgresStore], postgres_server: Any, monkeypatch: pytest.MonkeyPatch, *, patient: bool
 ) -> None:
     store = open_store()
-    attempt = store.note_sent("k", 1.0)
+    attempt = store.record_call_start("k", 1.0)
     postgres_server.stop()
     restart = threading.Thread(target=postgres_server.start)
     if patient:
@@ -144,7 +144,7 @@ def test_a_restarted_database_serves_the_next_request(
                 store.get("k")
         restart.start()
         restart.join()
-    store.note_end(attempt, "answered", ANSWER.usage)
+    store.record_call_end(attempt, "answered", ANSWER.usage)
     asyncio.run(store.put("k", REQUEST, ANSWER))
     restart.join()
     assert store.get("k") == ANSWER

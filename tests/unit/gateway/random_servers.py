@@ -47,13 +47,13 @@ class MemoryStore:
     async def put(self, key: str, _: Request, completion: Completion) -> Completion:
         return self.kept.setdefault(key, completion)
 
-    holds_older = False
+    has_older_keys = False
     outcomes = None
 
-    def note_sent(self, _key: str, _reserved: float = 0.0) -> int:
+    def record_call_start(self, _key: str, _reserved: float = 0.0) -> int:
         return 0
 
-    def note_end(self, *_: Any) -> None:
+    def record_call_end(self, *_: Any) -> None:
         pass
 
     def close(self) -> None:

@@ -239,11 +239,11 @@ def test_an_answer_that_was_changed_is_asked_again_and_counted(store: Answers) -
 
 def test_what_may_have_been_billed_counts_as_spent(store: Answers) -> None:
     async def call() -> None:
-        paid, lost, refused, cut = (store.note_sent("k", reserved=1.0) for _ in range(4))
+        paid, lost, refused, cut = (store.record_call_start("k", reserved=1.0) for _ in range(4))
         assert cut
-        store.note_end(paid, "answered", Usage(1, 10, 5, 0.25))
-        store.note_end(lost, "failed", words="timed out")
-        store.note_end(refused, "refused", words="429")
+        store.record_call_end(paid, "answered", Usage(1, 10, 5, 0.25))
+        store.record_call_end(lost, "failed", words="timed out")
+        store.record_call_end(refused, "refused", words="429")
 
     asyncio.run(call())
     # One was paid, one failed when it may have been billed, one has not ended.

@@ -39,7 +39,7 @@ def parts(file: Path) -> list[str]:
 
 
 def test_work_of_one_turn_is_in_the_file_when_its_askers_go_on(database: Database) -> None:
-    group = database.group
+    group = database.queue
 
     async def ask(name: str) -> list[str]:
         await group.commit(part(name))
@@ -53,7 +53,7 @@ def test_work_of_one_turn_is_in_the_file_when_its_askers_go_on(database: Databas
 
 
 def test_work_that_cannot_be_done_keeps_no_other_from_being_written(database: Database) -> None:
-    group = database.group
+    group = database.queue
 
     async def main() -> list[type]:
         work = (part("a"), part("a"), part("b"))
@@ -65,27 +65,27 @@ def test_work_that_cannot_be_done_keeps_no_other_from_being_written(database: Da
 
 def test_notes_that_could_not_be_written_are_tried_again(database: Database) -> None:
     database.write(("CREATE TEMP TRIGGER full BEFORE INSERT ON parts BEGIN SELECT raise(ABORT, 'full'); END", ()))
-    database.group.queue_write(part("a"))
-    database.group.flush()
+    database.queue.queue_write(part("a"))
+    database.queue.flush()
     assert parts(database.path) == []
     database.write(("DROP TRIGGER full", ()))
-    database.group.flush()
+    database.queue.flush()
     assert parts(database.path) == ["a"]
 
 
 def test_closing_writes_what_waits(tmp_path: Path) -> None:
     database = Database(tmp_path / "j.sqlite")
-    database.group.queue_write(part("a"))
+    database.queue.queue_write(part("a"))
     database.close()
     assert parts(tmp_path / "j.sqlite") == ["a"]
 
 
 def test_an_asker_hears_of_work_that_another_thread_settled(database: Database) -> None:
     async def main() -> None:
-        asking = asyncio.ensure_future(database.group.commit(part("a")))
+        asking = asyncio.ensure_future(database.queue.commit(part("a")))
         # Before the loop comes round to it.
         await asyncio.sleep(0)
-        thread = threading.Thread(target=database.group.flush)
+        thread = threading.Thread(target=database.queue.flush)
         thread.start()
         thread.join()
         await asyncio.wait_for(asking, 10)
@@ -97,7 +97,7 @@ def test_an_asker_hears_of_work_that_another_thread_settled(database: Database) 
 def test_a_record_is_in_the_file_at_once_and_what_waits_with_it(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.sqlite")
     journal.begin_session("now", "pytest")
-    journal.database.group.queue_write(part("a"))
+    journal.database.queue.queue_write(part("a"))
     reader = Journal(journal.database.path, read_only=True)
     journal.store_record("a", "same", "{}")
     assert (reader.count_records(), parts(journal.database.path)) == (1, ["a"])

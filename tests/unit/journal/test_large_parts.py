@@ -60,7 +60,7 @@ def test_a_picture_that_many_cases_show_is_in_the_journal_once(tmp_path: Path) -
         request = Request("m", (message(),), epoch=number + 1)
         asyncio.run(journal.answers.put(f"key{number}", request, Completion("a dot")))
     assert journal.database.read_row("SELECT count(*) FROM parts")[0] == 3
-    assert list(journal.iterate_lines()) == lines
+    assert list(journal.iterate_record_lines()) == lines
     assert journal.answers.list_damaged_keys() == []
     assert journal.answers.get("key3") == Completion("a dot")
     journal.close()
@@ -79,5 +79,5 @@ def test_a_record_whose_picture_is_lost_is_damaged(tmp_path: Path) -> None:
     journal.database.write(("UPDATE parts SET content = 'AAAA'", ()))
     counted = journal.summarise_records()
     assert (counted.cases, counted.damaged) == (0, ["c"])
-    assert list(journal.iterate_lines()) == []
+    assert list(journal.iterate_record_lines()) == []
     journal.close()
