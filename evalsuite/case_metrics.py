@@ -113,7 +113,7 @@ def calibration_error(confidence: str, right: str, *, bins: int = 10) -> CaseMet
         return Estimate(classification.compute_calibration_error(sure, correct, bins), n=len(sure))
 
     def draw_reliability(name: str, run: RunView) -> Sequence[Table | Chart]:
-        rows = classification.compute_reliability(*_select_cases_with_both(run.tally, confidence, right), bins)
+        rows = classification.compute_reliability_bins(*_select_cases_with_both(run.tally, confidence, right), bins)
         labels = [f"{sure:.2f}" for sure, _, _ in rows]
         series = [Series("right", [share for _, share, _ in rows]), Series("sure", [sure for sure, _, _ in rows])]
         stem, title = f"{name}_calibration", f"{name}: calibration"

@@ -17,7 +17,7 @@ from evalsuite.builders.model_session import open_session
 from evalsuite.core.errors import DatasetError, JudgeError, ScoringError
 from evalsuite.metrics import tables
 from evalsuite.metrics.tables import FORMATS, Format, strip_answer
-from evalsuite.metrics.tables.readings import read_format, read_in_all_formats
+from evalsuite.metrics.tables.readings import parse_format, read_in_all_formats
 from evalsuite.output.reports.section import Cell, Chart, Column, Series, Table
 from evalsuite.results.tally import Estimate
 from evalsuite.samples.files import READERS
@@ -93,7 +93,7 @@ def _read_record(record: Any, path: Path, where: str) -> RatedTable:
     if not isinstance(prediction, str) or not isinstance(reference, str):
         raise DatasetError(path, where, f"fields {', '.join(record)}", EXPECTED)
     try:
-        written = read_format(record.get("format", "html"))
+        written = parse_format(record.get("format", "html"))
     except ValueError as error:
         raise DatasetError(path, f"{where}, field 'format'", repr(record["format"]), " or ".join(FORMATS)) from error
     if not ratings or not all(_is_number(rating) for rating in ratings):

@@ -50,7 +50,7 @@ def compute_area_under_roc(scores: Sequence[float], positives: Sequence[bool]) -
     return wins / (len(above) * len(below))
 
 
-def compute_reliability(
+def compute_reliability_bins(
     confidences: Sequence[float], right: Sequence[float], bins: int = 10
 ) -> list[tuple[float, float, int]]:
     """Divide [0, 1] into equal bins; return mean confidence, share of right cases and their number per nonempty bin."""
@@ -68,7 +68,7 @@ def compute_calibration_error(confidences: Sequence[float], right: Sequence[floa
 
     Source: Naeini, Cooper and Hauskrecht, AAAI 2015; Guo et al., arXiv 1706.04599, equation 3.
     """
-    rows = compute_reliability(confidences, right, bins)
+    rows = compute_reliability_bins(confidences, right, bins)
     if not rows:
         raise ValueError("the calibration error of no cases is not defined")
     return math.fsum(n * abs(confidence - share) for confidence, share, n in rows) / len(confidences)

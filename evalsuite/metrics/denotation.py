@@ -41,7 +41,8 @@ _UNITS = {
     }.items()
     for other in others
 }  # fmt: skip
-_AMBIGUOUS = {"pound": {"£", "lb"}}  # Ambiguous words for units, each with the units that it may mean.
+_AMBIGUOUS = {"pound": {"£", "lb"}}
+"""Ambiguous words for units, each with the units that it may mean."""
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _MONTH = (
     r"(?P<name>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
@@ -109,10 +110,10 @@ def denotation_match(
     if distinct:
         wanted = _drop_repeats(wanted)
     if len(wanted) == 1 and normalise_value(prediction) == normalise_value(wanted[0]):
-        # Equal texts are equal values, even if the text begins with a list marker.
+        # Compare the whole answer first, because the readings below would drop a leading `1.` or `-` as a list marker.
         return 1.0
     readings = _list_value_readings(prediction.strip()[:MOST_CHARACTERS], len(wanted), distinct=distinct)
-    return float(any(_is_same_list(values, wanted, ordered=ordered) for values in readings))
+    return float(any(_have_same_values(values, wanted, ordered=ordered) for values in readings))
 
 
 def _drop_repeats(values: Sequence[str]) -> list[str]:
@@ -126,11 +127,11 @@ def is_same_value(one: str, other: str) -> bool:
         cells, others = one.split("\t"), other.split("\t")
         return len(cells) == len(others) and all(map(is_same_value, cells, others))
     first, second = normalise_value(one), normalise_value(other)
-    # Texts of several lines are not compared as numbers, because the second line would be read as a unit.
-    return first == second or ("\n" not in one.strip() + other.strip() and _is_same_typed(first, second))
+    # Do not compare a text of several lines as a number, because its second line would be read as a unit.
+    return first == second or ("\n" not in one.strip() + other.strip() and _have_equal_typed_values(first, second))
 
 
-def _is_same_typed(first: str, second: str) -> bool:
+def _have_equal_typed_values(first: str, second: str) -> bool:
     if first in _TRUTHS and second in _TRUTHS:
         return _TRUTHS[first] == _TRUTHS[second]
     days = parse_date(first), parse_date(second)
@@ -232,7 +233,7 @@ def _list_value_readings(text: str, count: int, *, distinct: bool) -> list[list[
         read = None
     if isinstance(read, list):
         readings.append([str(value) for value in read])
-    inner, printed = _read_printed_array(text)
+    inner, printed = _split_printed_array(text)
     readings.append(printed)
     if count > 1 or distinct:
         for separator in _SEPARATORS:
@@ -245,7 +246,7 @@ def _list_value_readings(text: str, count: int, *, distinct: bool) -> list[list[
     return [values for values in readings if len(values) == count]
 
 
-def _read_printed_array(text: str) -> tuple[str, list[str]]:
+def _split_printed_array(text: str) -> tuple[str, list[str]]:
     """Split a printed array, collection or pandas Series into the text between the brackets and a list of values."""
     body = _SERIES_END.sub("", re.sub(r"^<\w+>\n", "", text))
     if body != text and not body.startswith("["):
@@ -259,7 +260,7 @@ def _read_printed_array(text: str) -> tuple[str, list[str]]:
     return inner, inner.split() if "," not in inner and all(map(parse_number, inner.split())) else []
 
 
-def _is_same_list(values: Sequence[str], wanted: Sequence[str], *, ordered: bool) -> bool:
+def _have_same_values(values: Sequence[str], wanted: Sequence[str], *, ordered: bool) -> bool:
     if ordered:
         return all(map(is_same_value, values, wanted))
     left = list(values)

@@ -43,9 +43,8 @@ class BertScore:
     """BERTScore (Zhang et al. 2020, equations 1 to 3), without idf weights.
 
     Each token of one text is matched with the token of the other text whose contextual embedding has the greatest
-    cosine. As in the authors' package, a text's own tokens may match the special tokens at the other text's beginning
-    and end. Special tokens (beginning and end of a text) can be matched, but their own cosines are left out of the
-    means.
+    cosine. As in the authors' package, a token may match a special token (the beginning or end of the other text), but
+    the means leave out the special tokens' own matches.
     """
 
     def __init__(self, folder: Path, *, layer: int | None = None, baseline: Path | None = None) -> None:
@@ -65,7 +64,7 @@ class BertScore:
     def scores(self, pairs: Sequence[TextPair]) -> list[BertScoreResult]:
         """Compare many pairs of texts, `BATCH` texts at once; each distinct text is embedded once."""
         texts = dict.fromkeys(text for pair in pairs if all(map(str.strip, pair)) for text in pair)
-        embeddings = dict(zip(texts, _process_in_batches(list(texts), self._embed), strict=True))
+        embeddings = dict(zip(texts, _map_in_batches(list(texts), self._embed), strict=True))
         return [self._compare_embeddings(prediction, reference, embeddings) for prediction, reference in pairs]
 
     def _compare_embeddings(self, prediction: str, reference: str, embeddings: Mapping[str, Any]) -> BertScoreResult:
@@ -93,8 +92,7 @@ class BertScore:
         vectors = torch.nn.functional.normalize(output.hidden_states[self.layer], dim=-1).cpu()
         for row, mask, marks in zip(vectors, tokens["attention_mask"].bool(), special, strict=True):
             own = marks[mask] == 0
-            # If the tokenizer drops all characters of a text, compare the special tokens, because the text has no
-            # others.
+            # If the tokenizer drops all characters of a text, only special tokens remain, so compare these.
             yield row[mask], own if own.any() else ~own
 
 
@@ -113,7 +111,7 @@ class BartScore:
         return self.scores([(prediction, reference)])[0]
 
     def scores(self, pairs: Sequence[TextPair]) -> list[float]:
-        """Score the pairs in batches of `BATCH`."""
+        """Score many pairs, `BATCH` pairs at once."""
         directions = [
             pair for prediction, reference in pairs for pair in ((reference, prediction), (prediction, reference))
         ]
@@ -122,9 +120,9 @@ class BartScore:
 
     def compute_log_likelihoods(self, pairs: Sequence[TextPair]) -> list[float]:
         """Per pair, return the mean log-probability of the second text's tokens, given the first text."""
-        return list(_process_in_batches(pairs, self._log_likelihoods))
+        return list(_map_in_batches(pairs, self._compute_batch))
 
-    def _log_likelihoods(self, pairs: Sequence[TextPair]) -> Iterator[float]:
+    def _compute_batch(self, pairs: Sequence[TextPair]) -> Iterator[float]:
         import torch
 
         sources, targets = (
@@ -154,10 +152,10 @@ class Bleurt:
         return self.scores([(prediction, reference)])[0]
 
     def scores(self, pairs: Sequence[TextPair]) -> list[float]:
-        """Score the pairs in batches of `BATCH`."""
-        return list(_process_in_batches(pairs, self._rate_pairs))
+        """Score many pairs, `BATCH` pairs at once."""
+        return list(_map_in_batches(pairs, self._rate_batch))
 
-    def _rate_pairs(self, pairs: Sequence[TextPair]) -> Iterator[float]:
+    def _rate_batch(self, pairs: Sequence[TextPair]) -> Iterator[float]:
         import torch
 
         predictions, references = zip(*pairs, strict=True)
@@ -166,10 +164,10 @@ class Bleurt:
             yield from self._model(**tokens).logits[:, 0].tolist()
 
 
-def _process_in_batches(inputs: Sequence[Any], through: Callable[[Sequence[Any]], Iterator[Any]]) -> Iterator[Any]:
+def _map_in_batches(inputs: Sequence[Any], compute: Callable[[Sequence[Any]], Iterator[Any]]) -> Iterator[Any]:
     rest = iter(inputs)
     while batch := list(islice(rest, BATCH)):
-        yield from through(batch)
+        yield from compute(batch)
 
 
 def _tokenize_texts(tokenizer: Any, longest: int, *texts: Sequence[str], **more: bool) -> dict[str, Any]:
@@ -182,7 +180,7 @@ def _move_to_device(model: Any, tokens: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tensor.to(model.device) for name, tensor in tokens.items()}
 
 
-def _load_model(folder: Path, kind: str) -> tuple[Any, Any]:
+def _load_model(folder: Path, class_name: str) -> tuple[Any, Any]:
     try:
         import torch
         import transformers
@@ -195,9 +193,9 @@ def _load_model(folder: Path, kind: str) -> tuple[Any, Any]:
     local: Mapping[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **local)
-        model = getattr(transformers, kind).from_pretrained(folder, **local)
+        model = getattr(transformers, class_name).from_pretrained(folder, **local)
     except (OSError, ValueError, KeyError) as error:
-        raise SettingsError(f"{folder} cannot be loaded as {kind}: {error}") from error
+        raise SettingsError(f"{folder} cannot be loaded as {class_name}: {error}") from error
     device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     return tokenizer, model.eval().to(device)
 

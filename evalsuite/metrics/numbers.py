@@ -52,23 +52,19 @@ def numeric_match(prediction: object, target: object) -> float:
 def parse_number(written: object) -> Number | None:
     """Read a number or its text; return None for anything else.
 
-    A number may have a sign (also Unicode's minus and dashes), thousands in groups of three (comma or no-break space:
-    1,234), a decimal point (also .5 and 42.), an exponent (1.5e3, 1.5x10^3), digits of every script and of full width,
-    one currency sign or a percent sign, and surrounding blanks. Numbers among words, fractions (1/2), decimal commas
-    and other units are not read.
+    A number may have a sign (also Unicode's minus and dashes), a decimal point (.5, 42.) and an exponent (1.5e3,
+    1.5x10^3). Commas or no-break spaces may separate thousands (1,234). Digits may be of any script and of full width.
+    One currency sign or percent sign and surrounding blanks are allowed. Numbers among words, fractions (1/2), decimal
+    commas and other units are not read.
     """
     if isinstance(written, str):
-        match = _NUMBER.fullmatch(_convert_to_ascii(written.strip()))
-        return _make_number(match) if match else None
+        chars = written.strip().translate(_IN_ASCII)
+        text = "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in chars)
+        return _make_number(match) if (match := _NUMBER.fullmatch(text)) else None
     if isinstance(written, bool) or not isinstance(written, Real):
         return None
     value = Decimal(int(written)) if isinstance(written, Integral) else Decimal(repr(float(written)))
     return Number(value) if value.is_finite() else None
-
-
-def _convert_to_ascii(text: str) -> str:
-    text = text.translate(_IN_ASCII)
-    return "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in text)
 
 
 def _make_number(match: re.Match[str]) -> Number | None:

@@ -31,7 +31,7 @@ def normalise_characters(text: str) -> str:
     """Compose accents (NFC), and replace full-width forms by their ASCII equivalents."""
     if text.isascii():
         return text
-    # On long texts, `replace` per full-width character is faster than `translate`, which looks up every character.
+    # Use `replace`, because `translate` is slower on long texts: it looks up every character in the table.
     for wide in WIDE & set(text):
         text = text.replace(wide, chr(FULL_WIDTH[ord(wide)]))
     return unicodedata.normalize("NFC", text)
@@ -118,7 +118,7 @@ def rouge_l(prediction: str, targets: Targets, *, stem: bool = True) -> float:
     texts the values equal rouge-score's. Unlike in rouge-score, words in all writing systems count; jieba splits
     Chinese texts.
     """
-    return _score_best_target(partial(_compute_rouge_l, form=stem_words if stem else list), prediction, targets)
+    return _score_best_target(partial(_compute_rouge_l, stem=stem_words if stem else list), prediction, targets)
 
 
 def bleu(prediction: str, targets: Targets) -> float:
@@ -201,7 +201,7 @@ def _has_words(text: str, words: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _make_word_pattern(words: str) -> tuple[str, re.Pattern[str]]:
-    """Return a target's first word, and a pattern for its words as whole words; each Han character is a word."""
+    """Return a target's first word, and a pattern for all of its words; each Han character is a separate word."""
     tokens = HAN.sub(r" \g<0> ", words).split()
     han = [HAN.match(token) is not None for token in tokens]
     between = (" ?" if one or other else " " for one, other in pairwise(han))
@@ -218,7 +218,7 @@ def _compute_token_f1(prediction: str, target: str) -> float:
     return 2 * same / (len(predicted) + len(wanted))
 
 
-def _compute_rouge_l(prediction: str, target: str, form: Callable[[Sequence[str]], list[str]]) -> float:
+def _compute_rouge_l(prediction: str, target: str, stem: Callable[[Sequence[str]], list[str]]) -> float:
     predicted, wanted = split_alphanumeric_words(prediction), split_alphanumeric_words(target)
     if not predicted or not wanted:
         return float(normalise_answer(prediction) == normalise_answer(target))
@@ -226,7 +226,7 @@ def _compute_rouge_l(prediction: str, target: str, form: Callable[[Sequence[str]
 
     # Use the package Levenshtein, because rouge-score takes seconds for answers of some thousand words.
     # Levenshtein's ratio is twice the length of the longest common subsequence divided by the sum of both lengths.
-    ratio = Levenshtein.ratio(form(predicted), form(wanted))
+    ratio = Levenshtein.ratio(stem(predicted), stem(wanted))
     common = round(ratio * (len(predicted) + len(wanted)) / 2)
     precision, recall = common / len(predicted), common / len(wanted)
     return 2 * precision * recall / (precision + recall) if common else 0.0

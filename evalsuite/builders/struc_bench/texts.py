@@ -337,7 +337,7 @@ def list_missing_values(text: str, table: str, syntax: Format) -> list[str]:
     cells = dict.fromkeys(
         strip_cell_markup(cell) for read_table in tables for cell in (read_table.name, *read_table.cells)
     )
-    return [cell for cell in cells if not is_blank(cell) and not text_values.contains_all_of(cell)]
+    return [cell for cell in cells if not is_blank(cell) and not text_values.contains_all_words(cell)]
 
 
 def _describe_missing_values(text: str, table: str, syntax: Format) -> str:

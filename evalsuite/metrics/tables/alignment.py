@@ -2,13 +2,14 @@
 
 Like GriTS (Smock et al., arXiv 2203.12555), this module pairs rows and columns in order, so that the paired cells are
 as similar as possible. GriTS compares all pairs of cells by characters. This module first aligns rows by shared values.
-Then columns are aligned by equal cells in aligned rows, and rows by equal cells in aligned columns; both steps run
-twice. If no values are equal, rows and columns are aligned by similar characters. The time grows with the number of
+It then aligns columns by their equal cells in aligned rows, and rows by their equal cells in aligned columns, twice.
+If no values are equal, rows and columns are aligned by similar characters. The time grows with the number of
 cells times the number of rows.
 """
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _Table = Sequence[Sequence[str]]
-Pairs = list[tuple[int, int]]  # Pairs of an index of the first sequence and one of the second, sorted by the first.
+Pairs = list[tuple[int, int]]  # Pairs of aligned lines: an index in the first table and one in the second, sorted.
 LIKENESS = 0.5  # The weight of similar characters, relative to the weight 1 of equal cells.
 PROFILE_SIZE = 64  # Length of the vectors in `_make_profiles`; a power of two.
 MOST_PAIRS = 1_000
@@ -45,7 +46,8 @@ class TableAligner:
 
     def __init__(self, first: _Table, second: _Table) -> None:
         self._first, self._second = first, second
-        self.is_full = _fits_full_alignment(first) and _fits_full_alignment(second)
+        shapes = [(len(table), len(table[0])) for table in (first, second)]
+        self.is_full = all(max(shape) <= MOST_LINES and math.prod(shape) <= MOST_CELLS for shape in shapes)
 
     def align(self, *, row_order: bool = True, column_order: bool = True) -> tuple[Pairs, Pairs]:
         """Return the pairs of aligned rows, and the pairs of aligned columns."""
@@ -60,8 +62,8 @@ class TableAligner:
 
     def align_fully(self, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
         """Align all rows and columns at once, whatever the size of the tables."""
-        one, two = self._numbers
-        likely_rows, likely_columns = self._likenesses
+        one, two = self._codes
+        likely_rows, likely_columns = self._character_similarities
         rows = _pair_lines(self._row_similarities, ordered=row_order)
         columns: Pairs = []
         for _ in range(2):
@@ -73,27 +75,23 @@ class TableAligner:
         return rows, columns
 
     @cached_property
-    def _numbers(self) -> tuple[Codes, Codes]:
-        return _number_values(self._first, self._second)
+    def _codes(self) -> tuple[Codes, Codes]:
+        return _encode_values(self._first, self._second)
 
     @cached_property
-    def _likenesses(self) -> tuple[Floats, Floats]:
-        """The similarity of each pair of rows, and of each pair of columns, in characters."""
+    def _character_similarities(self) -> tuple[Floats, Floats]:
+        """How similar each pair of rows, and each pair of columns, is in its characters."""
         short = [[[value[:MOST_CHARACTERS] for value in row] for row in side] for side in (self._first, self._second)]
         columns = (list(zip(*side, strict=True)) for side in short)
         return _score_line_pairs(*short), _score_line_pairs(*columns)
 
     @cached_property
     def _row_similarities(self) -> Floats:
-        return _count_shared_values(*self._numbers) + self._likenesses[0]
+        return _count_shared_values(*self._codes) + self._character_similarities[0]
 
 
-def _fits_full_alignment(table: _Table) -> bool:
-    return max(len(table), len(table[0])) <= MOST_LINES and len(table) * len(table[0]) <= MOST_CELLS
-
-
-def _number_values(first: _Table, second: _Table) -> tuple[Codes, Codes]:
-    """Replace values by numbers, equal for equal values; blank cells of one table never equal those of the other."""
+def _encode_values(first: _Table, second: _Table) -> tuple[Codes, Codes]:
+    """Replace each distinct value by a number; a blank cell becomes -1 in the first table and -2 in the second."""
     import numpy as np
 
     numbers = {value: number for number, value in enumerate(dict.fromkeys(chain(*first, *second)))}
@@ -106,10 +104,10 @@ def _number_values(first: _Table, second: _Table) -> tuple[Codes, Codes]:
 
 
 def _count_shared_values(one: Codes, two: Codes) -> Floats:
-    """Count the values that both rows of each pair (one row per table) contain, in any column."""
+    """Count the values that a row of the first table shares with a row of the second, for each pair of rows."""
     import numpy as np
 
-    (values, rows), (others, beside) = _list_distinct(one), _list_distinct(two)
+    (values, rows), (others, beside) = _list_distinct_values(one), _list_distinct_values(two)
     order = np.argsort(others, kind="stable")
     others, beside = others[order], beside[order]
     starts, ends = (np.searchsorted(others, values, side) for side in ("left", "right"))
@@ -122,26 +120,26 @@ def _count_shared_values(one: Codes, two: Codes) -> Floats:
     return shared.astype(np.float64)
 
 
-def _list_distinct(table: Codes) -> tuple[Codes, Codes]:
+def _list_distinct_values(table: Codes) -> tuple[Codes, Codes]:
     """Return all rows' distinct values, sorted within each row, and the row index of each value."""
     import numpy as np
 
-    # The smallest number of a value is -2, which stands for a blank cell.
+    # The smallest number is -2, a blank cell; add 2, because `divmod` below needs numbers from 0.
     size = int(np.max(table)) + 3
     rows, values = np.divmod(np.unique(table + 2 + size * np.arange(len(table))[:, None]), size)
     return values - 2, rows
 
 
-def _count_equal_cells(one: Codes, two: Codes, across: Pairs) -> Floats:
-    """Count, for each pair of rows, the equal cells in aligned columns; transpose the tables to compare columns."""
+def _count_equal_cells(one: Codes, two: Codes, aligned: Pairs) -> Floats:
+    """Count each row pair's equal cells, given pairs of aligned columns; for column pairs, transpose the tables."""
     import numpy as np
 
     equal = np.zeros((len(one), len(two)), dtype=np.int32)
-    if len(across) <= MOST_LINES_AT_ONCE or len(one) * len(two) > MOST_LINES_AT_ONCE**2:
-        for left, right in across:
+    if len(aligned) <= MOST_LINES_AT_ONCE or len(one) * len(two) > MOST_LINES_AT_ONCE**2:
+        for left, right in aligned:
             equal += one[:, left][:, None] == two[:, right]
-    elif across:
-        left_lines, right_lines = (np.array(side) for side in zip(*across, strict=True))
+    elif aligned:
+        left_lines, right_lines = (np.array(side) for side in zip(*aligned, strict=True))
         first, second = one[:, left_lines], two[:, right_lines]
         for place, line in enumerate(first):
             equal[place] = (line == second).sum(1)
@@ -149,7 +147,7 @@ def _count_equal_cells(one: Codes, two: Codes, across: Pairs) -> Floats:
 
 
 def _score_line_pairs(first: _Table, second: _Table) -> Floats:
-    """Score how much more similar in characters each pair of lines is than an average pair; 0 if not more."""
+    """Score how far the similarity of each pair of lines exceeds the average pair's; 0 if it does not."""
     import numpy as np
 
     one, two = _make_profiles(first), _make_profiles(second)
@@ -167,7 +165,7 @@ def _make_profiles(table: _Table) -> Floats:
     lines = list(map(" ".join, table))
     data = np.frombuffer("".join(lines).encode("utf-32-le", "surrogatepass"), "<u4")
     starts = np.repeat(np.arange(len(lines)), [len(line) for line in lines]) * PROFILE_SIZE
-    # An overflow of the product does not change the result, because `PROFILE_SIZE` divides the modulus of the overflow.
+    # The product may overflow, but only its last bits (`& last`) are used, and these stay correct.
     pairs, last = data[:-1] * 31 + data[1:], PROFILE_SIZE - 1
     places = np.concatenate((starts + (data * 7919 & last), starts[:-1] + (pairs * 7919 & last)))
     counts = np.bincount(places, minlength=len(lines) * PROFILE_SIZE).reshape(len(lines), PROFILE_SIZE)
@@ -265,7 +263,7 @@ def _find_longest_series(pairs: Pairs) -> Pairs:
 def _find_gaps(
     anchors: Pairs, height: int, other: int, *, ordered: bool
 ) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
-    """Yield the lines between neighbouring anchors (paired rows); unless `ordered`, yield all unpaired lines."""
+    """Yield the unpaired lines of both tables: between neighbouring anchors if `ordered`, otherwise all at once."""
     if not ordered:
         free = [
             set(range(size)).difference(pair[side] for pair in anchors) for side, size in enumerate((height, other))

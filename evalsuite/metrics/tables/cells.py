@@ -31,7 +31,7 @@ LOOK_ALIKE = (
 SAME_SIGN = str.maketrans(
     {char: group[0] for group in LOOK_ALIKE for char in group[1:]} | {"″": "''", "\ufe0e": "", "\ufe0f": ""}
 )
-MARKUP = re.compile(r"[<&\\$*_~`^]|\]\(")  # Matches every text with ASCII markup, and some texts without.
+MARKUP = re.compile(r"[<&\\$*_~`^]|\]\(")  # A character that may be ASCII markup.
 LONGEST_CELL = 2_000  # Maximum characters of a cell that are compared; cells in tables for people are shorter.
 
 
@@ -169,7 +169,7 @@ class SearchedText:
         # Also compare token by token: a cell with two numbers may look like one number with separated thousands.
         return not tokens or any(f" {value} " in self._tokens for value in (read_cell_value(cell), tokens))
 
-    def contains_all_of(self, cell: str) -> bool:
+    def contains_all_words(self, cell: str) -> bool:
         """Tell whether the text contains the cell's value, or at least all of its words and numbers in any order."""
         return self.contains_value(cell) or self._distinct.issuperset(_split_tokens(cell))
 
@@ -217,7 +217,7 @@ wanted. `unwanted`: the cell has a value although a blank was wanted. `blank`: b
 """
 EQUAL: frozenset[CellVerdict] = frozenset({"same", "other form", "blank"})
 """Verdicts of cells that do not lower the content score."""
-INCOMPLETE = 0.5  # Score of a right value without its sign, its row's or column's name, or its copies under a span.
+INCOMPLETE = 0.5  # Score of a right value that lacks its sign, its row's or column's name, or a spanned copy.
 EMPHASIZED = re.compile(r"(?<![\w*])\*(?=\S)([^*]+)(?<=\S)\*(?![\w*])")
 SIGNS = (re.compile(r"[*†‡]+(?!\w)"), re.compile(r"(?<![\w'])[^\W\d_]('+)(?!\w)"))
 """Marks of significance, and primes of letters."""
@@ -239,7 +239,7 @@ def compare_cells(predicted: str, wanted: str) -> CellVerdict:
     if value in blank and target not in blank:
         return "missing"
     if value != target:
-        return "sign missing" if _lacks_sign(value, target) else "differs"
+        return "sign missing" if _differ_only_in_sign(value, target) else "differs"
     signs = _compare_signs(predicted, wanted)
     if signs < 1.0:
         return "sign missing" if signs else "differs"
@@ -265,11 +265,11 @@ def measure_value_similarity(value: str, target: str) -> float:
     if TWO_NUMBERS.fullmatch(f"{value} {target}"):
         return 0.0
     alike = _compare_values(value, target)
-    return INCOMPLETE if alike < INCOMPLETE and _lacks_sign(value, target) else alike
+    return INCOMPLETE if alike < INCOMPLETE and _differ_only_in_sign(value, target) else alike
 
 
-def _lacks_sign(value: str, target: str) -> bool:
-    """Tell whether two values differ only in accents, or one is blank and the other a word for a missing value."""
+def _differ_only_in_sign(value: str, target: str) -> bool:
+    """Tell whether only accents differ, or one value is blank and the other a word such as "n/a"."""
     if value.isascii() and target.isascii():
         return not (value and target) and ABSENT_VALUE in (value, target)
     plain = {re.sub(ACCENT, "", unicodedata.normalize("NFD", side)) for side in (value, target)}
@@ -310,8 +310,8 @@ def _compare_values(one: str, other: str) -> float:
 
     A missing or unwanted value counts 0. For cells without letters, the similarity is the share of equal numbers
     (Dice), because a number is right or wrong. For cells with letters, twice the length of the longest common
-    subsequence is divided by both cells' total length. A quotient up to one half, which unrelated words reach, counts
-    0; greater quotients are rescaled to [0, 1].
+    subsequence is divided by both cells' total length. Quotients from 1/2 to 1 are mapped to [0, 1]; smaller quotients
+    count 0, because unrelated words reach them, too.
     """
     if not one or not other:
         return 0.0

@@ -63,8 +63,8 @@ class ValueGrid:
         self.head = min(head_rows, len(rows)) - 1 if head_rows else next(filled, 0)
 
     @cached_property
-    def covered(self) -> dict[tuple[int, int], int]:
-        """Maps each position into which a span's text is copied to the span's number."""
+    def span_numbers(self) -> dict[tuple[int, int], int]:
+        """The number of the span whose text was copied to a position, by position."""
         places: dict[tuple[int, int], int] = {}
         for number, span in enumerate(self._spans):
             for row in range(span.row, min(span.row + span.rows, len(self.rows))):
@@ -130,7 +130,7 @@ class ContentComparison:
 
     def compare_regardless_of_order(self) -> ContentComparison | None:
         """Align again regardless of the order of rows and columns; return None if this improves no pair of tables."""
-        pairs = tuple(map(_find_displaced_lines, self.pairs))
+        pairs = tuple(map(_realign_in_any_order, self.pairs))
         return replace(self, pairs=pairs) if any(pair.displaced for pair in pairs) else None
 
 
@@ -215,8 +215,8 @@ def _pair_tables(
         overlap = Overlap(predicted=left.counts.total(), wanted=right.counts.total())
         return TablePair(predicted, wanted, left, right, [], [], overlap)
     rows, columns = _make_aligner(left, right).align(**order)
-    rows = _pair_unaligned(rows, len(left.rows), len(right.rows))
-    columns = _pair_unaligned(columns, left.width, right.width)
+    rows = _pair_unaligned_lines(rows, len(left.rows), len(right.rows))
+    columns = _pair_unaligned_lines(columns, left.width, right.width)
     return TablePair(predicted, wanted, left, right, rows, columns, _measure_overlap(left, right, rows, columns))
 
 
@@ -226,15 +226,14 @@ def _make_aligner(left: ValueGrid, right: ValueGrid) -> TableAligner:
     return TableAligner(left.rows, right.rows)
 
 
-def _pair_unaligned(pairs: Pairs, height: int, other: int) -> Pairs:
-    """Also pair unaligned lines between two aligned lines, in order, as if replaced; surplus lines stay unpaired."""
+def _pair_unaligned_lines(pairs: Pairs, height: int, other: int) -> Pairs:
+    """Also pair unaligned lines of both tables, in order, as if one replaced the other; the rest stays unpaired."""
     taken, others = ({pair[side] for pair in pairs} for side in (0, 1))
     if len(taken) in {height, other}:
         return pairs
     filled, start = list(pairs), 0
     free = [place for place in range(other) if place not in others]
-    # If aligned lines have the same order in both tables, pair only lines between the same two pairs, to keep this
-    # order.
+    # If both tables have the aligned lines in the same order, keep this order: pair only lines within the same gap.
     ordered = all(one[1] < two[1] for one, two in pairwise(pairs))
     bounds = [*pairs, (height, other)] if ordered else [(height, other)]
     for one, two in bounds:
@@ -246,13 +245,13 @@ def _pair_unaligned(pairs: Pairs, height: int, other: int) -> Pairs:
     return sorted(filled)
 
 
-def _find_displaced_lines(pair: TablePair) -> TablePair:
-    """Align tables regardless of the order of lines, or transposed; keep the given alignment unless this is better."""
+def _realign_in_any_order(pair: TablePair) -> TablePair:
+    """Align two tables in any order of lines, or transposed; return the given pair unless the overlap increases."""
     left, right, overlap = pair.left, pair.right, pair.overlap
     if overlap.f1 == 1.0 or not (left.width and _make_aligner(left, right).is_full):
         return pair
     if left.compute_shared_values(right) <= 2 * overlap.equal / (overlap.predicted + overlap.wanted):
-        return pair  # All shared values already have their wanted positions.
+        return pair  # Every value that both tables contain is already at its wanted position.
     best = pair
     for side in (left, left.transpose()) if left.is_transposed(right) else (left,):
         rows, columns = _make_aligner(side, right).align(row_order=False, column_order=False)
@@ -305,9 +304,9 @@ def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pa
 def _rate_names(left: ValueGrid, right: ValueGrid, places: Iterable[tuple[Place | None, Place]]) -> list[float]:
     """Rate whether aligned rows or columns have the right names, from 0 to 1; `places` has each name's positions.
 
-    A row or column with the name of another row or column counts 0.0, because its values are then wrong statements. A
-    name with a typo counts 1.0, because the name's own cell already counts as wrong. A name that is blank on one side
-    counts 1.0 if a span covers its position.
+    If a row has the name of another row, it counts 0.0, because its values are then wrong statements; likewise for
+    columns. A name with a typo counts 1.0, because the name's own cell already counts as wrong. A name that is blank on
+    one side counts 1.0 if a span covers its position.
     """
     known = [
         (place, beside, "" if place is None else left.get_value(place), right.get_value(beside))
@@ -325,15 +324,15 @@ def _rate_names(left: ValueGrid, right: ValueGrid, places: Iterable[tuple[Place 
     return rates
 
 
-def _find_span(left: ValueGrid, right: ValueGrid, place: Place, beside: Place) -> tuple[bool, int] | None:
-    """Find the span that covers a position in either table; return whether it is in `left`, and its number."""
-    is_left = bool(left.get_value(place))
-    number = left.covered.get(place) if is_left else right.covered.get(beside)
+def _find_span(left: ValueGrid, right: ValueGrid, left_place: Place, right_place: Place) -> tuple[bool, int] | None:
+    """Return whether the left table has the span that covers a position, and the span's number; None without a span."""
+    is_left = bool(left.get_value(left_place))
+    number = left.span_numbers.get(left_place) if is_left else right.span_numbers.get(right_place)
     return None if number is None else (is_left, number)
 
 
 def _count_cells(table: ValueGrid, rows: Pairs, columns: Pairs, side: int) -> int:
-    """Count a table's cells, without its unpaired blank lines; an unpaired title across a row counts once."""
+    """Count a table's cells, except blank cells in lines that the other table lacks; a title counts as one cell."""
     count = len(table.rows) * table.width
     paired = {pair[side] for pair in rows}
     for place in set(range(len(table.rows))) - paired:

@@ -43,16 +43,16 @@ class FormFact:
     fulfilled: bool
 
 
-def make_form_facts(
+def list_form_facts(
     predicted: MarkupReading, wanted: MarkupReading, content: ContentComparison
 ) -> tuple[FormFact, ...]:
-    """List statements about the reference's form, and check the prediction; without a table, it fulfils none."""
-    facts = list(_list_text_facts(predicted, wanted))
+    """List statements about the reference's form; a prediction without a table fulfils none of them."""
+    facts = list(_list_document_facts(predicted, wanted))
     for pair in content.pairs:
         table = predicted.tables[pair.predicted] if pair.predicted is not None else None
-        size = (len(pair.left.rows), pair.left.width)
-        if pair.displaced and table is not None and size != (len(table.rows), table.width):
-            size = (len(table.rows), table.width)
+        # Read the size from the table itself if lines are displaced, because the aligned grid may be transposed.
+        grid = table if table is not None and pair.displaced else pair.left
+        size = (len(grid.rows), grid.width)
         facts += _list_table_facts(table, size, pair.left.counts, wanted.tables[pair.wanted], wanted.markup)
         facts.append(FormFact("order", "Rows and columns are in this order", not pair.displaced))
     if predicted.tables:
@@ -64,11 +64,11 @@ def describe_form(wanted: MarkupReading) -> str:
     """Describe a reference's layout and markup in sentences, one per line."""
     from evalsuite.metrics.tables.content import compare_content
 
-    facts = make_form_facts(wanted, wanted, compare_content(wanted.tables, wanted.tables))
+    facts = list_form_facts(wanted, wanted, compare_content(wanted.tables, wanted.tables))
     return "\n".join(f"{fact.text}." for fact in facts)
 
 
-def _list_text_facts(predicted: MarkupReading, wanted: MarkupReading) -> Iterator[FormFact]:
+def _list_document_facts(predicted: MarkupReading, wanted: MarkupReading) -> Iterator[FormFact]:
     name, is_tex = MARKUP_NAMES[wanted.markup], wanted.markup == "latex"
     yield FormFact("markup", f"The answer is written in {name}", predicted.markup == wanted.markup)
     if _is_complete(wanted):
@@ -108,12 +108,12 @@ def _list_table_facts(
             f"The first {wanted.head_rows} rows are the head" if wanted.head_rows > 1 else "The first row is the head",
             same,
         )
-    if spans := _count_span_places(wanted):
+    if spans := _count_spanned_positions(wanted):
         listed = "; ".join(
             f"“{span.text[:60]}” covers {_write_count(span.rows, 'row')} and {_write_count(span.columns, 'column')}"
             for span in wanted.spans[:20]
         )
-        # Repeating a spanning cell's text in each position that it covers also fulfils this fact.
+        # Count texts instead of spans, because a prediction may also repeat the text in each covered position.
         yield FormFact("spans", f"Cells cover several places: {listed}", not spans - counts)
     if bold := Counter(map(normalise_cell, wanted.bold)):
         same = table is not None and Counter(map(normalise_cell, table.bold)) == bold
@@ -137,8 +137,8 @@ def _list_latex_facts(table: CellGrid | None, wanted: CellGrid) -> Iterator[Form
     yield FormFact("borders", text, table is not None and (table.borders > 0) == has_borders)
 
 
-def _count_span_places(table: CellGrid) -> Counter[str]:
-    """Count the positions that spanning cells cover, by the cells' texts."""
+def _count_spanned_positions(table: CellGrid) -> Counter[str]:
+    """Count how many positions spanning cells with the same text cover, for each text."""
     cells: Counter[str] = Counter()
     for span in table.spans:
         if value := normalise_cell(span.text):
@@ -215,7 +215,7 @@ def _is_balanced_latex(text: str) -> bool:
 
 
 def _is_accepted_by_tex(reading: MarkupReading, wanted: MarkupReading) -> bool:
-    """Tell whether LaTeX has none of the known mistakes that make TeX fail; the reference's macros are accepted."""
+    """Tell whether LaTeX has no known mistake that makes TeX fail; macros that the reference uses are accepted."""
     if reading.markup != "latex":
         return True
     tables = reading.tables

@@ -53,7 +53,7 @@ def _list_columns(pieces: list[str], depth: int) -> list[str]:
 
 
 def _read_group(pieces: list[str], place: int) -> tuple[list[str], int]:
-    """Return the content of the group at an index, and the index after it; without a group, the next token."""
+    """Return the content of the group at an index (or the single token there), and the index after it."""
     while place < len(pieces) and pieces[place].isspace():
         place += 1
     if place >= len(pieces):
@@ -109,7 +109,7 @@ class Tabular:
     r"""A tabular environment. Only an `&` or `\\` outside of groups and inner environments ends a cell.
 
     Args:
-        head: the range of tokens of a head that is defined before the environment, as for xtabular.
+        head: the first and last token (exclusive) of a head that precedes the environment, as for xtabular.
 
     Attributes:
         end: the index of the environment's last token.
@@ -161,16 +161,16 @@ class Tabular:
         while place < end:
             # Check for plain text first, because most tokens are plain text.
             if tokens[place].kind in PLAIN:
-                if not inside and tokens[place].kind == "blank" and self._lacks_row_end(place, end):
+                if not inside and tokens[place].kind == "blank" and self._is_row_end_missing(place, end):
                     self._refused += 1
                     self._end_row()
                 place = self._text.read_token(place)
                 continue
-            inside = max(0, inside + self._step_inside(place))
+            inside = max(0, inside + self._get_depth_change(place))
             place = self._read_cell_token(place) if inside else self._read_token(place)
 
-    def _lacks_row_end(self, place: int, end: int) -> bool:
-        """Tell whether the end mark of a row is missing at this line break: it is full, and more cells follow."""
+    def _is_row_end_missing(self, place: int, end: int) -> bool:
+        """Tell whether a row lacks its end mark at a line break: all columns are filled, and more cells follow."""
         tokens = self.source.tokens
         if (
             not self._text.has_text
@@ -179,12 +179,12 @@ class Tabular:
         ):
             return False
         at = max(place, self._next_separator)
-        while at < end and tokens[at].kind != "ampersand" and not self._ends_row(at):
+        while at < end and tokens[at].kind != "ampersand" and not self._is_row_end(at):
             at = max(at, self.source.partner.get(at, at)) + 1
         self._next_separator = at
         return at < end and tokens[at].kind == "ampersand"
 
-    def _ends_row(self, place: int) -> bool:
+    def _is_row_end(self, place: int) -> bool:
         token = self.source.tokens[place]
         return (token.kind == "sign" and token.value == "\\") or self._is_macro(place, ROW_END_MACROS)
 
@@ -240,10 +240,10 @@ class Tabular:
         above = (kept[min(place, len(kept) - 1)] for place in self._rules)
         return next((rows for rows in above if 0 < rows < kept[-1]), 0)
 
-    def _step_inside(self, place: int) -> int:
+    def _get_depth_change(self, place: int) -> int:
         """Return 1 where a group or inner environment begins, -1 where it ends, otherwise 0."""
         partner = self.source.partner.get(place)
-        # An environment without its own end is paired with another environment's end; treat it as empty.
+        # An environment without an end of its own counts as empty, although it is paired with another one's end.
         if partner is None or self.source.partner.get(partner) != place:
             return 0
         return 1 if partner > place else -1
@@ -254,7 +254,7 @@ class Tabular:
         if token.kind == "ampersand" or (token.kind == "sign" and token.value in self._separators):
             self._end_cell()
             return place + 1
-        if self._ends_row(place):
+        if self._is_row_end(place):
             self._end_row()
             return self.source.find_option_end(self.source.skip_star(place + 1), is_length=True)
         if token.kind == "macro":
@@ -262,7 +262,7 @@ class Tabular:
         return self._read_cell_token(place)
 
     def _read_table_macro(self, name: str, place: int) -> int:
-        """Read a macro that may describe the table as a whole."""
+        """Read a macro that may contain a caption or rows, or end a head; read any other macro as cell text."""
         if name in CAPTIONS:
             self.caption, place = read_caption(self.source, place)
             return place
@@ -359,8 +359,7 @@ class Tabular:
 def _fill_spanned_cells(grid: list[list[str]], row: int, column: int, cell: SpannedCell) -> None:
     """Copy the text of a cell that spans rows into the blank cells that it covers, below or above it."""
     if not cell.text:
-        # Do not copy a blank text: visiting all covered rows would only cost time.
-        return
+        return  # Copying a blank text would only take time.
     step = 1 if cell.span.rows > 0 else -1
     for place in range(row + step, row + cell.span.rows, step):
         if not 0 <= place < len(grid) or column >= len(grid[place]) or grid[place][column]:
@@ -397,12 +396,12 @@ def read_latex(text: str) -> list[CellGrid]:
         token = source.tokens[place]
         while len(open_) > 1 and place >= open_[-1].end:
             open_.pop()
-        if token.kind == "begin" and token.value in TABULARS and not source.is_mentioned_begin(place):
+        if token.kind == "begin" and token.value in TABULARS and not source.is_begin_in_prose(place):
             open_[-1].tables.append(len(tables))
             tables.append(Tabular(source, place, head if token.value in HEAD_APART else (0, 0)))
             place, head = tables[-1].end, (0, 0)
         elif token.kind == "macro" and token.value in TABLE_HEADS and not (head[1] and token.value == "tablehead"):
-            place, head = _read_head(source, place)
+            place, head = _read_outer_head(source, place)
             continue
         elif token.kind == "begin" and token.value in FLOATS:
             floats.append(_Float(source.partner[place]))
@@ -417,7 +416,7 @@ def read_latex(text: str) -> list[CellGrid]:
     return [table for table in read if table.rows]
 
 
-def _read_head(source: LatexSource, place: int) -> tuple[int, tuple[int, int]]:
+def _read_outer_head(source: LatexSource, place: int) -> tuple[int, tuple[int, int]]:
     """Return the index after a head that precedes its table, and the range of tokens within the head's braces."""
     end = source.find_group_end(place + 1)
     if end == place + 1:

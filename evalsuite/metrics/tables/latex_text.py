@@ -163,8 +163,8 @@ class LatexSource:
 
     text: str
     tokens: list[Token] = field(init=False)
-    # Maps the index of each opening token to its closing token's, and back. An environment without an end is closed at
-    # a likely token.
+    # The index of an opening token's closing token, and vice versa. An environment without an end of its own is closed
+    # at the end of the surrounding environment or of the text.
     partner: dict[int, int] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -183,7 +183,8 @@ class LatexSource:
                 environments[token.value] += 1
             elif token.kind == "close" and waiting and self.tokens[waiting[-1]].kind == "open":
                 environments["{"] -= 1
-                self._join_tokens(waiting.pop(), place)
+                begin = waiting.pop()
+                self.partner[begin], self.partner[place] = place, begin
             elif token.kind == "end" and environments[token.value]:
                 self._close_environment(waiting, environments, place)
         for begin in waiting:
@@ -196,21 +197,18 @@ class LatexSource:
             begin = waiting.pop()
             opening = self.tokens[begin]
             environments[opening.value] -= 1
-            if opening.kind == "begin" and opening.value == self.tokens[end].value:
-                self._join_tokens(begin, end)
-                return
             if opening.kind == "begin":
                 self.partner[begin] = end
+                if opening.value == self.tokens[end].value:
+                    self.partner[end] = begin
+                    return
 
-    def _join_tokens(self, first: int, last: int) -> None:
-        self.partner[first], self.partner[last] = last, first
-
-    def is_mentioned_begin(self, place: int) -> bool:
+    def is_begin_in_prose(self, place: int) -> bool:
         """Tell whether a `begin` is only a word of the prose: it has neither an argument nor an end."""
         return self.find_group_end(place + 1) == place + 1 and self.partner.get(self.partner[place]) != place
 
     def find_group_end(self, place: int) -> int:
-        """Return the index after the group that starts at `place` (blanks may precede it); without a group, `place`."""
+        """Return the index after the group that starts at `place` or after blanks there; without a group, `place`."""
         at = self.skip_blank(place)
         if at < len(self.tokens) and self.tokens[at].kind == "open" and at in self.partner:
             return self.partner[at] + 1
@@ -235,18 +233,16 @@ class LatexSource:
             at, end = self.skip_blank(place), self.find_group_end(place)
             if end > place:
                 texts.append(self.read_group(place))
-            elif self._is_text_of(at, count - len(texts)):
+            elif (
+                at < len(self.tokens)
+                and self.tokens[at].kind == "text"
+                and len(self.tokens[at].value) <= count - len(texts)
+            ):
                 texts, end = [*texts, *self.tokens[at].value], at + 1
             else:
                 break
             place = self.find_option_end(end)
         return [*texts, *[""] * (count - len(texts))], place
-
-    def _is_text_of(self, place: int, longest: int) -> bool:
-        """Tell whether the token is a text of at most `longest` characters, each of which is an argument."""
-        if place >= len(self.tokens) or self.tokens[place].kind != "text":
-            return False
-        return len(self.tokens[place].value) <= longest
 
     def find_option_end(self, place: int, brackets: str = "[]", *, is_length: bool = False) -> int:
         """Return the index after the optional argument that starts at `place`; without one, return `place`.
@@ -336,14 +332,14 @@ class TextReader:
         return self.take_text()
 
     def read_token(self, place: int) -> int:
-        """Read the token at this index; return the index after it and after those arguments that are not text."""
+        """Collect the text of a token; return the index after the token and after its arguments that are not text."""
         token = self.source.tokens[place]
         if token.kind in {"text", "verbatim"}:
             self._add_text(token.value)
         elif token.kind in {"blank", "ampersand", "end"}:
             self._add_text(" ")
         elif token.kind == "sign":
-            self._read_sign(token.value, self.source.tokens[place + 1 : place + 3])
+            self._read_control_symbol(token.value, self.source.tokens[place + 1 : place + 3])
         elif token.kind == "macro":
             return self._read_macro(token.value, place + 1)
         elif token.kind == "begin":
@@ -358,7 +354,7 @@ class TextReader:
             self.has_text = True
         self._pieces.append(text)
 
-    def _read_sign(self, sign: str, following: list[Token]) -> None:
+    def _read_control_symbol(self, sign: str, following: list[Token]) -> None:
         if sign in "^~" and [token.kind for token in following] == ["open", "close"]:
             self._add_text(sign)  # An accent without a letter is printed as a character.
         elif sign in ACCENTS:
@@ -414,7 +410,7 @@ class TextReader:
         groups = SILENT[name]
         place = self.source.find_option_end(self.source.skip_star(place), is_length=name != "footnotemark")
         if groups:
-            # A rule without arguments, such as `\hline`, may stand before a cell in parentheses.
+            # Only macros with arguments: parentheses after `\hline`, which has none, belong to a cell's text.
             place = self.source.find_option_end(place, "()")
         for further in reversed(range(groups)):
             place = self.source.find_option_end(self.source.find_group_end(place), is_length=not further)

@@ -68,11 +68,11 @@ def _mean_over_tables(
     return F1.mean([compare(predicted, wanted) if predicted else (0.0, 0, 0) for predicted, wanted in pairs])
 
 
-def _fill_rows(table: CellGrid) -> list[list[str]]:
+def _pad_rows(table: CellGrid) -> list[list[str]]:
     return [[*row, *[""] * (table.width - len(row))] for row in table.rows]
 
 
-def _check_pairs(metric: str, noun: str, one: int, two: int, most: int) -> None:
+def _require_few_pairs(metric: str, noun: str, one: int, two: int, most: int) -> None:
     if one * two > most:
         raise ScoringError(
             f"{metric} compares at most {most:,} pairs of {noun}, not {one:,} x {two:,}; use table_score"
@@ -126,7 +126,7 @@ def _compute_teds(prediction: Any, reference: Any, markup: str | None, *, with_c
     else:
         predicted, wanted = ([_make_grid_tree(table) for table in side.tables] for side in sides)
     scores = [
-        _compare_trees(*predicted[pair.predicted], *wanted[place], with_content=with_content)
+        _compute_tree_similarity(*predicted[pair.predicted], *wanted[place], with_content=with_content)
         if pair.predicted is not None and pair.predicted < len(predicted)
         else 0.0
         for place, pair in enumerate(match.content.pairs)
@@ -184,18 +184,18 @@ def _make_grid_tree(table: CellGrid) -> tuple[TableNode, int]:
     return root, len(table.rows) + sum(len(row.children) for row in root.children)
 
 
-def _compare_trees(one: TableNode, size: int, two: TableNode, other: int, *, with_content: bool) -> float:
-    # Clip at 0, because a row cannot be paired with a cell, so the distance can exceed both trees' sizes.
+def _compute_tree_similarity(one: TableNode, size: int, two: TableNode, other: int, *, with_content: bool) -> float:
+    # Clip at 0: a row is never renamed to a cell, so the distance can exceed the size of the larger tree.
     return max(0.0, 1.0 - _measure_tree_distance(one, two, with_content=with_content) / max(size, other, 1))
 
 
 def _measure_tree_distance(one: TableNode, two: TableNode, *, with_content: bool) -> float:
     (first, first_leaves), (second, second_leaves) = _list_in_postorder(one), _list_in_postorder(two)
-    _check_pairs("TEDS", "elements", len(first), len(second), MOST_STEPS)
+    _require_few_pairs("TEDS", "elements", len(first), len(second), MOST_STEPS)
     rename = [[_measure_rename_cost(a, b, with_content=with_content) for b in second] for a in first]
     trees = [[0.0] * len(second) for _ in first]
-    for i in _find_path_starts(first_leaves):
-        for j in _find_path_starts(second_leaves):
+    for i in _find_keyroots(first_leaves):
+        for j in _find_keyroots(second_leaves):
             _fill_distances(first_leaves, second_leaves, i, j, rename, trees)
     return trees[-1][-1]
 
@@ -217,7 +217,7 @@ def _list_in_postorder(root: TableNode) -> tuple[list[TableNode], list[int]]:
     return nodes, leftmost
 
 
-def _find_path_starts(leftmost: list[int]) -> list[int]:
+def _find_keyroots(leftmost: list[int]) -> list[int]:
     """Return Zhang and Shasha's keyroots: per leftmost leaf, the topmost node whose subtree begins with that leaf."""
     return sorted({leaf: place for place, leaf in enumerate(leftmost)}.values())
 
@@ -273,7 +273,7 @@ def grits_content(prediction: Any, reference: Any, *, format: str | None = None)
         prediction,
         reference,
         format,
-        lambda predicted, wanted: _compute_grits(_fill_rows(wanted), _fill_rows(predicted), compute_matching_ratio),
+        lambda predicted, wanted: _compute_grits(_pad_rows(wanted), _pad_rows(predicted), compute_matching_ratio),
     )
 
 
@@ -293,7 +293,7 @@ def grits_topology(prediction: Any, reference: Any, *, format: str | None = None
 
 
 def _make_boxes(table: CellGrid) -> list[list[Box]]:
-    """Return, per position, the left, top, right and bottom edge of the covering cell, relative to the position."""
+    """Return the edges (left, top, right, bottom) of the cell that covers each position, relative to the position."""
     boxes: list[list[Box]] = [[(0, 0, 1, 1)] * table.width for _ in table.rows]
     for span in table.spans:
         for row in range(span.row, min(span.row + span.rows, len(boxes))):
@@ -318,7 +318,7 @@ def _compute_grits(
 
     grids = (wanted, predicted)
     sizes = [len(grid) * len(grid[0]) for grid in grids]
-    _check_pairs("GriTS", "cells", sizes[0], sizes[1], MOST_COMPARISONS)
+    _require_few_pairs("GriTS", "cells", sizes[0], sizes[1], MOST_COMPARISONS)
     numbers = [
         {cell: place for place, cell in enumerate(dict.fromkeys(cell for row in grid for cell in row))}
         for grid in grids
@@ -391,14 +391,14 @@ def rms(prediction: Any, reference: Any, *, format: str | None = None) -> F1:  #
 
 
 def _compute_rms(predicted: CellGrid, wanted: CellGrid) -> Matched:
-    target = _list_points(wanted.rows, wanted.name)
-    filled = _fill_rows(predicted)
+    target = _list_data_points(wanted.rows, wanted.name)
+    filled = _pad_rows(predicted)
     transposed = list(zip(*filled, strict=True))
-    matched = [_match_points(_list_points(rows, predicted.name), target) for rows in (filled, transposed)]
+    matched = [_match_data_points(_list_data_points(rows, predicted.name), target) for rows in (filled, transposed)]
     return max(matched, key=lambda match: _divide_or_zero(match[0], match[1] + match[2]))
 
 
-def _list_points(rows: Sequence[Sequence[str]], title: str) -> dict[str, str]:
+def _list_data_points(rows: Sequence[Sequence[str]], title: str) -> dict[str, str]:
     points = {"title": title.lower()} if title else {}
     head = rows[0] if len(rows) > 1 and len(rows[0]) > 1 else ()
     for row in rows[1:]:
@@ -407,7 +407,7 @@ def _list_points(rows: Sequence[Sequence[str]], title: str) -> dict[str, str]:
     return points
 
 
-def _match_points(predicted: dict[str, str], wanted: dict[str, str]) -> Matched:
+def _match_data_points(predicted: dict[str, str], wanted: dict[str, str]) -> Matched:
     import numpy as np
     from scipy.optimize import linear_sum_assignment
 
@@ -472,7 +472,7 @@ def cell_f1(
         ScoringError: the reference contains no readable table.
     """
     pairs = _make_table_pairs(prediction, reference, format)
-    compare = _compute_f1_of_equal if similarity == "exact" else _compute_f1_of_similar
+    compare = _compute_exact_f1 if similarity == "exact" else _compute_chrf_f1
     totals = [0.0, 0.0, 0.0]
     for predicted, wanted in pairs:
         for place, sides in enumerate(
@@ -493,18 +493,18 @@ def _list_elements(table: CellGrid) -> tuple[set[TableElement], set[TableElement
     return rows, columns, cells
 
 
-def _compute_f1_of_equal(predicted: set[TableElement], wanted: set[TableElement]) -> float:
+def _compute_exact_f1(predicted: set[TableElement], wanted: set[TableElement]) -> float:
     return 2 * len(predicted & wanted) / (len(predicted) + len(wanted))
 
 
-def _compute_f1_of_similar(predicted: Collection[TableElement], wanted: Collection[TableElement]) -> float:
-    alike = [[_compute_similarity(one, two) for two in wanted] for one in predicted]
+def _compute_chrf_f1(predicted: Collection[TableElement], wanted: Collection[TableElement]) -> float:
+    alike = [[_multiply_chrf(one, two) for two in wanted] for one in predicted]
     precision = sum(map(max, alike)) / len(predicted)
     recall = sum(map(max, zip(*alike, strict=True))) / len(wanted)
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-def _compute_similarity(one: TableElement, two: TableElement) -> float:
+def _multiply_chrf(one: TableElement, two: TableElement) -> float:
     product = 1.0
     for left, right in zip(one, two, strict=True):
         product *= _compute_chrf(left, right)

@@ -25,10 +25,7 @@ if TYPE_CHECKING:
 
     from evalsuite.metrics.tables.grid import Format
 
-
 HINTS = {"html": re.compile(r"<t[rdh]\b|<table\b", re.IGNORECASE), "latex": re.compile(r"\\begin\s*\{")}
-
-
 LONGEST_TEXT = 1_000_000  # Maximum characters of an answer or a reference.
 MOST_CELLS = 100_000  # Maximum positions (rows times columns) of a text's tables.
 
@@ -86,7 +83,7 @@ def _read_other_markup(text: str) -> Iterator[MarkupReading]:
     if JSON_START.search(text):
         found = tuple(find_json_tables(text))
         yield MarkupReading("json", text.strip(), found)
-        # The smaller tables may be metadata, such as the types of columns.
+        # Also try the largest table alone, because the others may be metadata, such as the types of columns.
         yield MarkupReading("json", text.strip(), tuple(sorted(found, key=lambda table: len(table.cells))[-1:]))
     if "{|" in text:
         yield MarkupReading("mediawiki", text.strip(), tuple(read_tables(_write_wiki_as_html(text), "html")))
@@ -115,7 +112,7 @@ def _read_other_raw_text(text: str) -> Iterator[Iterable[CellGrid]]:
     if table := CSV_TABLE.search(text):
         yield _read_delimited("\n".join(table.groups()))
     shown = dict.fromkeys((text, _fill_wide_characters(text)))
-    printed = [_read_printed_frames(each, least) for least in (2, 1) for each in shown]
+    printed = [_read_printed_frames(each, minimum) for minimum in (2, 1) for each in shown]
     yield from printed
     yield from (map(_drop_counting_index, frames) for frames in printed)
 
@@ -186,15 +183,15 @@ def strip_answer(answer: str, format: Format) -> str:  # noqa: A002 - the word o
     """
     before, stripped = "", answer
     while stripped != before:
-        before, stripped = stripped, _strip_layer(stripped, format)
+        before, stripped = stripped, _strip_once(stripped, format)
     return stripped
 
 
-def _strip_layer(answer: str, markup: Format) -> str:
+def _strip_once(answer: str, markup: Format) -> str:
     if markup == "markdown":
         # Remove fences line by line, because the names of tables may be outside of the fences. Keep tabs at the start
         # and end of a line, because tabs separate blank cells.
-        return _cut_markdown(answer) or (answer.strip() and answer.strip(" \r\n" if "\t" in answer else None))
+        return _cut_to_markdown(answer) or (answer.strip() and answer.strip(" \r\n" if "\t" in answer else None))
     piece = TAG if markup == "html" else ENVIRONMENT
     blocks = [cut for block in _find_fenced_blocks(answer) if (cut := _cut_to_tags(block, piece))]
     return "\n\n".join(blocks) or _cut_to_tags(answer, piece) or answer.strip()
@@ -217,8 +214,7 @@ def _find_fenced_blocks(answer: str) -> Iterator[str]:
 
 
 def _cut_to_tags(text: str, piece: re.Pattern[str]) -> str:
-    """Cut a text from its first opening tag to its last tag; if the last tag is an opening tag, keep the rest."""
-    # If the last tag opens an element, the answer was truncated within that element.
+    """Cut a text from its first opening tag to its last tag, or to its end if the last tag's element is truncated."""
     pieces = list(piece.finditer(text))
     first = next((match.start() for match in pieces if match["opens"]), None)
     if first is None:
@@ -226,13 +222,13 @@ def _cut_to_tags(text: str, piece: re.Pattern[str]) -> str:
     return text[first:].rstrip() if pieces[-1]["opens"] else text[first : pieces[-1].end()]
 
 
-def _cut_markdown(text: str) -> str:
+def _cut_to_markdown(text: str) -> str:
     lines = [line for line in LINE_END.split(text) if not FENCE.fullmatch(line.rstrip())]
-    rows = [place for place, line in enumerate(map(_write_box_in_ascii, lines)) if _is_row(line.strip())]
+    rows = [place for place, line in enumerate(map(_write_box_in_ascii, lines)) if _is_pipe_row(line.strip())]
     if not rows or not _is_table([lines[place].strip() for place in rows]):
         return ""
     above = [place for place in range(rows[0]) if lines[place].strip()]
-    first = above[-1] if above and _is_name(lines[above[-1]].strip()) else rows[0]
+    first = above[-1] if above and _is_table_name(lines[above[-1]].strip()) else rows[0]
     return "\n".join(lines[first : rows[-1] + 1]).rstrip()
 
 
@@ -279,7 +275,7 @@ class _PipeBlock:
     # Whether to join the lines between two rules of a grid; None joins them if they have blank cells.
     joins: bool | None = None
 
-    def read_tables_of_block(self) -> list[CellGrid]:
+    def read_block(self) -> list[CellGrid]:
         self.lines, written = [line.strip() for line in self.lines], self.lines
         if not _is_table(self.lines):
             return []
@@ -319,21 +315,21 @@ def _read_markdown(text: str, *, joins: bool | None = None) -> list[CellGrid]:
     text = "\n".join(map(_write_box_in_ascii, LINE_END.split(text)))
     for written in _split_lines(text):
         line = written.strip()
-        if _is_row(line) or (block.lines and (GRID_RULE.fullmatch(line) or RULE_AROUND_SPAN.fullmatch(line))):
+        if _is_pipe_row(line) or (block.lines and (GRID_RULE.fullmatch(line) or RULE_AROUND_SPAN.fullmatch(line))):
             block.lines.append(written)
             continue
-        tables += block.read_tables_of_block()
+        tables += block.read_block()
         if block.lines:
             block = _PipeBlock(joins=joins)
-        if _is_name(line):
+        if _is_table_name(line):
             block.name = line
-        elif line and not _is_ornament(line):
+        elif line and not _is_fence_or_rule(line):
             block.name = ""
-    return tables + block.read_tables_of_block() or _read_delimited(text)
+    return tables + block.read_block() or _read_delimited(text)
 
 
 def _write_box_in_ascii(line: str) -> str:
-    """Replace a box's drawn lines by pipes; if the first bar is a drawn one, pipes in the line are text."""
+    """Replace box-drawing characters by ASCII; escape pipes unless the first bar of the line is a pipe."""
     if line.isascii():
         return line
     first = BAR.search(line)
@@ -350,13 +346,13 @@ def _split_lines(text: str) -> Iterator[str]:
         yield from (named[1], named[2]) if named else (line,)
 
 
-def _is_row(line: str) -> bool:
+def _is_pipe_row(line: str) -> bool:
     return "|" in line and PIPE.search(line) is not None and not HTML_ROW.match(line)
 
 
-def _is_name(line: str) -> bool:
+def _is_table_name(line: str) -> bool:
     """Tell whether a line without pipes can be the name of the table below it: short, and not a sentence."""
-    return 0 < len(line) <= LONGEST_NAME and not line.endswith((".", "!", "?")) and not _is_ornament(line)
+    return 0 < len(line) <= LONGEST_NAME and not line.endswith((".", "!", "?")) and not _is_fence_or_rule(line)
 
 
 def _is_table(lines: list[str]) -> bool:
@@ -398,7 +394,7 @@ def _read_spanned_grid(lines: Sequence[str]) -> CellGrid | None:
 
 
 def _escape_inner_bars(lines: list[str]) -> list[str]:
-    """Escape the bars of an aligned grid that separate no cells: no rule or head has a bar or corner above them."""
+    """Escape bars within cells of an aligned grid: bars at a position where no rule or head has a bar or corner."""
     for written in (lines, list(map(_fill_wide_characters, lines))):
         rules = list(filter(RULE.fullmatch, written)) or written[:1]
         edges = {edge.start() for line in set(rules) for edge in EDGE.finditer(line)}
@@ -426,14 +422,10 @@ def _fill_wide_characters(line: str) -> str:
 
 def _find_polars_types(rows: Sequence[tuple[str, ...]]) -> int | None:
     """Find the row of column types in a frame as polars prints it: three dashes per column, then the types."""
-    return next(
-        (
-            place + 1
-            for place, (row, below) in enumerate(pairwise(rows))
-            if row[:1] == ("---",) and set(row) == {"---"} and all(map(POLARS_TYPE.fullmatch, below))
-        ),
-        None,
-    )
+    for place, (row, below) in enumerate(pairwise(rows), 1):
+        if {*row} == {"---"} and all(map(POLARS_TYPE.fullmatch, below)):
+            return place
+    return None
 
 
 def _join_wrapped_rows(
@@ -498,15 +490,13 @@ def _is_separator(place: int, row: tuple[str, ...]) -> bool:
     return dashes and (place == 1 or all(len(cell) >= 3 for cell in row))
 
 
-def _is_ornament(line: str) -> bool:
+def _is_fence_or_rule(line: str) -> bool:
     return FENCE_START.match(line) is not None or GRID_RULE.fullmatch(line) is not None
 
 
 BLOCK_END = re.compile(r"\n[ \t\r]*(?:(?=\n)|[`~]{3,}[^\n]*)")  # A blank line or a code fence.
 LONGEST_FIELD = 80  # Maximum characters of a field; longer text is prose, unless tabs separate the fields.
 SENTENCE_END = re.compile(r"[a-z]{2}[.!?]$")
-
-
 RULER = re.compile(r" *(?:={2,}|-{2,})(?: +(?:={2,}|-{2,}))+ *")  # A rule of reStructuredText's simple tables.
 LONE_RULE = re.compile(r"\s*([-=~\u2500\u2501\u2550])\1\1(?:\1| )*")  # A rule below a head or between rows.
 ASCIIDOC = re.compile(r"^(?:\[([^\n]*)\n(?:\.[^\n]*\n)?)?\|={3,}\n(.*?)^\|={3,}", re.MULTILINE | re.DOTALL)
@@ -530,10 +520,10 @@ def _split_blocks(text: str) -> list[str]:
 
 def _read_delimited(text: str) -> list[CellGrid]:
     """Read the blocks in which at least two lines have the same number of fields."""
-    return [grid for block in _split_blocks(text) if (grid := _read_block(block))]
+    return [grid for block in _split_blocks(text) if (grid := _read_delimited_block(block))]
 
 
-def _read_block(block: str) -> CellGrid | None:
+def _read_delimited_block(block: str) -> CellGrid | None:
     lines = block.splitlines()
     if rulers := [place for place, line in enumerate(lines) if RULER.fullmatch(line)]:
         return _read_simple_table(lines, rulers)
@@ -542,11 +532,11 @@ def _read_block(block: str) -> CellGrid | None:
     found = list[tuple[str, list[list[str]], list[list[str]]]]()
     for delimiter in ("\t", ",", ";"):
         parsed = list(_parse_rows(lines, delimiter))
-        parsed = _fill_rows(parsed) if delimiter == "\t" else parsed
-        found.append((delimiter, parsed, _find_rows(parsed, delimiter)))
+        parsed = _pad_tabbed_rows(parsed) if delimiter == "\t" else parsed
+        found.append((delimiter, parsed, _find_longest_series(parsed, delimiter)))
     if not any(rows for *_, rows in found):
         parsed = list(_parse_rows([SPACES.sub("\t", line.strip()) for line in lines], "\t"))
-        found.append(("  ", parsed, _find_rows(parsed, "  ")))
+        found.append(("  ", parsed, _find_longest_series(parsed, "  ")))
     # A tab is a delimiter, but a cell may contain a comma, such as 1,200.
     delimiter, parsed, rows = max(found, key=lambda one: (one[0] == "\t" and bool(one[2]), len(one[2])))
     if not rows:
@@ -559,7 +549,7 @@ def _read_block(block: str) -> CellGrid | None:
     )
 
 
-def _fill_rows(rows: list[list[str]]) -> list[list[str]]:
+def _pad_tabbed_rows(rows: list[list[str]]) -> list[list[str]]:
     """Add missing blank cells at the ends of tab-separated lines; stop at the first line of prose."""
     tabbed = [place for place, row in enumerate(rows) if len(row) > 1]
     if not tabbed or any(len(row) > len(rows[tabbed[0]]) for row in rows):
@@ -571,7 +561,7 @@ def _fill_rows(rows: list[list[str]]) -> list[list[str]]:
 
 
 def _read_simple_table(lines: list[str], rulers: list[int]) -> CellGrid | None:
-    """Read a table whose rules show where columns begin; with fewer than three rules, the head is above the first."""
+    """Read a table whose rules show where columns begin; the head is above the second of three rules, or the first."""
     starts = [match.start() for match in re.finditer(r"[=-]+", lines[rulers[0]])]
     first = max(0, rulers[0] - 1) if len(rulers) < 3 else rulers[0]
     last = rulers[-1] if len(rulers) > 1 else len(lines)
@@ -612,7 +602,7 @@ def _read_asciidoc(text: str) -> Iterator[CellGrid]:
             yield CellGrid(tuple(tuple(cells[at : at + width]) for at in range(0, len(cells), width)))
 
 
-def _read_printed_frames(text: str, least: int) -> list[CellGrid]:
+def _read_printed_frames(text: str, minimum: int) -> list[CellGrid]:
     """Read frames as pandas prints them.
 
     If the columns of a frame are printed in several blocks, each head but the last ends with a backslash. Rows and
@@ -620,8 +610,7 @@ def _read_printed_frames(text: str, least: int) -> list[CellGrid]:
 
     Args:
         text: the text that contains the frames.
-        least: the minimum number of spaces between two columns below their names; pandas prints two, or one if it
-            prints no index.
+        minimum: the minimum number of spaces between columns. pandas prints two, or one if it prints no index.
     """
     tables, continues = list[CellGrid](), False
     for block in _split_blocks(text):
@@ -639,7 +628,7 @@ def _read_printed_frames(text: str, least: int) -> list[CellGrid]:
             continue
         wrapped = lines[0].endswith("\\")
         lines[0] = lines[0].removesuffix("\\")
-        rows = [_cut_line(line, starts) for starts in [_find_printed_columns(lines, least)] for line in lines]
+        rows = [_cut_line(line, starts) for starts in [_find_printed_columns(lines, minimum)] for line in lines]
         # The second line may name the index.
         if not any(rows[1][1:]) and not rows[0][0]:
             rows[:2] = [(rows[1][0], *rows[0][1:])]
@@ -654,24 +643,24 @@ def _read_printed_frames(text: str, least: int) -> list[CellGrid]:
     return tables
 
 
-def _find_printed_columns(lines: Sequence[str], least: int) -> list[int]:
-    """Find where a printed frame's columns begin; a minus may replace the second space before a negative number."""
+def _find_printed_columns(lines: Sequence[str], minimum: int) -> list[int]:
+    """Find where a printed frame's columns begin; the minus of a number counts as a space."""
     unsigned, head = [MINUS.sub(" ", line) for line in lines], lines[0]
     gaps = set(_find_gaps(unsigned, 2))
     # pandas aligns to the right, so a column's name ends at the same position as the values below it.
-    ends = {at for at in _find_gaps(unsigned[1:], least) if not head[at : at + 1].strip()}
+    ends = {at for at in _find_gaps(unsigned[1:], minimum) if not head[at : at + 1].strip()}
     starts = [0]
     for at in sorted(gaps | ends):
-        # A part of the lines without a name above it belongs to the column on its right, unless the part is the index.
-        if head[starts[-1] : at].strip() or starts[-1] in gaps or (len(starts) == 1 and least == 2):
+        # Without a name above it, a part of the lines is the beginning of the next column, unless it is the index.
+        if head[starts[-1] : at].strip() or starts[-1] in gaps or (len(starts) == 1 and minimum == 2):
             starts.append(at)
     return starts
 
 
-def _find_gaps(lines: Sequence[str], least: int) -> list[int]:
-    """Find the starts of gaps: at least `least` adjacent positions that are blank in all lines."""
+def _find_gaps(lines: Sequence[str], minimum: int) -> list[int]:
+    """Find the starts of gaps: at least `minimum` adjacent positions that are blank in all lines."""
     blank = "".join("x" if "".join(column).strip() else " " for column in zip_longest(*lines, fillvalue=" "))
-    return [gap.start() for gap in re.finditer(f"(?<=x) {{{least},}}(?=x)", blank)]
+    return [gap.start() for gap in re.finditer(f"(?<=x) {{{minimum},}}(?=x)", blank)]
 
 
 def _drop_counting_index(table: CellGrid) -> CellGrid:
@@ -700,12 +689,12 @@ def _parse_rows(lines: list[str], delimiter: str) -> Iterator[list[str]]:
         yield from (row for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True) if row)
 
 
-def _find_rows(rows: list[list[str]], delimiter: str) -> list[list[str]]:
+def _find_longest_series(rows: list[list[str]], delimiter: str) -> list[list[str]]:
     """Return the longest series of rows with the same number of fields, without prose above and below."""
     longest: list[list[str]] = []
     for width, series in groupby(rows, key=len):
         run = list(dropwhile(lambda row: _is_prose(row, delimiter), series))
-        # Long names in a head are not prose; long cells below are, unless most cells of their column are long.
+        # Rows of prose at the end are not part of the table, unless most of its rows look like prose.
         few = 2 * sum(_is_prose(row, delimiter) for row in run) <= len(run)
         while few and run and _is_prose(run[-1], delimiter):
             del run[-1]
@@ -728,7 +717,7 @@ ALIASES: Mapping[str, Format] = {
 """Formats by their names in lower case."""
 
 
-def read_format(name: str) -> Format:
+def parse_format(name: str) -> Format:
     """Return the format with this name or alias."""
     try:
         return ALIASES[name.lower()]

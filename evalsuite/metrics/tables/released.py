@@ -7,14 +7,13 @@ implementations.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables.grid import VARIANTS
 from evalsuite.metrics.tables.html import WHITELIST, parse_html
-from evalsuite.metrics.tables.readings import read_format
+from evalsuite.metrics.tables.readings import LINE_END, parse_format
 from evalsuite.metrics.tables.sequences import compute_levenshtein_similarity, compute_matching_ratio
 
 if TYPE_CHECKING:
@@ -111,8 +110,8 @@ class ReleasedPage:
         """Return the flattened tag tree of the released script, with one character per tag.
 
         For each whitelisted tag among all descendants of a node, the script adds an opening tag, walks the subtree, and
-        adds a closing tag. Because a child's descendants are also the node's descendants, the result of a node contains
-        each child's result twice: once between the child's tags, and once alone.
+        adds a closing tag. A child's descendants are also the node's descendants. Hence a node's result contains each
+        child's result twice: once between the child's tags, and once alone.
         """
         walks: list[list[str]] = [[]]
         lengths = [0]
@@ -140,8 +139,8 @@ def score_html_parts(prediction: str, reference: str) -> dict[str, float]:
     tree, wanted_tree = predicted.write_tag_tree(), wanted.write_tag_tree()
     return {
         "num_cells_match": float(len(cells) == len(wanted_cells)),
-        **_make_similarities("cells_text", cells, wanted_cells),
-        **_make_similarities("struct", tree, wanted_tree),
+        **_compute_similarities("cells_text", cells, wanted_cells),
+        **_compute_similarities("struct", tree, wanted_tree),
     }
 
 
@@ -164,28 +163,26 @@ def score_latex_parts(prediction: str, reference: str) -> dict[str, float]:
     """Compute all parts of the H-Score for LaTeX."""
     predicted, wanted = _read_latex(prediction), _read_latex(reference)
     return {
-        **_make_similarities("alignment", predicted.alignment, wanted.alignment),
-        **_make_similarities("data", _list_cells(predicted.rows), _list_cells(wanted.rows)),
+        **_compute_similarities("alignment", predicted.alignment, wanted.alignment),
+        **_compute_similarities("data", _list_cells(predicted.rows), _list_cells(wanted.rows)),
         "caption_match_score": float(predicted.caption == wanted.caption),
-        **_count_matches(predicted.rows, wanted.rows),
+        **_compare_sizes(predicted.rows, wanted.rows),
     }
 
 
 def _read_latex(latex: str) -> LatexTable:
     """Return the first tabular of a text; without a tabular, return an empty table without a caption."""
     nodes = _parse_latex(latex)
-    tabular = next(
-        (node for node in _walk_once(nodes) if _get_node_kind(node) == "Environment" and node.envname == "tabular"),
-        None,
-    )
+    environments = (node for node in _walk_in_preorder(nodes) if _get_node_kind(node) == "Environment")
+    tabular = next((node for node in environments if node.envname == "tabular"), None)
     if not tabular:
         return LatexTable([])
     if not tabular.nodeargd:
-        raise ScoringError(_explain_refusal(latex, "the text ends where a tabular's columns should be"))
+        raise ScoringError(_explain_unreadable_latex(latex, "the text ends where a tabular's columns should be"))
     # The column alignment is nearly always empty, because the released script skips the group that contains it. The
     # alignment is not empty if pylatexenc reads another piece as the argument, such as the `[` in
     # `\begin{tabular}[t]{ll}`.
-    arguments = _walk_once(tabular.nodeargd.argnlist[:1], groups=False)
+    arguments = _walk_in_preorder(tabular.nodeargd.argnlist[:1], groups=False)
     alignment = "".join(node.chars for node in arguments if _get_node_kind(node) == "Chars")
     return LatexTable(_read_rows(tabular.nodelist), _read_caption(nodes), alignment)
 
@@ -208,10 +205,10 @@ def _parse_latex(latex: str) -> Sequence[Any]:
         return BoundedWalker(latex).get_latex_nodes()[0]  # type: ignore[no-any-return]
     except Exception as error:  # pylatexenc also raises errors of other kinds, because its parser has bugs.
         why = str(error) if isinstance(error, ScoringError) else f"{type(error).__name__}: {error}"
-        raise ScoringError(_explain_refusal(latex, why)) from error
+        raise ScoringError(_explain_unreadable_latex(latex, why)) from error
 
 
-def _explain_refusal(latex: str, why: str) -> str:
+def _explain_unreadable_latex(latex: str, why: str) -> str:
     return (
         f"the released H-Score cannot be computed for this LaTeX of {len(latex)} characters, starting "
         f"{latex[:40]!r}: {why}; use table_score"
@@ -238,14 +235,14 @@ def _walk_nodes(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[tuple[
             unseen += [(child, True) for child in reversed(children)]
 
 
-def _walk_once(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[Any]:
+def _walk_in_preorder(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[Any]:
     return (node for node, entering in _walk_nodes(nodes, groups=groups) if entering)
 
 
 def _read_rows(nodes: Sequence[Any]) -> list[list[str]]:
     r"""Split rows at `\\` and cells at `&`, ignoring groups, other macros and blank cells."""
     rows: list[list[str]] = [[""]]
-    for node in _walk_once(nodes, groups=False):
+    for node in _walk_in_preorder(nodes, groups=False):
         kind = _get_node_kind(node)
         if kind == "Chars":
             rows[-1][-1] += node.chars
@@ -264,12 +261,12 @@ def _read_caption(nodes: Sequence[Any]) -> str:
     has_begun = False
     for node, entering in _walk_nodes(nodes):
         if has_begun and entering and _get_node_kind(node) == "Group":
-            return _join_group(node.nodelist)
+            return _convert_to_text(node.nodelist)
         has_begun |= not entering and _get_node_kind(node) == "Macro" and node.macroname == "caption"
     return "None"
 
 
-def _join_group(nodes: Sequence[Any]) -> str:
+def _convert_to_text(nodes: Sequence[Any]) -> str:
     """Convert pylatexenc's nodes to text: characters, special characters and the delimiters of groups."""
     pieces = []
     for node, entering in _walk_nodes(nodes):
@@ -285,7 +282,6 @@ def _join_group(nodes: Sequence[Any]) -> str:
 
 MARKDOWN_CONTENT = ("data_levenshtein_score", "data_difflib_score")
 MARKDOWN_FORMAT = ("num_rows_match", "num_cols_match", "columns_levenshtein_score", "columns_difflib_score")
-LINE_END = re.compile(r"\n|<NEWLINE>|<newline>")
 
 
 def score_markdown_parts(prediction: str, reference: str) -> dict[str, float]:
@@ -294,29 +290,29 @@ def score_markdown_parts(prediction: str, reference: str) -> dict[str, float]:
     for sides in zip(_cut_tables(prediction), _cut_tables(reference), strict=True):
         predicted, wanted = map(_read_markdown, sides)
         # The first row contains the names of the columns.
-        columns = _make_similarities("columns", *((rows[0] if rows else []) for rows in (predicted, wanted)))
-        data = _make_similarities("data", _list_cells(predicted[1:]), _list_cells(wanted[1:]))
-        scored.append({**_count_matches(predicted, wanted), **columns, **data})
+        columns = _compute_similarities("columns", *((rows[0] if rows else []) for rows in (predicted, wanted)))
+        data = _compute_similarities("data", _list_cells(predicted[1:]), _list_cells(wanted[1:]))
+        scored.append({**_compare_sizes(predicted, wanted), **columns, **data})
     return {name: sum(table[name] for table in scored) / len(scored) for name in (*MARKDOWN_FORMAT, *MARKDOWN_CONTENT)}
 
 
 def _cut_tables(text: str) -> tuple[str, str]:
     """Return the texts of the Team and the Player table.
 
-    The released script finds positions in the lower-case text but cuts the original text there; if lower-casing changes
-    the length (as for İ), the cuts are wrong. The position of a missing name is -1, which the script uses like any
-    other: a search from -1 sees only the last character, and a slice up to -1 lacks the last character.
+    As in the released script, positions are found in the lower-case text, but the original text is cut there, which is
+    wrong if lower case has another length (as for İ). A missing name has the position -1, which the script uses like
+    any other: a search from -1 sees only the last character, and a slice up to -1 lacks the last character.
     """
     lower = text.lower()
     team = lower.find("team")
-    player = _find_after(lower, team, "player")
-    team_starts, team_ends = _find_after(lower, team, "|"), text[:player].rfind("|")
-    player_starts, player_ends = _find_after(lower, player, "|"), text.rfind("|")
+    player = _find_from(lower, team, "player")
+    team_starts, team_ends = _find_from(lower, team, "|"), text[:player].rfind("|")
+    player_starts, player_ends = _find_from(lower, player, "|"), text.rfind("|")
     return text[team_starts : team_ends + 1], text[player_starts : player_ends + 1]
 
 
-def _find_after(text: str, start: int, wanted: str) -> int:
-    # A search from -1 sees only the last character: no name fits there, and a bar there also has the index -1.
+def _find_from(text: str, start: int, wanted: str) -> int:
+    # The script would search the last character, where a name is never found, and a bar only at the index -1.
     return -1 if start == -1 else text.find(wanted, start)
 
 
@@ -331,14 +327,14 @@ def _read_markdown(text: str) -> list[list[str]]:
     return rows
 
 
-def _make_similarities(name: str, predicted: Sequence[str], wanted: Sequence[str]) -> dict[str, float]:
+def _compute_similarities(name: str, predicted: Sequence[str], wanted: Sequence[str]) -> dict[str, float]:
     return {
         f"{name}_levenshtein_score": compute_levenshtein_similarity(predicted, wanted),
         f"{name}_difflib_score": compute_matching_ratio(predicted, wanted),
     }
 
 
-def _count_matches(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> dict[str, float]:
+def _compare_sizes(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> dict[str, float]:
     widths = [max(map(len, rows), default=0) for rows in (predicted, wanted)]
     return {"num_rows_match": float(len(predicted) == len(wanted)), "num_cols_match": float(widths[0] == widths[1])}
 
@@ -408,6 +404,6 @@ def h_score(
         )
     if variant not in VARIANTS:
         raise ValueError(f"h_score has the variant {', '.join(VARIANTS)}, not {variant!r}")
-    compute, content, form = METHODS[read_format(format)]
+    compute, content, form = METHODS[parse_format(format)]
     values = compute(prediction, reference)
     return HScore(sum(values[name] for name in content), sum(values[name] for name in form), values)

@@ -41,47 +41,40 @@ def compute_matching_ratio(prediction: Sequence[str], reference: Sequence[str]) 
     """
     if list(prediction) == list(reference):
         return 1.0
-    frequent = _limit_frequency(reference)
-    if _suits_difflib(prediction, reference, frequent):
+    # difflib never starts a match at an element that occurs in the reference more often than this limit.
+    frequency_limit = len(reference) // 100 + 1 if len(reference) >= 200 else len(reference)
+    if _is_fast_with_difflib(prediction, reference, frequency_limit):
         return SequenceMatcher(None, prediction, reference).ratio()
-    return (
-        2.0
-        * BlockMatcher(prediction, reference, frequent).count_matched_elements()
-        / (len(prediction) + len(reference))
-    )
+    matched = BlockMatcher(prediction, reference, frequency_limit).count_matched_elements()
+    return 2.0 * matched / (len(prediction) + len(reference))
 
 
-def _suits_difflib(a: Sequence[str], b: Sequence[str], frequent: int) -> bool:
+def _is_fast_with_difflib(a: Sequence[str], b: Sequence[str], frequency_limit: int) -> bool:
     if len(a) * len(b) <= MOST_PAIRS:
         return True
     if len(a) * len(b) > LONGEST:
         return False
     in_b = Counter(b)
-    return sum(in_b[element] for element in a if in_b[element] <= frequent) <= MOST_PAIRS
-
-
-def _limit_frequency(b: Sequence[str]) -> int:
-    # If an element occurs more often in the reference than this limit, difflib never starts a match there.
-    return len(b) // 100 + 1 if len(b) >= 200 else len(b)
+    return sum(in_b[element] for element in a if in_b[element] <= frequency_limit) <= MOST_PAIRS
 
 
 class BlockMatcher:
     """Computes how many elements difflib's matching blocks of two sequences contain."""
 
-    def __init__(self, a: Sequence[str], b: Sequence[str], frequent: int) -> None:
+    def __init__(self, a: Sequence[str], b: Sequence[str], frequency_limit: int) -> None:
         self.a, self.b = a, b
-        self._substrings = SubstringNumbers(*_number_elements(a, b, frequent))
+        self._substrings = SubstringNumbers(*_number_elements(a, b, frequency_limit))
 
     def count_matched_elements(self) -> int:
         matched = 0
         unmatched: list[Rectangle] = [(0, len(self.a), 0, len(self.b))]
         while unmatched:
-            taken, rest = self._match_longest(unmatched.pop())
+            taken, rest = self._match_longest_runs(unmatched.pop())
             matched += taken
             unmatched += rest
         return matched
 
-    def _match_longest(self, rectangle: Rectangle) -> tuple[int, list[Rectangle]]:
+    def _match_longest_runs(self, rectangle: Rectangle) -> tuple[int, list[Rectangle]]:
         """Match all longest runs of equal elements, from left to right; return the unmatched index ranges."""
         length, candidates = self._substrings.find_longest_runs(rectangle)
         if not length:
@@ -91,12 +84,12 @@ class BlockMatcher:
             right = rest[-1] if rest else (0, 0, 0, 0)
             nearest = bisect_left(b_starts, right[2])
             if right[0] <= a_start < right[1] and nearest < len(b_starts):
-                taken, around = self._take_run(rest.pop(), length, a_start, b_starts[nearest])
+                taken, around = self._extend_run(rest.pop(), length, a_start, b_starts[nearest])
                 matched += taken
                 rest += around
         return matched, rest
 
-    def _take_run(self, rectangle: Rectangle, length: int, a_start: int, b_start: int) -> tuple[int, list[Rectangle]]:
+    def _extend_run(self, rectangle: Rectangle, length: int, a_start: int, b_start: int) -> tuple[int, list[Rectangle]]:
         """Extend a run by adjacent equal elements, even frequent ones; return its length and the unmatched ranges."""
         a_low, a_high, b_low, b_high = rectangle
         before = self._count_common_end((a_low, a_start, b_low, b_start))
@@ -108,34 +101,34 @@ class BlockMatcher:
 
     def _count_common_start(self, rectangle: Rectangle) -> int:
         a_low, a_high, b_low, b_high = rectangle
-        return _measure_equality(
+        return _count_equal_start(
             min(a_high - a_low, b_high - b_low),
             lambda start, end: self.a[a_low + start : a_low + end] == self.b[b_low + start : b_low + end],
         )
 
     def _count_common_end(self, rectangle: Rectangle) -> int:
         a_low, a_high, b_low, b_high = rectangle
-        return _measure_equality(
+        return _count_equal_start(
             min(a_high - a_low, b_high - b_low),
             lambda start, end: self.a[a_high - end : a_high - start] == self.b[b_high - end : b_high - start],
         )
 
 
-def _number_elements(a: Sequence[str], b: Sequence[str], frequent: int) -> list[NDArray[np.int64]]:
+def _number_elements(a: Sequence[str], b: Sequence[str], frequency_limit: int) -> list[NDArray[np.int64]]:
     """Replace the elements by numbers; an element that `b` lacks or contains too often becomes `NOT_INDEXED`."""
     import numpy as np
 
     numbers = {element: number for number, element in enumerate(dict.fromkeys((*a, *b)))}
     codes = [np.fromiter(map(numbers.__getitem__, sequence), np.int64, len(sequence)) for sequence in (a, b)]
     counts = np.bincount(codes[1], minlength=max(int(np.max(code, initial=0)) for code in codes) + 1)
-    counts[counts > frequent] = 0
+    counts[counts > frequency_limit] = 0
     for code in codes:
         code[counts[code] == 0] = NOT_INDEXED
     return codes
 
 
-def _measure_equality(limit: int, equal: Callable[[int, int], bool]) -> int:
-    """Count equal elements from the start by comparing slices, first of doubling, then of halving length, for speed."""
+def _count_equal_start(limit: int, equal: Callable[[int, int], bool]) -> int:
+    """Count equal elements from the start; for speed, compare slices whose length first doubles and then halves."""
     size, step = 0, 1
     while step:
         end = min(size + step, limit)
@@ -164,7 +157,7 @@ class SubstringNumbers:
         both = np.concatenate((codes_a, codes_b))
         apart = both == NOT_INDEXED
         both[apart] = len(both) + np.arange(apart.sum())
-        self.names: list[NDArray[np.int64]] = [both]
+        self.numbers: list[NDArray[np.int64]] = [both]
 
     def find_longest_runs(self, rectangle: Rectangle) -> tuple[int, Iterator[tuple[int, Sequence[int]]]]:
         """Find the longest runs of equal items within two index ranges; return their length and where they start.
@@ -179,21 +172,21 @@ class SubstringNumbers:
         while high - low > 1:
             # Runs are usually short, so doubling reaches their length fastest.
             middle = min(2 * low or 1, (low + high) // 2)
-            is_shared = np.isin(*self._number_rectangle(rectangle, middle)).any()
+            is_shared = np.isin(*self._number_both_sides(rectangle, middle)).any()
             low, high = (middle, high) if is_shared else (low, middle)
-        return low, self._find_runs(rectangle, low)
+        return low, self._list_run_starts(rectangle, low)
 
-    def _find_runs(self, rectangle: Rectangle, length: int) -> Iterator[tuple[int, Sequence[int]]]:
+    def _list_run_starts(self, rectangle: Rectangle, length: int) -> Iterator[tuple[int, Sequence[int]]]:
         import numpy as np
 
-        names_a, names_b = self._number_rectangle(rectangle, length)
+        numbers_a, numbers_b = self._number_both_sides(rectangle, length)
         starts: dict[int, list[int]] = {}
-        for place in np.flatnonzero(np.isin(names_b, names_a)).tolist():
-            starts.setdefault(int(names_b[place]), []).append(rectangle[2] + place)
-        for place in np.flatnonzero(np.isin(names_a, names_b)).tolist():
-            yield rectangle[0] + place, starts[int(names_a[place])]
+        for place in np.flatnonzero(np.isin(numbers_b, numbers_a)).tolist():
+            starts.setdefault(int(numbers_b[place]), []).append(rectangle[2] + place)
+        for place in np.flatnonzero(np.isin(numbers_a, numbers_b)).tolist():
+            yield rectangle[0] + place, starts[int(numbers_a[place])]
 
-    def _number_rectangle(self, rectangle: Rectangle, length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _number_both_sides(self, rectangle: Rectangle, length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         a_low, a_high, b_low, b_high = rectangle
         return (
             self._number_substrings(a_low, a_high - length + 1, length),
@@ -201,16 +194,16 @@ class SubstringNumbers:
         )
 
     def _number_substrings(self, start: int, end: int, length: int) -> NDArray[np.int64]:
-        """Number all substrings of a length that start in a range, by the numbers of two overlapping shorter ones."""
+        """Number the substrings that start in a range; two overlapping shorter substrings determine each number."""
         power = length.bit_length() - 1
-        names, shift = self._number_power_substrings(power), length - (1 << power)
-        return names[start:end] * len(self.names[0]) * 2 + names[start + shift : end + shift]
+        numbers, shift = self._number_power_substrings(power), length - (1 << power)
+        return numbers[start:end] * len(self.numbers[0]) * 2 + numbers[start + shift : end + shift]
 
     def _number_power_substrings(self, power: int) -> NDArray[np.int64]:
         import numpy as np
 
-        while len(self.names) <= power:
-            shorter, half = self.names[-1], 1 << (len(self.names) - 1)
-            pairs = shorter[:-half] * len(self.names[0]) * 2 + shorter[half:]
-            self.names.append(np.unique(pairs, return_inverse=True)[1].astype(np.int64))
-        return self.names[power]
+        while len(self.numbers) <= power:
+            shorter, half = self.numbers[-1], 1 << (len(self.numbers) - 1)
+            pairs = shorter[:-half] * len(self.numbers[0]) * 2 + shorter[half:]
+            self.numbers.append(np.unique(pairs, return_inverse=True)[1].astype(np.int64))
+        return self.numbers[power]

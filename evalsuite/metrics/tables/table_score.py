@@ -18,14 +18,14 @@ from evalsuite.core.phrases import shorten_line
 from evalsuite.metrics.tables.alignment import MOST_ASSIGNED
 from evalsuite.metrics.tables.cells import EQUAL, INCOMPLETE, compare_cells, strip_cell_markup
 from evalsuite.metrics.tables.content import ContentComparison, compare_content
-from evalsuite.metrics.tables.form import OF_MARKUP, FormFact, make_form_facts
+from evalsuite.metrics.tables.form import OF_MARKUP, FormFact, list_form_facts
 from evalsuite.metrics.tables.plain_data import write_as_markup
 from evalsuite.metrics.tables.readings import (
     LONGEST_TEXT,
     MOST_CELLS,
     MarkupReading,
     detect_format,
-    read_format,
+    parse_format,
     read_in_all_formats,
     read_wanted,
     strip_answer,
@@ -53,7 +53,7 @@ class TableMatch:
     @cached_property
     def facts(self) -> tuple[FormFact, ...]:
         """Statements about the reference's layout and markup, checked on the prediction."""
-        return make_form_facts(self.predicted, self.wanted, self.content)
+        return list_form_facts(self.predicted, self.wanted, self.content)
 
     @property
     def form(self) -> float:
@@ -71,7 +71,7 @@ class TableMatch:
 
     @cached_property
     def _is_broken(self) -> bool:
-        """Whether broken markup hides the table or shows values under the wrong heads."""
+        """Whether the markup is so broken that the table disappears, or values appear under the wrong heads."""
         unbroken = {"well_formed", "compiles"} if self.predicted.markup == "latex" else {"well_formed"}
         return any(fact.name in unbroken and not fact.fulfilled for fact in self.facts)
 
@@ -113,7 +113,7 @@ class TableScore:
         return f"TableScore(value={self.value:.4f}, content={self.content:.4f}, form={self.form:.4f})"
 
     def _repr_html_(self) -> str:
-        return _render_block(self)
+        return _render_score(self)
 
     @property
     def cells(self) -> list[ComparedCell]:
@@ -139,7 +139,7 @@ class TableScore:
             f"{'[x]' if fact.fulfilled else '[ ]'} {replace_control_characters(fact.text)}" for fact in self.facts
         ]
         for rows in self.compared:
-            shown = [[_show_cell(cell, colour=colour) for cell in row] for row in rows]
+            shown = [[_format_cell(cell, colour=colour) for cell in row] for row in rows]
             lines += ["", tabulate(shown, tablefmt="presto", disable_numparse=True)]
         return "\n".join([*lines, "", LEGEND, "", self.signature])
 
@@ -254,7 +254,7 @@ def match_tables(
         texts = (side for side in (reference, prediction) if isinstance(side, str))
         markup = detect_format(next(texts, "<table>"))
     else:
-        markup = read_format(format)
+        markup = parse_format(format)
     prediction, reference = write_as_markup(prediction, markup), write_as_markup(reference, markup)
     order = {"row_order": row_order, "column_order": column_order}
     wanted = read_wanted(reference, markup) if len(reference) <= LONGEST_TEXT else None
@@ -385,7 +385,7 @@ def _find_name(pair: TablePair, row: Place, column: Place) -> str:
     return strip_cell_markup(_find_cell(pair.left, row[0], column[0]) or "" if wanted is None else wanted)
 
 
-def _show_cell(cell: ComparedCell, *, colour: bool) -> str:
+def _format_cell(cell: ComparedCell, *, colour: bool) -> str:
     wanted, predicted = replace_control_characters(cell.wanted), replace_control_characters(cell.predicted)
     text = {
         "equal": wanted,
@@ -403,10 +403,10 @@ def replace_control_characters(text: str) -> str:
 
 def write_html_page(scores: Iterable[tuple[str, TableScore]]) -> str:
     """Write scores with their names as a complete HTML page."""
-    return PAGE.format(body="\n".join(_render_block(score, f"{name}: ") for name, score in scores))
+    return PAGE.format(body="\n".join(_render_score(score, f"{name}: ") for name, score in scores))
 
 
-def _render_block(score: TableScore, name: str = "") -> str:
+def _render_score(score: TableScore, name: str = "") -> str:
     facts = "".join(
         f"<li>{'&#10003;' if fact.fulfilled else '&#10007;'} {html.escape(replace_control_characters(fact.text))}</li>"
         for fact in score.facts

@@ -10,7 +10,7 @@ from evalsuite.metrics.classification import (
     compute_label_f1,
     compute_macro_f1,
     compute_micro_f1,
-    compute_reliability,
+    compute_reliability_bins,
 )
 
 TARGETS = ["cat", "cat", "cat", "dog", "dog", "emu"]
@@ -34,14 +34,14 @@ def test_area_under_roc_by_hand() -> None:
 
 def test_calibration_error_by_hand() -> None:
     confidences, right = [0.95, 0.95, 0.15, 0.15], [1.0, 0.0, 0.0, 0.0]
-    assert compute_reliability(confidences, right) == [(0.15, 0.0, 2), (0.95, 0.5, 2)]
+    assert compute_reliability_bins(confidences, right) == [(0.15, 0.0, 2), (0.95, 0.5, 2)]
     assert compute_calibration_error(confidences, right) == pytest.approx((2 * 0.15 + 2 * 0.45) / 4)
 
 
 @pytest.mark.parametrize("wrong", [-0.1, 1.1])
 def test_a_confidence_is_a_probability(wrong: float) -> None:
     with pytest.raises(ValueError, match="not in"):
-        compute_reliability([wrong], [1.0])
+        compute_reliability_bins([wrong], [1.0])
 
 
 labels = st.sampled_from(["a", "b", "c"])
