@@ -51,14 +51,14 @@ def confusion_matrix() -> CaseMetric:
     answers without a label.
     """
     measure = partial(_compute_label_metric, _compute_share_confused)
-    return CaseMetric("labels_confused", measure, _draw_confusion, lower_is_better=True, range=SHARE.range)
+    return CaseMetric("labels_confused", measure, _draw_confusion_matrix, lower_is_better=True, range=SHARE.range)
 
 
 def _compute_share_confused(targets: Sequence[str], labels: Sequence[str]) -> float:
     return sum(target != label for target, label in zip(targets, labels, strict=True)) / len(targets)
 
 
-def confusion_counts(tally: Tally) -> tuple[list[str], list[str], list[list[int]]]:
+def _count_confusions(tally: Tally) -> tuple[list[str], list[str], list[list[int]]]:
     """Count cases by target label and answered label; the last column counts answers without a label."""
     targets, labels = _read_labels(tally)
     rows = sorted(set(targets) | set(labels) - {""})
@@ -67,8 +67,8 @@ def confusion_counts(tally: Tally) -> tuple[list[str], list[str], list[list[int]
     return rows, columns, [[counts[row, column] for column in columns] for row in rows]
 
 
-def _draw_confusion(name: str, run: RunView) -> Sequence[Table | Chart]:
-    rows, columns, counts = confusion_counts(run.tally)
+def _draw_confusion_matrix(name: str, run: RunView) -> Sequence[Table | Chart]:
+    rows, columns, counts = _count_confusions(run.tally)
     heads = [column or "(none)" for column in columns]
     table = Table(
         "Confusion matrix",
@@ -81,8 +81,8 @@ def _draw_confusion(name: str, run: RunView) -> Sequence[Table | Chart]:
     return [table, chart] if rows else []
 
 
-def _refuse_numbers(metric: str, *scores: object) -> None:
-    """Refuse numbers, because these metrics take names of scores."""
+def _require_score_names(metric: str, *scores: object) -> None:
+    """Refuse numbers in place of the scores' names."""
     for score in scores:
         if not isinstance(score, str):
             raise SettingsError(
@@ -91,7 +91,7 @@ def _refuse_numbers(metric: str, *scores: object) -> None:
             )
 
 
-def _select_cases_with_both(tally: Tally, first: str, second: str) -> tuple[list[float], list[float]]:
+def _list_paired_scores(tally: Tally, first: str, second: str) -> tuple[list[float], list[float]]:
     rows = [row for row in tally.scored(first) if second in row.scores]
     return [row.scores[first] for row in rows], [row.scores[second] for row in rows]
 
@@ -104,16 +104,16 @@ def calibration_error(confidence: str, right: str, *, bins: int = 10) -> CaseMet
         right: name of the score that tells whether the answer is right.
         bins: number of bins of equal width.
     """
-    _refuse_numbers("calibration_error", confidence, right)
+    _require_score_names("calibration_error", confidence, right)
 
     def compute_calibration_error(tally: Tally) -> Estimate | None:
-        sure, correct = _select_cases_with_both(tally, confidence, right)
+        sure, correct = _list_paired_scores(tally, confidence, right)
         if not sure:
             return None
         return Estimate(classification.compute_calibration_error(sure, correct, bins), n=len(sure))
 
     def draw_reliability(name: str, run: RunView) -> Sequence[Table | Chart]:
-        rows = classification.compute_reliability_bins(*_select_cases_with_both(run.tally, confidence, right), bins)
+        rows = classification.compute_reliability_bins(*_list_paired_scores(run.tally, confidence, right), bins)
         labels = [f"{sure:.2f}" for sure, _, _ in rows]
         series = [Series("right", [share for _, share, _ in rows]), Series("sure", [sure for sure, _, _ in rows])]
         stem, title = f"{name}_calibration", f"{name}: calibration"
@@ -132,10 +132,10 @@ def auroc(score: str, positive: str) -> CaseMetric:
         score: name of the score that ranks the cases.
         positive: name of the score that is 1 for positive cases, otherwise 0.
     """
-    _refuse_numbers("auroc", score, positive)
+    _require_score_names("auroc", score, positive)
 
     def compute_auroc(tally: Tally) -> Estimate | None:
-        scores, marks = _select_cases_with_both(tally, score, positive)
+        scores, marks = _list_paired_scores(tally, score, positive)
         if not 0 < sum(mark > 0.5 for mark in marks) < len(marks):
             return None
         return Estimate(classification.compute_area_under_roc(scores, [mark > 0.5 for mark in marks]), n=len(scores))
@@ -145,12 +145,12 @@ def auroc(score: str, positive: str) -> CaseMetric:
 
 def spearman(first: str, second: str) -> CaseMetric:
     """Make `spearman`: the rank correlation of two named scores, in [-1, 1]."""
-    _refuse_numbers("spearman", first, second)
+    _require_score_names("spearman", first, second)
 
     def compute_spearman(tally: Tally) -> Estimate | None:
         from evalsuite import stats
 
-        a, b = _select_cases_with_both(tally, first, second)
+        a, b = _list_paired_scores(tally, first, second)
         if len(set(a)) < 2 or len(set(b)) < 2:
             return None
         result: Any = stats.spearman(a, b)

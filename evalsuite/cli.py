@@ -17,7 +17,7 @@ from evalsuite.core.option_values import split_help_table
 class CommandForm(NamedTuple):
     """A subcommand such as `gate`, or a second-level subcommand such as `gate attack`."""
 
-    name: str  # NAME in the functions `add_NAME_arguments` and `run_NAME`; the command itself was once called NAME.
+    name: str  # NAME in the functions `add_NAME_arguments` and `run_NAME`, which implement the subcommand.
     summary: str  # What the command does, in one line.
     takes_more: bool = False  # Whether the command passes unknown options to pytest.
 
@@ -100,8 +100,10 @@ FORMER_COMMANDS = {"verify-benchmark": "score benchmark"} | {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; report one of evalsuite's own errors as one message and exit status 2."""
-    _escape_unencodable_characters()
+    """Run one command and return its exit status; an error of evalsuite itself prints its message and returns 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # Escape characters that the output's encoding (such as cp1252) lacks.
+            stream.reconfigure(errors="backslashreplace")
     options = parse_command(sys.argv[1:] if arguments is None else arguments)
     try:
         status: int = options.run(options)
@@ -125,17 +127,17 @@ def parse_command(arguments: Sequence[str]) -> argparse.Namespace:
         sys.stderr.write(f"evalsuite {words[0]} is now: evalsuite {FORMER_COMMANDS[words[0]]}\n")
         words[:1] = FORMER_COMMANDS[words[0]].split()
     if not words or words[0] not in COMMANDS:
-        return _make_overview().parse_args(words)
+        return _make_overview_parser().parse_args(words)
     forms = COMMANDS[words[0]]
     word = words[1] if len(words) > 1 and words[1] in forms else ""
     form = forms[word]
     parser = make_form_parser(words[0], word)
-    # argparse cannot mix options with subparsers, which only `build` has.
+    # Only `build` has subparsers, and `parse_known_intermixed_args` refuses a parser with subparsers.
     parse = parser.parse_known_args if form.name == "build" else parser.parse_known_intermixed_args
     options, further = parse(words[2 if word else 1 :])
     if further and not form.takes_more:
         parser.error(f"unrecognized arguments: {' '.join(further)}")
-    options.further, options.run = further, _find_function(words[0], form, "run_{}")
+    options.further, options.run = further, _import_function(words[0], form, "run_{}")
     return options
 
 
@@ -146,19 +148,19 @@ def make_form_parser(name: str, word: str = "") -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"evalsuite {name} {word}".rstrip(), description=f"{summary[0].upper()}{summary[1:]}."
     )
-    _find_function(name, forms[word], "add_{}_arguments")(parser)
+    _import_function(name, forms[word], "add_{}_arguments")(parser)
     if not word and len(forms) > 1:
         others = "; ".join(f"`evalsuite {name} {other}`: {form.summary}" for other, form in forms.items() if other)
         parser.epilog = f"{parser.epilog or ''} Further forms: {others}.".strip()
     return parser
 
 
-def _find_function(command: str, form: CommandForm, pattern: str) -> Any:
+def _import_function(command: str, form: CommandForm, pattern: str) -> Any:
     module = MODULES.get(form.name) or MODULES.get(command, f"commands.{command}")
     return getattr(import_module(f"evalsuite.{module}"), pattern.format(form.name))
 
 
-def _make_overview() -> argparse.ArgumentParser:
+def _make_overview_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="evalsuite",
         description="Reads the runs that `pytest cases/` wrote to reports/, and builds benchmarks from their sources.",
@@ -170,10 +172,3 @@ def _make_overview() -> argparse.ArgumentParser:
         words = ", ".join(word for word in forms if word)
         commands.add_parser(name, help=forms[""].summary + (f" (also: {words})" if words else ""))
     return parser
-
-
-def _escape_unencodable_characters() -> None:
-    """Write characters that the output's encoding lacks (LANG=C, cp1252) as escapes instead of raising an error."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.settings import OPTIONS, Settings, read_settings
+from evalsuite.core.settings import OPTIONS, Settings, make_settings
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request
@@ -46,7 +46,7 @@ def add_model_options(parser: _ActionsContainer, *, required: bool = True, witho
 
 def select_model_settings(values: Mapping[str, Any]) -> Settings:
     """Make the model's settings from a command's arguments."""
-    return read_settings({name: values.get(name) for name in TAKEN})
+    return make_settings({name: values.get(name) for name in TAKEN})
 
 
 class ModelSession:

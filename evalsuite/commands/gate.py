@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.commands import add_arguments
 from evalsuite.commands.report import remake_report
 from evalsuite.core.errors import EvalsuiteError, SettingsError, escape_for_terminal
-from evalsuite.core.option_values import parse_baselines
+from evalsuite.core.option_values import list_named_baselines
 from evalsuite.output.reports.markdown import format_decision_line
 from evalsuite.results.run_folders import REPORT
 
@@ -41,7 +41,7 @@ def run_gate(options: argparse.Namespace) -> int:
     from evalsuite.output.reports.write import append_step_output, append_step_summary, format_comment
 
     parse_gates(options.gate)
-    baselines = [*(options.baseline or ()), *parse_baselines(options.gate or ())]
+    baselines = [*(options.baseline or ()), *list_named_baselines(options.gate or ())]
     overrides = {"gate": options.gate, "baseline": baselines}
     given = {name: value for name, value in overrides.items() if value}
     report = remake_report(options, {**given, "decides": True})

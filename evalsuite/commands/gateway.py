@@ -19,7 +19,7 @@ from evalsuite.commands import add_arguments, make_declarations, require_suite
 from evalsuite.commands.gate import print_verdict
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.phrases import write_count
-from evalsuite.core.settings import OPTIONS, read_settings
+from evalsuite.core.settings import OPTIONS, make_settings
 from evalsuite.service.clients import PORT
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def run_gateway(options: argparse.Namespace) -> int:
         sys.path.insert(0, str(Path.cwd()))
     run_until_signal(
         ServiceSettings(
-            settings=read_settings({name: getattr(options, name) for name in SHARED}),
+            settings=make_settings({name: getattr(options, name) for name in SHARED}),
             host=options.host,
             port=options.port,
             store=options.store,

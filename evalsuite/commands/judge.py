@@ -19,7 +19,7 @@ from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, SettingsError, escape_for_terminal
 from evalsuite.core.option_values import make_int_parser
 from evalsuite.core.protocols import Benchmark, JudgedScorer, Setup
-from evalsuite.core.settings import read_settings
+from evalsuite.core.settings import make_settings
 from evalsuite.core.types import Metric, Record
 from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide_gates, parse_gates
 from evalsuite.decisions.measured import MeasuredBenchmark
@@ -187,7 +187,7 @@ def judge_answers(
     from evalsuite.gateway.loop import BackgroundLoop
 
     values = {option: getattr(options, option) for option in TAKEN}
-    settings = read_settings({**values, "judge_model": name})
+    settings = make_settings({**values, "judge_model": name})
     background = BackgroundLoop()
     try:
         return background.run(rejudge_answers(settings, subject, options.probes, store, people, seed))

@@ -13,7 +13,7 @@ from evalsuite.benchmarks.checkers import MODES, READERS, TOLERANCE, Agreement, 
 from evalsuite.commands import add_arguments, print_lines
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.phrases import write_count
-from evalsuite.core.settings import read_settings
+from evalsuite.core.settings import make_settings
 from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.engine.bound import BoundBenchmark, bind_benchmark
 from evalsuite.engine.declaration import Declaration, find_benchmark
@@ -44,7 +44,7 @@ def run_benchmark(options: argparse.Namespace) -> int:
         options.parser.error(f"--arg {wrong[0]}: write NAME=TEXT")
     chosen = [f"{options.name}={mode}" for mode in MODES.get(options.name, ())]
     arguments = dict(text.split("=", 1) for text in options.arg)
-    settings = read_settings({"data": options.data, "mode": chosen})
+    settings = make_settings({"data": options.data, "mode": chosen})
     bound = bind_benchmark(
         Declaration(find_benchmark(options.name), args=arguments), settings, "none", Path.cwd(), options.name
     )

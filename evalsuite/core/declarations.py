@@ -10,8 +10,7 @@ A run's folder may come from a stranger, so its contents never decide which code
 evalsuite loads only the object that the package registers under the benchmark's name. A test file is imported only if
 the user names the file or its folder (`--code`). The test file must lie below the user's root directory, outside of
 folders that are runs or contain runs. The test file must be named like a test file, and its source must declare a
-benchmark in the named function. These checks are skipped only for declarations that the session's own worker processes
-report.
+benchmark in the named function. A test file that the session's own worker process reports is imported without checks.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -48,18 +48,11 @@ RUN_FILES = ("records.jsonl", "run.json", "journal.sqlite")  # A folder with any
 
 def is_run_folder(folder: Path) -> bool:
     """Tell whether a folder contains a run, even a run that has only just started."""
-    return any(_is_file(folder / name) for name in RUN_FILES)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:
-        return False
+    return any(os.path.isfile(folder / name) for name in RUN_FILES)  # noqa: PTH113 - never raises an OSError
 
 
 def _is_in_run_folder(path: Path, root: Path) -> bool:
-    """Tell whether a path, or a parent below the root directory, is a run's folder or directly contains runs."""
+    """Tell whether a path is, or lies in, a run's folder or a folder of runs; ignore the root and its parents."""
     folders = [each for each in (path, *path.parents) if each.is_relative_to(root) and each != root and each.is_dir()]
     return any(is_run_folder(folder) or any(map(is_run_folder, folder.iterdir())) for folder in folders)
 
@@ -89,18 +82,18 @@ class Declarations:
     root: Path | None = None  # The directory whose test files may be imported; None forbids importing test files.
     # This session's declarations, by the node id of the test function.
     live: Mapping[str, Benchmark] = field(default_factory=dict)
-    trusted: AbstractSet[str] = frozenset()  # Node ids that this session's own workers reported.
+    trusted: AbstractSet[str] = frozenset()  # Node ids of tests whose files are imported without checks.
     code: Path | None = None  # The file or folder of test files that a command may import.
 
     def find_benchmark(self, name: str, place: str) -> tuple[Benchmark | None, str]:
-        """Return a record's benchmark, or None, and why its code is missing ("" if it is found or not needed)."""
+        """Return a record's benchmark, if its code is found; if needed code is missing, also return the reason."""
         if not place or place in self.live:
             return self.live.get(place), ""
         try:
-            in_test = "::" in place
-            declared = (
-                getattr(self._read_test_declaration(place), "benchmark", None) if in_test else _find_in_package(name)
-            )
+            if "::" in place:
+                declared = getattr(self._read_test_declaration(place), "benchmark", None)
+            else:
+                declared = _find_in_package(name)
         except SettingsError as error:
             return None, str(error)
         if not isinstance(declared, Benchmark) or declared.name != name:
@@ -124,15 +117,14 @@ class Declarations:
         if not file.is_file():
             raise SettingsError(f"{path} is not in {self.root}")
         if place not in self.trusted:
-            self._require_code_option(file, path)
+            if self.code is None:
+                raise SettingsError(
+                    f"a run is data, so its code is imported only where a command names it: --code {path}"
+                )
+            if not file.is_relative_to(self.code.resolve()):
+                raise SettingsError(f"{path} is not in --code {self.code}")
             _require_declaration(self.root, file, place, function)
         return _find_declaration(_import_file(file, self.root), function)
-
-    def _require_code_option(self, file: Path, path: str) -> None:
-        if self.code is None:
-            raise SettingsError(f"a run is data, so its code is imported only where a command names it: --code {path}")
-        if not file.is_relative_to(self.code.resolve()):
-            raise SettingsError(f"{path} is not in --code {self.code}")
 
 
 def _find_in_package(name: str) -> object:
@@ -164,16 +156,18 @@ def is_benchmark_declared(file: Path, name: str) -> bool:
     return any(word.search(ast.unparse(decorator)) for decorator in _list_decorators(ast.walk(_parse_file(file))))
 
 
-def list_benchmarks(file: Path) -> set[str]:
+def list_benchmark_names(file: Path) -> set[str]:
     """List the literal names in a file's `@benchmark` decorators outside of functions; the file is not imported."""
 
-    def walk_outer(node: ast.AST) -> Iterator[ast.AST]:
+    def walk_outside_functions(node: ast.AST) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             for child in ast.iter_child_nodes(node):
-                yield from walk_outer(child)
+                yield from walk_outside_functions(child)
 
-    first = (getattr(decorator, "args", None) for decorator in _list_decorators(walk_outer(_parse_file(file))))
+    first = (
+        getattr(decorator, "args", None) for decorator in _list_decorators(walk_outside_functions(_parse_file(file)))
+    )
     return {str(args[0].value) for args in first if args and isinstance(args[0], ast.Constant)}
 
 
@@ -200,7 +194,7 @@ def _import_file(file: Path, root: Path) -> ModuleType:
     package = file.parent
     while (package / "__init__.py").is_file():
         package = package.parent
-    # Append the folders to `sys.path`, because prepended folders could hide an installed package.
+    # Append the file's folders to `sys.path`, because prepended folders could hide an installed package.
     sys.path += [folder for folder in dict.fromkeys((str(package), str(root))) if folder not in sys.path]
     being_imported.append(file)
     try:

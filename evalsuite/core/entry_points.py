@@ -1,4 +1,4 @@
-"""Find benchmarks and model backends by name, in evalsuite and in installed packages; also find renamed objects.
+"""Find benchmarks and model backends by name, in evalsuite and in installed packages; import names on first use.
 
 Benchmarks and backends of other packages are entry points, in the same form as evalsuite's own in `SHIPPED`:
 
@@ -53,7 +53,7 @@ def find_target(group: Group, name: str) -> str | None:
     """Find the import target `package.module:NAME` of a name; return None if no package registers the name."""
     if name in SHIPPED[group]:
         return SHIPPED[group][name]
-    targets = _list_installed(group).get(name, ())
+    targets = _list_entry_points(group).get(name, ())
     if len(targets) > 1:
         raise SettingsError(
             f"{name!r} is offered twice, by {' and by '.join(targets)} (entry points {group}); uninstall one package"
@@ -63,7 +63,7 @@ def find_target(group: Group, name: str) -> str | None:
 
 def list_names(group: Group) -> list[str]:
     """List all registered names, evalsuite's own names first."""
-    return [*SHIPPED[group], *sorted(_list_installed(group).keys() - SHIPPED[group])]
+    return [*SHIPPED[group], *sorted(_list_entry_points(group).keys() - SHIPPED[group])]
 
 
 def load_target(target: str) -> Any:
@@ -79,7 +79,7 @@ def load_target(target: str) -> Any:
 
 
 @cache
-def _list_installed(group: Group) -> dict[str, tuple[str, ...]]:
+def _list_entry_points(group: Group) -> dict[str, tuple[str, ...]]:
     from importlib.metadata import entry_points
 
     targets: dict[str, dict[str, None]] = {}
@@ -99,7 +99,7 @@ def attach_names(
     """
     find, listed, names = lazy_loader.attach_stub(package, file)
 
-    def find_name(name: str) -> Any:
+    def find_attribute(name: str) -> Any:
         if name not in renamed:
             return find(name)
         current = f"{package}.{renamed[name]}"
@@ -107,4 +107,4 @@ def attach_names(
         module, _, attribute = current.rpartition(".")
         return getattr(import_module(module), attribute)
 
-    return find_name, listed, names
+    return find_attribute, listed, names

@@ -30,7 +30,7 @@ def dumps(value: Any) -> str:
         text = _ENCODER.encode(value)
     except (TypeError, ValueError):
         # A scorer may put any data into its facts; data that JSON cannot represent must not end the run.
-        text = _ENCODER.encode(_make_writable(value))
+        text = _ENCODER.encode(_make_encodable(value))
     # A model may write a lone surrogate, which cannot be encoded as UTF-8.
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
@@ -40,18 +40,18 @@ def digest(value: Any) -> str:
     return hashlib.sha256(dumps(value).encode()).hexdigest()[:16]
 
 
-def _make_writable(value: Any, around: frozenset[int] = frozenset()) -> Any:
-    """Convert the keys of mappings to text; replace a container that contains itself by dots."""
+def _make_encodable(value: Any, containers: frozenset[int] = frozenset()) -> Any:
+    """Convert values and keys of mappings to types that JSON has; replace a container that contains itself by dots."""
     if value is None or isinstance(value, str | int | float):
         return value
-    if id(value) in around:
+    if id(value) in containers:
         return "..."
-    around |= {id(value)}
+    containers |= {id(value)}
     if isinstance(value, Mapping):
-        return {str(key): _make_writable(inner, around) for key, inner in value.items()}
+        return {str(key): _make_encodable(inner, containers) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_make_writable(inner, around) for inner in value]
-    return _make_writable(_convert_to_plain(value), around)
+        return [_make_encodable(inner, containers) for inner in value]
+    return _make_encodable(_convert_to_plain(value), containers)
 
 
 def _convert_to_plain(value: Any) -> Any:
@@ -190,9 +190,9 @@ def decode_record(line: str | bytes) -> Record:
     return _read_checked_json(_make_record_reader(), line)
 
 
-def parse_json_as(shape: type[Read], text: str | bytes) -> Read:
+def parse_json_as(kind: type[Read], text: str | bytes) -> Read:
     """Read JSON as a dataclass, without converting any value."""
-    reader: TypeAdapter[Read] = _make_reader(shape)  # type: ignore[arg-type] # mypy: a class is hashable
+    reader: TypeAdapter[Read] = _make_type_adapter(kind)  # type: ignore[arg-type] # mypy: a class is hashable
     return _read_checked_json(reader, text)
 
 
@@ -210,26 +210,26 @@ def _read_checked_json(reader: TypeAdapter[Read], text: str | bytes) -> Read:
 
 
 @cache
-def _make_reader(shape: Any) -> TypeAdapter[Any]:
+def _make_type_adapter(kind: Any) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
 
-    return TypeAdapter(shape)
+    return TypeAdapter(kind)
 
 
 def make_record_schema() -> Plain:
     """Describe a line of `records.jsonl` as a JSON Schema, with descriptions from the types' docstrings."""
     schema = _make_record_reader().json_schema()
-    for described in (Record, Transcript, Usage):
-        plain = schema["$defs"].get(described.__name__, schema)
-        plain["description"], words = _split_docstring(described)
+    for record_type in (Record, Transcript, Usage):
+        plain = schema["$defs"].get(record_type.__name__, schema)
+        plain["description"], words = _split_docstring(record_type)
         for name, text in words.items():
             plain["properties"][name]["description"] = text
     schema["required"] = [name for name in schema["properties"] if name in {*schema["required"], *WRITTEN}]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:evalsuite:record:1"} | schema
 
 
-def _split_docstring(described: type) -> tuple[str, dict[str, str]]:
-    head, _, attributes = inspect.cleandoc(described.__doc__ or "").partition("\n\nAttributes:\n")
+def _split_docstring(record_type: type) -> tuple[str, dict[str, str]]:
+    head, _, attributes = inspect.cleandoc(record_type.__doc__ or "").partition("\n\nAttributes:\n")
     entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", attributes, re.MULTILINE)
     return head.partition("\n")[0], {name: " ".join(text.split()) for name, text in entries}
 
@@ -238,14 +238,14 @@ def _split_docstring(described: type) -> tuple[str, dict[str, str]]:
 def _make_record_reader() -> TypeAdapter[Record]:
     from pydantic import GetPydanticSchema, TypeAdapter
 
-    return TypeAdapter(Annotated[Record, GetPydanticSchema(_require_fields)])
+    return TypeAdapter(Annotated[Record, GetPydanticSchema(_require_usage)])
 
 
 WRITTEN = ("tags", "scores", "error", "usage", "seconds")
 """Fields that every line has, although `Record` declares defaults for them."""
 
 
-def _require_fields(source: Any, handler: GetCoreSchemaHandler) -> Any:
+def _require_usage(source: Any, handler: GetCoreSchemaHandler) -> Any:
     schema = handler(source)
     for argument in handler.resolve_ref_schema(schema)["schema"]["fields"]:
         if argument["name"] == "usage":  # Require usage, because a record without usage would seem free.

@@ -49,29 +49,29 @@ def select_generation_params(owner: Callable[..., Any] | str, given: Mapping[str
     if not isinstance(further, Mapping):
         raise SettingsError(f"{_describe_owner(owner)}: params={further!r} must be a mapping of generation parameters")
     own = () if isinstance(owner, str) else inspect.signature(owner).parameters
-    named = [name for name, what in dict(own).items() if what.kind is not inspect.Parameter.VAR_KEYWORD]
-    refuse_unknown(owner, given, {*named, *GENERATION, PARAMS})
+    named = [name for name, parameter in dict(own).items() if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
+    refuse_unknown_names(owner, given, {*named, *GENERATION, PARAMS})
     return {name: value for name, value in given.items() if name != PARAMS} | dict(further)
 
 
 def read_options(owner: str, options: type[Options], given: Mapping[str, Any]) -> Options:
     """Read a benchmark's options, a dataclass, from the keyword arguments of `@benchmark`."""
-    refuse_unknown(owner, given, [field.name for field in fields(options)])  # type: ignore[arg-type] # a dataclass
+    refuse_unknown_names(owner, given, [field.name for field in fields(options)])  # type: ignore[arg-type] # a dataclass
     return options(**given)
 
 
-def refuse_unknown(owner: Callable[..., Any] | str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Check that every name is a known generation parameter."""
-    names = sorted(known)
-    for name in given:
-        if name in names:
+def refuse_unknown_names(owner: Callable[..., Any] | str, names: Iterable[str], known: Iterable[str]) -> None:
+    """Raise an error for the first name that is not among the known names; suggest a similar known name."""
+    known = sorted(known)
+    for name in names:
+        if name in known:
             continue
-        near = difflib.get_close_matches(name, names, 1)
-        hint = f"did you mean {near[0]}?" if near else _describe_known_names(names)
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"did you mean {near[0]}?" if near else _describe_known_names(known)
         raise SettingsError(f"{_describe_owner(owner)} takes no argument {name!r}; {hint}")
 
 
-def refuse_misspelt(option: str, names: Iterable[str]) -> None:
+def refuse_misspelt_params(option: str, names: Iterable[str]) -> None:
     """Refuse names that differ from a generation parameter by a letter or two, because they are probably misspelt.
 
     Names that resemble no generation parameter are passed on, because a server may have parameters of its own.

@@ -51,7 +51,7 @@ def split_help_table(table: str) -> Iterator[tuple[str, str]]:
 
 
 def read_option_table(table: str, types: Mapping[str, str]) -> tuple[Option, ...]:
-    """Read options from a table of help; each entry begins with the option's name, placeholder and marks.
+    """Read options from a table; each entry has the option's name, placeholder, marks (such as `fresh`) and help.
 
     An option of type bool has no placeholder. The words after the name are marks: `project` sets `per_project`, `fresh`
     clears `kept`, `>=N` sets `least`, and `now=--x` sets `now`.
@@ -127,8 +127,8 @@ NO_WORSE_THAN = r"no\s+worse\s+than\s+(?P<than>\S+)"
 """The part of a gate that names a baseline: `accuracy no worse than main by 0.02`."""
 
 
-def parse_baselines(gates: Iterable[str]) -> list[str]:
-    """List baselines that gates name, without `baseline`, because this word stands for the values of `--baseline`."""
+def list_named_baselines(gates: Iterable[str]) -> list[str]:
+    """List the baselines that gates name; leave out the word `baseline`, which means the values of `--baseline`."""
     found = (re.search(NO_WORSE_THAN, gate) for gate in gates)
     return [match["than"] for match in found if match and match["than"] != "baseline"]
 

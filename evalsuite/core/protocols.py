@@ -62,8 +62,8 @@ class Solver(Protocol):
     A solver may have further attributes, as follows. The method `async def aclose()` is called at the end of the run,
     to close resources. The method `sandbox_for(sample)` returns the `Sandbox` for the sample's programs, or None if
     they need none. A scorer may have a method `sandbox_for`, too. The sandbox is checked before the run's first model
-    call. A solver that changes its cases, for example by injecting faults, describes the change in a mapping `tags`,
-    which every case's tags then contain.
+    call. The attribute `tags` is a mapping of tags that the solver adds to every case, for example to mark injected
+    faults.
     """
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:

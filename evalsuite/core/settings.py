@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.core.keywords import refuse_misspelt
+from evalsuite.core.keywords import refuse_misspelt_params
 from evalsuite.core.option_values import (
     is_given,
+    list_named_baselines,
     parse_accepted_changes,
-    parse_baselines,
     parse_parameter,
     parse_shard,
     parse_value,
@@ -211,7 +211,7 @@ OWN_PACKAGES = ("auto", "own")  # For these values of `program_env`, no separate
 
 
 def restore_settings(plain: Mapping[str, Any]) -> Settings:
-    """Read what `Settings.plain` wrote; unknown names, which another version wrote, are ignored."""
+    """Make settings from the data that `Settings.plain` returned; ignore unknown names, which another version wrote."""
     values = {item.name: plain[item.name] for item in fields(Settings) if item.name in plain}
     for option in OPTIONS:
         if option.repeat and option.name in values:
@@ -228,7 +228,7 @@ def merge_earlier_settings(settings: Settings, earlier: Settings) -> Settings:
         option.name: getattr(earlier, option.name) for option in OPTIONS if option.kept and option.name not in given
     }
     if not is_decided_otherwise:
-        # Add the gates of the earlier command line here, because a gate in the ini file makes `gate` count as given.
+        # Add the earlier command line's gates here, because `kept` lacks `gate` if the ini file has a gate.
         gates = earlier.only_gate or dict.fromkeys([*kept.get("gate", settings.gate), *earlier.command_gate])
         kept |= {"gate": tuple(gates), "only_gate": earlier.only_gate, "command_gate": earlier.command_gate}
     return replace(settings, **kept)
@@ -237,7 +237,7 @@ def merge_earlier_settings(settings: Settings, earlier: Settings) -> Settings:
 MOST_EPOCHS = 5  # default of --epochs with --until-decided
 
 
-def read_settings(values: Mapping[str, Any]) -> Settings:
+def make_settings(values: Mapping[str, Any]) -> Settings:
     """Make settings from a mapping of names to values; a value that is None or empty counts as not given."""
     given = {
         option.name: parse_value(option, values[option.name]) for option in OPTIONS if is_given(values.get(option.name))
@@ -253,8 +253,8 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
     settings = Settings(**given | _derive_settings(given), given=frozenset(given))
     if settings.partial and settings.can_end_early:
         raise SettingsError("--partial excludes --until-decided: its cases decide no gate")
-    refuse_misspelt("--model-param", settings.model_params)
-    refuse_misspelt("--judge-param", settings.judge_params)
+    refuse_misspelt_params("--model-param", settings.model_params)
+    refuse_misspelt_params("--judge-param", settings.judge_params)
     if settings.shard:
         parse_shard(settings.shard)
         if settings.can_end_early:
@@ -267,20 +267,20 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
             "its clients spend; give it there, and each client its share"
         )
     if not settings.resume:
-        # Skip this check for a resumed run, because the earlier run's --batch or --gateway may still be restored.
-        check_batch(settings)
+        # For a resumed run, check later, because --batch or --gateway may come from the earlier run.
+        check_batch_options(settings)
     _check_comparison(settings)
     return settings
 
 
 def _derive_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Derive three settings from others: the number of epochs, the gates, and the baselines that gates name."""
+    """Derive the number of epochs, the gates and the baselines from other settings."""
     derived: dict[str, Any] = {}
     if "until_decided" in given and "epochs" not in given:
         derived["epochs"] = MOST_EPOCHS
     if "partial" in given or "only_gate" in given:
         derived["gate"] = () if "partial" in given else given["only_gate"]
-    if named := parse_baselines(derived.get("gate", given.get("gate", ()))):
+    if named := list_named_baselines(derived.get("gate", given.get("gate", ()))):
         derived["baseline"] = tuple(dict.fromkeys([*given.get("baseline", ()), *named]))
     return derived
 
@@ -295,7 +295,7 @@ def _check_comparison(settings: Settings) -> None:
         parse_accepted_changes(text)
 
 
-def check_batch(settings: Settings) -> None:
+def check_batch_options(settings: Settings) -> None:
     """Check that --batch and the options that depend on it are consistent."""
     if settings.detach and not settings.batch:
         raise SettingsError("--detach goes with --batch: it ends the session once the batches are sent")

@@ -1,6 +1,6 @@
 """Core data types.
 
-The types in this file contain only types that JSON has, so that values can be sent to other processes and stored.
+All fields have types that JSON has, so that values can be stored and sent to other processes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ COUNTED_APART = "_cannot_tell"
 
 
 @dataclass(frozen=True, slots=True)
-class AtLeast:
+class LowerBound:
     """The lower bound of a number for pydantic; importing the equivalent class from `annotated_types` is slower."""
 
     least: int
@@ -41,8 +41,8 @@ class AtLeast:
         return {**handler(source), "ge": self.least}
 
 
-Count = Annotated[int, AtLeast(0)]
-Amount = Annotated[float, AtLeast(0)]
+Count = Annotated[int, LowerBound(0)]
+Amount = Annotated[float, LowerBound(0)]
 STRICT_CONFIG = {"strict": True, "allow_inf_nan": False}
 """Settings with which pydantic reads these types: it converts no value, and it accepts only finite numbers."""
 
@@ -122,13 +122,15 @@ class Message:
         """Tell pydantic to read messages in the OpenAI chat format."""
         from pydantic_core import core_schema
 
-        def read(plain: Mapping[str, Any]) -> Message:
+        def read_message(plain: Mapping[str, Any]) -> Message:
             try:
                 return cls.from_openai(plain)
             except (KeyError, TypeError, AttributeError) as error:
                 raise ValueError(f"not a message in the OpenAI chat format: {error!r}") from error
 
-        return core_schema.no_info_after_validator_function(read, core_schema.dict_schema(core_schema.str_schema()))
+        return core_schema.no_info_after_validator_function(
+            read_message, core_schema.dict_schema(core_schema.str_schema())
+        )
 
 
 MESSAGE_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id"})
@@ -342,8 +344,8 @@ class Metric:
     before the first model call.
 
     By default, a loss compared with a baseline matters if it is at least 0.02 of the metric's range. Confidence
-    intervals of a metric stay within its range. A score without a range, whose values are not 0 and 1, is compared with
-    a baseline only if a gate states which loss matters.
+    intervals of a metric stay within its range. If a score has no range, and values other than 0 and 1, it is compared
+    with a baseline only if a gate states which loss matters.
 
     Attributes:
         range: the least and the greatest value; None if the metric is unbounded.
@@ -417,10 +419,10 @@ class Record:
         target: the expected answer.
         transcript: see `Transcript`; None if solving failed.
         logs: long plain data of scorers, by metric name.
-        fingerprints: 16 hexadecimal digits by name, equal if two records were made from the same thing. `input` and
-            `target` are the sample's; `model`, `judge` and `user` include address and parameters; `scorers` includes
-            versions; `programs` covers Python and packages, if the model writes programs. `prompt` (messages and tools)
-            and `params` are the first request's, and `requests` covers all requests.
+        fingerprints: hashes by name, 16 hexadecimal digits each. `input` and `target` are hashes of the sample's
+            fields; `model`, `judge` and `user` of names, addresses and parameters; `scorers` of scorers and versions;
+            `programs` of the versions of Python and packages, if the model writes programs; `prompt` (messages and
+            tools) and `params` of the first request; `requests` of all requests.
     """
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT_CONFIG
@@ -428,7 +430,7 @@ class Record:
     case: str
     benchmark: str
     sample: str
-    epoch: Annotated[int, AtLeast(1)]
+    epoch: Annotated[int, LowerBound(1)]
     model: str
     outcome: Outcome
     tags: Mapping[str, str] = field(default_factory=dict)

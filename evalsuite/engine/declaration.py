@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evalsuite.core.declarations import DECLARATION, being_imported, started_sessions
 from evalsuite.core.entry_points import find_target, list_names, load_target
 from evalsuite.core.errors import EvalsuiteError, SettingsError
-from evalsuite.core.keywords import refuse_unknown
+from evalsuite.core.keywords import refuse_unknown_names
 from evalsuite.core.protocols import AnySolver, Benchmark, Dataset, JudgedScorer, ModelScorer, Scorer, Setup
 from evalsuite.core.types import CANARY, Metric, Sample
 from evalsuite.engine.scoring import check_callable
@@ -129,7 +129,7 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
     elif samples is None:
         declared = find_benchmark(name)
     else:
-        refuse_unknown(benchmark, {**args, **(shipped or {})}, _OWN)
+        refuse_unknown_names(benchmark, {**args, **(shipped or {})}, _OWN)
         declared = Benchmark(
             name=name,
             title=name,

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.declarations import DECLARATION, FIXTURE
 from evalsuite.core.errors import Detached, RunError, SettingsError, SpendLimitReached, describe_exception
-from evalsuite.core.keywords import refuse_unknown
+from evalsuite.core.keywords import refuse_unknown_names
 from evalsuite.core.protocols import Benchmark
-from evalsuite.core.settings import OPTIONS, Settings, read_settings
+from evalsuite.core.settings import OPTIONS, Settings, make_settings
 from evalsuite.engine.bound import bind_benchmark
 from evalsuite.engine.case_record import CaseFindings, describe_assertion, explain_excuse, provide_model
 from evalsuite.engine.cases import Case, ShardAssignment, make_cases, order_items
@@ -185,7 +185,7 @@ class _Evaluation:
         root = Path.cwd()
         declaration, self._test = _find_declaration(given)
         self._nodeid = _make_node_id(self._test, root) if self._test else declaration.benchmark.name
-        settings = read_settings(values)
+        settings = make_settings(values)
         named = settings.given & set(MODELS)
         self._spec = prepare_run(settings, root, _write_call(self._nodeid, settings), SELECTION, named=named)
         self._settings, self._model = self._spec.settings, self._spec.model or ""
@@ -371,7 +371,7 @@ def _read_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for argument, value in given.items():
         name = SHORT_NAMES.get(argument) or plural.get(argument, argument)
-        refuse_unknown("evaluate()", [name], options)
+        refuse_unknown_names("evaluate()", [name], options)
         values[name] = _read_argument(value, is_list=options[name].repeat)
     return values
 

@@ -21,7 +21,7 @@ from evalsuite.core.settings import (
     OPTIONS,
     OWN_PACKAGES,
     Settings,
-    check_batch,
+    check_batch_options,
     merge_earlier_settings,
     restore_settings,
 )
@@ -145,7 +145,7 @@ def adopt_earlier_run(
             f"--resume {name}: that run asked {model or 'no model'}; another model is another run, so leave out "
             "--model, or leave out --resume"
         )
-    check_batch(taken)
+    check_batch_options(taken)
     # Store the run's path instead of `last`, because `last` will mean the new run as soon as that begins.
     path = str(folder.path.resolve())
     # A replay stores no answers, so a replay of a replay reads the answers of the run that had asked the model.

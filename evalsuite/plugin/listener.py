@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from evalsuite.core.declarations import is_benchmark_declared, list_benchmarks
+from evalsuite.core.declarations import is_benchmark_declared, list_benchmark_names
 from evalsuite.core.errors import EvalsuiteError, RunError, describe_exception, escape_for_terminal
 from evalsuite.core.phrases import write_count
 from evalsuite.engine.signals import install_handlers
@@ -227,7 +227,7 @@ class ReportListener:
             name
             for path in _list_paths(self._config)
             for file in ([path] if path.is_file() else _list_test_files(path, self._config, self.spec.reports_folder))
-            for name in list_benchmarks(file)
+            for name in list_benchmark_names(file)
         }
 
     @property

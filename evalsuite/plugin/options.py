@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.declarations import is_run_folder, is_suite_file
 from evalsuite.core.errors import SettingsError
-from evalsuite.core.settings import OPTIONS, Settings, read_settings
+from evalsuite.core.settings import OPTIONS, Settings, make_settings
 from evalsuite.plugin.pytest_internals import list_ini_keys
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def read_config_settings(config: pytest.Config) -> Settings:
     values["gate"] = tuple(
         dict.fromkeys([*(config.getini("evalsuite_gates") or ()), *(config.getoption("evalsuite_gate") or ())])
     )
-    return replace(read_settings(values), command_gate=tuple(config.getoption("evalsuite_gate") or ()))
+    return replace(make_settings(values), command_gate=tuple(config.getoption("evalsuite_gate") or ()))
 
 
 def _read_ini(config: pytest.Config, name: str) -> Any:

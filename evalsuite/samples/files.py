@@ -197,7 +197,7 @@ def _read_lines(file: Path) -> Iterator[str]:
         raise DatasetError(str(file), "", str(error.strerror), "a file that can be read") from error
 
 
-def _check_item(value: Any, file: Path, where: str) -> Mapping[str, Any]:
+def _require_object(value: Any, file: Path, where: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise DatasetError(str(file), where, f"{value!r:.60}", "an object with named fields")
     return value
@@ -211,7 +211,7 @@ def _read_json_lines(file: Path) -> Iterator[SourceItem]:
                 value = json.loads(line)
             except (ValueError, RecursionError) as error:
                 raise DatasetError(str(file), where, f"invalid JSON ({error})", "one JSON object per line") from error
-            yield where, _check_item(value, file, where)
+            yield where, _require_object(value, file, where)
 
 
 def _read_json(file: Path) -> Iterator[SourceItem]:
@@ -245,16 +245,13 @@ def _read_item_list(value: Any, file: Path) -> Iterator[SourceItem]:
         found = f"an object with {len(lists)} lists" if isinstance(value, Mapping) else f"{value!r:.60}"
         raise DatasetError(str(file), "", found, "a list of objects, or an object with one list")
     for number, item in enumerate(lists[0], 1):
-        yield f"item {number}", _check_item(item, file, f"item {number}")
-
-
-CSV_LIMIT = 2**31 - 1  # Maximum number of characters in one field of a CSV file.
+        yield f"item {number}", _require_object(item, file, f"item {number}")
 
 
 def _make_csv_reader(separator: str) -> Callable[[Path], Iterator[SourceItem]]:
     def read_csv(file: Path) -> Iterator[SourceItem]:
-        # Restore the field limit afterwards, because it applies to the whole process.
-        usual = csv.field_size_limit(CSV_LIMIT)
+        # Restore the field limit afterwards, because the limit applies to the whole process.
+        usual = csv.field_size_limit(2**31 - 1)
         # Read with universal line ends: each line end, even inside quotes, becomes a line feed.
         text = io.StringIO("".join(_read_lines(file)), newline=None)
         reader = csv.reader(text, delimiter=separator, strict=True)
@@ -340,7 +337,6 @@ READERS: Mapping[str, Callable[[Path], Iterator[SourceItem]]] = {
     ".yml": _read_yaml,
     ".parquet": _read_parquet,
 }
-_MOST_CELL = 1 << 20  # Maximum bytes of a database cell.
 
 
 @contextmanager
@@ -352,7 +348,7 @@ def open_database(path: Path) -> Iterator[sqlite3.Connection]:
     """
     connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)
     try:
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_CELL)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1 << 20)
         connection.text_factory = lambda text: text.decode(errors="ignore")
         yield connection
     finally:

@@ -22,7 +22,7 @@ class PublishedDataset:
     # Glob patterns in the data set's folder; the first pattern that matches a file counts.
     files: tuple[str, ...]
     fields: SampleFields
-    # Function that reads the items of a file; None means that the file's extension selects it.
+    # Function that reads the items of a file; None selects a reader by the file's extension.
     read: Callable[[Path], Iterator[SourceItem]] | None = None
 
     def find_files(self, folder: Path) -> list[Path]:

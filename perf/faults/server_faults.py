@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from row import Row
 
 from evalsuite.core.errors import EvalsuiteError
-from evalsuite.core.settings import read_settings
+from evalsuite.core.settings import make_settings
 from evalsuite.core.types import Completion, Message, Request
 from evalsuite.gateway.opening import open_gateway
 from evalsuite.journal.answers import Answers
@@ -165,7 +165,7 @@ async def meet(name: str, way: str, port: int, calls: int, folder: Path) -> tupl
     number = list(FAULTS).index(name)
     address = f"http://127.0.0.1:{port}/{number}/{way}/v1"
     limits = {"patience": 5, "silence_timeout": 1, "call_timeout": 5, "max_answer_mb": 1}
-    settings = read_settings({"model": "m", "model_base_url": address, "price": ["m=1/1"], **limits})
+    settings = make_settings({"model": "m", "model_base_url": address, "price": ["m=1/1"], **limits})
     gateway = open_gateway(settings, Answers.open(folder / f"{number}-{way}.sqlite"))
     asks = [gateway.ask(Request("m", (Message("user", f"call {n}"),), base_url=address)) for n in range(calls)]
     results = await asyncio.gather(*asks, return_exceptions=True)

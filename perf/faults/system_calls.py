@@ -30,7 +30,7 @@ from row import Row
 import evalsuite.models.openai_client  # noqa: F401
 from evalsuite.core.errors import EvalsuiteError
 from evalsuite.core.json_codec import dumps, encode_record
-from evalsuite.core.settings import read_settings
+from evalsuite.core.settings import make_settings
 from evalsuite.core.types import Message, Record, Request
 from evalsuite.gateway.opening import open_gateway
 from evalsuite.journal.journal import Journal
@@ -102,7 +102,7 @@ def plan() -> list[PlannedCase]:
 
 async def session(folder: Path, address: str, told: int) -> None:
     """One session of the run; writes a line of JSON for each answer that it was given."""
-    settings = read_settings({"model": "m", "model_base_url": address, "max_connections": 4, "patience": 5})
+    settings = make_settings({"model": "m", "model_base_url": address, "max_connections": 4, "patience": 5})
     journal = Journal(folder / JOURNAL)
     journal.begin_session(datetime.now(UTC).isoformat(), "perf")
     journal.store_plan(plan())

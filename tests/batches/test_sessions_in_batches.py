@@ -14,7 +14,7 @@ import pytest
 
 from evalsuite.batches.backend import check_interface
 from evalsuite.core.errors import BackendUnavailable, SettingsError
-from evalsuite.core.settings import read_settings
+from evalsuite.core.settings import make_settings
 from evalsuite.models.choice import open_backend
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def test_a_model_without_a_batch_interface_is_one_message(chat_server: Any) -> N
 )
 def test_what_makes_no_sense_with_batches_is_said(given: dict[str, Any], words: str) -> None:
     with pytest.raises(SettingsError, match=words):
-        read_settings(given)
+        make_settings(given)
 
 
 def _wait_until(true: Callable[[], bool]) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.option_values import Option, parse_shard
-from evalsuite.core.settings import OPTIONS, Settings, merge_earlier_settings, read_settings, restore_settings
+from evalsuite.core.settings import OPTIONS, Settings, make_settings, merge_earlier_settings, restore_settings
 
 TEXT = {
     "shard": "2/3",
@@ -45,7 +45,7 @@ def test_each_option_is_read_and_known_to_be_given(option: Option) -> None:
     value = some(option)
     as_text = value if option.repeat or option.kind is bool else str(value)
     for form in (value, as_text):
-        read = read_settings({option.name: form, **COMPANY.get(option.name, {})})
+        read = make_settings({option.name: form, **COMPANY.get(option.name, {})})
         assert getattr(read, option.name) == (tuple(value) if option.repeat else value)
         # Ready-made answers stand in for a model.
         more = {"model"} if option.name == "answers" else set(COMPANY.get(option.name, ()))
@@ -55,14 +55,14 @@ def test_each_option_is_read_and_known_to_be_given(option: Option) -> None:
 def test_nothing_given_leaves_the_defaults() -> None:
     nothings: list[Any] = [None, (), [], False] * len(OPTIONS)
     empty = dict(zip((option.name for option in OPTIONS), nothings, strict=False))
-    assert read_settings(empty) == read_settings({}) == Settings()
-    assert read_settings(empty).given == frozenset()
+    assert make_settings(empty) == make_settings({}) == Settings()
+    assert make_settings(empty).given == frozenset()
 
 
 @pytest.mark.parametrize("name", ["max_cost", "max_error_share", "seed"])
 @pytest.mark.parametrize("zero", [0, 0.0, "0"], ids=["int", "float", "text"])
 def test_a_zero_is_a_value_and_not_nothing(name: str, zero: Any) -> None:
-    read = read_settings({name: zero})
+    read = make_settings({name: zero})
     assert getattr(read, name) == 0
     assert read.given == {name}
 
@@ -91,7 +91,7 @@ def test_a_zero_is_a_value_and_not_nothing(name: str, zero: Any) -> None:
 )
 def test_a_value_that_makes_no_sense_is_told_with_the_option(name: str, value: Any, words: str) -> None:
     with pytest.raises(SettingsError, match=f"^{re.escape(words)}"):
-        read_settings({name: value})
+        make_settings({name: value})
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_value_that_makes_no_sense_is_told_with_the_option(name: str, value: A
 def test_options_that_contradict_each_other_are_refused_together(pair: tuple[str, str]) -> None:
     given = {option.name: some(option) for option in OPTIONS if option.name in pair}
     with pytest.raises(SettingsError, match="exclude"):
-        read_settings(given)
+        make_settings(given)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_options_that_contradict_each_other_are_refused_together(pair: tuple[str
     ],
 )
 def test_a_parameter_is_json_where_it_can_be_and_else_text(text: str, value: Any) -> None:
-    assert read_settings({"model_param": [text]}).model_params == {"temperature": value}
+    assert make_settings({"model_param": [text]}).model_params == {"temperature": value}
 
 
 @given(st.integers(1, 99), st.integers(1, 99))
@@ -137,7 +137,7 @@ def test_what_is_no_shard_is_refused(text: str) -> None:
         parse_shard(text)
 
 
-EVERYTHING = read_settings({option.name: some(option) for option in OPTIONS if option.name not in ALONE})
+EVERYTHING = make_settings({option.name: some(option) for option in OPTIONS if option.name not in ALONE})
 
 
 def test_settings_come_back_equal_from_a_file() -> None:
@@ -155,7 +155,7 @@ def test_settings_of_another_version_are_read_as_far_as_they_are_known() -> None
 
 
 def test_a_later_run_takes_over_what_it_is_not_told_and_keeps_what_it_is() -> None:
-    later = read_settings({"resume": "last", "limit": 3, "seed": 0})
+    later = make_settings({"resume": "last", "limit": 3, "seed": 0})
     taken = merge_earlier_settings(later, EVERYTHING)
     assert taken.limit == 3
     assert taken.seed == 0

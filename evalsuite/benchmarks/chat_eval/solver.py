@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from evalsuite.benchmarks.chat_eval.authors import AuthorsSetting, choose_settings, make_aspect_panels, read_settings
 from evalsuite.benchmarks.chat_eval.dataset import HUMAN_ASPECTS
 from evalsuite.core.errors import JudgeError
-from evalsuite.core.keywords import GENERATION, refuse_unknown
+from evalsuite.core.keywords import GENERATION, refuse_unknown_names
 from evalsuite.core.types import Sample, Transcript
 from evalsuite.judges.forms import ChoiceForm, Likert, PairedScores, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, Weighted
@@ -185,7 +185,7 @@ class JudgingSolver:
 def make_solver(setup: Setup) -> JudgingSolver:
     """Make the solver; the benchmark's arguments are fields of `JudgingSolver` or generation parameters."""
     own = [field.name for field in fields(JudgingSolver) if field.name != "released"]
-    refuse_unknown("ChatEval", setup.args, {*own, *GENERATION})
+    refuse_unknown_names("ChatEval", setup.args, {*own, *GENERATION})
     options = {name: value for name, value in setup.args.items() if name in own}
     params = {name: value for name, value in setup.args.items() if name not in own} | setup.args.get("params", {})
     papers = any(parse_mode(mode).kind == "paper" for mode in setup.modes)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.commands.judged_again import AnswersToJudge, rejudge_answers
-from evalsuite.core.settings import read_settings
+from evalsuite.core.settings import make_settings
 from evalsuite.core.types import Message, Record, Sample, ToolCall, Transcript
 from evalsuite.judges import rubric
 from evalsuite.judges.mutations import CORRUPTIONS, TRICKS, apply_trick, corrupt_case, is_plausible_change, replace_text
@@ -104,7 +104,7 @@ def run_tests(
     script = f"{SCRIPT}\ndef judge_{blind}(messages):\n    return judge(messages, {blind!r})\n"
     (folder / f"seeing_{blind}.py").write_text(script, "utf-8")
     monkeypatch.syspath_prepend(folder)
-    settings = read_settings({"judge_model": f"function:seeing_{blind}:judge_{blind}"})
+    settings = make_settings({"judge_model": f"function:seeing_{blind}:judge_{blind}"})
     samples = {
         case: Sample(case, "Q?", metadata={"good": answer, "passages": PASSAGES}) for case, answer in ANSWERS.items()
     }
@@ -211,7 +211,7 @@ def comparer(messages: Any) -> str:
 def test_two_answers_change_places_before_a_judge_that_compares_them(
     tmp_path: Path, judge: str, resists: float, rival: str
 ) -> None:
-    settings = read_settings({"judge_model": f"function:{__name__}:comparer"})
+    settings = make_settings({"judge_model": f"function:{__name__}:comparer"})
     sample = Sample("c0", judge, "It is 100 m high.", metadata={"old": "It is 200 m high."})
     records = [make_record("c0", Transcript("It is 330 m high."))]
     subject = AnswersToJudge(records, [rubric(compare=rival, swap=False)], {"c0": sample})
@@ -278,7 +278,7 @@ def test_an_answer_taken_from_a_message_is_changed_in_the_message() -> None:
 def test_a_function_judge_whose_code_changed_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     subject = AnswersToJudge([make_record("c0", Transcript("x"))], [rubric("Good?")], {})
-    settings = read_settings({"judge_model": "function:changing:judge"})
+    settings = make_settings({"judge_model": "function:changing:judge"})
 
     def ask(verdict: str) -> list[float]:
         body = f'def judge(messages):\n    CALLS.append(1)\n    return \'{{"reason": "", "verdict": "{verdict}"}}\'\n'

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.core.errors import RequestRefused, SettingsError
-from evalsuite.core.settings import Settings, read_settings
+from evalsuite.core.settings import Settings, make_settings
 from evalsuite.core.types import Message, Request
 from evalsuite.gateway.concealment import Vault, require_secrets
 from evalsuite.models.choice import open_backend
@@ -195,6 +195,6 @@ def test_a_requests_repr_shows_no_login_no_query_and_no_secret_parameter() -> No
 
 def test_the_reprs_of_settings_and_grants_show_no_secret() -> None:
     values = {"model": "m", "model_base_url": f"http://me:{KEY}@host/v1", "model_param": [f"api_key={KEY}"]}
-    settings = read_settings(values)
+    settings = make_settings(values)
     assert repr(settings) == "Settings(model='m', model_base_url='http://host/v1', model_param=('api_key',))"
     assert KEY not in repr(AddressGrant("m", settings.model_base_url))
