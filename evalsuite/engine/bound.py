@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class BoundBenchmark:
     """A benchmark in a run: its samples, solver and scorers, made under the run's settings.
 
-    Samples, solver and scorers are made in advance, because two threads use them: the event loop's to solve, the test's
-    to score.
+    Samples, solver and scorers are made in advance, because two threads use them: the event loop's thread solves, and
+    the test's thread scores.
     """
 
     declaration: Declaration  # The arguments of `@benchmark`.
@@ -55,12 +55,13 @@ class BoundBenchmark:
         return frozenset(self.declared_metrics)
 
     def find_range(self, metric: str) -> tuple[float, float] | None:
-        """Find a score's declared range by name or by the longest pattern that matches; None without a range."""
-        name: str | None = metric
+        """Find a score's declared range by its name or the longest matching pattern; None if no range is declared."""
+        name = metric
         if metric not in self.declared_metrics:
-            fitting = [pattern for pattern in self.declared_metrics if fnmatchcase(metric, pattern)]
-            name = max(fitting, key=len, default=None)
-        range_ = self.declared_metrics[name]["range"] if name is not None else None
+            name = max(
+                (pattern for pattern in self.declared_metrics if fnmatchcase(metric, pattern)), key=len, default=""
+            )
+        range_ = self.declared_metrics.get(name, {}).get("range")
         return tuple(range_) if range_ else None
 
 
@@ -147,7 +148,7 @@ def _load_samples(benchmark: Benchmark, setup: Setup, answers: str | None) -> Da
 
 
 def _add_checker_agreement(dataset: Dataset, folder: Path | None, scorers: ScorerGroups) -> Dataset:
-    """Add to a dataset's description how often the scorers agree with the benchmark's own checker, if the data tell."""
+    """Add to a dataset's description the scorers' measured agreement with the benchmark's own checker, if any."""
     if folder is None or not (folder / AGREEMENT).is_file():
         return dataset
     from evalsuite.benchmarks.checkers import Agreement
@@ -165,10 +166,10 @@ def _replace_by_traces(dataset: Dataset, file: str, benchmark: str) -> Dataset:
     traces = read_answers_file(file).list_traces(benchmark)
     if not traces:
         return dataset
-    known = {sample.id: sample for sample in dataset.samples}
+    sample_of = {sample.id: sample for sample in dataset.samples}
     samples = []
     for line in traces:
-        declared = known.get(str(line["id"]), Sample(line["id"], "?"))
+        declared = sample_of.get(str(line["id"]), Sample(line["id"], "?"))
         try:
             tags = {**declared.tags, **line.get("tags", {})}
             target = declared.target if line.get("target") is None else line["target"]
@@ -207,7 +208,7 @@ def _make_declared_metrics(
 
 
 def choose_modes(declared: Benchmark, wanted: Sequence[str]) -> tuple[str, ...]:
-    """Choose a benchmark's modes; `name=mode` is for one benchmark, a bare mode for all benchmarks with this mode."""
+    """Choose a benchmark's modes; `treb=pot` is for one benchmark, `pot` for every benchmark with this mode."""
     chosen = []
     for text in wanted:
         name, equals, mode = text.partition("=")

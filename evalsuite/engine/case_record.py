@@ -127,7 +127,7 @@ class CaseFindings:
         }
         return ScoresByName(scores, self.read)
 
-    def note_error(self, error: BaseException, message: str, *, in_test: bool) -> bool:
+    def record_error(self, error: BaseException, message: str, *, in_test: bool) -> bool:
         """Record a case's exception; return whether the exception is a missed threshold."""
         if _is_pytest_outcome(error, "skip"):
             if self.outcome == "passed":
@@ -139,18 +139,17 @@ class CaseFindings:
         self.cause = None if is_missed else type(error).__name__
         return is_missed
 
-    def make_kept_record(self, case: Case, name: str, settings: Settings, model: str) -> KeptRecord:
-        fingerprints = compute_planned_fingerprints(case, settings, model)
-        return KeptRecord.from_record(self.make_record(case, name, model, fingerprints), case.bound.declared_metrics)
+    def make_storable_record(self, case: Case, name: str, settings: Settings, model: str) -> StorableRecord:
+        record = self.make_record(case, name, model, compute_planned_fingerprints(case, settings, model))
+        return StorableRecord.from_record(record, case.bound.declared_metrics)
 
     def make_record(
         self, case: Case, name: str, model: str, fingerprints: Mapping[str, str] = MappingProxyType({})
     ) -> Record:
         solved = self.solved
-        declaration = case.bound.declaration
-        if declaration.at_least is not None:
-            self.facts["at_least"] = declaration.at_least
-        if not declaration.asserts:
+        if case.bound.declaration.at_least is not None:
+            self.facts["at_least"] = case.bound.declaration.at_least
+        if not case.bound.declaration.asserts:
             self.facts[ASSERTS] = False
         if groups := list_grouping_metadata(case.sample.metadata):
             self.facts["metadata"] = groups
@@ -205,18 +204,18 @@ def provide_model(
     """Yield the model or judge to a test; after the test, add the usage and requests to the case's findings.
 
     Args:
-        case: the test's case; None if the test is not a case, and `findings` is then None, too.
+        case: the test's case; None if the test is not a case. In a test that is not a case, `findings` is None, too.
         name: the name under which a test that is not a case numbers its requests.
     """
     from evalsuite.applications.case_model import BlockingModel
 
     meter = models.make_meter(f"{case.storage_scope if case else name}, fixture {'judge' if judge else 'model'}")
     model = (models.require_judge if judge else models.get_model)(case.epoch if case else 1, meter)
-    lent = BlockingModel(model, loop)
+    blocking = BlockingModel(model, loop)
     try:
-        yield lent
+        yield blocking
     finally:
-        lent.finish()
+        blocking.finish()
         if findings is not None:
             findings.used += meter.usage
             findings.asked = {**meter.fingerprints, **findings.asked}
@@ -239,7 +238,7 @@ def explain_excuse(case: Case, settings: Settings, quarantine: Quarantine | None
 
 
 def list_grouping_metadata(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return those metadata by which cases can be grouped, as text: short texts, integers and booleans."""
+    """List the metadata by which cases can be grouped (short texts, integers and booleans), converted to text."""
     return {
         name: str(value)
         for name, value in metadata.items()
@@ -271,8 +270,8 @@ def _is_pytest_outcome(error: BaseException, name: str) -> bool:
     return pytest is not None and isinstance(error, getattr(pytest, name).Exception)
 
 
-class KeptRecord(NamedTuple):
-    """A finished record as JSON text, with what is needed to store it, because it may come from another process."""
+class StorableRecord(NamedTuple):
+    """A finished record as JSON text, with the other data that the process with the journal needs to store it."""
 
     line: str  # The record as a line of `records.jsonl`.
     benchmark: str  # Name of the case's benchmark.
@@ -281,9 +280,9 @@ class KeptRecord(NamedTuple):
     same: str  # Hash of the fingerprints; it is equal for two records of the same question, model and scorers.
 
     @classmethod
-    def from_record(cls, record: Record, metrics: Mapping[str, Mapping[str, Any]] | None) -> KeptRecord:
-        same = digest_fingerprints(record.fingerprints)
-        return cls(dumps(encode_record(record)), record.benchmark, record.declared, metrics, same)
+    def from_record(cls, record: Record, metrics: Mapping[str, Mapping[str, Any]] | None) -> StorableRecord:
+        line, same = dumps(encode_record(record)), digest_fingerprints(record.fingerprints)
+        return cls(line, record.benchmark, record.declared, metrics, same)
 
 
 LONGEST_VALUE = 240  # Maximum characters of a value that is shown for a failed assertion, as in pytest.

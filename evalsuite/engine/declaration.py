@@ -44,18 +44,18 @@ class Declaration:
     epochs: int | None = None  # Repetitions of each sample, unless the run sets the number; None means one.
     at_least: int | None = None  # Minimum number of passed epochs with which a sample passes; None means all epochs.
     args: Mapping[str, Any] = field(default_factory=dict)  # Arguments for the benchmark, passed in its `Setup`.
-    # Replaces `args` in a run with shipped samples and default modes.
+    # Arguments that replace those in `args` if the run uses the shipped samples and the default modes.
     shipped: Mapping[str, Any] = field(default_factory=dict)
     pool: bool = False  # Whether cases of benchmarks with the same name in several files are counted together.
     faults: Sequence[str] = ()  # Faults to inject, in the form of `--inject`.
     asserts: bool = True  # Whether the test can fail; if it cannot, its benchmark has no pass rate.
 
 
-HARMLESS = {"print", "len", "str", "repr", "sorted", "round"}  # Built-in functions whose calls are not checks.
+HARMLESS = {"print", "len", "str", "repr", "sorted", "round"}  # Built-in functions whose calls make no test fail.
 
 
 def can_test_fail(test: Callable[..., object]) -> bool:
-    """Tell whether a test function can fail: it asserts, raises, or calls a function that might raise."""
+    """Tell whether a test function can fail, because it asserts, raises, or calls a function that might raise."""
     code = getattr(test, "__code__", None)
     if code is None:
         return True

@@ -43,7 +43,7 @@ class EarlyStopper:
         """Whether the session was ended early on purpose."""
         return self.decided or bool(self._open)
 
-    def end_over_budget(self) -> None:
+    def end_for_spent_budget(self) -> None:
         """End a session with --until-decided because the budget is spent; the existing results count."""
         if self._goes_on:
             self._end_undecided("the money is spent")
@@ -61,7 +61,7 @@ class EarlyStopper:
         self._at_first = sum(stage == FIRST for stage in self._stages.values())
 
     def add_result(self, item: str, result: tuple[str, Row] | None) -> None:
-        """Add an item's result, a benchmark and a row; None if the item concerns neither a gate nor a comparison."""
+        """Add an item's result (its benchmark and row), or None if no gate and no comparison uses the item."""
         if self._tests is None:
             return
         for benchmark, row in self._order.add_result(item, result):
@@ -73,7 +73,7 @@ class EarlyStopper:
             self._stop("every gate is decided")
 
     def _end_if_decided(self, tests: EarlyDecisions) -> None:
-        # Because results count in the planned order, all stages before that of the next awaited item are complete.
+        # Results count in the planned order, so all cases of stages before the next awaited item's stage have counted.
         epoch, beyond = self._stages.get(self._order.awaited or "", FIRST)
         if epoch > 1 and not tests.can_use_epochs:
             self._end_undecided("more epochs would decide nothing more")

@@ -28,10 +28,10 @@ from evalsuite.engine.case_record import CaseFindings, describe_assertion, expla
 from evalsuite.engine.cases import Case, ShardAssignment, make_cases, order_items
 from evalsuite.engine.checks import (
     check_callability,
-    find_missing_judge,
-    find_missing_sandbox,
-    find_unmet_option,
-    require_model,
+    explain_missing_judge,
+    explain_missing_sandbox,
+    explain_unmet_option,
+    require_model_name,
 )
 from evalsuite.engine.declaration import Declaration, can_test_fail, find_benchmark
 from evalsuite.engine.fingerprints import compute_planned_fingerprints
@@ -76,9 +76,9 @@ def evaluate(
     function, so every scored case passes.
 
     If an event loop is running (in a notebook or an async function), `evaluate` returns at once and a new thread runs
-    the cases. While an event loop is running, `await` the run, or read one of its results, which waits for the end. In
-    a script, `evaluate` waits for the run's end. An interruption ends the run; received answers are kept, and `resume`
-    continues the run.
+    the cases. `await` the run that was returned, or read one of its results, which waits for the end. In a script,
+    `evaluate` waits for the run's end. An interruption ends the run; received answers are kept, and `resume` continues
+    the run.
 
     Args:
         benchmark: a decorated function, a `Benchmark`, or the name of a benchmark of evalsuite or an installed package.
@@ -95,15 +95,15 @@ def evaluate(
         EvalsuiteError: an argument is invalid, the model cannot be called, or the run cannot be stored.
     """
     given = {"model": model, "judge": judge, "limit": limit, "epochs": epochs, "gates": gates, **settings}
-    evaluation = _Evaluation(benchmark, _read_arguments(given))
+    evaluation = _Evaluation(benchmark, _convert_arguments(given))
     run = EvaluatedRun(evaluation)
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        evaluation.run_and_judge()
+        evaluation.run_to_verdict()
         run.wait()
     else:
-        threading.Thread(target=evaluation.run_and_judge, name="evalsuite-run").start()
+        threading.Thread(target=evaluation.run_to_verdict, name="evalsuite-run").start()
     return run
 
 
@@ -186,8 +186,10 @@ class _Evaluation:
         declaration, self._test = _find_declaration(given)
         self._nodeid = _make_node_id(self._test, root) if self._test else declaration.benchmark.name
         settings = make_settings(values)
-        named = settings.given & set(MODELS)
-        self._spec = prepare_run(settings, root, _write_call(self._nodeid, settings), SELECTION, named=named)
+        given_models = settings.given & set(MODELS)
+        self._spec = prepare_run(
+            settings, root, _format_call(self._nodeid, settings), SELECTION, given_models=given_models
+        )
         self._settings, self._model = self._spec.settings, self._spec.model or ""
         self.ending: Future[RunReport] = Future()
         self.done = 0
@@ -201,17 +203,17 @@ class _Evaluation:
         self.run = self._open_run(declaration.benchmark)
 
     def _make_cases(self, declaration: Declaration, root: Path) -> list[Case]:
-        settings, deal = self._settings, ShardAssignment(self._settings.shard)
+        settings, assignment = self._settings, ShardAssignment(self._settings.shard)
         check_callability(settings, self._spec.model)
         bound = bind_benchmark(declaration, settings, self._model, root, self._nodeid)
-        cases, _ = make_cases(bound, settings, deal)
+        cases, _ = make_cases(bound, settings, assignment)
         cases = [case for case in cases if not case.placeholder]
         if not cases:
             raise SettingsError(f"shard {settings.shard} has no case of {bound.name}")
         problem = (
-            find_unmet_option(cases, settings, settings.gate)
-            or find_missing_judge(cases, settings)
-            or find_missing_sandbox(cases, settings)
+            explain_unmet_option(cases, settings, settings.gate)
+            or explain_missing_judge(cases, settings)
+            or explain_missing_sandbox(cases, settings)
         )
         if problem:
             raise SettingsError(problem)
@@ -220,32 +222,30 @@ class _Evaluation:
     def _open_run(self, benchmark: Benchmark) -> OpenRun:
         settings, model = self._settings, self._model
         plan: Iterable[PlannedCase] = (
-            case.make_plan_row(_write_case_name(case), compute_planned_fingerprints(case, settings, model))
+            case.make_plan_row(_format_case_name(case), compute_planned_fingerprints(case, settings, model))
             for case in self.cases
         )
         plan = list(plan) if settings.can_end_early else plan  # Keep the plan only if needed for an early end.
         order = [planned.case for planned in plan] if settings.can_end_early else []
+        choice, size = self.cases[0].choice, len(self.cases)
+        collected = {"cases": size, "selected": size, "samples": choice.samples, "of": choice.of}
         try:
             return OpenRun(
                 self._spec,
                 plan,
                 order,
-                selection={"narrowed": False, "collected": {self.cases[0].bound.name: self._count_collected_cases()}},
+                selection={"narrowed": False, "collected": {benchmark.name: collected}},
                 live={self._nodeid: benchmark},
                 stop=self.stop_run,
             )
         except OSError as error:
             raise RunError(f"the run cannot begin: {describe_exception(error)}") from error
 
-    def _count_collected_cases(self) -> dict[str, int | None]:
-        choice, cases = self.cases[0].choice, len(self.cases)
-        return {"cases": cases, "selected": cases, "samples": choice.samples, "of": choice.of}
-
     def stop_run(self, reason: str) -> None:
         """End the run after the current case."""
         self._stopped = self._stopped or reason
 
-    def run_and_judge(self) -> None:
+    def run_to_verdict(self) -> None:
         """Run all cases and decide the verdict; the future `ending` receives the report or the exception."""
         interruption: BaseException | None = None
         try:
@@ -269,7 +269,7 @@ class _Evaluation:
 
     def _run_cases(self) -> None:
         background = self.run.access.background
-        models = RunModels(self.run.access.gateway, self._settings, require_model(self._spec.model))
+        models = RunModels(self.run.access.gateway, self._settings, require_model_name(self._spec.model))
         # Take any case, because all cases have the same benchmark and so the same solver.
         is_solved = self.cases[0].bound.solver is not None
         queue = UpcomingCases(self.cases if is_solved else ())
@@ -299,9 +299,9 @@ class _Evaluation:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a case's code raises is the case's error
-            self._note_error(error, case, findings)
-        name = _write_case_name(case)
-        self.run.keep_record(name, findings.make_kept_record(case, name, self._settings, self._model))
+            self._record_error(error, case, findings)
+        name = _format_case_name(case)
+        self.run.store_record(name, findings.make_storable_record(case, name, self._settings, self._model))
 
     def _score_and_test(self, case: Case, findings: CaseFindings, prefetcher: Prefetcher, models: RunModels) -> None:
         if case.bound.solver is not None:
@@ -313,9 +313,9 @@ class _Evaluation:
             findings.score_case(case, solved)
         if self._test is None:
             return
-        with ExitStack() as lent:
+        with ExitStack() as stack:
             values = {
-                name: self._make_fixture_value(name, case, findings, models, lent)
+                name: self._make_fixture_value(name, case, findings, models, stack)
                 for name in inspect.signature(self._test).parameters
             }
             try:
@@ -323,10 +323,10 @@ class _Evaluation:
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001 - pytest.skip() and pytest.fail() raise no Exception
-                self._note_error(error, case, findings, in_test=True)
+                self._record_error(error, case, findings, in_test=True)
 
     def _make_fixture_value(
-        self, fixture: str, case: Case, findings: CaseFindings, models: RunModels, lent: ExitStack
+        self, fixture: str, case: Case, findings: CaseFindings, models: RunModels, stack: ExitStack
     ) -> Any:
         if fixture == "sample":
             return case.sample
@@ -335,15 +335,15 @@ class _Evaluation:
         if fixture == "scores":
             return findings.get_scores(case)
         loop = self.run.access.background.loop
-        asked = lent.enter_context(provide_model(models, loop, case, case.id, findings, judge=fixture == "judge"))
+        asked = stack.enter_context(provide_model(models, loop, case, case.id, findings, judge=fixture == "judge"))
         return asked.endpoint() if fixture == "endpoint" else asked
 
-    def _note_error(self, error: BaseException, case: Case, findings: CaseFindings, *, in_test: bool = False) -> None:
+    def _record_error(self, error: BaseException, case: Case, findings: CaseFindings, *, in_test: bool = False) -> None:
         if isinstance(error, SpendLimitReached) and self._settings.until_decided:
             findings.outcome, findings.cause = "skipped", type(error).__name__
             return
         message = describe_assertion(error) if isinstance(error, AssertionError) else str(error)
-        if findings.note_error(error, message, in_test=in_test):
+        if findings.record_error(error, message, in_test=in_test):
             findings.excused = explain_excuse(case, self._settings, self._spec.quarantine)
 
 
@@ -364,7 +364,7 @@ def _make_progress_bar(name: str, total: int) -> AbstractContextManager[Any]:
     return bar
 
 
-def _read_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     """Convert keyword arguments of `evaluate` to values of settings, by the settings' names."""
     options = {option.name: option for option in OPTIONS if option.name not in COMMAND_LINE_OPTIONS}
     plural = {f"{name}s": name for name, option in options.items() if option.repeat}
@@ -372,19 +372,19 @@ def _read_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     for argument, value in given.items():
         name = SHORT_NAMES.get(argument) or plural.get(argument, argument)
         refuse_unknown_names("evaluate()", [name], options)
-        values[name] = _read_argument(value, is_list=options[name].repeat)
+        values[name] = _convert_argument(value, is_list=options[name].repeat)
     return values
 
 
-def _read_argument(value: Any, *, is_list: bool) -> Any:
+def _convert_argument(value: Any, *, is_list: bool) -> Any:
     if isinstance(value, Mapping):
         return [f"{name}={inner if isinstance(inner, str) else json.dumps(inner)}" for name, inner in value.items()]
     if callable(value):
-        return _write_function_name(value)
+        return _format_function_model(value)
     return [value] if is_list and isinstance(value, str) else value
 
 
-def _write_function_name(function: Callable[..., Any]) -> str:
+def _format_function_model(function: Callable[..., Any]) -> str:
     module, name = function.__module__, getattr(function, "__qualname__", "<")
     if getattr(sys.modules.get(module), name, None) is not function:
         raise SettingsError(
@@ -404,7 +404,7 @@ def _find_declaration(given: str | Benchmark | Callable[..., Any]) -> tuple[Decl
         raise SettingsError(
             f"evaluate({given!r:.60}): give a function with @benchmark(...), a Benchmark, or the name of one"
         )
-    problem = _find_need_of_pytest(given)
+    problem = _explain_need_of_pytest(given)
     if problem:
         raise SettingsError(
             f"evaluate({given.__qualname__}): the function {problem}, which needs pytest: run `pytest`, or give its "
@@ -413,7 +413,7 @@ def _find_declaration(given: str | Benchmark | Callable[..., Any]) -> tuple[Decl
     return replace(declaration, asserts=can_test_fail(given)), given
 
 
-def _find_need_of_pytest(test: Callable[..., Any]) -> str:
+def _explain_need_of_pytest(test: Callable[..., Any]) -> str:
     """Explain why only pytest can run a test function; empty if `evaluate` can run it, too."""
     others = [name for name in inspect.signature(test).parameters if name not in FIXTURES]
     if others:
@@ -434,13 +434,13 @@ def _make_node_id(test: Callable[..., Any], root: Path) -> str:
     return "::".join([place, *plain.__qualname__.split(".")])
 
 
-def _write_case_name(case: Case) -> str:
+def _format_case_name(case: Case) -> str:
     """Return a case's name as pytest writes it, in which non-ASCII characters are escaped."""
     own = case.id.removeprefix(case.bound.nodeid)
     return case.bound.nodeid + own.encode("unicode_escape").decode("ascii")
 
 
-def _write_call(name: str, settings: Settings) -> str:
+def _format_call(name: str, settings: Settings) -> str:
     """Write the call of `evaluate` as Python code for the report, without secrets."""
     plain = make_public_settings(settings).plain()
     arguments: Iterator[str] = (f"{option}={plain[option]!r}" for option in sorted(settings.given))

@@ -19,7 +19,7 @@ from evalsuite.core.phrases import write_count
 from evalsuite.core.types import Record, Usage
 from evalsuite.decisions.gates import parse_gates
 from evalsuite.decisions.verdict import Status, Verdict
-from evalsuite.engine.case_record import KeptRecord
+from evalsuite.engine.case_record import StorableRecord
 from evalsuite.engine.early_end import EarlyStopper
 from evalsuite.engine.span_export import RunSpanExporter
 from evalsuite.gateway.loop import BackgroundLoop
@@ -64,7 +64,7 @@ class RunGateway:
     ) -> None:
         self._settings, self._reports, self._journal = settings, reports, journal
         self._servers: dict[Any, ChannelServer] = {}
-        # Protects `_servers`, which several threads use: one per worker, and the event loop's.
+        # Protects `_servers`, which each worker's thread and the event loop's thread use.
         self._lock = threading.Lock()
         self.gateway = self._open_gateway(give_up)
         self._pending = self._make_pending_batches(on_detached) if settings.batch else None
@@ -215,7 +215,7 @@ class OpenRun:
         self.baseline = self._find_baseline()
         self._clock, self._started = time.monotonic(), datetime.now(UTC)
         self.hopeless: EvalsuiteError | None = None
-        # Benchmarks with at least one scored case, whose gates' metrics have been checked.
+        # Benchmarks with at least one scored case; the metrics of their gates have been checked.
         self._scored: set[str] = set()
         self.places: set[str] = set()
         self._metrics: dict[str, Mapping[str, Any]] = {}
@@ -304,7 +304,7 @@ class OpenRun:
             return False
         return quarantine.find_entry(planned.benchmark, planned.sample) is not None
 
-    def keep_record(self, case: str, kept: KeptRecord) -> None:
+    def store_record(self, case: str, kept: StorableRecord) -> None:
         """Store a case's record. If a case ran several times, the last record counts."""
         if kept.metrics is not None:
             self._metrics.setdefault(kept.benchmark, kept.metrics)
@@ -322,9 +322,9 @@ class OpenRun:
         plain = json.loads(kept.line)
         self._check_gated_metrics(plain)
         if self.early.is_possible:
-            self._count_record(decode_record(kept.line))
+            self._add_early_result(decode_record(kept.line))
 
-    def keep_crash_record(self, case: str, message: str) -> str | None:
+    def store_crash_record(self, case: str, message: str) -> str | None:
         """Store an error record for a case whose process died; return its benchmark, or None if it was not planned."""
         planned = self.journal.find_planned_case(case)
         if planned is None:
@@ -343,14 +343,14 @@ class OpenRun:
             cause=CRASH,
             fingerprints=planned.fingerprints,
         )
-        self.keep_record(case, KeptRecord.from_record(record, None))
+        self.store_record(case, StorableRecord.from_record(record, None))
         return planned.benchmark
 
-    def _count_record(self, record: Record) -> None:
+    def _add_early_result(self, record: Record) -> None:
         # Ignore skipped cases, because they have no score (for example after the budget was spent).
         decides = not self._is_quarantined(record.case) and record.outcome != "skipped"
         if record.cause == SpendLimitReached.__name__:
-            self.early.end_over_budget()
+            self.early.end_for_spent_budget()
         self.early.add_result(record.case, (record.benchmark, Row.of(record)) if decides else None)
 
     def _check_gated_metrics(self, plain: Mapping[str, Any]) -> None:

@@ -25,7 +25,7 @@ from evalsuite.core.settings import (
     merge_earlier_settings,
     restore_settings,
 )
-from evalsuite.engine.checks import check_given_options, check_reports_folder, find_default_model
+from evalsuite.engine.checks import check_given_options, check_reports_folder, find_default_model, print_progress
 
 if TYPE_CHECKING:
     from evalsuite.decisions.quarantine import Quarantine
@@ -78,7 +78,7 @@ def prepare_run(
     command: str,
     selection: Mapping[str, Any],
     *,
-    named: AbstractSet[str],
+    given_models: AbstractSet[str],
     runs: bool = True,
 ) -> RunSpec:
     """Take over an earlier run's settings, and make those checks that are possible before collection."""
@@ -92,7 +92,7 @@ def prepare_run(
             if "reports" in settings.given:
                 check_reports_folder(root / settings.reports)
         if settings.given:
-            check_given_options(settings, root, named if runs else frozenset())
+            check_given_options(settings, root, given_models if runs else frozenset())
         return RunSpec(
             settings=settings,
             model=settings.model or find_default_model(),
@@ -148,20 +148,19 @@ def adopt_earlier_run(
     check_batch_options(taken)
     # Store the run's path instead of `last`, because `last` will mean the new run as soon as that begins.
     path = str(folder.path.resolve())
-    # A replay stores no answers, so a replay of a replay reads the answers of the run that had asked the model.
+    # A replay stores no answers, so a replay of a replay reads the answers that the replay itself read.
     if settings.resume:
-        # Both are set only if the session continues a replay with its next part.
-        named = replace(taken, resume=path, replay=settings.replay and earlier.replay)
+        # `replay` is set beside `resume` only if this session runs the next part of a replay.
+        taken = replace(taken, resume=path, replay=settings.replay and earlier.replay)
     else:
-        named = replace(taken, replay=earlier.replay or path)
-    return named, selection if any(selection.values()) else info.get("selection", selection)
+        taken = replace(taken, replay=earlier.replay or path)
+    return taken, selection if any(selection.values()) else info.get("selection", selection)
 
 
 def _refuse_code_of_run(settings: Settings, run: str) -> None:
     """Refuse to load code that only a run's folder names, because the folder may come from an untrusted source.
 
-    Check a replay, too: it imports no model, but it installs its programs' packages from a list that an untrusted
-    folder may hold.
+    A replay imports no model, but installs packages for models' programs, so its list of packages is checked, too.
     """
     for option in ("program_env", *(MODELS if settings.resume else ())):
         value = getattr(settings, option) or ""
@@ -176,7 +175,7 @@ def _refuse_code_of_run(settings: Settings, run: str) -> None:
             )
 
 
-def list_options_to_repeat(settings: Mapping[str, Any]) -> str:
+def format_options_to_repeat(settings: Mapping[str, Any]) -> str:
     """Return the options that the user must repeat to resume a run, with a space before each option."""
     options = [(option, str(settings.get(option.name) or "")) for option in OPTIONS]
     return "".join(
@@ -211,21 +210,20 @@ def add_root_to_path(settings: Settings, root: Path) -> None:
 
 def _build_program_environment(settings: Settings) -> None:
     """Build the environment in which models' programs run, before any process needs it."""
-    usual = Settings()
-    is_usual = settings.program_env in OWN_PACKAGES
-    if settings.sandbox != usual.sandbox:
+    has_own_packages = settings.program_env in OWN_PACKAGES
+    if settings.sandbox != Settings().sandbox:
         from evalsuite.sandbox.tiers import TIERS, read_tiers
 
-        if not set(read_tiers(settings.sandbox)) & set(TIERS) and not is_usual:
+        if not set(read_tiers(settings.sandbox)) & set(TIERS) and not has_own_packages:
             raise SettingsError(
                 f"evalsuite_program_env {settings.program_env} and --sandbox {settings.sandbox} exclude each other: "
                 "this sandbox has its own packages"
             )
-    if is_usual:
+    if has_own_packages:
         return
     from evalsuite.sandbox.environments import provide_environment
 
-    provide_environment(settings.program_env, lambda text: print(f"evalsuite: {text}", file=sys.stderr))  # noqa: T201
+    provide_environment(settings.program_env, print_progress)
 
 
 def _read_quarantine(settings: Settings, root: Path) -> Quarantine | None:

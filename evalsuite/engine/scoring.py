@@ -153,8 +153,8 @@ def check_callable(
     """Check that a callable takes this number of arguments; skip the check if Python cannot read the signature."""
     module = getattr(part, "__module__", None) or ""
     if module.startswith(("evalsuite.metrics.", "evalsuite.stats")):
-        # Refuse functions from `metrics` and `stats`, because they compare plain values and are not scorers. Some of
-        # these functions take two arguments, like scorers, so counting arguments would not reveal the mistake.
+        # Refuse functions from `metrics` and `stats`, because they compare plain values and are not scorers. Counting
+        # arguments would not reveal the mistake, because some functions of `metrics` take two, as scorers do.
         namespace = "evalsuite.scorers" if arguments == 2 else "evalsuite.case_metrics"
         raise error(
             f"{wanted}; {get_callable_name(part)} of {module} compares plain values: "
@@ -275,7 +275,7 @@ def _get_closure_value(cell: Any) -> Any:
 
 
 def _describe_version(scorer: Any, kind: Any) -> str:
-    # Use the scorer's own version; without one, evalsuite's version for its own scorers, the source code for others.
+    # Without a version of its own, a scorer of evalsuite has evalsuite's version; any other is known by its source.
     if (own := getattr(scorer, "version", None)) is not None:
         return str(own)
     if _is_shipped_class(kind):

@@ -50,7 +50,7 @@ def install_handlers(
     Args:
         terminal: a copy of the terminal's file descriptor, to which an aborted run writes its last line. None in a
             worker, because the controlling process ends the worker.
-        words: the text at the end of the run's last line.
+        words: text to append to the line that an aborted run writes.
     """
     _close_terminal_descriptors()
     if terminal is not None:
@@ -91,8 +91,8 @@ def intercept_exit(status: Callable[[], int]) -> Callable[[], None]:
     """Replace `os._exit`, and return a function that restores `os._exit`.
 
     The replaced `os._exit(0)` exits with the given status in this process, and with 0 in forked children. While the
-    given status is not 0, `os.exec*` raises an error, because the new program's status would replace it. The function
-    that is returned restores `os.exec*`, too.
+    given status is not 0, `os.exec*` raises an error, because the new program's status would replace it. The returned
+    function restores both `os._exit` and `os.exec*`.
     """
     # Copy the descriptor of standard error, because pytest redirects the original while a test runs.
     original, guarded, errors = os._exit, os.getpid(), os.dup(2)

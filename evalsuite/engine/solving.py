@@ -209,10 +209,10 @@ class UpcomingCases:
         """Set which item runs now."""
         self._position = position
 
-    def __call__(self, most: int) -> Iterator[Case]:
-        """Yield the cases among the next `most` items, each case once."""
+    def __call__(self, limit: int) -> Iterator[Case]:
+        """Yield the cases among the next `limit` items, each case once."""
         self._given = max(self._given, self._position + 1)
-        while self._given < min(self._position + 1 + most, len(self._cases)):
+        while self._given < min(self._position + 1 + limit, len(self._cases)):
             case = self._cases[self._given]
             self._given += 1
             if case is not None:
@@ -222,8 +222,10 @@ class UpcomingCases:
 class Prefetcher:
     """Solves the next cases while the current case is tested.
 
-    The function `upcoming` yields the cases among the given number of following items, each case once. The function
-    `upcoming` is called in the loop's thread.
+    Args:
+        upcoming: function that yields the cases among the next items, each case once; its argument is the maximum
+            number of items. The loop's thread calls it.
+        window: maximum number of cases in flight.
     """
 
     def __init__(
@@ -240,9 +242,8 @@ class Prefetcher:
         """Start the current case, and as many further cases as may be in flight; called when an item begins."""
         is_started = case is None or case in self._results
         if not (is_started and self._in_flight >= self._window):
-            # Pass None if the case was started: its result may be removed before the loop runs the call, which would
-            # start it again.
-            self._background.schedule_call(self._begin_case, None if is_started else case)
+            # Pass None for a started case, because the call would start the case again if its result was fetched first.
+            self._background.schedule_call(self._start_and_fill_window, None if is_started else case)
 
     def wait_for_result(self, case: Case) -> SolvedCase:
         """Wait for a case's result; start the case if it is not started yet."""
@@ -253,7 +254,7 @@ class Prefetcher:
         finally:
             self._results.pop(case, None)
 
-    def _begin_case(self, case: Case | None) -> None:
+    def _start_and_fill_window(self, case: Case | None) -> None:
         if case is not None and case not in self._results:
             self._start_solving(case)
         self._fill_window()
@@ -275,7 +276,7 @@ class Prefetcher:
         self._in_flight += 1
         task = asyncio.get_running_loop().create_task(self._solve_case(case, future))
         self._tasks.add(task)
-        task.add_done_callback(self._handle_done_task)
+        task.add_done_callback(self._replace_finished_task)
         return future
 
     async def _solve_case(self, case: Case, future: Future[SolvedCase]) -> None:
@@ -294,7 +295,7 @@ class Prefetcher:
         else:
             future.set_result(solved)
 
-    def _handle_done_task(self, task: asyncio.Task[None]) -> None:
+    def _replace_finished_task(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._in_flight -= 1
         self._fill_window()

@@ -49,7 +49,7 @@ class RunSpanExporter:
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
-        class Exporter(SpanExporter):
+        class CountingExporter(SpanExporter):
             """Exports spans, and counts the spans that the collector did not accept."""
 
             lost = 0
@@ -64,7 +64,7 @@ class RunSpanExporter:
                 sender.shutdown()
 
         sender: Any = OTLPSpanExporter()
-        self._exporter, self._run = Exporter(), run
+        self._exporter, self._run = CountingExporter(), run
         self._processor: Any = BatchSpanProcessor(self._exporter, max_queue_size=2**16)
         self._resource = Resource.create({"service.name": "evalsuite", "evalsuite.run": run})
         self._calls = 0
@@ -132,8 +132,8 @@ class RunSpanExporter:
         from opentelemetry.sdk.trace import Event, ReadableSpan
         from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-        def make_context(of: str) -> SpanContext:
-            texts = f"{self._run}\n{case}", f"{self._run}\n{case}\n{of}"
+        def make_context(suffix: str) -> SpanContext:
+            texts = f"{self._run}\n{case}", f"{self._run}\n{case}\n{suffix}"
             trace, span = (sha256(text.encode("utf-8", "replace")).digest() for text in texts)
             numbers = int.from_bytes(trace[:16]), int.from_bytes(span[:8])
             return SpanContext(*numbers, is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED))

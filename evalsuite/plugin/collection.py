@@ -170,11 +170,11 @@ def check_options(session: pytest.Session, items: list[pytest.Item]) -> None:
     if not (settings.mode or settings.gate):
         return
     from evalsuite.engine.cases import MOST_CASES
-    from evalsuite.engine.checks import find_unmet_option
+    from evalsuite.engine.checks import explain_unmet_option
 
     process = config.stash[PROCESS]
     is_whole = process.part is None or process.shard_assignment.counted <= MOST_CASES
-    _exit_for_problem(session, items, find_unmet_option(list_cases(items), settings, gates, is_whole=is_whole))
+    _exit_for_problem(session, items, explain_unmet_option(list_cases(items), settings, gates, is_whole=is_whole))
 
 
 def check_judge_and_sandboxes(session: pytest.Session, items: list[pytest.Item]) -> None:
@@ -185,10 +185,12 @@ def check_judge_and_sandboxes(session: pytest.Session, items: list[pytest.Item])
     cases = list_cases(items)
     if not cases or option.collectonly or option.setupplan:
         return
-    from evalsuite.engine.checks import find_missing_judge, find_missing_sandbox
+    from evalsuite.engine.checks import explain_missing_judge, explain_missing_sandbox
 
     settings = session.config.stash[PROCESS].settings
-    _exit_for_problem(session, items, find_missing_judge(cases, settings) or find_missing_sandbox(cases, settings))
+    _exit_for_problem(
+        session, items, explain_missing_judge(cases, settings) or explain_missing_sandbox(cases, settings)
+    )
 
 
 def _exit_for_problem(session: pytest.Session, items: list[pytest.Item], problem: str) -> None:

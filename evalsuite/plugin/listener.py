@@ -317,7 +317,7 @@ class ReportListener:
         """Store the record in a report; if the case's worker died, store an error record."""
         if hasattr(report, RECORD) or str(report.when) == "???":
             try:
-                self._keep_record(self.open_run(), report)
+                self._store_record(self.open_run(), report)
             except (EvalsuiteError, OSError) as error:
                 # End the session, because further cases would be paid for without a record.
                 self.broken = f"the records cannot be kept: {describe_exception(error)}"
@@ -331,18 +331,18 @@ class ReportListener:
 
             show_baseline_answer(report, self.run.baseline)
 
-    def _keep_record(self, run: OpenRun, report: pytest.TestReport) -> None:
+    def _store_record(self, run: OpenRun, report: pytest.TestReport) -> None:
         case = report.nodeid
         sent = report.__dict__.pop(RECORD, None)
         if sent is not None:
-            from evalsuite.engine.case_record import KeptRecord
+            from evalsuite.engine.case_record import StorableRecord
 
             *parts, failures = sent
-            kept = KeptRecord(*parts)
-            run.keep_record(case, kept)
+            kept = StorableRecord(*parts)
+            run.store_record(case, kept)
             benchmark: str | None = kept.benchmark
         else:
-            benchmark, failures = run.keep_crash_record(case, str(report.longrepr)), 1
+            benchmark, failures = run.store_crash_record(case, str(report.longrepr)), 1
         # If a case ran several times, the last result counts.
         self._failures.pop(case, None)
         if failures and benchmark is not None:

@@ -136,7 +136,7 @@ def _note_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], re
     if isinstance(error, SpendLimitReached) and process.settings.until_decided:
         _skip_over_budget(findings, report)
         return
-    is_missed = findings.note_error(error, str(error), in_test=call.when == "call")
+    is_missed = findings.record_error(error, str(error), in_test=call.when == "call")
     if is_missed:
         excuse = explain_excuse(case, process.settings, process.quarantine)
         _excuse_failure(findings, report, None if inspects_single_failures(item.config) else excuse)
@@ -206,7 +206,7 @@ def inspects_single_failures(config: pytest.Config) -> bool:
 def _attach_record(item: pytest.Item, case: Case, report: pytest.TestReport) -> None:
     process = item.config.stash[PROCESS]
     findings = get_findings(item)
-    kept = findings.make_kept_record(case, item.nodeid, process.settings, process.model_name or "")
+    kept = findings.make_storable_record(case, item.nodeid, process.settings, process.model_name or "")
     # Send a plain tuple, because execnet does not serialise named tuples.
     setattr(report, RECORD, (*kept, findings.failures))
     # Delete the case's data (such as the transcript) to save memory, because pytest keeps all items until the end.

@@ -121,7 +121,7 @@ class CaseProcess:
         self.declared_in: dict[str, tuple[str, bool]] = {}
         self.functions: set[str] = set()
         self.stopping = ""
-        self._deal: ShardAssignment | None = None
+        self._assignment: ShardAssignment | None = None
         self._lock = threading.Lock()  # Use a lock, because test code may request a model in any thread.
         self._loop: BackgroundLoop | None = None
         self._models: RunModels | None = None
@@ -131,11 +131,11 @@ class CaseProcess:
 
     @property
     def shard_assignment(self) -> ShardAssignment:
-        if self._deal is None:
+        if self._assignment is None:
             from evalsuite.engine.cases import ShardAssignment
 
-            self._deal = ShardAssignment(self.settings.shard, self.part)
-        return self._deal
+            self._assignment = ShardAssignment(self.settings.shard, self.part)
+        return self._assignment
 
     @property
     def background_loop(self) -> BackgroundLoop:
@@ -148,10 +148,10 @@ class CaseProcess:
     @property
     def models(self) -> RunModels:
         """The run's models, called through the gateway; made once, by the thread that first needs them."""
-        from evalsuite.engine.checks import require_model
+        from evalsuite.engine.checks import require_model_name
         from evalsuite.engine.solving import RunModels
 
-        background, name = self.background_loop, require_model(self.model_name)
+        background, name = self.background_loop, require_model_name(self.model_name)
         with self._lock:
             if self._models is None:
                 self._models = RunModels(self._connect(background), self.settings, name)

@@ -87,7 +87,7 @@ def _start_controller(config: pytest.Config) -> None:
         config.rootpath,
         format_command(config.invocation_params.args),
         selection,
-        named={name for name in MODELS if config.getoption(f"evalsuite_{name}") is not None},
+        given_models={name for name in MODELS if config.getoption(f"evalsuite_{name}") is not None},
         runs=runs,
     )
     refuse_run_folders(config, spec.selection["args"] if spec.selection != selection else ())

@@ -16,7 +16,7 @@ import pytest
 
 from evalsuite.core.errors import escape_for_terminal
 from evalsuite.decisions.verdict import Status, Verdict
-from evalsuite.engine.preparation import list_options_to_repeat
+from evalsuite.engine.preparation import format_options_to_repeat
 from evalsuite.output.page.write import PAGE
 from evalsuite.output.reports.case_block import format_case_blocks, list_worst_cases
 from evalsuite.output.reports.markdown import format_decision_line, format_measured_line
@@ -85,7 +85,7 @@ def _show_detached_run(terminal: pytest.TerminalReporter, folder: RunFolder) -> 
 def _show_resumption(terminal: pytest.TerminalReporter, folder: RunFolder) -> None:
     info = folder.info()
     if explain_interruption(info):
-        again = f"--resume {folder.name}{list_options_to_repeat(info.get('settings', {}))}"
+        again = f"--resume {folder.name}{format_options_to_repeat(info.get('settings', {}))}"
         terminal.write_line(f"go on with it: {again}   (what was answered is not asked again)")
 
 
