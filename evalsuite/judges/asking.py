@@ -21,7 +21,7 @@ CUT_OFF = "it was cut off at the limit on tokens (max_tokens). Be shorter."
 
 @dataclass(frozen=True, slots=True)
 class Judgement(Generic[T]):
-    """One judgement that a judge gave and evalsuite could read."""
+    """A judge's answer that could be parsed."""
 
     value: T  # The parser's result.
     text: str  # The text of the answer.
@@ -61,7 +61,7 @@ async def ask_until_parsed(
     )
 
 
-def read_nonempty_text(text: str) -> str:
+def strip_nonempty_text(text: str) -> str:
     """Return a judge's text without surrounding blanks; raise ValueError if the text is empty."""
     if not text.strip():
         raise ValueError("it is empty.")
@@ -81,17 +81,17 @@ class Vote(Generic[T]):
 
 
 async def collect_vote(
-    call: Awaitable[Judgement[T]], judge: str, model: Model, *, skip: int = 0, **place: Any
+    call: Awaitable[Judgement[T]], judge: str, model: Model, *, skip: int = 0, **facts: Any
 ) -> Vote[T]:
     """Wait for a judge's answer, and convert a failure to a vote that has only a description of the problem.
 
     Args:
-        skip: the number of messages at the beginning of the log to leave out.
-        place: further facts to add to every message of the log, such as the order of the answers.
+        skip: how many messages, from the first, are left out of the log.
+        facts: further facts to add to every message of the log, such as the order of the answers.
     """
 
     def label_log(log: Sequence[Mapping[str, Any]]) -> Log:
-        return tuple({"speaker": judge, "model": model.name, **place, **entry} for entry in log[skip:])
+        return tuple({"speaker": judge, "model": model.name, **facts, **entry} for entry in log[skip:])
 
     try:
         judgement = await call
@@ -101,13 +101,13 @@ async def collect_vote(
 
 
 def join_logs(votes: Iterable[Vote[Any]]) -> Log:
-    """Join the logs of all votes into one."""
+    """Join the logs of votes."""
     return tuple(entry for vote in votes for entry in vote.log)
 
 
 @dataclass(frozen=True, slots=True)
-class StructuredAnswers:
-    """Sends a JSON schema with every question, and remembers which servers refused a schema."""
+class SchemaAsker:
+    """Asks judges for answers that follow a JSON schema, and remembers which servers refused a schema."""
 
     # Models whose server refused a schema; later requests to these models have no schema.
     refused: set[str] = field(default_factory=set)
@@ -154,7 +154,7 @@ L = TypeVar("L", bound=LoggedJudgement)
 
 
 async def wait_for_all(calls: Iterable[Awaitable[T]]) -> list[T]:
-    """Wait for all calls, then raise the error of the first failed call in the given order, if any failed.
+    """Wait for all calls and return their results; if calls failed, raise the error of the one that is listed first.
 
     Do not use a task group, because it would cancel the remaining calls when one call fails. Since all calls end, the
     reported error and the cost do not depend on which server answers first.

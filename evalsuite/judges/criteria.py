@@ -24,7 +24,7 @@ from evalsuite.judges.parsing import (
     YES_OR_NO,
     AnswerField,
     AnswerForm,
-    ChoiceValue,
+    ChoiceFormat,
     MissingStatementError,
     NumberFormat,
     find_objects,
@@ -39,7 +39,7 @@ from evalsuite.judges.prompts import NONE, Part
 if TYPE_CHECKING:
     from evalsuite.core.types import Sample
 
-ABSTENTION_CHOICE: ChoiceValue[bool] = ChoiceValue({True: CANNOT_TELL_PATTERN})
+ABSTENTION_CHOICE: ChoiceFormat[bool] = ChoiceFormat({True: CANNOT_TELL_PATTERN})
 MOST_ITEMS = 200  # The maximum length of a list of items; longer lists are refused, because each item needs a call.
 LONGEST_ITEM = 500  # The maximum length, in characters, of an item's text in a record.
 YES_OR_NO_SCHEMA = {"type": "string", "enum": ["yes", "no"]}
@@ -95,8 +95,7 @@ class Template(ScaleCriteria):
     text: str  # The judge's prompt; each `{name}` in it is replaced by the section with this name.
     low: int
     high: int
-    # A function that reads the score, or a pattern whose last match contains it; None reads the answer like that to a
-    # `Likert`.
+    # A function that reads the score, or a pattern whose last match contains it. With None, `Likert` reads the answer.
     reader: str | Callable[[str], float] | None = None
 
     def __post_init__(self) -> None:
@@ -137,7 +136,7 @@ class Template(ScaleCriteria):
 
 @dataclass(frozen=True, slots=True)
 class OrCannotTell:
-    """Criteria that also let the judge answer that it cannot tell; the value is then NaN."""
+    """Criteria that also allow the answer `cannot tell`, whose value is NaN."""
 
     criteria: Criteria
 
@@ -182,10 +181,10 @@ class Each(ScaleCriteria):
         none: the value if the judge finds no item. An empty answer gets `low` without a call.
         section: the section that contains the items, such as `answer`. If it is longer than `at_once`, the judge first
             lists the items, then judges each in a separate call. Without a section, one call judges all items.
-        at_once: the longest section, in characters, whose items are all judged in one call.
+        at_once: the maximum length, in characters, of a section whose items are all judged in one call.
         given: whether the items are known: each text of the section is one item, and is judged in a separate call.
-        ranked: whether the items are search results in ranked order. The value is then the average precision: at each
-            useful item, the share of useful items so far; these shares are averaged.
+        ranked: whether the items are ranked search results. The value is then the average precision: the share of
+            useful items from the first item to each useful item, averaged over the useful items.
     """
 
     item: str
@@ -228,9 +227,8 @@ class Each(ScaleCriteria):
             return None
         return [part for part in parts if part not in held], [text for _, text in held if text != NONE]
 
-    def make_listing(self) -> Items:
-        """Make the request in which the judge lists the items."""
-        return Items(self.item, self.section)
+    def make_listing(self) -> ItemListing:
+        return ItemListing(self.item, self.section)
 
     def make_item_question(self) -> YesNo | Likert:
         """Make the question about one item; the prompt shows the item in a section of its own."""
@@ -238,16 +236,16 @@ class Each(ScaleCriteria):
         return YesNo(question) if self.high == 1 else Likert(question, self.low, self.high)
 
     def combine_readings(self, items: Sequence[str], readings: Sequence[Reading]) -> Reading:
-        """Combine the readings of all items; the value is NaN if the judge could not tell for half of them or more."""
+        """Combine the readings of all items; the value is NaN if at most half of the items have a verdict."""
         if not items:
             return Reading(self.none, f"there is no {self.item}")
         told = [
             (f"{at}. {item}"[:LONGEST_ITEM], reading)
             for at, (item, reading) in enumerate(zip(items, readings, strict=True), 1)
-            if reading.decided
+            if reading.is_decided
         ]
         if not is_mostly_decided(len(told), len(items)):
-            return Reading(math.nan, next(reading.reason for reading in readings if not reading.decided))
+            return Reading(math.nan, next(reading.reason for reading in readings if not reading.is_decided))
         scores = [reading.value for _, reading in told]
         name, worst = min(told, key=lambda one: one[1].value)
         value = _compute_average_precision(scores) if self.ranked else math.fsum(scores) / len(scores)
@@ -264,7 +262,7 @@ class Each(ScaleCriteria):
 
 
 def _find_list(text: str, key: str) -> list[Any] | None:
-    """Find the list that a key has in an answer's JSON objects; None if lists differ or later text retracts them."""
+    """Find the list under a key of an answer's JSON objects; None if objects differ or later text retracts the list."""
     text = remove_reasoning(text)
     found = [(item[key], end) for item, _, end in find_objects(text) if isinstance(item.get(key), list)]
     if any(items != found[0][0] for items, _ in found) or (found and RETRACTED.search(text[found[-1][1] :])):
@@ -278,8 +276,8 @@ def _compute_average_precision(scores: Sequence[float]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Items(ScaleCriteria):
-    """Requests a list of items, such as the claims of an answer; `Reading.parts` has the items as keys."""
+class ItemListing(ScaleCriteria):
+    """A request to list the items of a section, such as an answer's claims; they become the keys of `Reading.parts`."""
 
     item: str
     section: str
@@ -311,7 +309,7 @@ def read_yes_or_no(value: Any) -> float:
     return read
 
 
-Verdicts = dict[int, tuple[float, str]]  # Keyed by the question's number: 1.0 for yes or 0.0 for no, and the reason.
+Verdicts = dict[int, tuple[float, str]]  # Maps a question's number to its verdict (1.0 is yes, 0.0 is no) and reason.
 
 NUMBERED = re.compile(
     rf"^[\s*`_#>-]{{0,6}}(?:criterion )?(\d{{1,3}})[.):*\s]{{1,6}}{OPENING}[*`_]{{0,3}}({YES_OR_NO.pattern})"
@@ -323,7 +321,7 @@ NUMBERED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Checklist:
-    """Weighted yes/no questions; the value is the weight answered yes, divided by the sum of positive weights.
+    """Weighted yes/no questions; the value is the sum of the weights answered yes, divided by that of positive weights.
 
     A question about a fault has a negative weight: `{"Is it right?": 4, "Is it harmful?": -5}` (as in HealthBench,
     arXiv 2505.08775, section 3).
@@ -377,7 +375,7 @@ class Checklist:
         Raise ValueError if a question has no answer, or has two different answers.
         """
         text = remove_reasoning(text)
-        verdicts = _read_entries(text) or _read_lines(text)
+        verdicts = _read_json_verdicts(text) or _read_numbered_lines(text)
         questions = list(self.weights)
         missing = [str(at) for at in range(1, len(questions) + 1) if at not in verdicts]
         if missing:
@@ -430,7 +428,7 @@ class Tree:
         return Checklist(dict.fromkeys(_find_questions(self.root), 1.0))
 
 
-def _read_entries(text: str) -> Verdicts:
+def _read_json_verdicts(text: str) -> Verdicts:
     entries = [entry for entry in _find_list(text, "answers") or () if isinstance(entry, Mapping)]
     return _collect_verdicts(
         (
@@ -442,7 +440,7 @@ def _read_entries(text: str) -> Verdicts:
     )
 
 
-def _read_lines(text: str) -> Verdicts:
+def _read_numbered_lines(text: str) -> Verdicts:
     matches = list(NUMBERED.finditer(text))
     if not all(is_unchanged_by_reason(match, YES_OR_NO) for match in matches):
         return {}

@@ -23,7 +23,7 @@ from evalsuite.judges.judgements import (
 from evalsuite.judges.parsing import (
     AnswerField,
     AnswerForm,
-    ChoiceValue,
+    ChoiceFormat,
     MissingStatementError,
     NumberFormat,
     find_reason,
@@ -67,8 +67,8 @@ CANNOT_TELL_PATTERN = (
     r"(?:i )?(?:can(?:not|['\u2019]t| not)|(?:am )?unable to) (?:tell|decide|say|judge)|undecided|"
     r"cannot be (?:decided|determined)"
 )
-CHOICES: ChoiceValue[PairVerdict] = ChoiceValue({"first": _FIRST + _WINS, "second": _SECOND + _WINS, "tie": _TIE})
-CHOICES_OR_NONE: ChoiceValue[PairVerdict] = ChoiceValue({**CHOICES.options, CANNOT_TELL: CANNOT_TELL_PATTERN})
+CHOICES: ChoiceFormat[PairVerdict] = ChoiceFormat({"first": _FIRST + _WINS, "second": _SECOND + _WINS, "tie": _TIE})
+CHOICES_OR_NONE: ChoiceFormat[PairVerdict] = ChoiceFormat({**CHOICES.options, CANNOT_TELL: CANNOT_TELL_PATTERN})
 
 LEVELS: Mapping[str, float] = {
     "1 much better": 1.0,
@@ -79,7 +79,7 @@ LEVELS: Mapping[str, float] = {
 }
 """The five verdicts that a prompt offers; each number is the preference for the first answer."""
 _MUCH, _SOME = " (?:is )?(?:much|significantly|far) better", " (?:is )?(?:slightly |somewhat |a bit )?better"
-GRADES: ChoiceValue[float | str] = ChoiceValue(
+GRADES: ChoiceFormat[float | str] = ChoiceFormat(
     {
         # Accept `A>>B` (A is much better than B), the notation of Arena-Hard.
         1.0: f"{_FIRST}{_MUCH}|[a1]>>[b2]",
@@ -89,7 +89,7 @@ GRADES: ChoiceValue[float | str] = ChoiceValue(
         0.0: f"{_SECOND}{_MUCH}|[b2]>>[a1]",
     }
 )
-GRADES_OR_NONE: ChoiceValue[float | str] = ChoiceValue({**GRADES.options, CANNOT_TELL: CANNOT_TELL_PATTERN})
+GRADES_OR_NONE: ChoiceFormat[float | str] = ChoiceFormat({**GRADES.options, CANNOT_TELL: CANNOT_TELL_PATTERN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +102,8 @@ class Reading:
     parts: Mapping[str, float] = field(default_factory=dict)
 
     @property
-    def decided(self) -> bool:
-        """Whether the judge gave a verdict; false if it could not tell."""
+    def is_decided(self) -> bool:
+        """Whether the judge gave a verdict; false if it answered that it cannot tell."""
         return not math.isnan(self.value)
 
 
@@ -156,12 +156,12 @@ class Likert(ScaleCriteria):
 
     def write_request(self) -> str:
         return (
-            f"Score from {self.low} (worst) to {self.high} (best): {self.question or self.name}{self._list_anchors()}\n"
-            'Reply with one JSON object: {"reason": "<in one or two sentences>", "score": '
+            f"Score from {self.low} (worst) to {self.high} (best): {self.question or self.name}"
+            f'{self._format_anchors()}\nReply with one JSON object: {{"reason": "<in one or two sentences>", "score": '
             f"<{self.low} to {self.high}>}}"
         )
 
-    def _list_anchors(self) -> str:
+    def _format_anchors(self) -> str:
         return "".join(f"\n{point}: {words}" for point, words in sorted(self.anchors.items()))
 
     def make_schema(self) -> dict[str, Any]:
@@ -175,13 +175,7 @@ class Likert(ScaleCriteria):
     def describe_scale(self) -> str:
         """Describe the score for a prompt: its name, scale, question and anchors (descriptions of points)."""
         meaning = f": {self.question}" if self.question else ""
-        return f"{self.label} ({self.low} to {self.high}{meaning}){self._list_anchors()}"
-
-    def check_score(self, value: float) -> float:
-        """Return the score; raise ValueError if it is not a number on the scale."""
-        if not self.low <= value <= self.high:
-            raise ValueError(f"{self.label}: {value:g} is off the scale from {self.low} to {self.high}.")
-        return value
+        return f"{self.label} ({self.low} to {self.high}{meaning}){self._format_anchors()}"
 
 
 QUALITY = Likert("how well the answer does overall what was asked", 1, 10, name="quality")
@@ -192,7 +186,7 @@ def parse_aspect_scores(
 ) -> dict[str, float]:
     """Read each aspect's score, from lines that begin with the aspects' names or from a JSON object.
 
-    If only one score was requested, its label may be missing, `score`, or a synonym of `score`.
+    If there is only one aspect, the judge may omit its name, or write `score` or a synonym of `score` instead.
     """
     general = SCORE_SYNONYMS if len(aspects) == 1 else ()
     fields = {
@@ -206,11 +200,14 @@ def parse_aspect_scores(
         aspect = by_name[missing.args[0]]
         wanted = f"{aspect.label}: followed by a number from {aspect.low} to {aspect.high}"
         raise ValueError(f"it has no line of the form {wanted}.") from missing
-    return {name: aspect.check_score(scores[name]) for name, aspect in by_name.items()}
+    for name, aspect in by_name.items():
+        if not aspect.low <= scores[name] <= aspect.high:
+            raise ValueError(f"{name}: {scores[name]:g} is off the scale from {aspect.low} to {aspect.high}.")
+    return {name: scores[name] for name in by_name}
 
 
 def parse_aspect_score(text: str, aspect: Likert) -> float:
-    """Read the score if only one was requested; `parse_aspect_scores` describes the errors."""
+    """Read the score of an answer about one aspect; `parse_aspect_scores` describes the errors."""
     return parse_aspect_scores(text, [aspect])[aspect.label]
 
 
@@ -219,7 +216,7 @@ class ScoresForm:
     """Scores of one answer, one per aspect; if there are several judgements, their scores are averaged."""
 
     aspects: tuple[Likert, ...] = (QUALITY,)
-    compares = False
+    is_comparison = False
 
     def write_task(self) -> str:
         listed = "; ".join(aspect.describe_scale() for aspect in self.aspects)
@@ -247,7 +244,7 @@ class PairedScores:
     """Scores of two answers; the answer with the higher mean score is better, and equal means are a tie."""
 
     aspect: Likert = QUALITY
-    compares = True
+    is_comparison = True
 
     def write_task(self) -> str:
         return f"Score both answers on {self.aspect.describe_scale()}. The highest number is the best."
@@ -273,14 +270,11 @@ class PairedScores:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceForm:
-    """A choice of the better of two answers.
-
-    The verdict needs more than half of the judgements, otherwise it is a tie.
-    """
+    """A choice of the better of two answers; the result is a tie if no verdict has more than half of the votes."""
 
     aspect: Likert = QUALITY
     cannot_tell: bool = field(default=False, repr=False)  # Whether the judge may answer that it cannot tell.
-    compares = True
+    is_comparison = True
     words: ClassVar[tuple[str, ...]] = ("1", "2", "tie")
 
     def write_task(self) -> str:
@@ -290,16 +284,17 @@ class ChoiceForm:
         return f"Which answer is better in {self.aspect.name or 'this respect'}?{meaning}"
 
     def write_request(self, lead: Lead = "Reply") -> str:
-        return _write_choice_request(self.write_task(), lead, self._list_words())
+        return _write_choice_request(self.write_task(), lead, self._list_verdicts())
 
     def make_schema(self) -> dict[str, Any]:
-        return _make_choice_schema(self._list_words())
+        return _make_choice_schema(self._list_verdicts())
 
     def parse_opinion(self, text: str) -> Opinion:
-        verdict: PairVerdict = _read_verdict(text, CHOICES_OR_NONE if self.cannot_tell else CHOICES, self._list_words())
+        choices = CHOICES_OR_NONE if self.cannot_tell else CHOICES
+        verdict: PairVerdict = _read_verdict(text, choices, self._list_verdicts())
         return Opinion(verdict=verdict)
 
-    def _list_words(self) -> tuple[str, ...]:
+    def _list_verdicts(self) -> tuple[str, ...]:
         return (*self.words, CANNOT_TELL) if self.cannot_tell else self.words
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
@@ -319,8 +314,8 @@ class GradedChoice(ChoiceForm):
         return f"{ChoiceForm.write_task(self)} By how much?"
 
     def parse_opinion(self, text: str) -> Opinion:
-        """Read the preference; raise ValueError if a verdict does not say how much better: `Verdict: 1`."""
-        read = _read_verdict(text, GRADES_OR_NONE if self.cannot_tell else GRADES, self._list_words())
+        """Read the preference; raise ValueError if the verdict, such as `1`, does not say how much better it is."""
+        read = _read_verdict(text, GRADES_OR_NONE if self.cannot_tell else GRADES, self._list_verdicts())
         return Opinion(verdict=CANNOT_TELL) if isinstance(read, str) else _make_preference(read)
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
@@ -336,18 +331,18 @@ class BestOfForm:
 
     def write_request(self) -> str:
         return _write_choice_request(
-            ChoiceForm(self.aspect).write_task().replace("better", "best"), "Reply", self._list_words()
+            ChoiceForm(self.aspect).write_task().replace("better", "best"), "Reply", self._list_verdicts()
         )
 
     def make_schema(self) -> dict[str, Any]:
-        return _make_choice_schema(self._list_words())
+        return _make_choice_schema(self._list_verdicts())
 
-    def read_place(self, text: str) -> int:
+    def read_best_answer(self, text: str) -> int:
         """Read which answer is the best, counted from 1; 0 means a tie."""
         places = {at: _make_answer_pattern(f"{at}|{chr(96 + at)}") + _WINS for at in range(1, self.count + 1)}
-        return _read_verdict(text, ChoiceValue({**places, 0: _TIE.replace("|c|", "|")}), self._list_words())
+        return _read_verdict(text, ChoiceFormat({**places, 0: _TIE.replace("|c|", "|")}), self._list_verdicts())
 
-    def _list_words(self) -> tuple[str, ...]:
+    def _list_verdicts(self) -> tuple[str, ...]:
         return (*map(str, range(1, self.count + 1)), "tie")
 
 
@@ -360,7 +355,7 @@ def _make_choice_schema(verdicts: Iterable[str]) -> dict[str, Any]:
     return make_object_schema(verdict={"type": "string", "enum": list(verdicts)})
 
 
-def _read_verdict(text: str, choice: ChoiceValue[T], verdicts: Iterable[str]) -> T:
+def _read_verdict(text: str, choice: ChoiceFormat[T], verdicts: Iterable[str]) -> T:
     try:
         return AnswerForm({"Verdict": AnswerField(VERDICT_LABELS, choice)}).read_fields(text)["Verdict"]
     except MissingStatementError as missing:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import RequestRefused, SettingsError
-from evalsuite.judges.asking import Judgement, Log, ask_until_parsed, collect_readable_judgements, read_nonempty_text
+from evalsuite.judges.asking import Judgement, Log, ask_until_parsed, collect_readable_judgements, strip_nonempty_text
 from evalsuite.judges.forms import QUALITY, Likert, parse_aspect_score
 from evalsuite.judges.judgements import Assessment, Ballot, Opinion, find_better
 from evalsuite.judges.prompts import SYSTEM_PROMPT, JudgedInput, write_messages
@@ -47,7 +49,7 @@ class WeightedScore:
     log: Log
 
     def make_facts(self) -> dict[str, Any]:
-        """Return facts for a record: `method`, `mass` (total probability), and `little` if the mass is low."""
+        """Return facts for a record: `method`, `mass` (see above), and `little`, which is true if the mass is low."""
         little = {"little": True} if self.mass < LOW_PROBABILITY else {}
         return {"method": self.method, "mass": self.mass, **little}
 
@@ -105,7 +107,7 @@ class Weighted:
 
         def ask_for_score(**params: Any) -> Awaitable[Judgement[int]]:
             wanted = {"attempts": self.attempts, **self.params, **params}
-            return ask_until_parsed(model, prompt, make_score_parser(aspect), **wanted)
+            return ask_until_parsed(model, prompt, partial(parse_whole_score, aspect=aspect), **wanted)
 
         expected = await _score_by_logprobs(ask_for_score, aspect) or await self._score_by_samples(ask_for_score)
         place = {"speaker": name, "model": model.name}
@@ -117,7 +119,7 @@ class Weighted:
         params = {**self.params, "max_tokens": STEPS_TOKENS}
         request = STEPS.format(aspect=aspect.describe_scale())
         written = await ask_until_parsed(
-            model, request, read_nonempty_text, attempts=self.attempts, read_cut_off=True, **params
+            model, request, strip_nonempty_text, attempts=self.attempts, read_cut_off=True, **params
         )
         return f"\nEvaluation steps:\n{written.value}\n", written.log
 
@@ -140,20 +142,13 @@ async def _score_by_logprobs(ask: Callable[..., Awaitable[Judgement[int]]], aspe
     return WeightedScore(weighted[0], "logprobs", weighted[1], judgement.log) if weighted else None
 
 
-def make_score_parser(aspect: Likert) -> Callable[[str], int]:
-    """Make a parser for answers that consist of one whole number on the aspect's scale."""
-
-    def parse_score(text: str) -> int:
-        problem = f"it is not a whole number from {aspect.low} to {aspect.high} alone."
-        try:
-            score = parse_aspect_score(text, aspect)
-        except ValueError as error:
-            raise ValueError(problem) from error
-        if not score.is_integer():
-            raise ValueError(problem)
-        return int(score)
-
-    return parse_score
+def parse_whole_score(text: str, aspect: Likert) -> int:
+    """Read an answer that consists of one whole number on the aspect's scale."""
+    with suppress(ValueError):
+        score = parse_aspect_score(text, aspect)
+        if score.is_integer():
+            return int(score)
+    raise ValueError(f"it is not a whole number from {aspect.low} to {aspect.high} alone.")
 
 
 def drop_reasoning_tokens(logprobs: Sequence[TokenLogprob]) -> Sequence[TokenLogprob]:
@@ -178,19 +173,14 @@ def compute_expectation(logprobs: Sequence[TokenLogprob], aspect: Likert, score:
     matching = [token for token in scores if _read_token_score(token.token, aspect) == score] or scores
     if not matching:
         return None
-    return _average_scores({**dict(matching[0].top), matching[0].token: matching[0].logprob}, aspect)
-
-
-def _average_scores(likely: Mapping[str, float], aspect: Likert) -> tuple[float, float] | None:
+    logprobs_by_token = {**dict(matching[0].top), matching[0].token: matching[0].logprob}
     chances = [
-        (score, math.exp(logprob))
-        for token, logprob in likely.items()
-        if (score := _read_token_score(token, aspect)) is not None
+        (possible, math.exp(logprob))
+        for token, logprob in logprobs_by_token.items()
+        if (possible := _read_token_score(token, aspect)) is not None
     ]
     mass = math.fsum(chance for _, chance in chances)
-    if not mass:
-        return None
-    return math.fsum(score * chance for score, chance in chances) / mass, mass
+    return (math.fsum(possible * chance for possible, chance in chances) / mass, mass) if mass else None
 
 
 def _read_token_score(token: str, aspect: Likert) -> int | None:

@@ -38,18 +38,16 @@ def make_people_facts(
     passes: float | None = None,
     nominal: bool = False,
 ) -> dict[str, Any]:
-    """Make the fact `people`: the human label of each score, and how to compare label and score.
-
-    A sample without human labels gives {}.
+    """Make the fact `people`: each score's human label and how it is compared with the score; {} without labels.
 
     If `nominal` is true, the scores are categories, not points on a scale.
     """
     human = sample.metadata.get("human")
     if not nominal and isinstance(human, str) and human.strip().casefold() in OF_COMPARISONS:
-        # The labels `first`, `tie` and `second` are for comparisons of two answers, so they are not labels of scores.
+        # Ignore `first`, `tie` and `second`, because these labels do not say which score an answer deserves.
         return {}
     by_score = human if isinstance(human, Mapping) else dict.fromkeys(names, human)
-    labels = {name: _get_sample_label(sample, by_score[name]) for name in names if by_score.get(name) is not None}
+    labels = {name: _parse_sample_label(sample, by_score[name]) for name in names if by_score.get(name) is not None}
     low, high = scale or (-math.inf, math.inf)
     if off := [label for label in labels.values() if not low <= label <= high]:
         raise ScoringError(
@@ -69,10 +67,10 @@ def check_labels(sample: Sample) -> None:
     if not labels or None in labels:
         raise ScoringError(f"sample {sample.id} has no label under 'human' in its metadata")
     for label in labels:
-        _get_sample_label(sample, label)
+        _parse_sample_label(sample, label)
 
 
-def _get_sample_label(sample: Sample, label: Any) -> float:
+def _parse_sample_label(sample: Sample, label: Any) -> float:
     value = parse_label(label)
     if value is None:
         raise ScoringError(

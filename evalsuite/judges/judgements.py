@@ -40,7 +40,7 @@ class Opinion:
     verdict: PairVerdict | None = None  # The better of two answers; None if only one answer is judged.
 
     def exchange_answers(self) -> Opinion:
-        """Return the same opinion for two answers in the opposite order."""
+        """Return the opinion with the first and the second answer exchanged."""
         scores = {
             SWAPPED.get(name, name): 1 - value if name == PREFERENCE else value for name, value in self.scores.items()
         }
@@ -79,7 +79,7 @@ class Assessment:
 
     @property
     def calls(self) -> int:
-        """The number of requested completions; repeated judgements count."""
+        """The number of completions that were requested, including those of repeated judgements."""
         return sum(entry["role"] == "assistant" for entry in self.log)
 
     def encode_assessment(self) -> dict[str, Any]:
@@ -90,10 +90,7 @@ class Assessment:
 
 
 def make_cut_off_fact(log: Log) -> dict[str, int]:
-    """Return the fact `cut_off`: how many answers ended because of the token limit.
-
-    If no answer reached the limit, return {}.
-    """
+    """Return the fact `cut_off`: how many answers ended because of the token limit; {} if there are none."""
     cut = sum(bool(entry.get("cut_off")) for entry in log)
     return {"cut_off": cut} if cut else {}
 
@@ -111,13 +108,13 @@ class Form(Protocol):
     """The form in which a judge answers, and the rule that combines several opinions."""
 
     @property
-    def compares(self) -> bool:
+    def is_comparison(self) -> bool:
         """Whether the form judges two answers, which may be shown in either order."""
 
     def write_task(self) -> str: ...
 
     def write_request(self, lead: Lead = "Reply") -> str:
-        """Write the task and the form of the answer; if `lead` is `End`, only the last lines must have this form."""
+        """Write the task and the form of the answer; if `lead` is `End`, other text may precede lines of this form."""
 
     def make_schema(self) -> dict[str, Any]:
         """Return the JSON schema of an answer that contains only the judgement."""
@@ -172,8 +169,7 @@ class RoundResult:
 def combine_rounds(form: Form, rounds: Sequence[RoundResult], quorum: int | None = None) -> Assessment:
     """Combine the ballots of all orders of the answers into one opinion.
 
-    Give both orders equal weight even if one has fewer ballots: only then does the bias for an answer's position
-    cancel.
+    Both orders get equal weight even if one has fewer ballots, because only then does a bias for a position cancel.
 
     Args:
         rounds: the judgements with each order of the answers, one round per order.
@@ -192,7 +188,7 @@ def combine_rounds(form: Form, rounds: Sequence[RoundResult], quorum: int | None
 
 
 def is_mostly_decided(verdicts: int, judgements: int) -> bool:
-    """Tell whether the judge could tell in more than half of the readable judgements."""
+    """Tell whether more than half of the readable judgements have a verdict."""
     return 2 * verdicts > judgements
 
 
@@ -212,8 +208,8 @@ def write_signature(kind: str, models: Sequence[Model], *content: Any) -> str:
     """Write a signature, which identifies how a score is made: `rubric|judge:gpt-4|version:2|hash:5f0c2a71d3b49e08`.
 
     Two signatures are equal if the same models get the same prompts and answers are read in the same way. The hash
-    covers the models, the run's parameters (without secrets), `content`, and the sentences that are in every judge's
-    prompt.
+    covers the models, the run's parameters (without secrets), the judge's own prompts and settings (`content`), and the
+    sentences that are in every judge's prompt.
 
     Args:
         models: the judge's models; empty if the tested model is itself the judge.
@@ -231,13 +227,13 @@ def write_judge_signature(judge: Judge, models: Sequence[Model], shown: Any = No
 
 
 def write_stable_repr(settings: Any) -> str:
-    """Return a repr without memory addresses, which would differ between processes."""
+    """Return the `repr` of settings without memory addresses, because they differ between processes."""
     return re.sub(r" at 0x[0-9a-f]+", "", repr(settings))
 
 
-def sign_scores(scores: Mapping[str, float | Score], written: str) -> dict[str, float | Score]:
+def sign_scores(scores: Mapping[str, float | Score], signature: str) -> dict[str, float | Score]:
     """Add a signature to each score."""
     return {
-        name: replace(score if isinstance(score, Score) else Score(score), signature=written)
+        name: replace(score if isinstance(score, Score) else Score(score), signature=signature)
         for name, score in scores.items()
     }

@@ -80,11 +80,11 @@ def _choose_other_name(name: str, rng: Random) -> str:
     return rng.choice([other for other in NAMES if other not in name])
 
 
-def _choose_other_unit(unit: str, _: Random) -> str:
+def _choose_other_unit(unit: str, _rng: Random) -> str:
     return unit.replace(unit.strip(), UNITS[unit.strip()])
 
 
-def _negate_verb(verb: str, _: Random) -> str:
+def _negate_verb(verb: str, _rng: Random) -> str:
     positive = re.sub(r" not$|n't$", "", verb)
     return positive if positive != verb else f"{verb} not"
 
@@ -94,7 +94,7 @@ def _add_contradiction(text: str, rng: Random) -> str | None:
     if not sentences:
         return None
     sentence = LIST_MARK.sub("", rng.choice(sentences))
-    return f"{text.rstrip()} At the same time: {_replace_match(VERB, _negate_verb, sentence, rng)}"
+    return f"{text.rstrip()} At the same time: {_replace_random_match(VERB, _negate_verb, sentence, rng)}"
 
 
 def _truncate_text(text: str, rng: Random) -> str | None:
@@ -104,8 +104,8 @@ def _truncate_text(text: str, rng: Random) -> str | None:
     return text[: words[rng.randrange(len(words) * 2 // 5, len(words) * 7 // 10)].start()].rstrip(" .,;:\n")
 
 
-def _change_steps(text: str, rng: Random, *, copies: int) -> str | None:
-    """Repeat or drop one step: an item of a list (then renumber the list), or a sentence that begins like `First`."""
+def _repeat_or_drop_step(text: str, rng: Random, *, copies: int) -> str | None:
+    """Repeat or drop an item of a list and renumber the list; without a list, a sentence that begins like `First`."""
     pieces = text.splitlines(keepends=True)
     listed = [at for at, line in enumerate(pieces) if LIST_MARK.match(line)]
     if len(listed) < 2:
@@ -119,7 +119,7 @@ def _change_steps(text: str, rng: Random, *, copies: int) -> str | None:
     return re.sub(r"^\d+(?=[.)] )", lambda _: str(next(numbers)), changed, flags=re.MULTILINE).rstrip("\n")
 
 
-def _replace_match(
+def _replace_random_match(
     pattern: re.Pattern[str],
     choose: Callable[[str, Random], str],
     text: str,
@@ -135,13 +135,13 @@ def _replace_match(
 
 
 RULES: Mapping[str, Rule] = {
-    "numbers": partial(_replace_match, NUMBER, _choose_other_number, suits=_is_outside_numbering),
-    "names": partial(_replace_match, NAME, _choose_other_name, suits=_is_name),
-    "dates": partial(_replace_match, DATE, _choose_other_date),
-    "negations": partial(_replace_match, VERB, _negate_verb),
-    "units": partial(_replace_match, UNIT, _choose_other_unit),
-    "dropped_steps": partial(_change_steps, copies=0),
-    "doubled_steps": partial(_change_steps, copies=2),
+    "numbers": partial(_replace_random_match, NUMBER, _choose_other_number, suits=_is_outside_numbering),
+    "names": partial(_replace_random_match, NAME, _choose_other_name, suits=_is_name),
+    "dates": partial(_replace_random_match, DATE, _choose_other_date),
+    "negations": partial(_replace_random_match, VERB, _negate_verb),
+    "units": partial(_replace_random_match, UNIT, _choose_other_unit),
+    "dropped_steps": partial(_repeat_or_drop_step, copies=0),
+    "doubled_steps": partial(_repeat_or_drop_step, copies=2),
     "contradictions": _add_contradiction,
     "truncations": _truncate_text,
 }
@@ -163,7 +163,7 @@ def corrupt_case(kind: str, case: Case, others: Sequence[Case], rng: Random) -> 
             yield sample, replace_text(transcript, text, changed or "")
     if kind in ("dropped_steps", "doubled_steps"):
         copies = 2 if kind == "doubled_steps" else 0
-        yield from ((sample, changed) for changed in _change_calls(transcript, rng, copies))
+        yield from ((sample, changed) for changed in _repeat_or_drop_call(transcript, rng, copies))
 
 
 def list_texts(transcript: Transcript) -> list[str]:
@@ -236,8 +236,8 @@ def _change_passages(case: Case, passages: Sequence[str]) -> Case:
     return replace(sample, metadata=metadata), replace(transcript, facts=facts)
 
 
-def _change_calls(transcript: Transcript, rng: Random, copies: int) -> Iterator[Transcript]:
-    """Drop or repeat a tool call with its result; without tool calls, an event about a call, else a turn."""
+def _repeat_or_drop_call(transcript: Transcript, rng: Random, copies: int) -> Iterator[Transcript]:
+    """Repeat or drop a tool call with its result; without tool calls, an event about a call; without these, a turn."""
     called = [at for at, message in enumerate(transcript.messages) if message.tool_calls]
     logged = [at for at, event in enumerate(transcript.events) if "tool" in event or "calls" in event]
     # Leave out the last message, because it may be the answer itself.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.types import Message
-from evalsuite.judges.asking import Vote, ask_until_parsed, collect_vote, join_logs, read_nonempty_text, wait_for_all
+from evalsuite.judges.asking import Vote, ask_until_parsed, collect_vote, join_logs, strip_nonempty_text, wait_for_all
 from evalsuite.judges.judgements import Assessment, Ballot, Form, RoundResult, combine_rounds, make_ballots
 from evalsuite.judges.prompts import REASONS, SYSTEM_PROMPT, JudgedInput, Part, mark_sections, write_messages
 
@@ -99,7 +99,7 @@ def _find_role(name: str | DebaterRole) -> DebaterRole:
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class PromptWriter:
     """Writes the prompts of all debaters in a panel."""
 
     form: Form
@@ -109,17 +109,17 @@ class Wording:
         return ROLE_PROMPT.format(prompt=debater.prompt, name=debater.name, office=SYSTEM_PROMPT)
 
     def write_prompt(
-        self, debater: DebaterRole, subject: JudgedInput, heard: Sequence[Part], stage: Stage
+        self, debater: DebaterRole, subject: JudgedInput, speeches: Sequence[Part], stage: Stage
     ) -> list[Message]:
-        """Write a prompt for one debater; `heard` contains the speeches that this debater sees, with their speakers."""
-        sections = mark_sections([*subject.list_parts(), *((f"said by {speaker}", text) for speaker, text in heard)])
+        """Write a prompt for one debater, who sees these speeches, each with its speaker."""
+        sections = mark_sections([*subject.list_parts(), *((f"said by {speaker}", text) for speaker, text in speeches)])
         task = "" if stage == "secret ballot" else TASK.format(task=self.form.write_task())
         judgement = JUDGEMENT.format(name=debater.name) + REASONS + self.form.write_request("End")
         request = task + (TALK.format(name=debater.name) if stage == "talk" else judgement)
         return write_messages(sections, request, subject.media, system=self.describe_debater(debater))
 
-    def write_summary_prompt(self, subject: JudgedInput, spoken: Sequence[Part]) -> list[Message]:
-        text = mark_sections([*subject.list_parts(), *((f"said by {speaker}", text) for speaker, text in spoken)])
+    def write_summary_prompt(self, subject: JudgedInput, speeches: Sequence[Part]) -> list[Message]:
+        text = mark_sections([*subject.list_parts(), *((f"said by {speaker}", text) for speaker, text in speeches)])
         return [Message("system", SUMMARY_PROMPT), Message("user", text, parts=subject.media)]
 
     def list_sentences(self) -> Sequence[str]:
@@ -150,7 +150,7 @@ class Panel:
     seed: int = 0  # The seed that shuffles simultaneous speeches.
     # Whether each debater also votes in secret after every turn but the last; the votes show changes of opinion.
     interim: bool = False
-    wording: Wording | None = field(default=None, repr=False)  # Writes the prompts; None means the default prompts.
+    prompt_writer: PromptWriter | None = field(default=None, repr=False)  # None means the default prompts.
 
     def __post_init__(self) -> None:
         if self.strategy not in get_args(Strategy):
@@ -162,7 +162,7 @@ class Panel:
             )
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
-        orders = (False, True) if self.form.compares and self.swap else (False,)
+        orders = (False, True) if self.form.is_comparison and self.swap else (False,)
         exchanged = replace(subject, answers=subject.answers[::-1])
         debates = [Debate(self, exchanged if swapped else subject, model, swapped) for swapped in orders]
         rounds = await wait_for_all(debate.run_debate() for debate in debates)
@@ -171,11 +171,10 @@ class Panel:
         return replace(assessment, facts={**assessment.facts, "interim": interim}) if interim else assessment
 
     def list_prompts(self) -> Sequence[str]:
-        return self.find_wording().list_sentences()
+        return self.get_prompt_writer().list_sentences()
 
-    def find_wording(self) -> Wording:
-        """Return the panel's own wording, or the default wording if it has none."""
-        return self.wording or Wording(self.form)
+    def get_prompt_writer(self) -> PromptWriter:
+        return self.prompt_writer or PromptWriter(self.form)
 
 
 @dataclass
@@ -200,7 +199,7 @@ class Debate:
         place = {"model": "", "order": self._name_order(), "turn": 0}
         self.log.append({"speaker": "everybody", **place, "role": "user", "content": self.subject.format_parts()})
         for debater in () if self.swapped else self.panel.debaters:
-            description = self.panel.find_wording().describe_debater(debater)
+            description = self.panel.get_prompt_writer().describe_debater(debater)
             self.log.append({"speaker": debater.name, **place, "role": "system", "content": description})
 
     async def run_debate(self) -> RoundResult:
@@ -218,12 +217,12 @@ class Debate:
             for debater in self.panel.debaters:
                 self.shown += self._record_speeches([await self._ask_debater(debater, turn, stage)], turn)
         else:
-            speeches = await self._ask_everybody(turn, stage)
+            speeches = await self._ask_all_debaters(turn, stage)
             self.spoken += (parts := self._record_speeches(speeches, turn))
             if turn < self.panel.turns:
                 self.shown += await self._summarize_or_shuffle(parts, turn)
         if self.panel.interim and turn < self.panel.turns:
-            votes = await self._ask_everybody(turn, "secret ballot")
+            votes = await self._ask_all_debaters(turn, "secret ballot")
             self.log += join_logs(votes)
             ballots = make_ballots(votes, swapped=self.swapped)
             self.interim += [{"turn": turn, **ballot.encode_ballot()} for ballot in ballots]
@@ -238,22 +237,22 @@ class Debate:
 
     async def _summarize_or_shuffle(self, parts: list[Part], turn: int) -> list[Part]:
         if self.panel.strategy != "simultaneous_summarizer":
-            return shuffle_parts(parts, self.panel.seed, turn, self.subject.format_parts())
+            return shuffle_speeches(parts, self.panel.seed, turn, self.subject.format_parts())
         model = self.model.peer(self.panel.summarizer) if self.panel.summarizer else self.model
-        prompt = self.panel.find_wording().write_summary_prompt(self.subject, self.spoken)
-        summary = await self._ask_model("summary", model, prompt, turn, read_nonempty_text, read_cut_off=True)
+        prompt = self.panel.get_prompt_writer().write_summary_prompt(self.subject, self.spoken)
+        summary = await self._ask_model("summary", model, prompt, turn, strip_nonempty_text, read_cut_off=True)
         if summary.problem:
             raise JudgeError(summary.problem, (*self.log, *summary.log))
         return self._record_speeches([summary], turn)
 
-    async def _ask_everybody(self, turn: int, stage: Stage) -> list[Vote[Any]]:
+    async def _ask_all_debaters(self, turn: int, stage: Stage) -> list[Vote[Any]]:
         return await wait_for_all(self._ask_debater(debater, turn, stage) for debater in self.panel.debaters)
 
     async def _ask_debater(self, debater: DebaterRole, turn: int, stage: Stage) -> Vote[Any]:
         model = self.model.peer(debater.model) if debater.model else self.model
-        prompt = self.panel.find_wording().write_prompt(debater, self.subject, self.shown, stage)
+        prompt = self.panel.get_prompt_writer().write_prompt(debater, self.subject, self.shown, stage)
         parse, options = (
-            (read_nonempty_text, {"read_cut_off": True}) if stage == "talk" else (self.panel.form.parse_opinion, {})
+            (strip_nonempty_text, {"read_cut_off": True}) if stage == "talk" else (self.panel.form.parse_opinion, {})
         )
         return await self._ask_model(debater.name, model, prompt, turn, parse, **options)
 
@@ -269,9 +268,9 @@ class Debate:
         return "swapped" if self.swapped else "as given"
 
 
-def shuffle_parts(parts: Sequence[Part], seed: int, turn: int, subject: str) -> list[Part]:
+def shuffle_speeches(speeches: Sequence[Part], seed: int, turn: int, subject: str) -> list[Part]:
     """Shuffle the speeches; the seed comes from the arguments, so that the order is the same on every machine."""
     digest = sha256(f"{seed}\0{turn}\0{subject}".encode("utf-8", "surrogatepass")).digest()
-    mixed = list(parts)
+    mixed = list(speeches)
     random.Random(digest).shuffle(mixed)  # noqa: S311 - the order of speeches need not be unpredictable
     return mixed

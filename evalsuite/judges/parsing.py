@@ -1,8 +1,8 @@
 """Reads judges' answers by one rule: text counts as a statement only if it has the requested form.
 
-A statement is a JSON field or a line `label: value`; a reason may follow the value. A synonym must match the whole
-value: `Verdict: answer 1` is a statement; `Verdict: answer 1 is worse` is not. An answer with one value must have it at
-its beginning or end, because text in the middle may be a quotation. All statements in an answer about the same value
+A statement is a JSON field or a line `label: value`; a reason may follow the value. The whole value must be a known
+synonym: `Verdict: answer 1` is a statement; `Verdict: answer 1 is worse` is not. An answer with one value must have it
+at its beginning or end, because text in the middle may be a quotation. All statements in an answer about the same value
 must agree. An answer that breaks these rules raises ValueError, and the judge is asked again.
 """
 
@@ -72,7 +72,7 @@ class MissingStatementError(ValueError):
     """A judge's answer lacks a field of the requested form."""
 
 
-class AnswerValue(Protocol[T_co]):
+class ValueFormat(Protocol[T_co]):
     """The kind of value that a field in the requested form has."""
 
     @property
@@ -82,8 +82,8 @@ class AnswerValue(Protocol[T_co]):
     def read_value(self, text: str) -> T_co | None:
         """Read a text as a value; None if it contains anything else."""
 
-    def is_clear_before(self, why: str) -> bool:
-        """Tell whether a value keeps its meaning if this reason follows it."""
+    def is_clear_before_reason(self, reason: str) -> bool:
+        """Tell whether a value is still clear if this reason follows it, because the reason contains no other value."""
 
 
 @dataclass(frozen=True)
@@ -100,13 +100,13 @@ class NumberFormat:
         number, *scale = re.findall(r"[+-]?\d+(?:\.\d+)?(?:e-\d+)?", text)
         return float(number) if not scale or float(scale[0]) == self.high else None
 
-    def is_clear_before(self, why: str) -> bool:
-        return not re.search(r"\d", why)
+    def is_clear_before_reason(self, reason: str) -> bool:
+        return not re.search(r"\d", reason)
 
 
 @dataclass(frozen=True)
-class ChoiceValue(Generic[T]):
-    """One of several meanings, such as verdicts; a regular expression lists the synonyms of each."""
+class ChoiceFormat(Generic[T]):
+    """One of several options, such as verdicts; a regular expression matches all synonyms of an option."""
 
     options: Mapping[T, str]
 
@@ -120,11 +120,11 @@ class ChoiceValue(Generic[T]):
                 return meaning
         return None
 
-    def is_clear_before(self, why: str) -> bool:
-        return not re.match(rf"\W*(?:{self.pattern})\b", why, re.IGNORECASE)
+    def is_clear_before_reason(self, reason: str) -> bool:
+        return not re.match(rf"\W*(?:{self.pattern})\b", reason, re.IGNORECASE)
 
 
-YES_OR_NO: ChoiceValue[float] = ChoiceValue(
+YES_OR_NO: ChoiceFormat[float] = ChoiceFormat(
     {1.0: "yes|true|met|pass(?:ed)?|supported", 0.0: "no|false|unmet|not met|fail(?:ed)?|unsupported|not supported"}
 )
 
@@ -134,7 +134,7 @@ class AnswerField(Generic[T]):
     """One labelled value in a judge's answer."""
 
     labels: Sequence[str]  # The field's requested label, then synonyms of this label.
-    value: AnswerValue[T]  # The kind of value; all fields of one form have values of the same kind.
+    value: ValueFormat[T]  # The kind of value; all fields of one form have values of the same kind.
 
 
 class AnswerForm(Generic[T]):
@@ -160,7 +160,7 @@ class AnswerForm(Generic[T]):
     def read_fields(self, text: str) -> dict[str, T]:
         """Read each field's value from an answer."""
         items = self._split_answer(remove_reasoning(text).translate(FULL_WIDTH))
-        found = [self._read_item(item) for item, _ in items]
+        found = [self._read_statements(item) for item, _ in items]
         single = len(self._fields) == 1
         if single and items:
             found[0] = found[0] or self._read_bare_value(items[0][0], is_last=len(items) == 1)
@@ -208,20 +208,20 @@ class AnswerForm(Generic[T]):
             lines.append((line, quoting and raw.lstrip().startswith(">")))
         return lines
 
-    def _read_item(self, item: str | Mapping[str, Any]) -> list[tuple[str, T]]:
-        """Read the labelled statements in a JSON object or a line; a line with any further text has none."""
+    def _read_statements(self, item: str | Mapping[str, Any]) -> list[tuple[str, T]]:
+        """Read the statements in a JSON object or a line; a line with text that is not part of a statement has none."""
         if not isinstance(item, str):
             return list(self._read_object(item))
         line = NUMERAL.sub("", item)
         for part in dict.fromkeys((line, SENTENCE_END.split(line)[-1])):
             several = self._several.fullmatch(part)
             matches = list(self._statement.finditer(part)) if several else [self._with_reason.fullmatch(part)]
-            read = [self._read_match(match) for match in matches if match]
+            read = [self._read_statement(match) for match in matches if match]
             if read and None not in read:
                 return [statement for statement in read if statement is not None]
         return []
 
-    def _read_match(self, match: re.Match[str]) -> tuple[str, T] | None:
+    def _read_statement(self, match: re.Match[str]) -> tuple[str, T] | None:
         name = self._names[_normalise_label(match["label"])]
         value = self._fields[name].value
         kept = is_unchanged_by_reason(match, value) and not self._begun.search(match.string, match.end("value"))
@@ -240,7 +240,7 @@ class AnswerForm(Generic[T]):
                     yield name, read
 
     def _read_bare_value(self, item: str | Mapping[str, Any], *, is_last: bool) -> list[tuple[str, T]]:
-        """Read a line that is only a value; in the last line, the value may also be boxed or at the end."""
+        """Read a line that is only a value; in the last line, also read a last sentence or a box that is a value."""
         if not isinstance(item, str):
             return []
         ((name, field),) = self._fields.items()
@@ -257,23 +257,23 @@ class AnswerForm(Generic[T]):
         return []
 
 
-def parse_answer_value(field: Any, value: AnswerValue[T]) -> T | None:
-    """Read a JSON value if it is a number or a text; otherwise return None."""
-    if not isinstance(field, (str, int, float)):
+def parse_answer_value(json_value: Any, form: ValueFormat[T]) -> T | None:
+    """Read a JSON number or text as a value of this form; None if it is not one."""
+    if not isinstance(json_value, (str, int, float)):
         return None
-    text = DECORATION.sub("", str(field).translate(FULL_WIDTH)).strip()
-    match = re.fullmatch(rf"{OPENING}(?P<value>{value.pattern}){CLOSING}{REASON}", text, re.IGNORECASE)
-    return value.read_value(match["value"]) if match and is_unchanged_by_reason(match, value) else None
+    text = DECORATION.sub("", str(json_value).translate(FULL_WIDTH)).strip()
+    match = re.fullmatch(rf"{OPENING}(?P<value>{form.pattern}){CLOSING}{REASON}", text, re.IGNORECASE)
+    return form.read_value(match["value"]) if match and is_unchanged_by_reason(match, form) else None
 
 
-def is_unchanged_by_reason(match: re.Match[str], value: AnswerValue[Any]) -> bool:
-    """Tell whether the reason that follows a value leaves it as it is, and does not contradict or weaken it."""
+def is_unchanged_by_reason(match: re.Match[str], form: ValueFormat[Any]) -> bool:
+    """Tell whether the reason after a value neither contradicts nor weakens the value."""
     why = match.groupdict().get("why")
-    return why is None or not (HEDGE.match(why) or not value.is_clear_before(why))
+    return why is None or (not HEDGE.match(why) and form.is_clear_before_reason(why))
 
 
 def _is_remark_introduction(match: re.Match[str]) -> bool:
-    """Tell whether only a remark follows a value: `Answer 1: it is short` is not a verdict, `No: it is short` is."""
+    """Tell whether a value introduces a remark: `Answer 1: it is short` is not a verdict, but `No: it is short` is."""
     return bool(re.search(r"\d$|^\w$", match["value"])) and match.string[match.end("value") :].startswith(": ")
 
 
@@ -305,7 +305,7 @@ def find_objects(text: str) -> Iterator[tuple[Mapping[str, Any], int, int]]:
 
 
 def _refuse_contradictions(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Raise ValueError if an object gives one name two different values; Python's parser would keep the last."""
+    """Raise ValueError if an object has a name twice with different values; Python's parser would keep the last."""
     item: dict[str, Any] = {}
     for name, value in pairs:
         if item.setdefault(name, value) != value:
@@ -316,7 +316,7 @@ def _refuse_contradictions(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def find_reason(text: str) -> str:
     """Return the reason from the first JSON object with a reason; otherwise return the beginning of the text."""
     reasons = [item["reason"] for item, _, _ in find_objects(text) if item.get("reason")]
-    return shorten_to_line(reasons[0]) if reasons else shorten_to_line(text)
+    return shorten_to_line(reasons[0] if reasons else text)
 
 
 def shorten_to_line(text: Any) -> str:

@@ -68,7 +68,7 @@ class JudgedInput:
         return [*((name, text) for name, text in context if text), *zip(names, answers, strict=True)]
 
     def format_parts(self, *, swapped: bool = False) -> str:
-        """Write each part that has content in a marked section."""
+        """Write a marked section for each part that has content."""
         return mark_sections(self.list_parts(swapped=swapped))
 
 
@@ -115,7 +115,7 @@ def list_media(sample: Sample, transcript: Transcript, fields: Mapping[str, str]
 
 
 def map_sections_to_fields(fields: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    """Map each section's name to its field; an unnamed section gets the name of the field's key."""
+    """Map each section's name to its field; the section of the unnamed field `metadata.KEY` or KEY is called KEY."""
     if isinstance(fields, str):
         fields = [fields]
     if isinstance(fields, Mapping):

@@ -13,7 +13,7 @@ from evalsuite.core.errors import SettingsError
 from evalsuite.core.keywords import select_generation_params
 from evalsuite.core.types import COUNTED_APART, Message, Metric, Sample, Score, Transcript
 from evalsuite.judges.asking import (
-    StructuredAnswers,
+    SchemaAsker,
     Vote,
     ask_until_parsed,
     collect_vote,
@@ -43,7 +43,7 @@ from evalsuite.judges.prompts import (
     mark_sections,
     write_messages,
 )
-from evalsuite.judges.scorers import JudgeScorer, Levels, Sampled, make_scorer, read_aspects
+from evalsuite.judges.scorers import JudgeScorer, Levels, Sampled, make_aspects, make_scorer
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
@@ -98,15 +98,15 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
             answer is read as if it were on a `scale`.
         compare: the metadata key of a rival answer; `target` means the sample's target. The judge
             chooses the better answer, or scores both on a `scale`. The score `preference` is 1.0 if the answer under
-            test wins by most verdicts or mean scores, 0.0 if the rival wins, and 0.5 otherwise. With several rivals (at
+            test wins by most verdicts or a higher mean score, 0.0 if the rival wins, else 0.5. With several rivals (at
             most 8), the judge chooses the best answer once per order; the score is the share won.
         levels: how many verdicts a comparison allows, 3 or 5. The 5 verdicts count as 1.0 (much better), 0.75, 0.5,
             0.25 and 0.0, and are averaged.
         swap: whether to show two answers in both orders; if not, the answer under test comes first.
         name: the name of the score, by default `rubric`; for a comparison, the prefix of the score NAME_preference.
         scale: the lowest and the highest point of the scale; None if the answers are yes and no.
-        anchors: descriptions of points on the scale. If `scale` is None, it reaches from the lowest to the highest of
-            these points.
+        anchors: descriptions of points on the scale. If `scale` is None, the scale reaches from the lowest to the
+            highest of these points.
         steps: the steps that the judge follows before it judges.
         examples: example judgements, each a mapping of names to texts.
         fields: the parts of the case that the judge sees: `input`, `answer`, `reasoning`, `target` (all references),
@@ -239,11 +239,11 @@ class Rubric:
     attempts: int
     params: Mapping[str, Any]
     cannot_tell: bool = False
-    structured: StructuredAnswers = field(default_factory=StructuredAnswers, compare=False, repr=False)
+    structured: SchemaAsker = field(default_factory=SchemaAsker, compare=False, repr=False)
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
-        """Declare how to report the score; empty unless the judge may say that it cannot tell."""
+        """The declarations of the scores; empty unless the judge may say that it cannot tell."""
         range_ = (self.criteria.worst, self.criteria.best) if self.criteria else None
         return declare_scores(self.name, range_) if self.cannot_tell else {}
 
@@ -272,7 +272,6 @@ class Rubric:
         return self.passes if on_scale or self.passes is not None else criteria.best
 
     def make_sections(self, sample: Sample, transcript: Transcript) -> list[Part]:
-        """List the parts of a case that the judge sees."""
         return make_field_sections(sample, transcript, self._list_fields(sample))
 
     def _list_fields(self, sample: Sample) -> Mapping[str, str]:
@@ -293,7 +292,7 @@ class Rubric:
         ]
 
     def _is_unanswered(self, criteria: Criteria, sample: Sample, transcript: Transcript) -> bool:
-        """Tell whether the judge should judge items of the answer although the answer is empty."""
+        """Tell whether the answer is empty, so that it has no items to judge."""
         fields = self._list_fields(sample)
         holding = [fields.get(criteria.section)] if isinstance(criteria, Each) and criteria.section else fields.values()
         return isinstance(criteria, Each) and "answer" in holding and not transcript.answer.strip()
@@ -306,7 +305,7 @@ class Rubric:
         if passing is None or not value < passing or len(votes) >= self.confirm_failures or not join_logs(votes):
             return value, votes
         again = range(len(votes), self.confirm_failures)
-        votes += await wait_for_all(self.ask_for_vote(criteria, shown, model, at, again=True) for at in again)
+        votes += await wait_for_all(self.ask_for_vote(criteria, shown, model, at, confirms=True) for at in again)
         values = _list_values(votes)
         failed = [value for value in values if value < passing]
         passed = [value for value in values if value >= passing]
@@ -323,19 +322,19 @@ class Rubric:
         self, value: float, votes: Sequence[Vote[Reading]], models: Sequence[Model], people: Mapping[str, Any]
     ) -> Score:
         readings = [vote.value for vote in votes if vote.value]
-        ballots = [
-            Ballot(vote.judge, vote.model, False, Opinion({self.name: vote.value.value} if vote.value.decided else {}))
-            for vote in votes
-            if vote.value
-        ]
+        ballots = []
+        for vote in votes:
+            if vote.value:
+                opinion = Opinion({self.name: vote.value.value} if vote.value.is_decided else {})
+                ballots.append(Ballot(vote.judge, vote.model, False, opinion).encode_ballot())
         log = join_logs(votes)
-        alike = [reading for reading in readings if reading.decided != math.isnan(value)]
+        alike = [reading for reading in readings if reading.is_decided != math.isnan(value)]
         nearest = min(alike, key=lambda reading: abs(reading.value - value))
-        lost, untold = len(votes) - len(readings), sum(not reading.decided for reading in readings)
+        lost, untold = len(votes) - len(readings), sum(not reading.is_decided for reading in readings)
         facts: dict[str, Any] = {
             "verdict": None,
             "calls": sum(entry["role"] == "assistant" for entry in log),
-            "ballots": [ballot.encode_ballot() for ballot in ballots],
+            "ballots": ballots,
             **people,
         }
         facts |= {"parts": dict(nearest.parts)} if nearest.parts else {}
@@ -344,17 +343,16 @@ class Rubric:
         return Score(value, nearest.reason, {self.name: facts}, log, self.write_signature(models))
 
     async def ask_for_vote(
-        self, criteria: Criteria, shown: JudgedParts, model: Model, at: int, *, again: bool = False
+        self, criteria: Criteria, shown: JudgedParts, model: Model, at: int, *, confirms: bool = False
     ) -> Vote[Reading]:
         """Request one judgement; if the items of a long answer are judged separately, this takes several calls."""
         name = f"{model.name} {at + 1}" if at else model.name
         if isinstance(criteria, Each) and (split := criteria.split_items(shown.parts)):
-            vote = await self._ask_one_by_one(criteria, shown, *split, model=model, at=at, again=again)
+            vote = await self._judge_items_separately(criteria, shown, *split, model=model, at=at, confirms=confirms)
             return replace(vote, judge=name)
-        params: dict[str, Any] = {"temperature": CONFIRMING_TEMPERATURE if again or self.samples > 1 else 0.0}
+        params: dict[str, Any] = {"temperature": CONFIRMING_TEMPERATURE if confirms or self.samples > 1 else 0.0}
         options = {**params, **self.params}
-        # Vary the seed of repeated requests: servers repeat an answer for an equal seed, and evalsuite_share_greedy
-        # sends equal requests only once.
+        # Vary the seed of repeated requests, because equal requests may get the same answer.
         options |= {"seed": int(self.params.get("seed") or 0) + at} if at else {}
         options["attempts"] = self.attempts
         if isinstance(criteria, Template):
@@ -365,7 +363,7 @@ class Rubric:
         call = self.structured.ask_with_schema(model, prompt, asked.read_answer, asked.make_schema(), **options)
         return await collect_vote(call, name, model)
 
-    async def _ask_one_by_one(
+    async def _judge_items_separately(
         self, criteria: Each, shown: JudgedParts, others: list[Part], items: list[str], **seat: Any
     ) -> Vote[Reading]:
         """Judge each item in a separate call; if the items are not known, a first call lists them."""
@@ -409,9 +407,9 @@ class Rubric:
 
 
 def _list_values(votes: Sequence[Vote[Reading]]) -> list[float]:
-    """List the judgements' values; return [] if at least half of the readable judgements could not tell."""
+    """List the judgements' values; return [] if at most half of the readable judgements have a value."""
     readings = [vote.value for vote in votes if vote.value]
-    values = [reading.value for reading in readings if reading.decided]
+    values = [reading.value for reading in readings if reading.is_decided]
     return values if is_mostly_decided(len(values), len(readings)) else []
 
 
@@ -513,7 +511,7 @@ each_turn = partial(
 def single(aspects: Sequence[str | Likert] = (), *, attempts: int = 3, model: str = "", **params: Any) -> JudgeScorer:
     """Let one judge score the answer without a reason; `rubric(scale=(1, 10))` asks for a reason first."""
     checked = {"temperature": 0.0, **select_generation_params(single, params)}
-    return JudgeScorer(Sampled(ScoresForm(read_aspects(aspects)), attempts=attempts, params=checked), model=model)
+    return JudgeScorer(Sampled(ScoresForm(make_aspects(aspects)), attempts=attempts, params=checked), model=model)
 
 
 def pairwise(rival: str = "target", **options: Any) -> JudgeScorer:
@@ -525,7 +523,7 @@ def multiple_evidence(
     aspects: Sequence[str | Likert] = (), *, samples: int = 3, rival: str | None = None, **options: Any
 ) -> JudgeScorer:
     """Average scores that follow reasons; this equals `rubric(scale=(1, 10), compare=rival, samples=3)`."""
-    return cast("JudgeScorer", rubric(read_aspects(aspects, QUALITY), compare=rival or (), samples=samples, **options))
+    return cast("JudgeScorer", rubric(make_aspects(aspects, QUALITY), compare=rival or (), samples=samples, **options))
 
 
 def weighted(
@@ -535,6 +533,6 @@ def weighted(
     return cast(
         "JudgeScorer",
         rubric(
-            read_aspects(aspects, FIVE_POINTS), compare=rival or (), samples=samples, aggregate="expected", **options
+            make_aspects(aspects, FIVE_POINTS), compare=rival or (), samples=samples, aggregate="expected", **options
         ),
     )

@@ -13,7 +13,7 @@ from evalsuite.core.keywords import select_generation_params
 from evalsuite.core.types import COUNTED_APART, Metric, Sample, Score, Transcript
 from evalsuite.judges.asking import (
     Judgement,
-    StructuredAnswers,
+    SchemaAsker,
     Vote,
     ask_until_parsed,
     collect_readable_judgements,
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 Levels = Literal[3, 5]
 MOST_RIVALS = 8  # At most 8 rivals, because a verdict names an answer by a single digit.
 CHOICES_BY_LEVELS: Mapping[Levels, type[ChoiceForm]] = {3: ChoiceForm, 5: GradedChoice}
-ALONE = "alone"  # Key in a judge's facts for the single judge whose agreeing verdicts make a debate unnecessary.
+ALONE = "alone"  # Key of the fact about the judge that is asked before a panel: its verdict and number of calls.
 # The first answer's score for each verdict.
 WINS: Mapping[str | None, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
 
@@ -82,8 +82,8 @@ def make_scorer(  # noqa: PLR0913 - called by `rubric`, which describes the argu
     """Make the judge for options of `rubric` such as a rival answer, several scores or expected scores."""
     if levels not in CHOICES_BY_LEVELS:
         raise SettingsError(f"rubric: levels is 3 or 5; got {levels!r}")
-    plain, label = FIVE_POINTS if expected else QUALITY, "" if compare else name or "rubric"
-    questions = _make_questions(criteria, scale, anchors or {}, label, plain)
+    default, label = FIVE_POINTS if expected else QUALITY, "" if compare else name or "rubric"
+    questions = _make_rubric_aspects(criteria, scale, anchors or {}, label, default)
     _check_one_aspect(questions, compare)
     scaled = scale is not None or bool(anchors) or not isinstance(criteria, (str, NoneType))
     params = {"temperature": 1.0 if samples > 1 and not expected else 0.0, **params}
@@ -106,24 +106,24 @@ def make_scorer(  # noqa: PLR0913 - called by `rubric`, which describes the argu
     return JudgeScorer(judge, tuple(compare), prefix=f"{name}_" if compare and name else "", model=model)
 
 
-def _make_questions(
+def _make_rubric_aspects(
     criteria: str | Likert | Sequence[str | Likert] | None,
     scale: tuple[int, int] | None,
     anchors: Mapping[int, str],
     name: str,
-    plain: Likert,
+    default: Likert,
 ) -> tuple[Likert, ...]:
     if isinstance(criteria, Sequence) and not isinstance(criteria, str):
-        return read_aspects(criteria)
+        return make_aspects(criteria)
     if criteria is None and not scale and not anchors:
-        return (plain,)
+        return (default,)
     if isinstance(criteria, Likert):
         return (replace(criteria, name=criteria.name or name),)
     if not isinstance(criteria, (str, NoneType)):
         raise SettingsError(f"answers are compared and weighted by one question on a scale; got {criteria!r:.200}")
-    low, high = scale or ((min(anchors), max(anchors)) if anchors else (plain.low, plain.high))
-    label = plain.name if criteria is None else name
-    return (Likert(plain.question if criteria is None else criteria, low, high, anchors, label),)
+    low, high = scale or ((min(anchors), max(anchors)) if anchors else (default.low, default.high))
+    label = default.name if criteria is None else name
+    return (Likert(default.question if criteria is None else criteria, low, high, anchors, label),)
 
 
 def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a keyword
@@ -174,7 +174,7 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
             `on_demand` is used without `compare` or without both orders.
     """
     rivals = (compare,) if compare else ()
-    form = _choose_form(_make_questions(criteria, None, {}, "" if compare else name or "rubric", QUALITY), rivals)
+    form = _choose_form(_make_rubric_aspects(criteria, None, {}, "" if compare else name or "rubric", QUALITY), rivals)
     debaters = make_debaters(roles, same_role=same_role)
     checked = {"temperature": 0.0, **select_generation_params(panel, params)}
     judge: Judge = Panel(form, debaters, strategy, turns, swap, summarizer, attempts, checked, quorum)
@@ -192,13 +192,13 @@ def _choose_form(aspects: Sequence[Likert], rivals: Sequence[str]) -> Form:
     return PairedScores(aspects[0]) if rivals else ScoresForm(tuple(aspects))
 
 
-def read_aspects(aspects: Sequence[str | Likert], plain: Likert = QUALITY) -> tuple[Likert, ...]:
-    """Make one question per name, on the scale of the question `plain`; without names, use `plain` alone."""
+def make_aspects(aspects: Sequence[str | Likert], default: Likert = QUALITY) -> tuple[Likert, ...]:
+    """Make one aspect per name, with the scale of the aspect `default`; without names, return `default` alone."""
     if isinstance(aspects, str):
         raise SettingsError(f"aspects is a list of names; got the text {aspects!r}")
     wanted = [
-        Likert("", plain.low, plain.high, name=aspect) if isinstance(aspect, str) else aspect
-        for aspect in aspects or (plain,)
+        Likert("", default.low, default.high, name=aspect) if isinstance(aspect, str) else aspect
+        for aspect in aspects or (default,)
     ]
     names = [aspect.name for aspect in wanted]
     if len(set(names)) < len(names):
@@ -231,14 +231,14 @@ class Sampled:
     # The minimum number of readable judgements with each order of the answers; None means more than half.
     quorum: int | None = None
     # Adds JSON schemas to the requests; not used if the judge gives reasons first.
-    structured: StructuredAnswers = field(default_factory=StructuredAnswers, compare=False, repr=False)
+    structured: SchemaAsker = field(default_factory=SchemaAsker, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.repeats < 1:
             raise SettingsError(f"a judge gives at least 1 judgement; got {self.repeats}")
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
-        orders = (False, True) if self.form.compares and self.swap else (False,)
+        orders = (False, True) if self.form.is_comparison and self.swap else (False,)
         rounds = await wait_for_all(self._judge_order(subject, model, swapped=swapped) for swapped in orders)
         return combine_rounds(self.form, rounds, self.quorum)
 
@@ -253,8 +253,7 @@ class Sampled:
 
     async def _ask_for_vote(self, subject: JudgedInput, model: Model, at: int, *, swapped: bool) -> Vote[Opinion]:
         prompt = write_messages(subject.format_parts(swapped=swapped), self._write_request(), subject.media)
-        # Vary the seed of repeated requests: servers repeat an answer for an equal seed, and evalsuite_share_greedy
-        # sends equal requests only once.
+        # Vary the seed of repeated requests, because equal requests may get the same answer.
         seed = {"seed": int(self.params.get("seed") or 0) + at} if self.repeats > 1 else {}
         options: dict[str, Any] = {"attempts": self.attempts, **self.params, **seed}
         name = f"sample {at + 1}" if self.repeats > 1 else "judge"
@@ -298,7 +297,7 @@ class BestOf:
     attempts: int
     params: Mapping[str, Any]
     quorum: int | None  # The minimum number of readable judgements; None means more than half of them.
-    structured: StructuredAnswers = field(default_factory=StructuredAnswers, compare=False, repr=False)
+    structured: SchemaAsker = field(default_factory=SchemaAsker, compare=False, repr=False)
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         count = len(subject.answers)
@@ -318,14 +317,14 @@ class BestOf:
         return (SYSTEM_PROMPT, BestOfForm(self.aspect, 3).write_request())
 
     async def _ask_in_order(self, subject: JudgedInput, model: Model, first: int) -> Judgement[list[float]]:
-        """Judge once, showing the answer with index `first` first; return each answer's share of the win."""
+        """Show the answer with the index `first` first; return 1.0 for the chosen answer, or equal shares for a tie."""
         answers, count = subject.answers, len(subject.answers)
         form = BestOfForm(self.aspect, count)
         shown = replace(subject, answers=answers[first:] + answers[:first]).format_parts()
         prompt = write_messages(shown, form.write_request(), subject.media)
 
         def read_shares(text: str) -> list[float]:
-            place = form.read_place(text)
+            place = form.read_best_answer(text)
             chosen = (place - 1 + first) % count
             return [float(at == chosen) if place else 1 / count for at in range(count)]
 
@@ -369,7 +368,7 @@ class JudgeScorer:
         facts = {**assessment.encode_assessment(), "lengths": [len(answer) for answer in subject.answers]}
         facts |= _collect_bias_facts(sample) if len(self.rivals) == 1 else {}
         facts |= self._collect_labels(sample, [name for name in values if not name.endswith(COUNTED_APART)])
-        # Put the facts under the prefix; otherwise the facts of two judges would overwrite each other.
+        # Nest the facts under the judge's prefix, because the facts of two judges would overwrite each other.
         facts = {self.prefix: facts} if self.prefix else facts
         note = "; ".join(f"{ballot.judge}: {_format_opinion(ballot.opinion)}" for ballot in assessment.ballots)
         scores: dict[str, float | Score] = {
@@ -380,10 +379,10 @@ class JudgeScorer:
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
-        """Declare how to report the scores; empty unless the judge may say that it cannot tell."""
-        return declare_scores(self.prefix + PREFERENCE, (0.0, 1.0)) if self._may_abstain() else {}
+        """The declarations of the scores; empty unless the judge may say that it cannot tell."""
+        return declare_scores(self.prefix + PREFERENCE, (0.0, 1.0)) if self._can_abstain() else {}
 
-    def _may_abstain(self) -> bool:
+    def _can_abstain(self) -> bool:
         return bool(getattr(getattr(self.judge, "form", None), "cannot_tell", False))
 
     def _make_score_values(self, opinion: Opinion) -> dict[str, float]:
@@ -391,11 +390,10 @@ class JudgeScorer:
             return dict(opinion.scores)
         if opinion.verdict == CANNOT_TELL:
             return {PREFERENCE + COUNTED_APART: 1.0}
-        apart = {PREFERENCE + COUNTED_APART: 0.0} if self._may_abstain() else {}
+        apart = {PREFERENCE + COUNTED_APART: 0.0} if self._can_abstain() else {}
         return {PREFERENCE: opinion.scores.get(PREFERENCE, WINS[opinion.verdict]), **apart}
 
     def write_signature(self, models: Sequence[Model]) -> str:
-        """Write the judge's signature; see `judgements.write_signature`."""
         return write_judge_signature(self.judge, models, [self.rivals, self.background, list(self.hide)])
 
     def _collect_labels(self, sample: Sample, names: Sequence[str]) -> dict[str, Any]:
@@ -408,7 +406,6 @@ class JudgeScorer:
         return replace(self, background=background, hide=tuple(hide), prefix=prefix)
 
     def make_sections(self, sample: Sample, transcript: Transcript) -> list[Part]:
-        """List the parts of a case that the judge sees."""
         return self.make_judged_input(sample, transcript).list_parts()
 
     @property
@@ -420,12 +417,12 @@ class JudgeScorer:
 
     def make_judged_input(self, sample: Sample, transcript: Transcript) -> JudgedInput:
         """Collect what the judge sees of a case; raise ScoringError if the sample lacks the rival or the background."""
-        answers = [transcript.answer, *(_find_text(sample, rival) for rival in self.rivals)]
+        answers = [transcript.answer, *(_get_metadata_text(sample, rival) for rival in self.rivals)]
         return JudgedInput(
             question=format_conversation(sample.input),
             media=tuple(find_media(sample.input)),
             answers=tuple(redact_names(answer, self.hide) for answer in answers),
-            background=_find_text(sample, self.background) if self.background else "",
+            background=_get_metadata_text(sample, self.background) if self.background else "",
             reference="" if self.rivals else _get_first_target(sample),
         )
 
@@ -454,7 +451,7 @@ def _get_first_target(sample: Sample) -> str:
     return str(target[0]) if target else ""
 
 
-def _find_text(sample: Sample, key: str) -> str:
+def _get_metadata_text(sample: Sample, key: str) -> str:
     text = sample.metadata.get(key, _get_first_target(sample) if key == "target" else None)
     if not isinstance(text, str) or not text:
         found = "there is none" if text is None else f"it is {text!r:.80}"

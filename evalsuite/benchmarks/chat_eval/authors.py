@@ -15,7 +15,7 @@ from evalsuite.core.types import Message
 from evalsuite.judges.asking import wait_for_all
 from evalsuite.judges.forms import ScoresForm
 from evalsuite.judges.judgements import Assessment, Form, Opinion, average_scores
-from evalsuite.judges.panels import DebaterRole, Panel, Stage, Strategy, Wording
+from evalsuite.judges.panels import DebaterRole, Panel, PromptWriter, Stage, Strategy
 from evalsuite.samples.files import parse_yaml
 
 if TYPE_CHECKING:
@@ -48,12 +48,12 @@ class AuthorsSetting:
 
     def make_panel(self, form: Form, params: Mapping[str, Any], **options: Any) -> Panel:
         """Make the panel that this configuration describes; `params` override its parameters."""
-        options = {**options, "params": {**self.params, **params}, "wording": AuthorsWording(form, self)}
+        options = {**options, "params": {**self.params, **params}, "prompt_writer": AuthorsPromptWriter(form, self)}
         return Panel(form, self.debaters, self.strategy, self.turns, **options)
 
 
 @dataclass(frozen=True, slots=True)
-class AuthorsWording(Wording):
+class AuthorsPromptWriter(PromptWriter):
     """Fills the authors' templates; each prompt is a single user message without section marks."""
 
     setting: AuthorsSetting
@@ -62,7 +62,7 @@ class AuthorsWording(Wording):
         return debater.prompt
 
     def write_prompt(
-        self, debater: DebaterRole, subject: JudgedInput, heard: Sequence[Part], stage: Stage
+        self, debater: DebaterRole, subject: JudgedInput, speeches: Sequence[Part], stage: Stage
     ) -> list[Message]:
         first, *others = subject.answers
         names = {"summary": "Summarizer"}
@@ -76,12 +76,12 @@ class AuthorsWording(Wording):
             "compared_text_one": first,
             "compared_text_two": "".join(others),
             "final_prompt": "" if stage == "talk" else self.setting.final[debater.name],
-            "chat_history": "\n".join(f"[{names.get(speaker, speaker)}]: {text}" for speaker, text in heard),
+            "chat_history": "\n".join(f"[{names.get(speaker, speaker)}]: {text}" for speaker, text in speeches),
         }
         return [Message("user", Template(self.setting.template).safe_substitute(slots), parts=subject.media)]
 
-    def write_summary_prompt(self, _: JudgedInput, spoken: Sequence[Part]) -> list[Message]:
-        lines = "".join(f"[{speaker}] : {text}\n" for speaker, text in spoken)
+    def write_summary_prompt(self, _: JudgedInput, speeches: Sequence[Part]) -> list[Message]:
+        lines = "".join(f"[{speaker}] : {text}\n" for speaker, text in speeches)
         return [Message("user", Template(self.setting.summary).safe_substitute(summary="", new_lines=lines))]
 
     def list_sentences(self) -> Sequence[str]:

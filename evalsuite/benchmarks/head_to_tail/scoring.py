@@ -19,7 +19,7 @@ from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.forms import VERDICT_LABELS
 from evalsuite.judges.judgements import sign_scores, write_signature
-from evalsuite.judges.parsing import AnswerField, AnswerForm, ChoiceValue, MissingStatementError
+from evalsuite.judges.parsing import AnswerField, AnswerForm, ChoiceFormat, MissingStatementError
 from evalsuite.metrics.numbers import parse_number
 from evalsuite.metrics.text import convert_targets, exact_match, normalise_answer, rouge_l, token_f1
 
@@ -31,7 +31,7 @@ RULES = {"em": ("exact_match", exact_match), "f1": ("token_f1", token_f1), "rl":
 JUDGE_PARAMS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
 _SUBJECTS = ("answer", "given answer", "reply", "response", "given", "it", "this")
 _VERDICT = AnswerForm(
-    {"verdict": AnswerField((*VERDICT_LABELS, *_SUBJECTS), ChoiceValue({1.0: "correct", 0.0: "incorrect"}))}
+    {"verdict": AnswerField((*VERDICT_LABELS, *_SUBJECTS), ChoiceFormat({1.0: "correct", 0.0: "incorrect"}))}
 )
 _LABEL = re.compile(r"\s*(?:a|answer|the answer is)\s*:\s*", re.IGNORECASE)
 

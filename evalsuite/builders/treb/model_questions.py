@@ -36,7 +36,7 @@ from evalsuite.builders.treb.table_files import make_sheet
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.option_values import make_int_parser
 from evalsuite.core.types import Message
-from evalsuite.judges.asking import StructuredAnswers, make_object_schema
+from evalsuite.judges.asking import SchemaAsker, make_object_schema
 from evalsuite.judges.asking import make_number_schema as whole_number_schema
 from evalsuite.metrics.numbers import parse_number
 from evalsuite.output.exports import escape_formula
@@ -87,7 +87,7 @@ class QuestionPanel:
     candidates: Sequence[Model]
     judges: Sequence[Model]
     sandbox: Sandbox
-    asking: StructuredAnswers = field(default_factory=StructuredAnswers)
+    asking: SchemaAsker = field(default_factory=SchemaAsker)
 
     async def write_question(self, sheet: Sheet | None, subtask: str, topic: str = "") -> tuple[ModelPair, Sheet]:
         """Write one question about a table; if no table is given, the author invents a table about the topic."""
