@@ -32,7 +32,7 @@ from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.criteria import Checklist
 from evalsuite.judges.judgements import sign_scores, write_signature
 from evalsuite.judges.prompts import mark_sections
-from evalsuite.tools.execution import ToolFailure, as_json
+from evalsuite.tools.execution import ToolFailure, convert_to_json
 from evalsuite.tools.worlds import OpenWorld, World, open_tools
 
 TASKS, POLICY, SPLITS = "tasks.json", "policy.md", "split_tasks.json"
@@ -241,7 +241,7 @@ class Reward:
         """Compute the state of a new world after the task's actions; actions that fail are ignored."""
         actions = [(action["name"], action.get("arguments") or {}) for action in sample.metadata["actions"]]
         async with self._repeat_calls(sample, actions) as world:
-            return as_json(await world.state())
+            return convert_to_json(await world.read_final_state())
 
     async def are_assertions_true(self, sample: Sample, transcript: Transcript) -> bool:
         """Repeat the transcript's calls in a new world, and tell whether all assertions of the task are then true."""

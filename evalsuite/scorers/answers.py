@@ -60,7 +60,7 @@ def contains() -> TargetScorer:
 
 
 def token_f1() -> TargetScorer:
-    """Score `token_f1`: the F1 of the words that answer and target share; of several targets, the best counts."""
+    """Score `token_f1`: the F1 score of the answer's words against a target's words; the best target counts."""
     return TargetScorer("token_f1", text.token_f1)
 
 
@@ -70,7 +70,7 @@ def rouge_l() -> TargetScorer:
 
 
 def bleu() -> TargetScorer:
-    """Score `bleu`: sentence BLEU of the answer; of several targets, the best counts."""
+    """Score `bleu`: sentence BLEU of the answer against a target; the best target counts."""
     return TargetScorer("bleu", text.bleu)
 
 
@@ -145,7 +145,7 @@ class OneOf:
         return scores
 
     def find_label(self, answer: str) -> str | None:
-        """Find the label that equals the answer; if none does, the only label that occurs in it as whole words."""
+        """Return the label that equals the answer or, if none does, the only label among the answer's words."""
         whole = [label for label in self.labels if same_text(answer, label)]
         if whole:
             return whole[0]
@@ -171,7 +171,7 @@ def _contains_word(text: str, label: str) -> bool:
 
 
 def one_of(labels: Iterable[str]) -> OneOf:
-    """Score `labelled`: 1.0 if the answer names exactly one label. Score `accuracy`: 1.0 if this label is the target.
+    """Score `labelled`: 1.0 if the answer names exactly one label. Score `accuracy`: 1.0 if it names the target.
 
     The metrics `macro_f1`, `micro_f1` and `confusion_matrix` read the facts `label` and `target_label`.
 
@@ -194,9 +194,11 @@ class Similar:
 
     async def scored(self, sample: Sample, transcript: Transcript, model: Model) -> dict[str, Score]:
         """Score one answer with embeddings, from the local encoder or from a model behind the gateway."""
+        from evalsuite.scorers.encoder import load_encoder
+
         texts = [transcript.answer, *_list_targets(_require_target(sample, "similar"))]
         if self.model == LOCAL_ENCODER:
-            vectors = await run_in_thread(_encode_texts, texts)
+            vectors = await run_in_thread(lambda: load_encoder().encode_texts(texts))
         else:
             asked: Any = model.peer(self.model, self.base_url, epoch=1)
             vectors = await asked.embed(texts)
@@ -205,12 +207,6 @@ class Similar:
             "similarity": Score(closest),
             "similar": Score(float(closest >= self.threshold), f"cosine {closest:.3f}, wanted {self.threshold:g}"),
         }
-
-
-def _encode_texts(texts: Sequence[str]) -> list[list[float]]:
-    from evalsuite.scorers.encoder import load_encoder
-
-    return load_encoder().encode_texts(texts)
 
 
 def compute_cosine(a: Sequence[float], b: Sequence[float]) -> float:
@@ -222,7 +218,7 @@ def compute_cosine(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def similar(threshold: float = 0.8, *, model: str = LOCAL_ENCODER, base_url: str | None = None) -> Similar:
-    """Score `similarity`: the cosine to the most similar target. Score `similar`: 1.0 if it reaches `threshold`.
+    """Score `similarity`: the cosine to the most similar target. Score `similar`: 1.0 if the cosine is high enough.
 
     Args:
         threshold: the lowest cosine that counts as similar, from -1 to 1.
@@ -272,7 +268,7 @@ class JsonSchema:
         return scores
 
     def parse_answer(self, answer: str) -> tuple[Any, str]:
-        """Read the value from the answer or from its code fence; also return what is wrong with it ("" if nothing)."""
+        """Return the value in an answer or its code fence, and the value's fault, which is "" for a valid value."""
         fenced = FENCE.match(answer)
         try:
             value = json.loads(fenced[1] if fenced else answer, parse_constant=_refuse_constant)
@@ -298,7 +294,7 @@ def _parse_json(text: str) -> Any:
 def json_schema(shape: type[Any] | Mapping[str, Any], *, name: str = "answer") -> JsonSchema:
     """Score `valid`: 1.0 if the answer is JSON of this shape. Score `field_NAME`: 1.0 if the field equals the target's.
 
-    The expected fields are those of the target, if it is a JSON object, or of the sample's `metadata["fields"]`.
+    The expected fields are the target's if the target is a JSON object; otherwise `fields` in the sample's metadata.
     `generate(response_format=json_schema(...).response_format)` asks the server for this shape.
 
     Args:

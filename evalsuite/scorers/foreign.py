@@ -7,7 +7,7 @@ import copy
 import inspect
 import json
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -23,12 +23,13 @@ from evalsuite.scorers.trajectories import tool_uses
 if TYPE_CHECKING:
     Scores = Mapping[str, float | Score]
     Documents = Callable[[Sample, Transcript], Sequence[str]]
+    Measure = Callable[[Any, "ForeignCase"], Coroutine[Any, Any, Scores]]
 
 NO_JUDGE = "this metric asks a model: leave out judge=False, and name a judge with --judge-model"
 
 
 def find_documents(sample: Sample, transcript: Transcript) -> Sequence[str]:
-    """List the documents that spans retrieved; without spans, those under `documents` in the facts or metadata."""
+    """List the retrieved documents: those of spans, or else `documents` in the facts or in the sample's metadata."""
     found = [text for event in transcript.events for text in event.get("documents", ())]
     return found or transcript.facts.get("documents") or sample.metadata.get("documents") or ()
 
@@ -81,7 +82,7 @@ class PlainForeignScorer:
 
     package: str
     metric: Any = field(repr=False)
-    measure: Callable[[Any, ForeignCase], Awaitable[Scores]] = field(repr=False)
+    measure: Measure = field(repr=False)
     find_documents: Documents
     version: str  # The package's version.
     arguments: str  # Text that identifies the metric and its arguments, for fingerprints.
@@ -92,22 +93,16 @@ class PlainForeignScorer:
     async def score_case(self, case: ForeignCase) -> Scores:
         """Run the metric in a thread with its own event loop, because some metrics block their event loop."""
         try:
-            return await run_in_thread(lambda: asyncio.run(self._measure_case(case)))
+            return await run_in_thread(lambda: asyncio.run(self.measure(self.metric, case)))
         except EvalsuiteError:
             raise
         except Exception as error:
             raise ScoringError(f"{self.package}: the metric raised {type(error).__name__}: {error}"[:2000]) from error
 
-    async def _measure_case(self, case: ForeignCase) -> Scores:
-        return await self.measure(self.metric, case)
-
 
 @dataclass(frozen=True, slots=True)
 class ForeignScorer:
-    """Scores with a metric that needs a model; the run's judge is this model.
-
-    Made by functions such as `from_deepeval`.
-    """
+    """Scores with a metric whose model is the run's judge; made by functions such as `from_deepeval`."""
 
     plain: PlainForeignScorer
 
@@ -125,12 +120,7 @@ class ForeignScorer:
 
 
 def make_scorer(
-    package: str,
-    metric: Any,
-    measure: Callable[[Any, ForeignCase], Awaitable[Scores]],
-    documents: Documents | None,
-    *,
-    judge: bool,
+    package: str, metric: Any, measure: Measure, documents: Documents | None, *, judge: bool
 ) -> PlainForeignScorer | ForeignScorer:
     """Make a scorer from a metric; raise SettingsError if the metric's package is not installed."""
     try:
@@ -245,7 +235,8 @@ async def _measure_deepeval(metric: Any, case: ForeignCase) -> dict[str, Score]:
     else:
         made = metric(model=DeepEvalJudge()) if case.model is not None else metric()
     calls = [
-        ToolCall(name=use.tool, input_parameters=_copy_arguments(use.arguments)) for use in tool_uses(case.transcript)
+        ToolCall(name=use.tool, input_parameters=json.loads(json.dumps(use.arguments)))
+        for use in tool_uses(case.transcript)
     ]
     tested = LLMTestCase(
         input=case.question,
@@ -257,10 +248,6 @@ async def _measure_deepeval(metric: Any, case: ForeignCase) -> dict[str, Score]:
     )
     await made.a_measure(tested, _show_indicator=False)
     return {convert_to_snake_case(made.__name__): make_score(made.score, made.reason)}
-
-
-def _copy_arguments(arguments: Any) -> dict[str, Any]:
-    return json.loads(json.dumps(arguments)) if isinstance(arguments, dict) else {}
 
 
 def from_inspect(scorer: Any, *, judge: bool = True) -> ForeignScorer | PlainForeignScorer:

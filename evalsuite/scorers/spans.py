@@ -55,19 +55,19 @@ class SpanScorer:
         }
 
     def _find_spans(self, spans: Sequence[SpanEvent]) -> list[SpanEvent]:
-        above = {event["id"]: event for event in spans if event["id"]}
+        by_id = {event["id"]: event for event in spans if event["id"]}
         return [
             event
             for event in spans
             if fnmatchcase(event["name"], self.name)
             and fnmatchcase(event["operation"], self.operation)
-            and (not self.under or self._has_ancestor(event, above))
+            and (not self.under or self._has_ancestor(event, by_id))
         ]
 
-    def _has_ancestor(self, event: SpanEvent, above: Mapping[str, SpanEvent]) -> bool:
+    def _has_ancestor(self, event: SpanEvent, by_id: Mapping[str, SpanEvent]) -> bool:
         # Limit the number of steps, because an application may send spans that are their own ancestors.
-        for _ in above:
-            parent = above.get(event["parent"])
+        for _ in by_id:
+            parent = by_id.get(event["parent"])
             if parent is None:
                 return False
             if fnmatchcase(parent["name"], self.under):
@@ -94,16 +94,16 @@ def span(
 ) -> SpanScorer:
     """Score `span`: 1.0 if the transcript's spans meet all conditions, otherwise 0.0.
 
-    Further scores: `span_count`, `span_failed` (how many failed) and `span_seconds` (their total duration), of the
-    matching spans.
+    Further scores describe the matching spans: their number (`span_count`), how many of them failed (`span_failed`) and
+    their total duration (`span_seconds`).
 
     Args:
         name: the spans' name; in this and all other names, `*` and `?` are wildcards.
         metric: the name of the score instead of `span`; needed if a benchmark has several such scorers.
         operation: the kind of operation that the spans report: `chat`, `execute_tool`, `invoke_agent`, `retrieval` or
             another.
-        count: how many spans must match: a number, or a minimum and a maximum (None: no maximum).
-        after: the name of other spans; each matching span must begin after the first of these has ended.
+        count: how many spans must match: a number, or a minimum and a maximum, which may be None.
+        after: each matching span must begin after a span of this name has ended.
         under: the name of a span that must contain the matching spans, directly or indirectly.
         seconds: the longest total duration of the matching spans.
 

@@ -95,7 +95,10 @@ def _read_database(path: Path) -> bytes:
 
 
 def find_sql(answer: str) -> str:
-    """Return the last SQL block; if there is none, the last block with a query, the last query, or the answer."""
+    """Find the SQL query in an answer: the last SQL block, last block, last query outside blocks, or whole answer.
+
+    Blocks that contain a query are preferred to other blocks without the language SQL.
+    """
     text = _END_SIGNS.sub("", answer)
     blocks = _BLOCK.findall(text)
     marked = [code for language, code in blocks if language]
@@ -118,7 +121,7 @@ def sql_execution(
             2010.02840). `bird` compares sets of rows (Li et al., arXiv 2305.03111).
         timeout: time limit of each query in seconds. A result may have at most 100,000 rows.
         root: the folder in which the databases' relative paths begin.
-        sandbox: a sandbox that other scorers use, too; by default a new one.
+        sandbox: a sandbox that is shared with other scorers; by default a new one.
     """
     limits = Limits(memory=4 << 30, files=2 * MOST_BYTES, file=MOST_BYTES)
     return SqlExecution(sandbox or Sandbox(limits=limits, preload=()), sandbox is None, match, timeout, Path(root))

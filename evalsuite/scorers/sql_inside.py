@@ -12,7 +12,7 @@ from typing import Any
 
 MOST_ROWS, MOST_CELL = 100_000, 16 << 20  # Maximum number of rows in a result, and maximum number of bytes in a cell.
 READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
-# Python 3.11 raises `Warning` for a second statement.
+# In Python 3.11, sqlite3 raises `Warning` if the text has a second statement.
 FAILURES = (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError, MemoryError)
 _DISTINCT = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`)|\bdistinct\b""", re.IGNORECASE)
 _THIS_YEAR = re.compile(r"year\s*\(\s*curdate\s*\(\s*\)\s*\)", re.IGNORECASE)
@@ -73,7 +73,7 @@ def _rewrite_like_spider(sql: str) -> str:
 
 
 def compare_queries(database: bytes, gold: str, predicted: str, match: str, seconds: float) -> Iterator[dict[str, Any]]:
-    """Yield the result of the target query; if it did not fail, also the result of the predicted query."""
+    """Yield the outcome of the target query as JSON data; if it did not fail, also that of the predicted query."""
     if match == "spider":
         gold, predicted = _rewrite_like_spider(gold), _rewrite_like_spider(predicted)
     try:

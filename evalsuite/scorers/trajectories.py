@@ -111,8 +111,7 @@ def tool_uses(transcript: Transcript, *, controls: Collection[str] = ()) -> list
     """List the tool calls of a transcript, in order.
 
     Args:
-        controls: the names `finish` and `ask_to_user`, if calls of these tools, which the episode itself provides, are
-            included.
+        controls: calls of the episode's own tools `finish` and `ask_to_user` are listed only if these names are given.
     """
     return [
         ToolUse(str(event["tool"]), dict(event["arguments"]))
@@ -129,7 +128,10 @@ def _is_control(event: Mapping[str, Any]) -> bool:
 
 
 def match_calls(expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> list[int | None]:
-    """Match as many calls as possible (Kuhn's algorithm); return a made call's index or None per expected call."""
+    """Match as many calls as possible (Kuhn's algorithm).
+
+    Return for each expected call the index of its match among the calls that were made, or None.
+    """
     taken_by: dict[int, int] = {}
 
     def match_call(number: int, tried: set[int]) -> bool:
@@ -167,7 +169,7 @@ def are_calls_accepted(order: Order, expected: Sequence[ToolUse], made: Sequence
 
 def format_difference(expected: Iterable[ToolUse], made: Sequence[ToolUse]) -> list[str]:
     """Write the lines of a diff: `- ` before an expected call that is missing, `+ ` before an unexpected call."""
-    # Write matching calls alike, even if their arguments are written differently, so that the diff does not show them.
+    # Write a call that matches as the expected call, so that a difference in how it is written does not show.
     expected = list(expected)
     written = [str(use) for use in made]
     for wanted, at in zip(expected, match_calls(expected, made), strict=True):

@@ -34,11 +34,11 @@ MOST_ITEMS = 10_000  # Maximum number of items that are taken from a generator.
 FACTORIES: dict[Any, Any] = {kind.__name__: kind for kind in (int, float, str, list, dict, set)}
 
 
-def _split_items(value: Any) -> list[Any]:
+def _split_mapping(value: Any) -> list[Any]:
     return [part for pair in value.items() for part in pair]
 
 
-def _join_items(parts: list[Any]) -> dict[Any, Any]:
+def _join_mapping(parts: list[Any]) -> dict[Any, Any]:
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
@@ -67,14 +67,18 @@ def _join_table(parts: list[Any]) -> Any:
 
 # For each kind of value: its types, a function that splits a value into parts, and a function that rebuilds it.
 KINDS: dict[str, tuple[Any, Callable[[Any], list[Any]], Callable[[list[Any]], Any]]] = {
-    "Counter": (collections.Counter, _split_items, lambda parts: collections.Counter(_join_items(parts))),
-    "OrderedDict": (collections.OrderedDict, _split_items, lambda parts: collections.OrderedDict(_join_items(parts))),
+    "Counter": (collections.Counter, _split_mapping, lambda parts: collections.Counter(_join_mapping(parts))),
+    "OrderedDict": (
+        collections.OrderedDict,
+        _split_mapping,
+        lambda parts: collections.OrderedDict(_join_mapping(parts)),
+    ),
     "defaultdict": (
         collections.defaultdict,
-        lambda value: [getattr(value.default_factory, "__name__", None), *_split_items(value)],
-        lambda parts: collections.defaultdict(FACTORIES.get(parts[0]), _join_items(parts[1:])),
+        lambda value: [getattr(value.default_factory, "__name__", None), *_split_mapping(value)],
+        lambda parts: collections.defaultdict(FACTORIES.get(parts[0]), _join_mapping(parts[1:])),
     ),
-    "dict": (dict, _split_items, _join_items),
+    "dict": (dict, _split_mapping, _join_mapping),
     "namedtuple": (
         (),
         lambda value: [type(value).__name__, list(value._fields), *value],
@@ -117,16 +121,16 @@ class NotPlainError(TypeError):
     """The value cannot be passed to the other process."""
 
 
-def encode_value(value: Any, stay: Callable[[Any], Any] | None = None) -> Any:
-    """Convert a value to JSON; `stay` encodes objects that stay in their process; None refuses them."""
+def encode_value(value: Any, refer: Callable[[Any], Any] | None = None) -> Any:
+    """Convert a value to JSON data; `refer` makes references to objects that stay here; None refuses such objects."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, list):
-        return [encode_value(item, stay) for item in value]
+        return [encode_value(item, refer) for item in value]
     kind = _find_value_kind(value)
     if kind is not None:
-        return {"type": kind, "value": [encode_value(part, stay) for part in KINDS[kind][1](value)]}
-    return _encode_other(value, stay)
+        return {"type": kind, "value": [encode_value(part, refer) for part in KINDS[kind][1](value)]}
+    return _encode_other(value, refer)
 
 
 def _find_value_kind(value: Any) -> str | None:
@@ -143,7 +147,7 @@ def _is_table(value: Any) -> bool:
     return type(value).__module__.startswith("pandas") and type(value).__name__ in {"DataFrame", "Series"}
 
 
-def _encode_other(value: Any, stay: Callable[[Any], Any] | None) -> Any:
+def _encode_other(value: Any, refer: Callable[[Any], Any] | None) -> Any:
     if isinstance(value, Remote):
         identity = _read_own_attribute(value, "identity")
         return {"type": "object", "value": identity if isinstance(identity, str) else [identity]}
@@ -153,8 +157,8 @@ def _encode_other(value: Any, stay: Callable[[Any], Any] | None) -> Any:
     base = next((base for base in (int, float, str) if isinstance(value, base)), None)
     if base is not None:
         return base(value)
-    if stay is not None:
-        return {"type": "object", "value": stay(value)}
+    if refer is not None:
+        return {"type": "object", "value": refer(value)}
     # Do not pass exceptions to the answer, because they would give it access to this process.
     if isinstance(value, BaseException):
         raise TypeError("an exception cannot be passed to the answer")
@@ -162,7 +166,7 @@ def _encode_other(value: Any, stay: Callable[[Any], Any] | None) -> Any:
 
 
 def decode_value(data: Any, find: Callable[[Any], Any] | None = None) -> Any:
-    """Convert JSON back to a value; `find` returns the object of the answer that has this identity."""
+    """Convert JSON data back to a value; `find` returns the object to which a reference refers."""
     if not isinstance(data, dict):
         return [decode_value(item, find) for item in data] if isinstance(data, list) else data
     kind, value = data["type"], data["value"]
@@ -213,8 +217,8 @@ class AnswerProcess:
         self.objects: list[Any] = []
         exec(compile(code, "<program answer>", "exec", dont_inherit=True), self.names)  # noqa: S102 - in the sandbox
 
-    def describe_errors(self, token: str, names: list[str]) -> None:
-        """Send which names are exception classes, with the names of their base classes."""
+    def send_error_classes(self, token: str, names: list[str]) -> None:
+        """Send those of the names that are exception classes, with the names of their base classes."""
         kinds = {name: self.names.get(name) for name in names}
         errors = {name: kind for name, kind in kinds.items() if isinstance(kind, type)}
         _send_message(
@@ -228,7 +232,7 @@ class AnswerProcess:
         try:
             positional, keywords = decode_value(args, self._find_object), decode_value(named, self._find_object)
             result = encode_value(OPERATIONS[operation](*positional, **keywords), self._keep_object)
-            message = ["result", result, self._encode_changed([*positional, *keywords.values()])]
+            message = ["result", result, self._encode_mutable([*positional, *keywords.values()])]
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the answer may raise anything
             parts = [list(error.args), vars(error)]
             message = ["raised", _list_bases(type(error)), encode_value(parts, self._keep_object), str(error)[:500]]
@@ -246,7 +250,7 @@ class AnswerProcess:
         self.objects[place:] = self.objects[place:] or [value]
         return [place, _list_bases(type(value))]
 
-    def _encode_changed(self, values: list[Any]) -> list[Any]:
+    def _encode_mutable(self, values: list[Any]) -> list[Any]:
         return [
             encode_value(value, self._keep_object) if isinstance(value, MUTABLE) or _is_table(value) else None
             for value in values
@@ -313,7 +317,7 @@ class Remote:
         return bool(states[0] is not None and states[0] == states[1])
 
     def __hash__(self) -> int:
-        # Leave out the index of the object, because two equal objects may have different indexes.
+        # The hash does not depend on the object's index, because two equal objects may have different indexes.
         return hash(tuple(self.__bases))
 
 
@@ -385,8 +389,8 @@ class CheckProcess:
                     None,
                     decode_value(outcome[1], lambda data: self._make_remote(*data, may_call=may_call, makes=makes)),
                 )
-                for argument, left in zip([*args, *named.values()], outcome[2], strict=True):
-                    _copy_content(argument, decode_value(left, lambda data: self._make_remote(*data)))
+                for argument, changed in zip([*args, *named.values()], outcome[2], strict=True):
+                    _update_argument(argument, decode_value(changed, lambda data: self._make_remote(*data)))
         except Exception as error:
             raise ValueError(f"the answer's result cannot be read: {error}") from error
         if raised is not None:
@@ -415,7 +419,7 @@ class CheckProcess:
 
     def _make_remote(self, place: int, bases: list[str], *, may_call: bool = True, makes: Any = None) -> Remote:
         self._got_object = self._got_object or not self.is_known_class(bases)
-        # If a function returns an object that the tests have made, treat it as made by the function.
+        # An object that a function returns does not count as the tests' own, even if the tests have made it.
         is_own = makes == bases[0] and makes in self._classes
         key = (int(place), may_call, is_own)
         return self._remotes.setdefault(key, Remote(self, int(place), list(bases), may_call=may_call, is_own=is_own))
@@ -458,24 +462,21 @@ def _is_item_moved(part: Any, item: Any, before: list[Any], after: list[Any]) ->
         return True
 
 
-def _copy_content(argument: Any, left: Any) -> None:
-    """Give an argument the content that its copy in the answer's process has after the call."""
-    if type(argument) is not type(left):
+def _update_argument(argument: Any, changed: Any) -> None:
+    """Give a mutable argument the content that its copy in the answer's process has after the call."""
+    if type(argument) is not type(changed):
         return
     if isinstance(argument, list) and len(argument) <= MOST_PARTS:
         # Update a nested list in place unless it moved, because the tests may hold another reference to it.
-        for place, (part, item) in enumerate(zip(argument, left, strict=False)):
-            if (
-                isinstance(part, MUTABLE)
-                and type(part) is type(item)
-                and not _is_item_moved(part, item, argument, left)
-            ):
-                _copy_content(part, item)
-                left[place] = part
+        for place, (part, item) in enumerate(zip(argument, changed, strict=False)):
+            is_mutable = isinstance(part, MUTABLE) and type(part) is type(item)
+            if is_mutable and not _is_item_moved(part, item, argument, changed):
+                _update_argument(part, item)
+                changed[place] = part
     if isinstance(argument, list | bytearray):
-        argument[:] = left
+        argument[:] = changed
     elif isinstance(argument, dict | set | collections.deque):
         argument.clear()
-        (argument.extend if isinstance(argument, collections.deque) else argument.update)(left)
+        (argument.extend if isinstance(argument, collections.deque) else argument.update)(changed)
     elif _is_table(argument):
-        argument._update_inplace(left)  # noqa: SLF001 - as pandas does for `inplace=True`
+        argument._update_inplace(changed)  # noqa: SLF001 - as pandas does for `inplace=True`

@@ -32,7 +32,7 @@ _BEGIN = (
 # Rename the module, so that code under `if __name__ == "__main__":` does not run in tests.
 _AS_MODULE = "import sys as _sys\n_sys.modules['answer'] = _sys.modules['__main__']\n__name__ = 'answer'"
 PASSED, NOT_PLAIN = "passed", "not plain"
-# A test that uses one of these names needs the answer's process: its output, input, files or source code.
+# Names by which a test uses the answer's output, input, files or source code; it must run in the answer's process.
 BESIDE = frozenset({"stdin", "stdout", "stderr", "redirect_stdout", "redirect_stderr", "StringIO", "BytesIO", "argv"})
 BESIDE |= {"mock", "Mock", "MagicMock", "patch", "open", "Path", "tempfile", "inspect", "signature", "issubclass"}
 NO_PROGRAM = "the answer contains no program"
@@ -146,7 +146,7 @@ class PassesTests:
         begin = _BEGIN.format(driver=_DRIVER)
         async with self.sandbox.session() as answer, self.sandbox.session() as checker:
             names = tests.list_functions(check)
-            describe = f"_answer = _driver.AnswerProcess({code!r})\n_answer.describe_errors({token!r}, {names!r})"
+            describe = f"_answer = _driver.AnswerProcess({code!r})\n_answer.send_error_classes({token!r}, {names!r})"
             execution, errors = await run_step(answer, begin + describe)
             if execution.error is not None or execution.variables_lost:
                 return _get_last_error_line(execution)
@@ -165,8 +165,8 @@ class PassesTests:
 
     async def _check_in_one_process(self, code: str, check: str) -> str:
         """Run a check in the answer's process, because it passes functions or objects of its own to the answer."""
-        # The check prints a random token as its last step. An answer that exits early, or prints what a passed test
-        # prints, cannot pass, because it does not know the token.
+        # The check prints a random token as its last step. The answer does not know the token, so it cannot pass by
+        # an early exit or by printing.
         word = secrets.token_hex(16)
         async with self.sandbox.session(timeout=self.timeout) as session:
             await session.run(_AS_MODULE)
@@ -199,8 +199,8 @@ def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> Pa
     """Score `passes_tests`: 1.0 if the program in the answer passes the sample's unit tests, otherwise 0.0.
 
     The program is the code block in which the functions that the tests call are defined. If no block defines the tested
-    functions, the program is all blocks together; an answer without blocks is itself the program. `facts["form"]` tells
-    how the program was found (see `find_program`).
+    functions, the program is all blocks together. If the answer has no block, the program is the whole answer.
+    `facts["form"]` tells how the program was found (see `find_program`).
 
     The sample's metadata contain the tests in one of three forms. HumanEval's form has `test`, `entry_point` and
     `prompt` (Chen et al., arXiv 2107.03374). MBPP's form has `test_list` and `test_setup_code` (Austin et al., arXiv
@@ -217,7 +217,7 @@ def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> Pa
 
     Args:
         timeout: time limit in seconds, for the program and for each test or pair of input and output.
-        sandbox: a sandbox that other scorers use, too; by default a new one.
+        sandbox: a sandbox that is shared with other scorers; by default a new one.
     """
     return PassesTests(sandbox or Sandbox(limits=Limits(output=32 << 20), preload=()), sandbox is None, timeout)
 
@@ -249,10 +249,10 @@ def read_tests(sample: Sample) -> UnitTests:
 
 
 def build_program(answer: str, tests: UnitTests) -> tuple[str, str]:
-    """Find the program to test, and put the code that must run before it in front; also return how it was found."""
+    """Return the program to test, which begins with the code that must run first, and how the program was found."""
     wanted = tests.list_functions(tests.checks[0]) if tests.checks else ()
     found = find_program(answer, defines=wanted)
-    # Without a block, the answer may be the rest of a function, or a program that prints nothing.
+    # An answer without a code block may be the rest of a function, or a program that prints nothing.
     code, form = (found.code, found.form) if found else (answer, "bare")
     if not code.strip() or ("```" in answer and not found):
         return "", "missing"

@@ -31,7 +31,7 @@ from evalsuite.solvers.services import DEFAULT_REQUEST, CaseExchange, ServiceApp
 if TYPE_CHECKING:
     from evalsuite.core.protocols import AnySolver
 
-ANSWER = "answer"  # The field that holds an application's answer, unless `answer` names another.
+ANSWER = "answer"  # The default of the argument `answer`: the field that holds an application's answer.
 
 
 async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Transcript:
@@ -40,26 +40,21 @@ async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Tra
     A plain (not async) function gets a model whose methods block until the answer is there. If a model call failed
     permanently, the case gets this error even if the function caught it: an answer without the model measures nothing.
     """
+    loop = asyncio.get_running_loop()
+    token = CASE_EFFECTS.set((model.effects, loop))
     try:
-        result = await _call_within_case(solver, sample, model)
+        result = await call_maybe_async(solver, sample, model if is_async(solver) else BlockingModel(model, loop))
     except RaisedInThread as error:
         raise SolverError(f"the solver raised {error}; it should raise an exception") from error.__cause__
     except Exception as error:
         if model.log.failure is not None and error is not model.log.failure:
             raise model.log.failure from error
         raise
+    finally:
+        CASE_EFFECTS.reset(token)
     if model.log.failure is not None:
         raise model.log.failure
     return model.log.complete(make_transcript(result))
-
-
-async def _call_within_case(solver: AnySolver, sample: Sample, model: CaseModel) -> Any:
-    token = CASE_EFFECTS.set((model.effects, asyncio.get_running_loop()))
-    try:
-        loop = asyncio.get_running_loop()
-        return await call_maybe_async(solver, sample, model if is_async(solver) else BlockingModel(model, loop))
-    finally:
-        CASE_EFFECTS.reset(token)
 
 
 def make_transcript(result: Any, answer: str = ANSWER) -> Transcript:
@@ -93,9 +88,9 @@ def _convert_to_mapping(result: Any) -> Mapping[str, Any] | None:
 
 
 ApplicationInput = str | list[dict[str, Any]]  # A sample's input: text, or messages in the OpenAI format.
-# Names of parameters for which evalsuite passes a value to the function.
+# A function under test gets a value for each of its parameters that has one of these names.
 OFFERED_PARAMETERS = ("client", "endpoint", "model", "sample", "world")
-LONGEST_ERROR = 2000  # How many characters of a failed program's standard error the message contains at most.
+LONGEST_ERROR = 2000  # An error message has at most this many characters of a failed program's output.
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +181,7 @@ class ProgramApplication:
                 os.killpg(program.pid, signal.SIGKILL)
             await program.wait()
         if program.returncode:
-            # Also look at standard output: some programs, such as command-line agents, report errors there.
+            # Some programs, such as command-line agents, report errors on standard output.
             words = (error_output.strip() or output.strip()).decode("utf-8", "replace")[-LONGEST_ERROR:]
             raise SolverError(
                 f"the program {command[0]} ended with status {program.returncode}: {words or '(it says nothing)'}"

@@ -16,13 +16,13 @@ from evalsuite.solvers.episode import Episode, ToolLoop
 from evalsuite.solvers.services import CaseExchange
 from evalsuite.solvers.tool_protocols import NativeProtocol, tool_loop
 from evalsuite.tools.simulated import GREETING, ConversationUser, Persona, make_user_model_message
-from evalsuite.tools.worlds import EpisodeTools, OpenWorld, ToolSource, World, describe_states, open_tools
+from evalsuite.tools.worlds import EpisodeTools, OpenWorld, ToolSource, World, make_state_facts, open_tools
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
 
 
-MAX_AGENT_TURNS = 30  # How many messages the model may write, with or without calls, for each message of the user.
+MAX_AGENT_TURNS = 30  # Maximum model messages, with or without calls, for each message of the user.
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class ConversationSolver:
         async with open_tools(self.tools, sample, effects) as every:
             user, opened = self.user, every
             if isinstance(user, Persona) and user.tools:
-                user, opened = _open_user(user, sample, model, every, effects)
+                user, opened = _open_persona_episode(user, sample, model, every, effects)
             silent = dataclasses.replace(sample, input=())
             episode: Episode | ApplicationEpisode
             if isinstance(self.agent, ToolLoop):
@@ -73,7 +73,7 @@ class ConversationSolver:
         spoken: list[tuple[str, str]],
     ) -> str:
         """Run the conversation, and return why it ended."""
-        # If the conversation begins with messages, and the last is from the user or a tool, the agent speaks next.
+        # The agent speaks next if a history is given and its last message is from the user or a tool.
         is_agents_turn = bool(spoken) and episode.messages[-1].role != "assistant"
         for _ in range(self.max_turns):
             if not is_agents_turn:
@@ -110,15 +110,15 @@ class PersonaEpisode:
         return self._persona.parse_line(text or "", "it only used tools" if text is None else "an empty message")
 
     def take_call_events(self) -> list[Mapping[str, Any]]:
-        """Return the tool calls that the user has made since the last time, as events of the kind `user_call`."""
+        """Return the tool calls that the user has made since this method was last called, as `user_call` events."""
         new, self._taken = self._episode.events[self._taken :], len(self._episode.events)
         return [{**event, "kind": "user_call"} for event in new if event["kind"] == "call"]
 
 
-def _open_user(
+def _open_persona_episode(
     persona: Persona, sample: Sample, model: Model, opened: EpisodeTools, effects: CaseEffects
 ) -> tuple[PersonaEpisode, EpisodeTools]:
-    """Make the episode of a simulated user with tools; also return the tools that are left for the agent."""
+    """Return the episode of a simulated user with tools, and the other tools, which the agent gets."""
     tools = {tool.document.name: tool for tool in opened.tools}
     if unknown := [name for name in persona.tools if name not in tools]:
         raise SettingsError(f"Persona(tools=...): the world has no tool {unknown[0]!r}; it has {', '.join(tools)}")
@@ -159,7 +159,7 @@ class ApplicationEpisode:
 
     async def make_transcript(self) -> Transcript:
         """Make the transcript from the application's model calls; if it made none, from the conversation."""
-        facts = {**self._facts, **await describe_states(self._worlds)}
+        facts = {**self._facts, **await make_state_facts(self._worlds)}
         if self._exchange.model.log.calls:
             return Transcript("", facts=facts)
         return Transcript("", tuple(self.messages), events=tuple(self.events), facts=facts)

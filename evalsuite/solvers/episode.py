@@ -13,8 +13,17 @@ from evalsuite.core.errors import SettingsError
 from evalsuite.core.phrases import shorten_with_note
 from evalsuite.core.types import Completion, Message, Sample, Transcript
 from evalsuite.gateway.handle import CaseEffects
-from evalsuite.tools.execution import ASK_TO_USER, FINISH, CallFault, Registry, Tool, ToolDocument, ToolFailure, as_text
-from evalsuite.tools.worlds import EpisodeTools, ToolSource, World, check_distinct_names, describe_states, open_tools
+from evalsuite.tools.execution import (
+    ASK_TO_USER,
+    FINISH,
+    CallFault,
+    Registry,
+    Tool,
+    ToolDocument,
+    ToolFailure,
+    convert_to_text,
+)
+from evalsuite.tools.worlds import EpisodeTools, ToolSource, World, check_distinct_names, make_state_facts, open_tools
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
@@ -36,7 +45,7 @@ class ParsedTurn:
 
     thought: str  # The reasoning that the model wrote before its calls.
     calls: Sequence[Call] = ()  # The calls of this turn, to be run; empty if the turn is malformed.
-    fault: str | None = None  # What is wrong with a malformed turn; None if the turn is well-formed.
+    fault: str | None = None  # The kind of fault of a malformed turn; None if the turn is well-formed.
     words: str = ""  # A sentence that tells the model what is wrong with its turn.
     # The final answer as plain text; None if this turn is not the last, or if a call ends the episode.
     answer: str | None = None
@@ -81,13 +90,13 @@ class ToolLoop:
     """The solver for tool use, by ReAct or by native tool calls; made by `react` and `tool_loop`."""
 
     protocol: TurnProtocol  # The format in which turns are written and read.
-    # Where the tools of each episode come from. `finish`, and `ask_to_user` if there is a user, are added unless a
+    # The sources of each episode's tools. The tool `finish` is added, and `ask_to_user` if there is a user, unless a
     # source already documents a tool of that name.
     tools: Sequence[ToolSource]
     # The user who answers the tool `ask_to_user`; with None, the model does not have this tool.
     user: User | None = None
     max_turns: int = MAX_TURNS  # How many turns the model may take in one episode.
-    # After this number of malformed turns in a row, the episode ends; None means that it never does.
+    # The number of malformed turns in a row that ends an episode; None means no limit.
     patience: int | None = None
     observation_limit: int = OBSERVATION_LIMIT  # Maximum length of an observation (a tool's result) in characters.
     tool_seconds: float = TOOL_SECONDS  # Time limit of one tool call, in seconds.
@@ -116,23 +125,23 @@ class ToolLoop:
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise SettingsError(f"a tool-using solver was given {name}={value}; it must be more than 0")
-        check_distinct_names(self.tools, self.reserved)
-
-    @property
-    def reserved(self) -> frozenset[str]:
         finish = {FINISH.name} if self.protocol.finishes else set[str]()
-        return frozenset(finish | ({ASK_TO_USER.name} if self.user else set()))
+        check_distinct_names(self.tools, finish | ({ASK_TO_USER.name} if self.user else set()))
 
     @property
     def tags(self) -> Mapping[str, str]:
-        """The tag `faults` for all cases: names of the faults that the tools' worlds inject; empty without faults."""
-        faults = [fault for source in self.tools if isinstance(source, World) for fault in source.injected.plain()]
+        """The tag `faults` for all cases, which lists the faults that worlds inject; {} without such faults."""
+        faults = [
+            fault for source in self.tools if isinstance(source, World) for fault in source.injected.list_descriptions()
+        ]
         return {"faults": ", ".join(faults)} if faults else {}
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         effects: CaseEffects = getattr(model, "effects", None) or CaseEffects()
         async with open_tools(self.tools, sample, effects) as opened:
-            return await Episode(self, sample, model, opened, effects).run_episode()
+            episode = Episode(self, sample, model, opened, effects)
+            await episode.request_answer()
+            return await episode.make_transcript()
 
 
 class Episode:
@@ -154,10 +163,6 @@ class Episode:
         self.tokens = self.turns = 0
         self.dollars = 0.0
 
-    async def run_episode(self) -> Transcript:
-        await self.request_answer()
-        return await self.make_transcript()
-
     async def request_answer(self) -> str | None:
         """Run turns until the model answers; return the answer, or None if a limit ended the episode."""
         self.answer = None
@@ -174,7 +179,7 @@ class Episode:
 
     async def make_transcript(self) -> Transcript:
         """Make the episode's transcript; it contains the final states of the worlds."""
-        facts = {**self.make_facts(), **await describe_states(self.worlds)}
+        facts = {**self.make_facts(), **await make_state_facts(self.worlds)}
         return Transcript(self.answer or "", tuple(self.messages), self.reasoning, tuple(self.events), facts)
 
     def find_limit(self) -> str:
@@ -221,7 +226,7 @@ class Episode:
             return
         self.record_call(number, calls[end], *await self.run_call(calls[end]))
         if self.answer is None:
-            # `finish` was called wrongly and did not end the episode, so run the calls after it.
+            # The call of `finish` had faults and did not end the episode, so run the calls after it.
             await self.run_calls(number, calls[end + 1 :])
             return
         for call in calls[end + 1 :]:
@@ -230,7 +235,7 @@ class Episode:
             self.record_call(number, call, call.arguments, (*faults, late), "", f"Error: {late.words}", True)
 
     async def run_call(self, call: Call) -> CallOutcome:
-        """Run a call; return its arguments, faults, executor and observation (result), and whether it failed."""
+        """Run a call if it has no faults; return what `record_call` records about it."""
         arguments, faults = self.registry.check(call.name, call.arguments)
         if faults:
             text = "Error: " + "; ".join(fault.words for fault in faults)
@@ -266,7 +271,7 @@ class Episode:
             self.messages.append(self.loop.protocol.make_observation_message(call, observation))
 
     async def run_known_tool(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, str, bool]:
-        """Execute a call; return the executor, the observation (result), and whether it failed."""
+        """Run a call without faults; return the executor's kind, the result as text, and whether the call failed."""
         tool = self.registry[name]
         if isinstance(tool.executor, _FinishExecutor):
             return tool.executor.kind, await tool.executor.run(tool.document, arguments, self.model), False
@@ -280,7 +285,7 @@ class Episode:
         limit = self.find_time_limit(tool)
         try:
             async with asyncio.timeout(limit) as clock:
-                text = as_text(await tool.executor.run(tool.document, arguments, self.model))
+                text = convert_to_text(await tool.executor.run(tool.document, arguments, self.model))
         except ToolFailure as failure:
             text, failed = f"Error: {failure}", True
         except TimeoutError:
@@ -303,7 +308,7 @@ class Episode:
         return max(0.001, min(self.loop.tool_seconds, self.loop.seconds - self.tool_seconds))
 
     def add_controls(self, tools: Sequence[Tool]) -> list[Tool]:
-        """Add `finish` and `ask_to_user`; if a tool folder documents such a tool, its document is kept."""
+        """Add the tools `finish` and `ask_to_user`; keep the documents of tools that already have these names."""
         controls: dict[str, Tool] = {}
         if self.loop.protocol.finishes:
             controls[FINISH.name] = Tool(FINISH, _FinishExecutor(self))
@@ -327,7 +332,7 @@ class Episode:
         for call in calls:
             faults.update(dict.fromkeys(call["faults"], 1))
         faults["tool_failed"] += sum(call["failed"] and not call["faults"] for call in calls)
-        injected = [words for world in self.worlds for words in world.world.injected.plain()]
+        injected = [words for world in self.worlds for words in world.world.injected.list_descriptions()]
         return {
             **({"injected": injected} if injected else {}),
             "turns": len(turns),
@@ -347,7 +352,7 @@ class _FinishExecutor:
     kind: str = "episode"
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
-        self.episode.answer = as_text(next(iter(arguments.values()), ""))
+        self.episode.answer = convert_to_text(next(iter(arguments.values()), ""))
         return self.episode.answer
 
 
@@ -358,7 +363,7 @@ class _AskUserExecutor:
         self.episode, self.user, self.kind = episode, user, f"{user.kind} user"
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - likewise
-        question = as_text(next(iter(arguments.values()), ""))
+        question = convert_to_text(next(iter(arguments.values()), ""))
         reply = await self.user.reply(self.episode.sample, question, self.episode.asked, model)
         self.episode.asked.append((question, reply))
         return reply

@@ -21,9 +21,8 @@ from typing import Literal, TypeAlias
 
 ProgramForm: TypeAlias = Literal["fence", "lenient fence", "joined", "bare"]
 
-# A fenced code block of CommonMark, which may be inside lists and quotes. The block ends at a fence of the same sign,
-# if this fence is alone on its line and not shorter. Possessive quantifiers keep the time linear for long lines of
-# backticks.
+# A fenced code block of CommonMark, which may be inside lists and quotes. The block ends at a line that consists of the
+# fence's character, repeated at least as often. Possessive quantifiers keep the time linear for many backticks.
 _FENCE = re.compile(
     r"^(?P<margin>[ \t>]*+)(?P<fence>(?P<sign>[`~])(?P=sign){2,}+)[ \t]*+\{?\.?(?P<language>[\w+-]*+)[^\n]*+\n"
     r"(?P<code>.*?)(?:^(?:(?P=margin))?[ \t>]{0,3}(?P=fence)(?P=sign)*+[ \t\r]*+$|\Z)",
@@ -41,7 +40,7 @@ _LENIENT = re.compile(
 )
 _ONE_LINE = re.compile(_RUN + r"[ \t]*+(?:python3?|py)[ \t]++(?P<code>[^\n`~]+)(?:`{3}|~{3})", re.IGNORECASE)
 _UNMARKED = re.compile(r"(?<!`)`{3,}+[ \t]*+\n(?P<code>.*?)(?:`{3}|\Z)", re.DOTALL)
-# Tokens by which chat templates end an answer, and which may remain in it. The pattern matches the reversed text,
+# Tokens that chat templates put after an answer, and that may remain in it. The pattern matches the reversed text,
 # because a search at the end would take quadratic time for many blanks.
 _END_SIGNS = re.compile(r"(?:\s|>[|\uff5c][\w\u2581]{1,20}[|\uff5c]<|>s/<|>soe<|>nrut_fo_dne<)*+")
 _START_SIGNS = re.compile(r"(?:\s|<\|\w{1,20}\|>)*+")
@@ -87,7 +86,7 @@ def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True)
         code, tree = _parse_leniently(written, with_margin=form == "bare")
         if tree is not None and _is_requested_program(tree, defines, calls_only=form == "bare"):
             return FoundProgram(code, form)
-        if defines:  # Do not remove the margin: the code may be the body of a function that the prompt begins.
+        if defines:  # Keep the margin, because the code may be the body of a function that the prompt begins.
             code, tree = _parse_leniently(written, with_margin=True)
         if form == "bare" and not (defines and tree is not None):
             continue
@@ -153,7 +152,7 @@ def _list_json_strings(text: str) -> list[str]:
 
 
 def _cut_code_from_prose(text: str) -> Iterator[str]:
-    """Cut code out of prose: from the first line that looks like code to the last line up to which it can be parsed."""
+    """Yield the code in prose: it begins at a line that looks like code and ends before a syntax error."""
     first = _FIRST_LINE.search(text)
     lines = _remove_margin(text[first.start() :], first["margin"]).split("\n") if first else []
     for _ in range(MOST_CUTS):
@@ -179,7 +178,7 @@ def _parse_quietly(code: str) -> ast.Module:
 
 def _parse_leniently(written: str, *, with_margin: bool = False) -> tuple[str, ast.Module | None]:
     """Parse code; if that fails, parse it without notebook commands, margin or `>>>` prompts. Keep unparseable code."""
-    # Replace an indented command by `pass`, because without it, the block around it could be empty.
+    # An indented command is replaced by `pass`, because the block around it could otherwise be empty.
     kept_blocks = _MAGIC.sub(lambda line: f"{line[1]}pass" if line[1] else "", written)
     commands_removed = _MAGIC.sub("", written)
     typed = [_PROMPT.sub("", line) for line in written.split("\n") if _PROMPT.match(line)]
@@ -194,7 +193,7 @@ def _parse_leniently(written: str, *, with_margin: bool = False) -> tuple[str, a
 
 
 def _is_requested_program(tree: ast.Module, defines: Collection[str], *, calls_only: bool) -> bool:
-    """Tell whether a program defines one of the requested names; if no name is requested, whether it prints."""
+    """Tell whether a program defines one of the requested names or, if none is requested, prints something."""
     if defines:
         return bool(set(defines) & _list_defined_names(tree))
     last = tree.body[-1] if tree.body else None
@@ -286,11 +285,11 @@ def find_last_answer(text: str) -> str | None:
 def remove_box(text: str) -> str:
     r"""Convert a boxed answer to plain words, also if it is between math signs; return other text unchanged."""
     bare = text.strip("$. \n")
-    return find_last_answer(bare) or "" if bare.startswith(_BOX) and _is_closed_last(bare) else text
+    return find_last_answer(bare) or "" if bare.startswith(_BOX) and _is_single_box(bare) else text
 
 
-def _is_closed_last(text: str) -> bool:
-    """Tell whether a text that begins with a box ends where this box ends."""
+def _is_single_box(text: str) -> bool:
+    """Tell whether a text that begins with a box has nothing after this box."""
     depth = 0
     for sign in re.finditer(r"\\[{}]|[{}]", text):
         depth += {"{": 1, "}": -1}.get(sign[0], 0)

@@ -31,12 +31,10 @@ if TYPE_CHECKING:
 Prompt = str | Callable[[Sample, str], "str | Sequence[Message]"]
 # Function that returns a sample's tables; the keys are the names of variables in programs.
 Tables = Callable[[Sample], "Mapping[str, TableSource]"]
-# Function that writes a program, which prints a description of tables; its argument lists the variables that hold the
-# tables.
+# Function that writes a program that prints a description of tables; its argument lists the tables' variable names.
 Describe = Callable[[Sequence[str]], str]
 
-# Match only top-level packages that are missing. If only a submodule is missing (`a.b`), the model invented it, because
-# the package `a` is installed.
+# Match only top-level packages, because if `a.b` is missing from an installed package `a`, the model invented `a.b`.
 _MISSING_PACKAGE = re.compile(
     r"ModuleNotFoundError: No module named '([^'.]+)'$"
     r"|ImportError: Missing optional dependency '([^'.]+)'|ImportError: `Import ([^`.]+)` failed"
@@ -61,14 +59,14 @@ def read_metadata_tables(sample: Sample) -> Mapping[str, TableSource]:
 
 
 def describe_tables(names: Sequence[str]) -> str:
-    """Write a program that describes tables as TReB does (arXiv 2506.18421, section 4); small ones in full."""
+    """Write a program that describes tables as TReB does (arXiv 2506.18421, section 4), and prints small tables."""
     return _DESCRIBE.format(names=list(names))
 
 
 async def _make_description(
     sandbox: Sandbox, tables: Mapping[str, TableSource], describe: Describe, seconds: float
 ) -> str:
-    """Describe the installed packages and the tables; `describe` writes a program that prints the latter."""
+    """Describe the installed packages, and the tables by running the program that `describe` writes."""
     installed = f"Programs run in {sandbox.environment.description}; nothing can be installed."
     if not tables:
         return installed
@@ -96,7 +94,7 @@ def _fill_template(template: str, question: str, tables: str) -> str:
 
 
 def _classify_ending(execution: Execution) -> str:
-    """Name how a program ended: `ok`, `printed nothing`, `failed`, `package missing` or `timed out`."""
+    """Say how a program ended: `ok`, `printed nothing`, `failed`, `package missing` or `timed out`."""
     if execution.timed_out:
         return "timed out"
     if execution.error is None:
@@ -122,7 +120,7 @@ class ProgramSolver:
     describe: Describe | None
     timeout: float
     params: Mapping[str, Any]
-    # Keyed by event loop and tables: a lock, and a list that contains the tables' description once it is written.
+    # For each event loop and set of tables: a lock, and a list that holds the description once it exists.
     descriptions: dict[Any, tuple[asyncio.Lock, list[str]]] = field(default_factory=dict, kw_only=True)
 
     async def _prepare_sample(self, sample: Sample) -> tuple[Mapping[str, TableSource], tuple[Message, ...]]:
@@ -132,7 +130,7 @@ class ProgramSolver:
         return tables, make_messages(self.prompt, sample, description)
 
     async def _describe_once(self, tables: Mapping[str, TableSource], describe: Describe) -> str:
-        """Describe the tables; samples with the same tables share one description."""
+        """Describe the tables, but only once for all samples that have the same tables."""
         versions = await run_in_thread(lambda: [compute_table_key(source) for source in tables.values()])
         key = (asyncio.get_running_loop(), *tables, *versions)
         lock, written = self.descriptions.setdefault(key, (asyncio.Lock(), []))
@@ -237,7 +235,7 @@ def program_of_thought(
             metadata under `tables`.
         describe: function that writes a program, which prints a description of the named tables; None means no
             description.
-        sandbox: a sandbox that other solvers use, too; by default a new one, which `aclose` ends.
+        sandbox: a sandbox that is shared with other solvers; by default a new one, which `aclose` ends.
         timeout: time limit of a program in seconds.
         params: generation parameters by their OpenAI names.
 
@@ -344,7 +342,7 @@ def interleaved(
             metadata under `tables`.
         describe: function that writes a program, which prints a description of the named tables; None means no
             description.
-        sandbox: a sandbox that other solvers use, too; by default a new one, which `aclose` ends.
+        sandbox: a sandbox that is shared with other solvers; by default a new one, which `aclose` ends.
         timeout: time limit of a round's code in seconds.
         params: generation parameters by their OpenAI names.
 

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from evalsuite.applications.case_model import CaseModel
 
 LARGEST_ANSWER = 64 * 2**20  # Maximum number of bytes in a service's answer.
-LONGEST_ERROR = 2000  # How many characters of a failed request's answer the error message contains at most.
+LONGEST_ERROR = 2000  # An error message has at most this many characters of the answer to a failed request.
 PLACEHOLDER = re.compile(r"\{(input|messages|session|base_url|api_key)\}")
-EFFECT = "request to the service"  # The journal (store of calls) records each request to the service under this name.
-# This leaves out separators such as U+2028, which JSON may contain without escapes.
+EFFECT = "request to the service"  # The name by which the journal (store of calls) records requests to the service.
+# Unlike `str.splitlines`, do not split at characters such as U+2028, which JSON may contain without escapes.
 LINE_END = re.compile(r"\r\n|\r|\n")
 DEFAULT_REQUEST: Mapping[str, Any] = {"input": "{input}", "session": "{session}"}
 
 
 @dataclass(slots=True)
 class CaseExchange:
-    """What the questions of one case share when an application answers them."""
+    """The state that all questions of one case to an application share."""
 
     sample: Sample
     model: CaseModel
@@ -64,10 +64,7 @@ class ServiceApplication:
             )
 
     async def reply(self, question: str | list[dict[str, Any]], exchange: CaseExchange) -> Transcript:
-        """Send one question.
-
-        The journal stores the answer for a replay, unless the service itself calls evalsuite's endpoint.
-        """
+        """Send one question; store the answer for a replay, unless the service itself calls evalsuite's endpoint."""
         templates = str([None if callable(self.request) else self.request, dict(self.headers)])
         if "{base_url}" in templates or "{api_key}" in templates:
             kept = await self._send_question(question, exchange)

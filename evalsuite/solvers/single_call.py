@@ -32,7 +32,7 @@ class GenerateSolver:
         return (*head, Message("user", self.template.replace("{input}", sample.input)))
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Call the model once; an application's answer may have other fields, which become the transcript's `facts`."""
+        """Call the model once; further facts of its answer (which only applications give) become the transcript's."""
         messages = self.make_messages(sample)
         completion = await model.chat(messages, **self.params)
         return Transcript(
@@ -60,12 +60,12 @@ def generate(*, system: str | None = None, template: str = "{input}", **params: 
 
 
 async def return_fixed_answer(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - a solver's arguments
-    """Return the text that the sample's metadata have under `answer`."""
+    """Solve a sample without a model, by its fixed answer."""
     return Transcript(get_fixed_answer(sample))
 
 
 def get_fixed_answer(sample: Sample) -> str:
-    """Return a sample's fixed answer."""
+    """Return the text under `answer` in the sample's metadata; raise SolverError if there is none."""
     answer = sample.metadata.get("answer")
     if not isinstance(answer, str):
         raise SolverError(f"sample {sample.id} has no text under 'answer' in its metadata")
@@ -73,7 +73,7 @@ def get_fixed_answer(sample: Sample) -> str:
 
 
 def make_answers_solver(file: str, benchmark: str) -> Solver:
-    """Take answers from a file instead of a model; its keys are sample ids, and may omit the mode at the end."""
+    """Make a solver that takes answers from a file, by the id of the sample with or without the mode at its end."""
 
     async def take_answer(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - as every solver
         ids = [sample.id, *([sample.tags["cluster"]] if "cluster" in sample.tags else [])]

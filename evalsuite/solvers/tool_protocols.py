@@ -164,8 +164,8 @@ def parse_turn(text: str) -> ParsedTurn:
 
     A well-formed turn has the three keywords in this order, and the text after `Action:` is not empty. The text after
     `Action Input:` must be a JSON object or a Python dict, which only white space may follow. The model may write other
-    text before `Thought:`. Of several faults in a turn, only the first in this order is reported: `keywords`,
-    `empty_action`, `unparseable`, `redundant`.
+    text before `Thought:`. The first fault of a turn is reported, in the order `keywords`, `empty_action`,
+    `unparseable`, `redundant`.
     """
     _, first, rest = text.partition("Thought:")
     thought, second, rest = rest.partition("Action:")
@@ -207,7 +207,7 @@ def react(  # noqa: PLR0913 - each has a default and is given by name
             this tool.
         examples: example episodes with other tools, which precede the sample's input in the conversation.
         max_turns: how many turns the model may take.
-        patience: the number of malformed turns in a row that ends an episode; None means that they never end it.
+        patience: the number of malformed turns in a row that ends an episode; None means no limit.
         observation_limit: maximum length of an observation (a tool's result) in characters; a note tells the model that
             the rest is cut off.
         tool_seconds: time limit of one tool call in seconds; a slower call fails, and the model reads that it failed.

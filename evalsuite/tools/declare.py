@@ -34,7 +34,7 @@ _ABOUT_PARAMETERS = ("Args", "Arguments", "Parameters", "Other Parameters")
 
 
 def read_docstring(docstring: str) -> tuple[str, dict[str, str]]:
-    """Read the text of a docstring up to its first section, and what it says about each parameter."""
+    """Return a docstring's text before its first section, and the descriptions of parameters by name."""
     lines = inspect.cleandoc(docstring).splitlines()
     starts = [number for number in range(len(lines)) if _is_section_start(lines, number)]
     bounds = [*starts, len(lines)]
@@ -57,10 +57,10 @@ def _read_section(lines: list[str]) -> dict[str, str]:
     if lines[0].rstrip().rstrip(":") not in _ABOUT_PARAMETERS:
         return {}
     numpy = not lines[0].rstrip().endswith(":")
-    return _make_entries(lines[2:] if numpy else lines[1:], _NUMPY_PARAMETER if numpy else _GOOGLE_PARAMETER)
+    return _read_entries(lines[2:] if numpy else lines[1:], _NUMPY_PARAMETER if numpy else _GOOGLE_PARAMETER)
 
 
-def _make_entries(lines: list[str], pattern: re.Pattern[str]) -> dict[str, str]:
+def _read_entries(lines: list[str], pattern: re.Pattern[str]) -> dict[str, str]:
     parameters: dict[str, str] = {}
     outermost = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     names: list[str] = []
@@ -116,7 +116,7 @@ class ToolSignature:
     # Type adapters of pydantic for parameters whose values JSON cannot express (a date, a dataclass).
     adapters: Mapping[str, Any]
 
-    def read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def convert_values(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         values = dict(arguments)
         for name in values.keys() & self.adapters.keys():
             try:
@@ -128,7 +128,7 @@ class ToolSignature:
 
 def read_signature(function: Callable[..., Any], about: Mapping[str, str]) -> ToolSignature:
     """Read the parameters of a function."""
-    hints, adapters, definitions = _make_hints(function), dict[str, Any](), dict[str, Any]()
+    hints, adapters, definitions = _resolve_type_hints(function), dict[str, Any](), dict[str, Any]()
     properties: dict[str, Any] = {}
     parameters = _list_named_parameters(function)
     for parameter in parameters:
@@ -138,7 +138,7 @@ def read_signature(function: Callable[..., Any], about: Mapping[str, str]) -> To
         schema = _make_simple_schema(hints[parameter.name])
         if schema is None:
             adapter = adapters[parameter.name] = _make_adapter(hints[parameter.name], where)
-            schema = _make_schema_of(adapter, hints[parameter.name], where)
+            schema = _make_adapter_schema(adapter, hints[parameter.name], where)
             definitions |= schema.pop("$defs", {})
         if parameter.name in about:
             schema["description"] = about[parameter.name]
@@ -151,7 +151,7 @@ def read_signature(function: Callable[..., Any], about: Mapping[str, str]) -> To
     return ToolSignature({**schema, **({"$defs": definitions} if definitions else {})}, adapters)
 
 
-def _make_hints(function: Callable[..., Any]) -> dict[str, Any]:
+def _resolve_type_hints(function: Callable[..., Any]) -> dict[str, Any]:
     # Leave out the return type: the model does not see it, and it may be imported only for type checkers.
     annotations = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
     bare = types.SimpleNamespace(__annotations__=annotations)
@@ -183,18 +183,13 @@ def _make_simple_schema(hint: Any) -> dict[str, Any] | None:
         kinds = {_SIMPLE[type(value)] for value in inner}
         return {**({"type": kinds.pop()} if len(kinds) == 1 else {}), "enum": list(inner)}
     if origin in (Union, types.UnionType):
-        return _make_any_of([_make_simple_schema(option) for option in inner if option is not type(None)])
-    return _make_container(hint, origin, inner)
+        options = [_make_simple_schema(option) for option in inner if option is not type(None)]
+        several = None if None in options else {"anyOf": options}
+        return options[0] if len(options) == 1 else several
+    return _make_container_schema(hint, origin, inner)
 
 
-def _make_any_of(options: list[dict[str, Any] | None]) -> dict[str, Any] | None:
-    schemas = [option for option in options if option is not None]
-    if len(schemas) < len(options):
-        return None
-    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
-
-
-def _make_container(hint: Any, origin: Any, inner: tuple[Any, ...]) -> dict[str, Any] | None:
+def _make_container_schema(hint: Any, origin: Any, inner: tuple[Any, ...]) -> dict[str, Any] | None:
     if list in (hint, origin):
         return _wrap_schema("array", "items", inner[0] if inner else Any)
     if dict in (hint, origin):
@@ -217,7 +212,7 @@ def _make_adapter(hint: Any, where: str) -> Any:
         raise _make_type_error(hint, where) from error
 
 
-def _make_schema_of(adapter: Any, hint: Any, where: str) -> dict[str, Any]:
+def _make_adapter_schema(adapter: Any, hint: Any, where: str) -> dict[str, Any]:
     from pydantic.errors import PydanticUserError
 
     try:
@@ -250,7 +245,7 @@ class PythonFunction:
         """Call the function; an exception becomes a failure, which the model reads."""
         # Copy the arguments: the record must keep their original values even if the function changes them.
         own = copy.deepcopy(dict(arguments))
-        values = self.signature.read(own) if self.signature else own
+        values = self.signature.convert_values(own) if self.signature else own
         try:
             async with asyncio.timeout(self.seconds) as limit:
                 return await self._call_function(values)
@@ -272,7 +267,7 @@ class PythonFunction:
         except RaisedInThread as error:
             raise ToolFailure(str(error)) from error
         except BaseException as error:
-            # If a tool calls sys.exit, the event loop must not end.
+            # Catch SystemExit, too, because a tool that calls sys.exit must not end the event loop.
             raise ToolFailure(describe_error(error)) from error
 
 
@@ -318,7 +313,7 @@ def tool(
     description: str | None = None,
     seconds: float | None = None,
 ) -> DeclaredTool | Callable[[Callable[..., Any]], DeclaredTool]:
-    """Make a tool from a function, or from a method of a class of which each episode makes an object.
+    """Make a tool from a function or a method; for methods, each episode makes its own object of the class.
 
     The tool's parameters come from the function's signature, and their descriptions from its docstring (Google, NumPy
     or Sphinx style). Parameters may have the types `str`, `int`, `float`, `bool`, `Any` and `Literal`, lists, dicts and

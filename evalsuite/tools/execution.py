@@ -45,15 +45,15 @@ class ToolDocument:
         JSON Schema allows unlisted parameters unless a schema forbids them. In evalsuite, a schema must allow unlisted
         parameters explicitly, because published tool documents list every parameter.
         """
-        further = self.parameters.get("additionalProperties", False)
-        if further is False:
+        schema = self.parameters.get("additionalProperties", False)
+        if schema is False:
             return None
-        return {} if further is True else further
+        return {} if schema is True else schema
 
     def whole(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a parameter's schema, together with the shared definitions to which it may refer."""
+        """Add to a parameter's schema the shared definitions to which it may refer."""
         shared = {key: self.parameters[key] for key in ("$defs", "definitions") if key in self.parameters}
-        return {**shared, **schema} if shared else schema
+        return {**shared, **schema}
 
     def follow_reference(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
         """Follow a reference in a schema to one of the document's own definitions."""
@@ -79,7 +79,7 @@ class ToolDocument:
         return {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
 
     def text(self) -> str:
-        """Write the document in a few lines for text protocols; these take half as many tokens as JSON."""
+        """Write the document in a few lines for text protocols, because JSON takes twice as many tokens."""
         lines = [f"{self.name}({', '.join(self.properties)}): {self.description}"]
         for name, schema in self.properties.items():
             about = f": {schema['description']}" if schema.get("description") else ""
@@ -91,8 +91,7 @@ class ToolDocument:
         if isinstance(kind, str) and kind not in {"array", "object"} and "enum" not in schema:
             notes = [kind]
         else:
-            # For arrays, objects and choices, write the whole schema, because the type alone does not tell what they
-            # contain.
+            # The type alone does not tell what arrays, objects and choices contain, so write the whole schema.
             hidden = {"description", "default"}
             notes = [json.dumps({key: schema[key] for key in schema if key not in hidden}, ensure_ascii=False)]
         if "default" in schema:
@@ -141,18 +140,18 @@ class CallFault:
 def convert_arguments(
     document: ToolDocument, arguments: Mapping[str, Any]
 ) -> tuple[dict[str, Any], tuple[CallFault, ...]]:
-    """Convert arguments to the types in the tool's document; return them and everything that is wrong with them.
+    """Convert arguments to the types in the tool's document; return them and their faults.
 
     Convert a value to the documented type if nothing is lost, because some published documents declare numbers as
     strings or strings as numbers. If the value of an optional parameter is null, treat it as missing.
     """
     properties, required = document.properties, document.required
-    further = document.further
-    unknown = [name for name in arguments if name not in properties and further is None]
+    unlisted = document.further
+    unknown = [name for name in arguments if name not in properties and unlisted is None]
     checked = {
-        name: convert_to_schema(value, document.follow_reference(properties.get(name, further or {})))
+        name: convert_to_schema(value, document.follow_reference(properties.get(name, unlisted or {})))
         for name, value in arguments.items()
-        if (name in properties or further is not None)
+        if (name in properties or unlisted is not None)
         and not (value is None and name not in required and not document.takes_null(name))
     }
     faults = [
@@ -169,7 +168,7 @@ def convert_arguments(
     faults += [
         fault
         for name in checked
-        for fault in _find_type_faults(name, checked[name], document.whole(properties.get(name, further or {})))
+        for fault in _find_type_faults(name, checked[name], document.whole(properties.get(name, unlisted or {})))
     ]
     if not faults:
         faults += _find_combination_faults(document, checked)
@@ -205,7 +204,10 @@ def _find_combination_faults(document: ToolDocument, arguments: Mapping[str, Any
 
 
 def convert_to_schema(value: Any, schema: Mapping[str, Any]) -> Any:
-    """Convert a value to the schema's type if this is unambiguous; if the schema lists several types, to the first."""
+    """Convert a value to the type that its schema demands, if this is unambiguous.
+
+    If the schema lists several types and the value has none of them, convert the value to the first type.
+    """
     demanded = schema.get("type")
     if isinstance(demanded, (list, tuple)):
         if _has_type(value, demanded):
@@ -262,20 +264,20 @@ class Executor(Protocol):
         ...
 
 
-def as_text(result: Any) -> str:
+def convert_to_text(result: Any) -> str:
     """Convert a tool's result to text for the model: text is not changed, any other value becomes JSON."""
     try:
         text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
     except Exception as error:
-        # `str` of an object that a tool returned may raise any exception.
+        # A tool may return an object whose `__str__` raises any exception.
         raise ToolFailure(f"the result cannot be written as JSON: {describe_error(error)}") from error
     # Replace unpaired surrogates, because writing them to a file would fail.
     return text.encode("utf-8", "replace").decode()
 
 
-def as_json(value: Any) -> Any:
+def convert_to_json(value: Any) -> Any:
     """Convert a value to plain JSON data; an object that JSON cannot express becomes text."""
-    return json.loads(as_text(value)) if not isinstance(value, str) else value
+    return json.loads(convert_to_text(value)) if not isinstance(value, str) else value
 
 
 def describe_error(error: BaseException) -> str:
@@ -315,7 +317,7 @@ class Registry:
         return tuple(tool.document for tool in self._tools.values())
 
     def check(self, name: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[CallFault, ...]]:
-        """Convert a call's arguments to the tool's types; also return everything that is wrong with the call."""
+        """Convert a call's arguments to the types in the tool's document; also return the call's faults."""
         if name in self._tools:
             return convert_arguments(self._tools[name].document, arguments)
         known = ", ".join(self._tools)
@@ -327,7 +329,7 @@ class Registry:
 
 
 def tools_of(made: object) -> list[Tool]:
-    """List the tools that a source returned: either a list of tools, or an object's `@tool` methods, in order.
+    """List the tools that a source returned: the source returned a list of tools, or an object with `@tool` methods.
 
     Raises:
         SettingsError: the source did not return any tools.
@@ -348,7 +350,7 @@ def list_documents(kind: type) -> list[ToolDocument]:
 
 
 def find_tool_methods(kind: type) -> dict[str, Tool]:
-    """Map names of methods to a class's `@tool` methods; inherited methods come first."""
+    """Return a class's `@tool` methods by name, inherited methods first."""
     # Look at the classes instead of the object, because reading all attributes of the object would run its properties.
     members = {name: member for base in reversed(kind.__mro__) for name, member in vars(base).items()}
     return {name: member for name, member in members.items() if isinstance(member, Tool)}

@@ -112,7 +112,7 @@ class LiveExecutor:
         """Run a call in the first bubblewrap executable that works."""
         failures = {}
         for bwrap in tiers.find_bubblewrap():
-            output, complaints = self._run_process(make_command(bwrap, self.library.folder), call)
+            output, complaints = self._run_process(make_sandbox_command(bwrap, self.library.folder), call)
             if output.startswith(_STARTED):
                 return _read_answer(output.removeprefix(_STARTED), complaints)
             failures[bwrap] = complaints.strip()[-500:]
@@ -137,8 +137,8 @@ class LiveExecutor:
             return _read_beginning(output), _read_beginning(complaints).decode("utf-8", "replace")
 
 
-def make_command(bwrap: str, folder: Path) -> list[str]:
-    """Make the sandbox's command; the sandbox has the network, the tools' folder and evalsuite's driver."""
+def make_sandbox_command(bwrap: str, folder: Path) -> list[str]:
+    """Make the command that runs evalsuite's driver in a sandbox with the network and the tools' folder."""
     words = tiers.build_bubblewrap_command(bwrap, get_own_environment())
     words.remove("--unshare-net")
     shown = ["--tmpfs", "/tmp", "--ro-bind", str(folder.resolve()), "/library", "--cap-drop", "ALL"]  # noqa: S108 - its own
@@ -148,11 +148,11 @@ def make_command(bwrap: str, folder: Path) -> list[str]:
     at = words.index("--remount-ro")
     words[at:at] = shown
     end = words.index("--")
-    return [*words[: end + 1], get_own_interpreter().executable, "-s", "-S", "-B", "-c", _write_program()]
+    return [*words[: end + 1], get_own_interpreter().executable, "-s", "-S", "-B", "-c", _write_driver()]
 
 
-def _write_program() -> str:
-    # Add the packages' paths, which `-S` leaves out, and which differ in a virtual environment.
+def _write_driver() -> str:
+    # `-S` leaves out the paths of installed packages, so add them.
     return f"import sys; sys.path += {list(get_own_environment().packages)!r}\n" + DRIVER.read_text(
         encoding="utf-8"
     ).replace("from __future__ import annotations\n", "")

@@ -48,7 +48,7 @@ class McpServer:
         """
         connection = _McpConnection(self)
         stack.push_async_callback(connection.close)
-        kept = await effects.run_once(f"tools of {self.name}", {}, connection.tools)
+        kept = await effects.run_once(f"tools of {self.name}", {}, connection.list_tools)
         return [Tool(ToolDocument(**document, origin=self.name), McpExecutor(connection)) for document in kept["tools"]]
 
     @property
@@ -66,7 +66,7 @@ class _McpConnection:
         self._ready: asyncio.Future[Any] | None = None
         self._task: asyncio.Task[None] | None = None
 
-    async def session(self) -> Any:
+    async def open_session(self) -> Any:
         """Return the session with the server; the first call opens it."""
         if self._ready is None:
             self._ready = asyncio.get_running_loop().create_future()
@@ -105,8 +105,8 @@ class _McpConnection:
         env = {**get_default_environment(), **self._server.env}
         return stdio_client(StdioServerParameters(command=program, args=arguments, env=env))
 
-    async def tools(self) -> dict[str, Any]:
-        listed = await (await self.session()).list_tools()
+    async def list_tools(self) -> dict[str, Any]:
+        listed = await (await self.open_session()).list_tools()
         plain = [tool.model_dump(mode="json", by_alias=True) for tool in listed.tools]
         return {
             "tools": [
@@ -131,7 +131,7 @@ class McpExecutor:
     timed: bool = True
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
-        session = await self.connection.session()
+        session = await self.connection.open_session()
         try:
             result = await session.call_tool(document.name, dict(arguments))
         except Exception as error:

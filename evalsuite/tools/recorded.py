@@ -41,14 +41,14 @@ class Recording:
             self._read = _read_calls(self.run / RECORDS)
         return self._read
 
-    def reply(self, request: str, question: str) -> str:
+    def find_reply(self, request: str, question: str) -> str:
         """Find what the user first replied to a question about a request."""
         key = _hash_call(request, {"question": question})
         if key not in self.calls.replies:
             raise self.make_missing_error(f"the question {question!r}")
         return self.calls.replies[key]
 
-    def find(self, request: str, before: Sequence[str], key: str) -> CallResult:
+    def find_result(self, request: str, before: Sequence[str], key: str) -> CallResult:
         """Find the recorded result of a call, given the earlier calls of its episode.
 
         Prefer the result from an episode with the same request and the same earlier calls. If no episode matches, use a
@@ -87,7 +87,7 @@ class RecordedExecutor:
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
         key = _hash_call(document.origin, document.name, dict(arguments))
-        result = self.recording.find(self.request, self._made, key)
+        result = self.recording.find_result(self.request, self._made, key)
         self._made.append(key)
         if result.failed:
             raise ToolFailure(result.text.removeprefix(_FAILED))
@@ -108,7 +108,7 @@ class RecordedUser:
         before: Sequence[tuple[str, str]],  # noqa: ARG002 - the users' signature
         model: Model,  # noqa: ARG002 - likewise
     ) -> str:
-        return self.recording.reply(str(sample.input), question)
+        return self.recording.find_reply(str(sample.input), question)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +117,10 @@ class _RecordedCalls:
 
     # The calls of each episode in order, keyed by the episode's request.
     episodes: dict[str, list[list[tuple[str, CallResult]]]] = field(default_factory=dict)
-    results: dict[str, list[CallResult]] = field(default_factory=dict)  # All results that each call had in any episode.
-    replies: dict[str, str] = field(default_factory=dict)  # What the user first replied to each question, by request.
+    results: dict[str, list[CallResult]] = field(default_factory=dict)  # For each call, its results in all episodes.
+    replies: dict[str, str] = field(default_factory=dict)  # The user's first reply, keyed by request and question.
 
-    def add(self, record: Mapping[str, Any]) -> None:
+    def add_record(self, record: Mapping[str, Any]) -> None:
         episode: list[tuple[str, CallResult]] = []
         for event in (record.get("transcript") or {}).get("events", ()):
             if event.get("kind") != "call" or not event["executor"] or event["tool"] == FINISH.name:
@@ -139,7 +139,7 @@ def _read_calls(path: Path) -> _RecordedCalls:
     calls = _RecordedCalls()
     try:
         for record in _list_records(path):
-            calls.add(record)
+            calls.add_record(record)
     except (AttributeError, KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise RunError(f"{path}: these are not records of a run ({type(error).__name__}: {error})") from error
     return calls

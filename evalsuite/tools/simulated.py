@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 FILE = "tool_observations.sqlite"
 # The table has a row for each distinct question to a simulating model. The column `key` is the SHA-256 of the question
-# as canonical JSON; the question itself is stored for people to read. A row is never overwritten, so the first answer
-# stays.
+# as canonical JSON; the question itself is stored for people to read. A row is never overwritten, so that equal
+# questions always get the first answer.
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS observations (
   key TEXT PRIMARY KEY,
@@ -38,7 +38,7 @@ class ObservationStore:
         self._folder = folder
         self._connection: sqlite3.Connection | None = None
 
-    def find(self, question: Any) -> str | None:
+    def find_answer(self, question: Any) -> str | None:
         try:
             rows = self._open_database().execute(
                 "SELECT observation FROM observations WHERE key = ?", (_hash_question(question),)
@@ -48,7 +48,7 @@ class ObservationStore:
             raise self._make_error(error) from error
         return row[0] if row else None
 
-    def keep(self, question: Any, observation: str) -> str:
+    def store_answer(self, question: Any, observation: str) -> str:
         """Store an answer to a question if there is none yet; return the stored answer."""
         row = (_hash_question(question), _encode_canonically(question), observation)
         try:
@@ -56,7 +56,7 @@ class ObservationStore:
                 connection.execute("INSERT OR IGNORE INTO observations VALUES (?, ?, ?)", row)
         except (sqlite3.Error, OSError) as error:
             raise self._make_error(error) from error
-        return self.find(question) or observation
+        return self.find_answer(question) or observation
 
     def close(self) -> None:
         if self._connection:
@@ -101,7 +101,7 @@ message such as the tool would give."""
 
 
 def find_simulating_model(asker: Model, name: str, base_url: str | None, *, epoch: int | None = None) -> Model:
-    """Return a model that simulates a tool or user of a case; if possible, its usage is counted separately."""
+    """Return the model that plays a tool or a user in a case; if possible, its usage is counted separately."""
     ask: Callable[..., Model] = getattr(asker, "player", asker.peer)
     return ask(name, base_url, epoch=epoch)
 
@@ -112,14 +112,14 @@ class SimulatingModel:
 
     model: str  # The model's name.
     base_url: str | None = None  # The address of the model; with None, the backend's usual address.
-    library: ObservationStore = field(default_factory=ObservationStore)  # The answers that the model has given earlier.
+    library: ObservationStore = field(default_factory=ObservationStore)  # The model's answers in this or earlier runs.
     max_tokens: int = 512  # Maximum number of tokens in an answer.
 
-    async def say(self, messages: tuple[Message, ...], asker: Model) -> str:
-        """Return the stored answer to an equal question, from any epoch or run; if there is none, ask the model."""
+    async def request_answer(self, messages: tuple[Message, ...], asker: Model) -> str:
+        """Return the answer that is stored for these messages, from any epoch or run; otherwise, ask the model."""
         plain = [[message.role, message.content] for message in messages]
         question = {"model": self.model, "base_url": self.base_url, "messages": plain}
-        kept = self.library.find(question)
+        kept = self.library.find_answer(question)
         if kept is not None:
             return kept
         peer = find_simulating_model(asker, self.model, self.base_url, epoch=1)
@@ -130,7 +130,7 @@ class SimulatingModel:
                 f"the answer of {self.model}, which plays a tool or a user, is {fault} ({completion.finish_reason}, "
                 f"max_tokens {self.max_tokens}); nothing is kept of it"
             )
-        return self.library.keep(question, completion.text.strip())
+        return self.library.store_answer(question, completion.text.strip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class SimulatedExecutor:
         call = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
         document_text = json.dumps(document.plain(), ensure_ascii=False)
         prompt = f"Document:\n{document_text}\n\nCall of {document.name} with these arguments:\n{call}"
-        return await self.simulator.say((Message("system", _TOOL_ROLE), Message("user", prompt)), model)
+        return await self.simulator.request_answer((Message("system", _TOOL_ROLE), Message("user", prompt)), model)
 
 
 NOTHING_TO_ADD = "I have nothing to add; please go on with what I told you."
@@ -159,7 +159,7 @@ class User(Protocol):
 
     @property
     def kind(self) -> str:
-        """The kind of player, as named in records and reports: `scripted`, `simulated` or `recorded`."""
+        """The kind of user, as named in records and reports: `scripted`, `simulated` or `recorded`."""
         ...
 
     async def reply(self, sample: Sample, question: str, before: Sequence[tuple[str, str]], model: Model) -> str: ...
@@ -193,7 +193,7 @@ class SimulatedUser:
         request = sample.input if isinstance(sample.input, str) else sample.input[-1].content
         earlier = "".join(f"The assistant asked: {past}\nYou answered: {answer}\n" for past, answer in before)
         prompt = f"Your request:\n{request}\n\n{earlier}The assistant asks: {question}\nYour answer:"
-        return await self.simulator.say((Message("system", _USER_ROLE), Message("user", prompt)), model)
+        return await self.simulator.request_answer((Message("system", _USER_ROLE), Message("user", prompt)), model)
 
 
 END = "###END###"
@@ -234,7 +234,7 @@ class Scripted:
     """A simulated user who sends prepared messages in order, and then ends the conversation.
 
     Attributes:
-        lines: the messages; with None, the sample's input, then the list `user` in the sample's metadata.
+        lines: the messages; None means the sample's input, followed by the list `user` in the sample's metadata.
     """
 
     lines: Sequence[str] | None = None
@@ -281,7 +281,7 @@ class Persona:
         return self.parse_line(completion.text, completion.finish_reason)
 
     def find_simulating_model(self, model: Model) -> Model:
-        """Find the model that is to play the user."""
+        """Find the model that plays the user; `model` is the model under test."""
         name, base_url = getattr(model, "user_model", None) or (None, None)
         if name is None:
             raise SettingsError("a Persona is played by a model: name one with evalsuite_user_model or --judge-model")

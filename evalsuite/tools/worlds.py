@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
@@ -21,8 +21,8 @@ from evalsuite.tools.execution import (
     Tool,
     ToolDocument,
     ToolFailure,
-    as_json,
-    as_text,
+    convert_to_json,
+    convert_to_text,
     find_tool_methods,
     list_documents,
     tools_of,
@@ -54,20 +54,13 @@ class InjectedFaults:
     # For each fault, its kind (`fails`, `slow`, `stale`, `poisoned`) and the argument of this kind.
     faults: Mapping[tuple[str, int], tuple[str, Any]] = field(default_factory=dict)
 
-    def add_fault(self, tool: str, at: int, kind: str, detail: Any) -> InjectedFaults:
-        return InjectedFaults({**self.faults, (tool, at): (kind, detail)})
-
-    def make_counter(self, effects: CaseEffects) -> FaultCounter:
-        """Make a call counter for one episode; after a resume, the counter includes the earlier calls."""
-        return FaultCounter(self.faults, effects)
-
-    def plain(self) -> list[str]:
-        """Return one line of text per fault, such as "search fails at call 2", for records and tags."""
+    def list_descriptions(self) -> list[str]:
+        """Describe each fault in a line such as "search fails at call 2", for records and tags."""
         return [f"{tool} {_WORDS[kind]} {at}" for (tool, at), (kind, _) in sorted(self.faults.items())]
 
 
 class FaultCounter:
-    """Counts an episode's tool calls, to find out which of them get a fault."""
+    """Counts an episode's tool calls (after a resume, also the earlier ones), to find out which of them get a fault."""
 
     def __init__(self, faults: Mapping[tuple[str, int], tuple[str, Any]], effects: CaseEffects) -> None:
         self.faults, self._effects = faults, effects
@@ -75,13 +68,13 @@ class FaultCounter:
         self.results: dict[str, Any] = {}
 
     def take_next_fault(self, tool: str) -> tuple[str, Any]:
-        """Return the kind and the argument of the fault for a tool's next call; without a fault, the kind is ""."""
+        """Return the kind and the argument of the fault in a tool's next call; the kind is "" if it gets no fault."""
         self._calls[tool] += 1
         earlier = sum(call.name == tool for call in self._effects.recalled)
         return self.faults.get((tool, earlier + self._calls[tool]), ("", None))
 
     def wrap_executor(self, tool: str, executor: Executor) -> Executor:
-        """Wrap the executor if some calls of the tool are to get a fault."""
+        """Wrap the executor if any call of the tool is to get a fault."""
         return FaultyExecutor(executor, tool, self) if any(name == tool for name, _ in self.faults) else executor
 
 
@@ -108,7 +101,7 @@ class FaultyExecutor:
             return self.counter.results[self.tool]
         result = await self.executor.run(document, arguments, model)
         self.counter.results[self.tool] = result
-        return f"{as_text(result)}\n{detail}" if kind == "poisoned" else result
+        return f"{convert_to_text(result)}\n{detail}" if kind == "poisoned" else result
 
 
 ToolSource: TypeAlias = "Tool | World | OpenableTools | Callable[[Sample], object]"
@@ -121,7 +114,7 @@ class OpenableTools(Protocol):
     """A source of tools, such as a server, that must be opened for each episode."""
 
     async def open(self, sample: Sample, effects: CaseEffects, stack: AsyncExitStack) -> list[Tool]:
-        """Open the episode's tools. Whatever must be closed at the episode's end has to be registered on the stack."""
+        """Open the episode's tools; register on the stack what must be closed when the episode ends."""
         ...
 
 
@@ -169,7 +162,7 @@ class World:
         if documents and tool not in {document.name for document in documents}:
             raise SettingsError(f"{self.make!r} has no tool {tool!r}, so no fault can be injected into it")
         changed = copy(self)
-        changed.injected = self.injected.add_fault(tool, at, kind, detail)
+        changed.injected = InjectedFaults({**self.injected.faults, (tool, at): (kind, detail)})
         return changed
 
 
@@ -190,11 +183,8 @@ class OpenWorld:
     _is_restored: bool = False
     STATE: ClassVar[str] = "state of the world"
 
-    async def tools(self) -> list[Tool]:
-        """List the tools that the world provides.
-
-        Run the calls of a world one after another, so that its state needs no locks.
-        """
+    async def list_tools(self) -> list[Tool]:
+        """List the tools that the world provides; if a function makes the world, call this function."""
         kind = self.world.make if isinstance(self.world.make, type) else None
         if kind is None:
             self._made = await self._make_object()
@@ -206,7 +196,7 @@ class OpenWorld:
         self.names = frozenset(method.document.name for method in methods.values())
         if not methods:
             raise SettingsError(f"{kind!r} holds no tools; decorate its methods with @tool")
-        faults = self.world.injected.make_counter(self.effects)
+        faults = FaultCounter(self.world.injected.faults, self.effects)
         return [
             Tool(method.document, faults.wrap_executor(method.document.name, WorldExecutor(self, name)))
             for name, method in methods.items()
@@ -218,12 +208,12 @@ class OpenWorld:
             await self.world.prepare(world, self.sample)
         if self.effects.has_journal and self._has_state(type(world)):
             state = await self._read_state(world)
-            if len(as_text(state)) >= LARGE_STATE:
+            if len(convert_to_text(state)) >= LARGE_STATE:
                 self._initial = compress_state(state)
         return world
 
     async def _enter_context(self, world: Any) -> Any:
-        """Enter the object if it is a context manager; make sure that it is closed at the end."""
+        """Enter the object if it is a context manager; otherwise, let the stack call its `aclose` or `close`."""
         if hasattr(world, "__aenter__"):
             return await self.stack.enter_async_context(world)
         if hasattr(world, "__enter__"):
@@ -236,7 +226,7 @@ class OpenWorld:
         return world
 
     async def get_object(self) -> Any:
-        """Return the world's object, after repeating or restoring the calls that the journal has stored."""
+        """Return the world's object; after a resume, it has the effects of the calls that the journal has stored."""
         if self._made is None:
             self._made = await self._make_object()
         if not self._is_restored:
@@ -260,21 +250,24 @@ class OpenWorld:
             )
         else:
             by_name = {tool.document.name: tool for tool in tools_of(self._made)}
+            nobody: Any = None
             for call in calls:
-                with self.effects.collect_calls(call, asyncio.get_running_loop()):
-                    await _repeat_call(by_name[call.name], call.arguments)
+                tool = by_name[call.name]
+                # Ignore failures, because the same call also failed in the original episode.
+                with self.effects.collect_calls(call, asyncio.get_running_loop()), suppress(ToolFailure):
+                    await tool.executor.run(tool.document, call.arguments, nobody)
 
-    async def state(self) -> Any:
+    async def read_final_state(self) -> Any:
         """Return what the world's method `state()` returns after the episode; None if it has no such method."""
         if not self._has_state(self.world.make if isinstance(self.world.make, type) else type(self._made)):
             return None
-        kept = await self.effects.run_once(self.STATE, {}, self._compare_state)
+        kept = await self.effects.run_once(self.STATE, {}, self._encode_final_state)
         if "state" in kept:
             return kept["state"]
         self.changes = kept["changes"]
         return apply_changes(decompress_state(kept["initial"]), kept["changes"])
 
-    async def _compare_state(self) -> dict[str, Any]:
+    async def _encode_final_state(self) -> dict[str, Any]:
         state = await self._read_state(await self.get_object())
         if self._initial is None:
             return {"state": state}
@@ -287,12 +280,12 @@ class OpenWorld:
 
     @staticmethod
     async def _read_state(world: Any) -> Any:
-        return as_json(await call_maybe_async(world.state))
+        return convert_to_json(await call_maybe_async(world.state))
 
 
-async def describe_states(worlds: Sequence[OpenWorld]) -> dict[str, Any]:
+async def make_state_facts(worlds: Sequence[OpenWorld]) -> dict[str, Any]:
     """Make the facts about the worlds' final states; of a large state, a record keeps only the changes."""
-    states = [(state, world.changes) for world in worlds if (state := await world.state()) is not None]
+    states = [(state, world.changes) for world in worlds if (state := await world.read_final_state()) is not None]
     if not states:
         return {}
     whole, changes = ([pair[at] for pair in states] for at in (0, 1))
@@ -304,7 +297,7 @@ async def describe_states(worlds: Sequence[OpenWorld]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class WorldExecutor:
-    """Runs a method of a world's object as a tool; the first call makes the object."""
+    """Runs a method of a world's object as a tool; calls run one after another, so that the object needs no locks."""
 
     world: OpenWorld
     method: str
@@ -315,15 +308,6 @@ class WorldExecutor:
         async with self.world.lock:
             world = await self.world.get_object()
             return await getattr(world, self.method).executor.run(document, arguments, model)
-
-
-async def _repeat_call(tool: Tool, arguments: Mapping[str, Any]) -> None:
-    nobody: Any = None
-    try:
-        await tool.executor.run(tool.document, arguments, nobody)
-    except ToolFailure:
-        # Ignore this failure, because the same call also failed in the original episode.
-        return
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,12 +334,12 @@ async def open_tools(
             else:
                 world = OpenWorld(source if isinstance(source, World) else World(source), sample, effects, stack)
                 opened.worlds.append(world)
-                opened.tools.extend(await world.tools())
+                opened.tools.extend(await world.list_tools())
         yield opened
 
 
-def check_distinct_names(sources: Sequence[ToolSource], reserved: frozenset[str]) -> None:
-    """Refuse tools that have the same name, before a model is called."""
+def check_distinct_names(sources: Sequence[ToolSource], reserved: Collection[str]) -> None:
+    """Raise SettingsError if two tools have the same name or a tool has a reserved name."""
     seen: set[str] = set()
     for source in sources:
         for document in _list_documents(source):

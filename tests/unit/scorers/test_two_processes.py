@@ -126,7 +126,7 @@ def talk(capfd: pytest.CaptureFixture[str]) -> Callable[[str, str], list[Any]]:
         """Carries calls and results between the two until the check has ended."""
         names = [name for name in ("f", "Own", "Pair", "Stack", "Color") if name in check]
         answer = AnswerProcess(code)
-        answer.describe_errors(TOKEN, names)
+        answer.send_error_classes(TOKEN, names)
         tests = CheckProcess(TOKEN, "", check, names, capfd.readouterr().out.rpartition(TOKEN)[2])
         tests.start()
         while True:

@@ -84,9 +84,9 @@ ARGUMENTS = st.dictionaries(
 )
 
 
-@given(arguments=ARGUMENTS, as_json=st.booleans())
-def test_whatever_arguments_are_written_are_read_again(arguments: dict[str, Any], *, as_json: bool) -> None:
-    written = json.dumps(arguments) if as_json else repr(arguments)
+@given(arguments=ARGUMENTS, convert_to_json=st.booleans())
+def test_whatever_arguments_are_written_are_read_again(arguments: dict[str, Any], *, convert_to_json: bool) -> None:
+    written = json.dumps(arguments) if convert_to_json else repr(arguments)
     turn = parse_turn(f"Thought: t\nAction: a\nAction Input: {written}")
     assert [dict(call.arguments) for call in turn.calls] == [arguments]
 

@@ -11,7 +11,7 @@ import pytest
 
 from evalsuite.core.errors import ToolError
 from evalsuite.tools import tool
-from evalsuite.tools.execution import ToolFailure, as_text
+from evalsuite.tools.execution import ToolFailure, convert_to_text
 
 NOBODY: Any = None
 
@@ -97,11 +97,11 @@ def test_an_error_of_the_run_is_not_turned_into_an_observation() -> None:
 
 
 def test_results_become_text() -> None:
-    assert as_text("plain\n") == "plain\n"
-    assert as_text({"a": [1, None, "é"]}) == '{"a": [1, null, "é"]}'
-    assert as_text({"what": b"x"}) == '{"what": "b\'x\'"}'
-    assert as_text("") == ""
-    assert as_text("\ud800") == "?"
+    assert convert_to_text("plain\n") == "plain\n"
+    assert convert_to_text({"a": [1, None, "é"]}) == '{"a": [1, null, "é"]}'
+    assert convert_to_text({"what": b"x"}) == '{"what": "b\'x\'"}'
+    assert convert_to_text("") == ""
+    assert convert_to_text("\ud800") == "?"
 
 
 def test_a_result_that_cannot_be_written_is_a_failure() -> None:
@@ -109,4 +109,4 @@ def test_a_result_that_cannot_be_written_is_a_failure() -> None:
     endless.append(endless)
     for result in (endless, {("a", "b"): 1}):
         with pytest.raises(ToolFailure, match="cannot be written"):
-            as_text(result)
+            convert_to_text(result)

@@ -100,11 +100,11 @@ def test_a_player_that_cannot_be_asked_is_an_error_and_nothing_is_kept(backend: 
 
 def test_the_first_observation_stays(tmp_path: Path) -> None:
     one, other = ObservationStore(tmp_path), ObservationStore(tmp_path)
-    assert one.keep({"q": 1}, "first") == "first"
-    assert other.keep({"q": 1}, "second") == "first"
-    assert other.find({"q": 2}) is None
-    assert one.keep({"q": 3}, "") == ""
-    assert one.find({"q": 3}) == ""
+    assert one.store_answer({"q": 1}, "first") == "first"
+    assert other.store_answer({"q": 1}, "second") == "first"
+    assert other.find_answer({"q": 2}) is None
+    assert one.store_answer({"q": 3}, "") == ""
+    assert one.find_answer({"q": 3}) == ""
     one.close()
     other.close()
 
@@ -112,7 +112,7 @@ def test_the_first_observation_stays(tmp_path: Path) -> None:
 def keep_many(folder: Path, name: str) -> None:
     library = ObservationStore(folder)
     for number in range(20):
-        library.keep({"q": number}, name)
+        library.store_answer({"q": number}, name)
     library.close()
 
 
@@ -125,20 +125,20 @@ def test_processes_share_one_library(tmp_path: Path) -> None:
         writer.join()
     assert [writer.exitcode for writer in writers] == [0, 0]
     library = ObservationStore(tmp_path)
-    assert all(library.find({"q": number}) in ("a", "b") for number in range(20))
+    assert all(library.find_answer({"q": number}) in ("a", "b") for number in range(20))
     library.close()
 
 
 def test_a_damaged_library_is_named(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"this is no database at all" * 100)
     with pytest.raises(ToolError, match=rf"{FILE}.*delete it"):
-        ObservationStore(tmp_path).find({"q": 1})
+        ObservationStore(tmp_path).find_answer({"q": 1})
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ToolError, match="cannot be used"):
-        ObservationStore(tmp_path / "file" / "reports").find({"q": 1})
+        ObservationStore(tmp_path / "file" / "reports").find_answer({"q": 1})
 
 
 def test_a_scripted_user_says_its_replies_in_order_and_then_nothing_more(backend: Any) -> None:

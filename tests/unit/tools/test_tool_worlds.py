@@ -84,7 +84,7 @@ def seen(world: World, *calls: tuple[str, dict[str, Any]], keeper: Any = None) -
                         return f"Error: {failure}"
 
                 results.append(await effects.run_once(name, arguments, run))
-            return results, await opened.worlds[0].state()
+            return results, await opened.worlds[0].read_final_state()
 
     return asyncio.run(episode())
 
