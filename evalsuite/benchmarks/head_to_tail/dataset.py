@@ -39,7 +39,7 @@ _SHAPE = "[entity, template id, question, answer]"
 class QuestionItem:
     """One question of a file."""
 
-    origin: str  # The prefix of sample ids: the source in the file's name, if any, otherwise the domain.
+    origin: str  # Prefix of sample ids: the source that the file's name states, or else the domain.
     domain: str  # `movie`, `book`, `academics`, `open`, or the file name of another domain.
     bucket: str
     template: str
@@ -53,7 +53,7 @@ class QuestionItem:
 
 
 def load_dataset(setup: Setup) -> Dataset:
-    """Load the user's questions or the shipped ones; make one sample per question and mode that can ask it."""
+    """Load the user's or the shipped questions as samples, one per question and mode that can ask the question."""
     files = _find_files(setup.data or _SHIPPED)
     items = [item for path in files for item in read_items(path)]
     modes = setup.modes or (DEFAULT_MODE,)
@@ -90,8 +90,7 @@ def read_items(path: Path) -> list[QuestionItem]:
     for place, item in enumerate(items):
         facets = {"top": "10%"} if place < tenth else {}
         if item.template in predicates:
-            # Add the word "predicate" to the bucket, because the gate head_to_tail[tail] must select questions by the
-            # entity's bucket only.
+            # Add the word "predicate", because the gate `head_to_tail[tail]` would otherwise select by this tag, too.
             facets["predicate"] = f"{predicates[item.template]} predicate"
         items[place] = replace(item, facets=facets)
     return items
@@ -116,18 +115,16 @@ def _read_item(record: Any, bucket: str, path: Path, where: str) -> QuestionItem
     # Find the domain from the file name, or else from the template's id (`imdb-title-0`); the default is `open`.
     known = [name for name in (source, template.partition("-")[0]) if name in SOURCES or name in DOMAINS]
     domain = SOURCES.get(known[0], known[0]) if known else source or "open"
-    answers = tuple(_read_answers(parts[3], path, f"{where}, answer"))
+    answers = _read_answers(parts[3], path, f"{where}, answer")
     return QuestionItem(source or domain, domain, bucket, template, question, answers, parts[0])
 
 
-def _read_answers(answer: Any, path: Path, where: str) -> Iterator[str]:
-    if not isinstance(answer, list):
-        yield _read_answer(answer, path, where)
-    elif not answer:
+def _read_answers(answers: Any, path: Path, where: str) -> tuple[str, ...]:
+    if not isinstance(answers, list):
+        return (_read_answer(answers, path, where),)
+    if not answers:
         raise DatasetError(path, where, "an empty list", "at least one acceptable answer")
-    else:
-        for number, text in enumerate(answer, 1):
-            yield _read_answer(text, path, f"{where} {number}")
+    return tuple(_read_answer(answer, path, f"{where} {number}") for number, answer in enumerate(answers, 1))
 
 
 def _read_answer(answer: Any, path: Path, where: str) -> str:
@@ -239,7 +236,7 @@ def read_predicate_buckets(questions: Path) -> dict[str, str]:
     return {template: bucket for template, _, bucket in lines[1:]}
 
 
-# Verbs in questions such as "Who directed ...?", and the irregular participles among them.
+# Verbs in questions such as "Who directed Titanic?"; the past participle is the same word, except in `_PARTICIPLES`.
 _MAKER_VERBS = (
     "authored|composed|created|designed|developed|directed|discovered|founded|invented|painted|played|produced|"
     "publishes|wrote"

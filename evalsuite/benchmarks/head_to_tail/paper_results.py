@@ -5,8 +5,7 @@ Source: Sun et al. 2024 (arXiv 2308.10168v2), Tables 2, 10 and 14; Tables 3, 4 a
 
 The paper's own questions were never published. A run is comparable if it uses the paper's prompt and the paper's mix of
 questions (Table 2). The paper's mix prescribes the numbers of templates and questions per domain. Head, torso and tail
-questions are equally frequent. `evalsuite build head-to-tail --mix paper` makes questions in the
-paper's mix.
+questions are equally frequent. `evalsuite build head-to-tail --mix paper` makes questions in the paper's mix.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ JUDGE, MODE = "gpt-3.5-turbo-0301", "paper"  # The judge and the mode of the pap
 
 @dataclass(frozen=True, slots=True)
 class DomainMix:
-    """A domain's numbers of templates and questions in the paper (Table 2); a run may deviate by the share `leeway`."""
+    """A domain's numbers of templates and questions in the paper (Table 2)."""
 
     templates: int
     questions: int
-    leeway: float = 0.05
+    leeway: float = 0.05  # The share by which the numbers of a comparable run may deviate.
 
 
-# Allow a larger deviation for DBpedia: the paper's templates, drafted with ChatGPT, were not published, and the 435
-# published templates were written by another model.
+# DBpedia has a larger leeway, because the paper's templates were not published; another model wrote the 435 published
+# templates.
 PAPER_MIX = {
     "open": DomainMix(393, 9132, leeway=0.12),
     "movie": DomainMix(13, 3093),
@@ -103,7 +102,7 @@ def list_published_tuning() -> list[list[Cell]]:
 
 
 def compare_with_published(label: str, asked: Tally, judge: str | None) -> list[Block]:
-    """Compare a run's accuracy in one mode with the paper's; `judge` is None if exact match decides what is right."""
+    """Compare the accuracy of one run and mode with the paper's; `judge` is None if the run has no judge."""
     by_domain = {domain: list_mix_differences(asked, domain) for domain in _DOMAINS}
     differing = [text for differences in by_domain.values() for text in differences]
     mode = next((row.tags.get("mode", "") for row in asked), "")
@@ -126,7 +125,7 @@ def _make_differences_table(label: str, asked: Tally, similar: Sequence[str], *,
     parts = ["all", *similar] if set(similar) == set(_DOMAINS) else list(similar)
     parts = parts if judged else [part for part in parts if part == "all"]
     rows = [
-        [model, *(_make_difference(asked, part, model, judged=judged) for part in parts)] for model in list_models()
+        [model, *(_compare_accuracy(asked, part, model, judged=judged) for part in parts)] for model in list_models()
     ]
     columns = [Column("Model (published)"), *(Column(f"A against it, {part}", "percent") for part in parts)]
     note = (
@@ -136,15 +135,15 @@ def _make_differences_table(label: str, asked: Tally, similar: Sequence[str], *,
     return Table("Against the published results", columns, rows, note)
 
 
-def _make_difference(asked: Tally, part: str, model: str, *, judged: bool) -> Cell:
+def _compare_accuracy(asked: Tally, domain: str, model: str, *, judged: bool) -> Cell:
     from evalsuite import stats
 
-    tally = asked if part == "all" else asked.where(domain=part)
+    tally = asked if domain == "all" else asked.where(domain=domain)
     own = tally.estimate("accuracy_lm" if judged else "accuracy_em")
     if own is None or own.low is None or own.high is None:
         return None
-    whole = sum(mix.questions for domain, mix in PAPER_MIX.items() if part in {"all", domain})
-    theirs = read_table_14()["all", model][("A_LM" if judged else "A_EM") if part == "all" else f"A_{part}"]
+    whole = sum(mix.questions for name, mix in PAPER_MIX.items() if domain in {"all", name})
+    theirs = read_table_14()["all", model][("A_LM" if judged else "A_EM") if domain == "all" else f"A_{domain}"]
     around = stats.wilson_interval(theirs * whole, whole)
     low, high = stats.unpaired_difference(own.value, stats.Interval(own.low, own.high), theirs, around)
     return Estimate(own.value - theirs, low, high, own.n)
@@ -158,7 +157,7 @@ def make_published_tables() -> list[Table]:
     titles = ["Accuracy", "Hallucination", "Missing"]
     titles += [f"{rate}, {part}" for part in (*BUCKETS, *_DOMAINS) for rate in "AH"]
     rows = [[model, *(read_table_14()[part, model].get(rate) for part, rate in rates)] for model in list_models()]
-    overall = Table("Published results", _make_columns(titles), rows, _NOTE, folded=True)
+    overall = Table("Published results", _make_published_columns(titles), rows, _NOTE, folded=True)
 
     rules = {"EM": "exact match", "F1": "token F1", "RL": "ROUGE-L", "LM": "judge"}
     names = [*(f"{rate}_{part}" for part in (*rules, *_DOMAINS) for rate in "AH"), "M"]
@@ -168,11 +167,11 @@ def make_published_tables() -> list[Table]:
         for bucket in BUCKETS
         for model in list_models()
     ]
-    columns = _make_columns(titles, Column("Popularity"))
+    columns = _make_published_columns(titles, Column("Popularity"))
     return [overall, Table("Published results by popularity", columns, rows, _NOTE, folded=True)]
 
 
-def _make_columns(titles: Sequence[str], *more: Column) -> list[Column]:
+def _make_published_columns(titles: Sequence[str], *more: Column) -> list[Column]:
     return [Column("Model (published)"), *more, *(Column(title, "percent") for title in titles)]
 
 

@@ -1,8 +1,7 @@
 """Prompts for the model and the judge, by mode: evalsuite's own, or the paper's, which the user must provide.
 
-Prompts 2 to 7 of the paper's appendix A.1 are not shipped because they have no licence. Users may copy these prompts to
-`prompt_2.txt` to `prompt_7.txt` beside the questions, including the slots in braces (`{QUESTION}`). evalsuite uses the
-prompts in these files verbatim.
+Prompts 2 to 7 of the paper's appendix A.1 are not shipped because they have no licence. Users may copy these prompts,
+including the slots in braces (`{QUESTION}`), to the files `prompt_2.txt`, ..., `prompt_7.txt` beside the questions.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class PaperPrompts:
 
     texts: Mapping[int, str]
 
-    def write_question(self, mode: str, question: str, example: Example | None) -> str:
+    def write_question(self, mode: str, question: str, example: PromptExample | None) -> str:
         """Fill in the prompt for one question; the mode `paper:in_domain` needs an example of the same template."""
         words = {"{QUESTION}": question}
         if example:
@@ -99,7 +98,7 @@ class PromptSolver:
 
     def _make_input(self, sample: Sample) -> str | tuple[Message, ...]:
         mode, question = sample.tags["mode"], str(sample.metadata.get("gap", sample.input))
-        example = Example(**sample.metadata["example"]) if "example" in sample.metadata else None
+        example = PromptExample(**sample.metadata["example"]) if "example" in sample.metadata else None
         if self.paper and mode in PAPER_MODES:
             return self.paper.write_question(mode, question, example)
         return make_prompt(mode, question, example)
@@ -122,8 +121,8 @@ _DOUBT_INSTRUCTIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
-    """A question shown with its answer."""
+class PromptExample:
+    """An example question in a prompt, with its answer."""
 
     question: str
     answer: str
@@ -164,18 +163,17 @@ MODES = {name: mode.description for name, mode in OWN_MODES.items()} | {
 }
 SHOWS_TEMPLATE = {"in_domain", "paper:in_domain"}  # Modes whose prompt contains another question of the same template.
 
-# The answerable example, the unanswerable example (about a fictional subject), and the example that replaces the latter
-# if "unsure" is not permitted.
-_ANSWERED = Example("Which planet is nearest to the Sun?", "Mercury")
-_UNANSWERABLE = Example("Who founded the town of Marlowick Hollow?", "unsure")
-_ANSWERABLE = Example("Who painted the ceiling of the Sistine Chapel?", "Michelangelo")
+# Each prompt has two of these examples; `_ANSWERABLE` replaces `_UNANSWERABLE` in prompts that do not permit "unsure".
+_ANSWERED = PromptExample("Which planet is nearest to the Sun?", "Mercury")
+_UNANSWERABLE = PromptExample("Who founded the town of Marlowick Hollow?", "unsure")
+_ANSWERABLE = PromptExample("Who painted the ceiling of the Sistine Chapel?", "Michelangelo")
 _GAP_EXAMPLES = {
-    _ANSWERED: Example("The planet nearest to the Sun is _.", "Mercury"),
-    _UNANSWERABLE: Example("The town of Marlowick Hollow was founded by _.", "unsure"),
+    _ANSWERED: PromptExample("The planet nearest to the Sun is _.", "Mercury"),
+    _UNANSWERABLE: PromptExample("The town of Marlowick Hollow was founded by _.", "unsure"),
 }
 
 
-def make_prompt(mode: str, question: str, example: Example | None = None) -> tuple[Message, ...]:
+def make_prompt(mode: str, question: str, example: PromptExample | None = None) -> tuple[Message, ...]:
     """Build the conversation that asks one question (or gap sentence) after some examples.
 
     Every turn repeats the instructions, because small models forget instructions that are stated only once. `example`

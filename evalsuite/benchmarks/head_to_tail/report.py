@@ -45,23 +45,28 @@ COUNT, RATES = Column("Questions", "count"), [Column(rate.capitalize(), "percent
 def make_report(views: Sequence[RunView]) -> Section:
     """Build the section for one run, or for several runs side by side."""
     lines = [line for view in views for line in list_rows_by_mode(view, alone=len(views) == 1)]
-    domains, counted = _list_domains(lines), [COUNT, *RATES]
+    found = {domain for line in lines for domain in line.tally.groups("domain")}
+    domains = [*filter(found.__contains__, DOMAINS), *sorted(found.difference(DOMAINS))]
+    counted = [COUNT, *RATES]
     by_rule = _make_percent_columns(*(f"{rate}, {rule}" for rule in _RULES for rate in "AH"))
 
     def make_rule_cells(bucket: str, tally: Tally) -> list[Cell]:
         """Make the table cells of accuracy and hallucination for each rule, as in the paper's Table 14."""
         return [cell for rule in _RULES for cell in _make_cells(tally.where(bucket=bucket), VERDICTS[rule])[1:3]]
 
+    def make_verdict_cells(verdict: str, tally: Tally) -> list[Cell]:
+        return _make_cells(tally, VERDICTS[verdict])
+
     def tabulate_domains(rate: str) -> Table:
-        def estimate_by_bucket(domain: str, tally: Tally) -> list[Cell]:
-            return [tally.where(domain=domain, bucket=bucket).estimate(rate) for bucket in BUCKETS]
+        def make_rate_cells(domain: str, tally: Tally) -> Sequence[Cell]:
+            return _estimate_by_bucket(tally.where(domain=domain), rate)
 
         title = f"{rate.capitalize()} by domain and popularity"
-        return _tabulate_by_value(title, "Domain", domains, lines, _make_percent_columns(*BUCKETS), estimate_by_bucket)
+        return _tabulate_by_value(title, "Domain", domains, lines, _make_percent_columns(*BUCKETS), make_rate_cells)
 
     blocks: list[Block] = [
         _make_preface(views, lines),
-        _tabulate_by_value("Right, made up, missing", "Right by", VERDICTS, lines, counted, _make_verdict_cells),
+        _tabulate_by_value("Right, made up, missing", "Right by", VERDICTS, lines, counted, make_verdict_cells),
         _tabulate_by_value(
             "By popularity",
             "Popularity",
@@ -87,9 +92,9 @@ def _tabulate_by_value(
     values: Iterable[str],
     lines: Sequence[LabelledCases],
     columns: Sequence[Column],
-    make_cells: Callable[[str, Tally], list[Cell]],
+    make_cells: Callable[[str, Tally], Sequence[Cell]],
 ) -> Table:
-    """Make a table with one row per value and run (or mode); if there are several, a column names the run or mode."""
+    """Tabulate each value for each run, or for each mode of a single run."""
     kind = "Mode" if lines and all(line.view is lines[0].view for line in lines) else "Run"
     several = len(lines) > 1
     rows = [
@@ -123,34 +128,23 @@ def _make_cells(tally: Tally, suffix: str = "") -> list[Cell]:
     return [len(scored), *(scored.share(rate) for rate in (accuracy, f"hallucination{suffix}", "missing"))]
 
 
-def _make_verdict_cells(verdict: str, tally: Tally) -> list[Cell]:
-    return _make_cells(tally, VERDICTS[verdict])
-
-
 def _draw_figure(lines: Sequence[LabelledCases], domains: Sequence[str]) -> Chart:
-    """Draw the paper's Figure 1; if there is only one run, also draw it by domain, without intervals."""
-    series = [Series(line.label, _estimate_by_bucket(line.tally)) for line in lines]
+    """Draw the paper's Figure 1; a figure with a single curve gets another curve per domain, without intervals."""
+    series = [Series(line.label, _estimate_by_bucket(line.tally, "accuracy")) for line in lines]
     if len(lines) == 1:
-        tally = lines[0].tally
-        series += [
-            Series(domain, [each and each.value for each in _estimate_by_bucket(tally.where(domain=domain))])
-            for domain in domains
-        ]
+        for domain in domains:
+            estimates = _estimate_by_bucket(lines[0].tally.where(domain=domain), "accuracy")
+            series.append(Series(domain, [each and each.value for each in estimates]))
     name, title = "head_to_tail_by_popularity", "Accuracy from head to tail"
     return Chart("lines", name, title, BUCKETS, series, "percent", (0.0, 1.0), "popularity", "accuracy")
 
 
-def _estimate_by_bucket(tally: Tally) -> list[Estimate | None]:
-    return [tally.where(bucket=bucket).estimate("accuracy") for bucket in BUCKETS]
+def _estimate_by_bucket(tally: Tally, rate: str) -> list[Estimate | None]:
+    return [tally.where(bucket=bucket).estimate(rate) for bucket in BUCKETS]
 
 
 def _make_percent_columns(*titles: str) -> list[Column]:
     return [Column(title, "percent") for title in titles]
-
-
-def _list_domains(lines: Sequence[LabelledCases]) -> list[str]:
-    domains = {row.tags["domain"] for line in lines for row in line.tally if "domain" in row.tags}
-    return sorted(domains, key=lambda name: (DOMAINS.index(name) if name in DOMAINS else len(DOMAINS), name))
 
 
 # The paper's studies. Each function below returns a table, or None if the runs lack the needed data. The comparison of
@@ -163,7 +157,7 @@ _FEWEST_RUNS = 3  # With only two runs, every correlation would be 1 or -1.
 
 
 def make_study_blocks(views: Sequence[RunView], *, shipped: bool) -> list[Block]:
-    """Make the tables of all studies that these runs allow; add published results unless all questions are shipped."""
+    """Make the tables of the paper's studies for which the runs have data; add the paper's results unless `shipped`."""
     tables = (
         compare_rules_with_judge(views),
         tabulate_stability(views),
@@ -185,10 +179,10 @@ def make_study_blocks(views: Sequence[RunView], *, shipped: bool) -> list[Block]
 def compare_rules_with_judge(views: Sequence[RunView]) -> Table | None:
     """Compare rules and the judge in ranking and rating models (Table 8); None for fewer than three judged runs.
 
-    For each domain and bucket, the runs' rates by rule are correlated (Spearman, Pearson) with their rates by judge.
-    The table shows the minimum and the mean of these correlations over domains and buckets. Where all runs have equal
-    rates, no correlation is computed. A run in several modes counts once, with its default mode, because its modes
-    share one model.
+    For each domain and popularity bucket, the rates that a rule gives the runs are correlated (Spearman, Pearson) with
+    the rates that the judge gives them. The table shows the minimum and the mean of these correlations over domains and
+    buckets. If all runs have equal rates, no correlation is computed. A run in several modes counts once, with its
+    default mode, because its modes share one model.
     """
     judged = [tally for tally in map(_choose_default_mode, views) if tally.values("accuracy_lm")]
     if len(judged) < _FEWEST_RUNS:
@@ -233,7 +227,7 @@ def tabulate_stability(views: Sequence[RunView]) -> Table | None:
 
 
 def tabulate_prompts(views: Sequence[RunView]) -> Table | None:
-    """Show by paired differences how the prompt's wording and examples change the rates (Table 9)."""
+    """Compare the rates of each mode with the default mode's on the same questions (Table 9)."""
     rows: list[list[Cell]] = []
     for view in views:
         modes, first = _group_by_mode(view), _choose_default_mode(view)
@@ -307,7 +301,7 @@ def tabulate_predicates(views: Sequence[RunView]) -> Table | None:
 
 
 def tabulate_natural_questions(views: Sequence[RunView], *, shipped: bool) -> Table | None:
-    """Tabulate the questions that people are likely to ask (Table 10); None if these are all questions or unknown."""
+    """Tabulate the questions that people are likely to ask (Table 10); None if no run also has other questions."""
     rows: list[list[Cell]] = []
     for line in _list_labelled_cases(views):
         kinds = line.tally.groups("natural")
@@ -364,14 +358,11 @@ def _summarise_correlations(judged: Sequence[Tally], by_judge: str, by_rule: str
             both = [(judge, rule) for judge, rule in rates if judge is not None and rule is not None]
             if len(both) >= _FEWEST_RUNS:
                 pairs.append(([judge for judge, _ in both], [rule for _, rule in both]))
-    correlations: dict[str, list[float]] = {}
+    cells: list[Cell] = []
     for correlation in (stats.spearman, stats.pearson):
-        values = [correlation(*pair).statistic for pair in pairs]
-        correlations[correlation.__name__] = [value for value in values if not math.isnan(value)]
-    shown: list[Cell] = [len(correlations["pearson"])]
-    for values in correlations.values():
-        shown += [min(values), sum(values) / len(values)] if values else [None, None]
-    return shown
+        values = [value for pair in pairs if not math.isnan(value := correlation(*pair).statistic)]
+        cells += [min(values), sum(values) / len(values)] if values else [None, None]
+    return [len(values), *cells]
 
 
 def _read_answer(view: RunView, row: Row) -> str:
@@ -382,10 +373,10 @@ def _read_answer(view: RunView, row: Row) -> str:
 
 
 def _compute_paired_change(base: Tally, part: Tally, rate: str) -> Estimate | None:
-    """Compute the paired change of a rate on the questions of both tallies, clustered by entity; None without any."""
+    """Compute how a rate changes from `base` to `part` on their common questions (None without any), by entity."""
     from evalsuite import stats
 
-    before, after = (_map_by_question(tally, rate) for tally in (base, part))
+    before, after = ({(row.question[0], row.epoch): row for row in tally.scored(rate)} for tally in (base, part))
     pairs = [(row, after[question]) for question, row in before.items() if question in after]
     if not pairs:
         return None
@@ -396,8 +387,3 @@ def _compute_paired_change(base: Tally, part: Tally, rate: str) -> Estimate | No
     # If all questions are about a single entity, give no interval.
     low, high = (change.low, change.high) if len(set(clusters)) > 1 else (None, None)
     return Estimate(change.difference, low, high, len(pairs))
-
-
-def _map_by_question(tally: Tally, rate: str) -> dict[tuple[str, int], Row]:
-    """Map each question and epoch to its row, so that rows of different modes have equal keys."""
-    return {(row.question[0], row.epoch): row for row in tally.scored(rate)}

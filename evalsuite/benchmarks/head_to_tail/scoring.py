@@ -37,14 +37,14 @@ _LABEL = re.compile(r"\s*(?:a|answer|the answer is)\s*:\s*", re.IGNORECASE)
 
 
 def make_scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
-    """Return a scorer by rules, and a scorer of the main rates: a judge if the run has one, else exact match."""
+    """Return a scorer by all rules, and a scorer by the run's judge or, without a judge, by exact match."""
     if setup.judge is None:
         return (ByRule(), ByExactMatch())
     return (ByRule(), ByJudge(read_paper_prompts(setup.data, setup.modes, judged=True)))
 
 
 class ByRule:
-    """Scores `missing`, three text metrics, and (by each metric) accuracy and hallucination.
+    """Scores `missing`, three text metrics, and accuracy and hallucination according to each metric.
 
     Each metric compares the model's answer with all accepted answers and their variants; the best result counts.
     """
@@ -55,7 +55,7 @@ class ByRule:
         scores = {"missing": missing}
         for rule, (name, metric) in RULES.items():
             scores[name] = metric(answer, accepted)
-            scores |= _make_rates(scores[name], missing, f"_{rule}")
+            scores |= _compute_rates(scores[name], missing, f"_{rule}")
         return scores
 
 
@@ -64,7 +64,7 @@ class ByExactMatch:
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
         matched = exact_match(clean_answer(transcript), list_accepted_answers(sample))
-        return _make_rates(matched, float(is_answer_missing(sample, transcript)))
+        return _compute_rates(matched, float(is_answer_missing(sample, transcript)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +85,15 @@ class ByJudge:
         missing = is_answer_missing(sample, transcript)
         correct = Score(0.0, "a missing answer")
         if not missing:
-            asked = self._build_question(sample, str(sample.input), _list_answers(sample), clean_answer(transcript))
+            asked = self._write_judge_prompt(sample, str(sample.input), _list_targets(sample), clean_answer(transcript))
             judgement = await ask_until_parsed(judge, asked, _parse_verdict, **JUDGE_PARAMS)
             correct = Score(judgement.value, note=f"judge: {judgement.text.strip()}", log=judgement.log)
-        shares = _make_rates(correct.value, float(missing))
+        shares = _compute_rates(correct.value, float(missing))
         by_judge = {f"{name}_lm": value for name, value in shares.items()}
-        signature = write_signature("head_to_tail", [judge], self._build_question(sample, "", [], ""), JUDGE_PARAMS)
+        signature = write_signature("head_to_tail", [judge], self._write_judge_prompt(sample, "", [], ""), JUDGE_PARAMS)
         return sign_scores({"correct": correct, **shares, **by_judge}, signature)
 
-    def _build_question(self, sample: Sample, question: str, answers: Sequence[str], reply: str) -> str:
+    def _write_judge_prompt(self, sample: Sample, question: str, answers: Sequence[str], reply: str) -> str:
         if self.paper and sample.tags.get("mode") in PAPER_MODES:
             return self.paper.write_verdict_prompt(question, answers, reply)
         return make_judge_prompt(question, answers, reply)
@@ -101,7 +101,7 @@ class ByJudge:
 
 def list_accepted_answers(sample: Sample) -> tuple[str, ...]:
     """Return the sample's answers, and other spellings of them."""
-    return add_variants(_list_answers(sample), str(sample.input))
+    return add_variants(_list_targets(sample), str(sample.input))
 
 
 def clean_answer(transcript: Transcript) -> str:
@@ -119,14 +119,14 @@ def is_answer_missing(sample: Sample, transcript: Transcript) -> bool:
     answer = clean_answer(transcript)
     if normalise_answer(answer) == "none" and _MAY_BE_NONE.search(str(sample.input)):
         return False
-    return is_abstention(answer) and not exact_match(answer, _list_answers(sample))
+    return is_abstention(answer) and not exact_match(answer, _list_targets(sample))
 
 
-def _list_answers(sample: Sample) -> list[str]:
+def _list_targets(sample: Sample) -> list[str]:
     return convert_targets(() if sample.target is None else sample.target)
 
 
-def _make_rates(right: float, missing: float, suffix: str = "") -> dict[str, float]:
+def _compute_rates(right: float, missing: float, suffix: str = "") -> dict[str, float]:
     accuracy = 0.0 if missing else right
     return {f"accuracy{suffix}": accuracy, f"hallucination{suffix}": 1.0 - accuracy - missing}
 
@@ -185,7 +185,7 @@ _ABSTENTION_END = re.compile(
     r"[^\S\n]*(?P<rest>[^\n]*)",
     re.IGNORECASE,
 )
-# Words with which an explanation begins; text that follows an abstention and begins so is not an answer.
+# Words that begin an explanation; text after an abstention is not an answer if it begins with one of these words.
 _EXPLANATION_START = re.compile(
     r"(?:as|because|can|could|i|im|it|its|more|my|no|note|please|question|since|sorry|that|there|theres|they|this|"
     r"unfortunately|without|you|your)\b"
@@ -207,11 +207,11 @@ def is_abstention(answer: str) -> bool:
         # The answer may begin with a sentence such as "It is not known."
         parts = _ABSTENTION_END.match(answer)
         is_unknown = bool(parts and _WHOLE.fullmatch(normalise_answer(parts["owned"] or "")))
-        return is_unknown and not _has_named_answer(answer)
-    return not _ATTEMPT_WORDS.search(text, start.end()) and not _has_named_answer(answer)
+        return is_unknown and not _has_answer_after_abstention(answer)
+    return not _ATTEMPT_WORDS.search(text, start.end()) and not _has_answer_after_abstention(answer)
 
 
-def _has_named_answer(answer: str) -> bool:
+def _has_answer_after_abstention(answer: str) -> bool:
     """Tell whether a short answer follows "I don't know" or the like on the same line."""
     parts = _ABSTENTION_END.match(answer)
     rest = normalise_answer(parts["rest"]) if parts else ""
@@ -250,13 +250,17 @@ _SUBTITLE = re.compile(r"\s*(?:: |; | [-\u2013\u2014] | \().*")
 
 
 def add_variants(answers: Sequence[str], question: str) -> tuple[str, ...]:
-    """Return the answers, followed by other spellings that are right for this question, without repetition."""
+    """Return the answers, then their other acceptable spellings; the question decides which variants are acceptable."""
     persons = is_person_question(question)
     # Normalise names, because they may contain decomposed accents, no-break spaces and Unicode line separators.
     cleaned = [" ".join(unicodedata.normalize("NFC", answer).translate(_INVISIBLE).split()) for answer in answers]
     texts: dict[str, None] = dict.fromkeys([*answers, *cleaned])
     for answer in cleaned:
-        texts.update(dict.fromkeys(_list_variants(answer, question, persons=persons)))
+        if persons:
+            texts |= dict.fromkeys(list_person_variants(answer))
+        else:
+            variants = [*list_number_variants(answer, question), *list_date_variants(answer)]
+            texts |= dict.fromkeys(variants or _list_title_variants(answer))
     if persons and 2 <= len(answers) <= 3:
         for order in permutations(cleaned):
             texts |= dict.fromkeys((", ".join(order), f"{', '.join(order[:-1])} and {order[-1]}"))
@@ -267,16 +271,6 @@ def add_variants(answers: Sequence[str], question: str) -> tuple[str, ...]:
 def is_person_question(question: str) -> bool:
     """Tell whether the answer should be a person's name."""
     return bool(_PERSON.search(question)) and not _COMPANY.search(question)
-
-
-def _list_variants(answer: str, question: str, *, persons: bool) -> Iterable[str]:
-    if persons:
-        yield from list_person_variants(answer)
-        return
-    if others := (*list_number_variants(answer, question), *list_date_variants(answer)):
-        yield from others
-        return
-    yield from _list_title_variants(answer)
 
 
 def _list_title_variants(title: str) -> Iterable[str]:
@@ -425,5 +419,5 @@ def _parse_date(answer: str) -> date | None:
     names = [number for number, name in enumerate(_MONTHS, 1) if name.lower().startswith(month)]
     try:
         return date(int(written["year"]), names[0] if names else int(month), int(written["day"]))
-    except ValueError:  # Not a date, because the month or the day does not exist.
+    except ValueError:  # The month or the day does not exist.
         return None
