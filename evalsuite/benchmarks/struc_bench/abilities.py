@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Numbers = Sequence[Sequence[float | None]]
 
 
-RIGHT: frozenset[CellVerdict] = EQUAL | {"sign missing"}  # Results of comparing cells that mean a right value.
+RIGHT: frozenset[CellVerdict] = EQUAL | {"sign missing"}  # Verdicts on a cell whose value is right.
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +53,15 @@ class TableComparison:
     tables: int = 0  # The number of wanted tables.
     # Numbers of missing, unwanted and displaced tables, rows and columns; the keys are texts such as `missing rows`.
     structure: Counter[str] = field(default_factory=Counter)
-    names: list[tuple[str, str]] = field(default_factory=list)  # Wrong names, each with the wanted name.
+    names: list[tuple[str, str]] = field(default_factory=list)  # Wrong names of rows or columns: (predicted, wanted).
     cells: list[CellPair] = field(default_factory=list)  # Pairs of data cells that both tables have.
     lost: list[str] = field(default_factory=list)  # Wanted data cells in rows or columns that the prediction lacks.
     predicted: list[str] = field(default_factory=list)  # All data cells of the prediction.
-    # Whether each sum of the wanted tables also holds in the prediction (see `check_sums`).
+    # Whether each sum of the wanted tables also holds in the prediction (see `compare_sums`).
     sums: list[bool] = field(default_factory=list)
 
     @property
-    def wanted(self) -> list[str]:
+    def wanted_cells(self) -> list[str]:
         """All data cells of the reference."""
         return [*(pair.wanted for pair in self.cells), *self.lost]
 
@@ -70,7 +70,7 @@ def compare_tables(content: ContentComparison, wanted: Sequence[CellGrid]) -> Ta
     """List the differences in names, data and structure, given a comparison of the tables' contents."""
     comparison = TableComparison(tables=len(wanted))
     for pair in content.pairs:
-        _add_table(pair, wanted[pair.wanted].head_rows, comparison)
+        _add_differences(pair, wanted[pair.wanted].head_rows, comparison)
     comparison.structure["extra tables"] += len(content.extra)
     for table in content.extra:
         first = int(table.width > 1)
@@ -78,7 +78,7 @@ def compare_tables(content: ContentComparison, wanted: Sequence[CellGrid]) -> Ta
     return comparison
 
 
-def _add_table(pair: TablePair, head_rows: int, comparison: TableComparison) -> None:
+def _add_differences(pair: TablePair, head_rows: int, comparison: TableComparison) -> None:
     wanted, predicted = _strip_markup(pair.right.texts), _strip_markup(pair.left.texts)
     # If all rows are head rows, take only the first row as the head.
     head = head_rows if 0 < head_rows < len(wanted) else 1
@@ -106,7 +106,7 @@ def _add_table(pair: TablePair, head_rows: int, comparison: TableComparison) -> 
                 comparison.lost.append(text)
         if row >= head:
             arranged.append(line)
-    comparison.sums += check_sums(arranged, [texts[first:] for texts in wanted[head:]])
+    comparison.sums += compare_sums(arranged, [texts[first:] for texts in wanted[head:]])
     if pair.predicted is None:
         comparison.structure["missing tables"] += 1
         return
@@ -139,11 +139,11 @@ TOLERANCE = 1e-6
 FEWEST_LINES = 2  # Minimum positions at which a sum must hold; a single one may hold by chance.
 
 
-def check_sums(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> list[bool]:
-    """Check whether each sum in a wanted table also holds for the predicted cells at the same positions.
+def compare_sums(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> list[bool]:
+    """Tell for each sum in a wanted table whether it also holds for the predicted cells at the same positions.
 
-    A line (row or column) counts as a sum if its numbers equal the sums of two other lines, or of all other lines.
-    Positions at which any of these lines lacks a number are ignored, and at least two positions must remain. Each
+    A line (row or column) is a sum if its numbers equal the sums of two other lines, or of all other lines. Positions
+    count only if all these lines have numbers there and no summand is 0; a sum needs at least two such positions. Each
     position of a sum gives a separate result. Differences need no rule of their own, because c - b = a means a + b = c.
     """
     numbers = [[_parse_number(cell) for cell in row] for row in wanted]
@@ -151,10 +151,10 @@ def check_sums(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str
     if not answered:
         answered = [[None] * len(row) for row in numbers]
     transposed = [list(zip(*rows, strict=True)) for rows in (answered, numbers)]
-    return [*_check_columns(answered, numbers), *_check_columns(transposed[0], transposed[1])]
+    return [*_compare_column_sums(answered, numbers), *_compare_column_sums(transposed[0], transposed[1])]
 
 
-def _check_columns(predicted: Numbers, wanted: Numbers) -> Iterator[bool]:
+def _compare_column_sums(predicted: Numbers, wanted: Numbers) -> Iterator[bool]:
     for total, parts in _find_sum_columns(wanted):
         for row, answered in zip(wanted, predicted, strict=True):
             if _is_sum(row, total, parts):
@@ -183,7 +183,7 @@ def _is_sum_in_all_rows(rows: Numbers, total: int, parts: tuple[int, ...]) -> bo
 
 
 def _is_sum(row: Sequence[float | None], total: int, parts: tuple[int, ...]) -> bool | None:
-    """Tell whether `total` is the sum of the columns `parts` in a row; None if one is not a number or a part is 0."""
+    """Tell whether a row's cell in column `total` is the sum of its cells in `parts`; None if one lacks a number."""
     whole, values = row[total], [row[part] for part in parts]
     numbers = [value for value in values if value]
     if whole is None or len(numbers) < len(values):
@@ -216,8 +216,8 @@ def measure_abilities(
 ) -> dict[str, float]:
     """Score the abilities that an output shows, each in [0, 1]; leave out abilities that the item does not test.
 
-    If no table was wanted, only formatting is measured. Coverage, comprehension and pragmatics are left
-    out if all cells of the wanted table are blank.
+    If no table was wanted, only formatting is measured. Coverage, comprehension and pragmatics are left out if all
+    cells of the wanted table are blank.
 
     Args:
         form: the share of passed checks of layout and markup.
@@ -227,7 +227,7 @@ def measure_abilities(
     if not comparison.tables:
         return {"formatting": form}
     right = [pair for pair in comparison.cells if pair.verdict in RIGHT and read_cell_value(pair.wanted)]
-    wanted, predicted = _count_values(comparison.wanted), _count_values(comparison.predicted)
+    wanted, predicted = _count_values(comparison.wanted_cells), _count_values(comparison.predicted)
     covered = (wanted & predicted).total()
     in_form = sum(pair.verdict == "same" for pair in right)
     text, sums, placed = SearchedText(source), comparison.sums, _divide_or_none(len(right), covered) or 0.0

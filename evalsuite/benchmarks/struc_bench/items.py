@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from evalsuite.benchmarks.dataset_files import read_field, read_json, require_type
 from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
@@ -26,7 +25,7 @@ ASPECTS = {"content": "Content", "format": "Format"}
 
 @dataclass(frozen=True, slots=True)
 class HumanScores:
-    """One person's scores for one output; the scale is free, but equal for all outputs."""
+    """One person's scores for one output, on any scale that is the same for all outputs."""
 
     sample: str  # The item's id in reports (`html-003`), or the id of its sample in one mode (`html-003-format_cot`).
     content: float  # The score for content.
@@ -47,11 +46,6 @@ class RatedOutput:
     raters: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     # The share of people who found each type of error, among those who looked for errors; empty if nobody looked.
     errors: Mapping[str, float] = field(default_factory=dict)
-
-    def facts(self) -> dict[str, Any]:
-        """Convert these scores to plain data for a record's `facts`."""
-        raters = {rater: list(scores) for rater, scores in self.raters.items()}
-        return {"content": self.content, "format": self.format, "raters": raters, "errors": dict(self.errors)}
 
 
 def read_human_scores(path: Path) -> list[HumanScores]:
@@ -89,7 +83,7 @@ def _read_errors(labels: object, path: Path, where: str) -> tuple[str, ...] | No
 def select_model_ratings(scores: Sequence[HumanScores], model: str) -> dict[str, RatedOutput]:
     """Average the ratings of one model's outputs per item.
 
-    A rating that names no model counts for every model, unless the item also has ratings that name the model.
+    Ratings that name no model count for every model, except for items that also have ratings of this model.
     """
     by_sample: dict[str, list[HumanScores]] = {}
     for score in scores:
@@ -118,9 +112,9 @@ class StrucBenchOptions:
     """The keyword arguments of Struc-Bench in `@benchmark`."""
 
     each: int = 0  # Maximum items per format (4 by default for shipped samples); the default 0 means no limit.
-    # Maximum tokens of an answer; by default 1.5 times the tokens of the wanted table, at least `least_tokens`.
+    # Maximum tokens of an answer; None allows 1.5 times the tokens of the wanted table, but at least `least_tokens`.
     max_tokens: int | None = None
-    least_tokens: int = 2048  # Minimum of the default token limit, so that a model can reason before the table.
+    least_tokens: int = 2048  # Lower bound of the limit if `max_tokens` is None, to leave room for reasoning.
     temperature: float | None = 0.0
     row_order: bool = True  # Whether the order of rows matters; use False for RotoWire, whose texts have no order.
     bertscore: str | None = None  # Folder of the encoder for BERTScore; None leaves out this score.
@@ -245,9 +239,9 @@ def write_question(item: TableItem, syntax: Format, mode: str) -> str:
     return "\n\n".join(part.strip() for part in parts if part.strip())
 
 
-def extract_text(asked: str, syntax: Format) -> str:
-    """Extract, from a complete question, the text that had to be written as a table."""
-    after = asked.partition(TEXT_FOLLOWS)[2] or asked
+def extract_text(question: str, syntax: Format) -> str:
+    """Return the part of a question that the model had to write as a table."""
+    after = question.partition(TEXT_FOLLOWS)[2] or question
     return after.removesuffix(ANSWER[syntax].strip()).strip()
 
 
@@ -316,7 +310,7 @@ def _make_sample(
 ) -> Sample:
     variant = f"{name}-{mode}"
     ratings = people.get(variant) or people.get(name)
-    rated = {"people": ratings.facts()} if ratings else {}
+    rated = {"people": asdict(ratings)} if ratings else {}
     return Sample(
         id=variant if len(modes) > 1 else name,
         input=write_question(item, syntax, mode),

@@ -207,7 +207,8 @@ def _make_released_table(lines: Sequence[LabelledCases]) -> Table:
     ]
     names = [name for name in FORMAT_NAMES.values() if any(row[0] == name for row in rows)]
     rows += [[name, model, *values, None] for name in names for model, values in _read_published_rows(name, RELEASED)]
-    rows.sort(key=lambda row: names.index(str(row[0])))  # A stable sort: published rows follow this run's.
+    # The sort is stable, so that published rows stay below the run's rows of the same format.
+    rows.sort(key=lambda row: names.index(str(row[0])))
     columns = parse_columns("Format | Run | Content (sum): number 3 | Format (sum): number 3 | No score: count")
     note = (
         "As the authors' scripts compute it, for comparison with published numbers: content is at most 2 (LaTeX "
@@ -259,7 +260,7 @@ MOST_COLUMNS = 12  # Maximum columns of a heat map; the columns with the most wr
 
 
 def _make_cell_maps(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
-    """Draw, for each run with wrong cells, the share of wrong cells by kind of row and column name."""
+    """Draw a heat map per run with wrong cells: the share of wrong cells by kind of row and by column name."""
     for place, line in enumerate(lines):
         counts: dict[str, dict[str, list[int]]] = {}
         for row in line.tally:
@@ -416,7 +417,7 @@ def _correlate_raters(outputs: Sequence[Row], draws: PairResamples) -> list[list
     """Correlate each person's scores with the others' mean scores, to compare metrics with people."""
     from evalsuite.stats.correlation import COEFFICIENTS, SHARE_OF_SLOW, SLOW
 
-    sides = [_split_ratings(outputs, place) for place in range(len(ASPECTS))]
+    sides = [_split_ratings(outputs, aspect) for aspect in range(len(ASPECTS))]
     several = sides[0][2].sum()
     if several < FEWEST:
         return []
@@ -430,32 +431,34 @@ def _correlate_raters(outputs: Sequence[Row], draws: PairResamples) -> list[list
     return [[OTHERS, int(several), *cells]]
 
 
-def _split_ratings(outputs: Sequence[Row], place: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def _split_ratings(outputs: Sequence[Row], aspect: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return each person's scores, the others' mean scores (NaN if there are none), and which outputs have both."""
     import numpy as np
 
-    ratings = _list_ratings(outputs, place)
+    ratings = _list_ratings(outputs, aspect)
     present = ~np.isnan(ratings)
     total, count = np.where(present, ratings, 0.0).sum(axis=0), present.sum(axis=0)
     others = np.where(present & (count > 1), (total - np.nan_to_num(ratings)) / np.maximum(count - 1, 1), np.nan)
     return ratings, others, count > 1
 
 
-def _list_ratings(outputs: Sequence[Row], place: int) -> NDArray[Any]:
+def _list_ratings(outputs: Sequence[Row], aspect: int) -> NDArray[Any]:
     import numpy as np
 
     by_output = [row.facts["people"].get("raters", {}) for row in outputs]
     names = dict.fromkeys(rater for raters in by_output for rater in raters)
     return np.array(
-        [[raters[name][place] if name in raters else math.nan for raters in by_output] for name in names]
+        [[raters[name][aspect] if name in raters else math.nan for raters in by_output] for name in names]
     ).reshape(len(names), len(outputs))
 
 
-def _average_over_raters(coefficient: Any, one: NDArray[Any], others: NDArray[Any], at: NDArray[Any]) -> float:
+def _average_over_raters(
+    coefficient: Any, ratings: NDArray[Any], others: NDArray[Any], selected: NDArray[Any]
+) -> float:
     import numpy as np
 
-    sides = ((own, rest, ~np.isnan(rest)) for own, rest in zip(one[:, at], others[:, at], strict=True))
-    values = [coefficient(own[both], rest[both]) for own, rest, both in sides]
+    sides = ((own, rest, ~np.isnan(rest)) for own, rest in zip(ratings[:, selected], others[:, selected], strict=True))
+    values = (coefficient(own[both], rest[both]) for own, rest, both in sides)
     defined = [value for value in values if not math.isnan(value)]
     return sum(defined) / len(defined) if defined else math.nan
 
@@ -464,7 +467,7 @@ def _describe_alpha(outputs: Sequence[Row]) -> str:
     """State Krippendorff's alpha among people in a sentence; empty if no output has several ratings."""
     from evalsuite.stats import krippendorff_alpha
 
-    ratings = [_list_ratings(outputs, place) for place in range(len(ASPECTS))]
+    ratings = [_list_ratings(outputs, aspect) for aspect in range(len(ASPECTS))]
     if len(ratings[0]) < 2 or not _split_ratings(outputs, 0)[2].any():
         return ""
     alphas = [krippendorff_alpha(list(map(list, side)), level="interval") for side in ratings]

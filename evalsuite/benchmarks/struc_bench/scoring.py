@@ -79,7 +79,7 @@ METRICS = {
 }
 """The columns of the paper's Table 2, in the same order."""
 COMPILES = "form_compiles"  # Score: 1 if pdflatex accepts the output; only for LaTeX items whose reference compiles.
-FORM = "form"  # Key in `facts`: for each check of layout and markup, whether it was passed.
+FORM = "form"  # Key in `facts`: the result of each check of layout and markup.
 CELLS = "cells"  # Key in `facts`: numbers of wanted and wrong cells, see `_count_wrong_cells`.
 ROW_KINDS = ("head", "first row", "middle rows", "last row")
 LONGEST_NAME = 24  # Maximum characters of a column's name in `facts[CELLS]`.
@@ -120,52 +120,52 @@ class TableScorer:
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> NamedScores:
         reference, text = str(sample.target), transcript.answer
-        ours = table_score(text, reference, format=_find_format(sample), row_order=self._row_order)
-        if ours.match.wanted.markup != "latex":
-            return score_table(sample, text, ours)
-        predicted = ours.match.predicted
+        score = table_score(text, reference, format=_find_format(sample), row_order=self._row_order)
+        if score.match.wanted.markup != "latex":
+            return score_table(sample, text, score)
+        predicted = score.match.predicted
         is_table = predicted.markup == "latex" and bool(predicted.tables)
         accepted = await self._tex.accepts_table(predicted.text if is_table else "", reference, text)
         compiled = {} if accepted is None else {COMPILES: float(accepted)}
         unmeasured = {UNMEASURED: {COMPILES: self._tex.absent}} if self._tex.absent else {}
-        return {**score_table(sample, text, ours, unmeasured), **compiled}
+        return {**score_table(sample, text, score, unmeasured), **compiled}
 
     async def aclose(self) -> None:
         await self._tex.aclose()
 
 
-def score_table(sample: Sample, text: str, ours: TableScore, facts: Mapping[str, Any] = EMPTY) -> NamedScores:
-    """Compute the scores that need neither a model nor another program; the score `table_form` stores `facts`."""
+def score_table(sample: Sample, text: str, score: TableScore, facts: Mapping[str, Any] = EMPTY) -> NamedScores:
+    """Compute the scores that need neither a model nor another program; keep `facts` with the score `table_form`."""
     written, reference = _find_format(sample), str(sample.target)
     answer = strip_answer(text, written)
     wanted = read_tables(reference, written)
     # A reference without a table (for example a list) gives an empty comparison.
-    comparison = compare_tables(ours.match.content, ours.match.wanted.tables) if wanted else TableComparison()
-    predicted = ours.match.predicted
+    comparison = compare_tables(score.match.content, score.match.wanted.tables) if wanted else TableComparison()
+    predicted = score.match.predicted
     sizes = [[len(table.rows), table.width] for table in wanted]
     shape = {"sizes": sizes, "names": [table.name for table in wanted], "words": len(sample.metadata["text"].split())}
     people = {"people": sample.metadata["people"]} if "people" in sample.metadata else {}
-    checklist = [[fact.name, fact.text, fact.fulfilled] for fact in ours.facts]
+    checklist = [[fact.name, fact.text, fact.fulfilled] for fact in score.facts]
     share = min(1.0, len(predicted.text) / len(text.strip())) if predicted.tables else 0.0
     return {
-        "table_score": Score(ours.value, log=[{"signature": ours.signature, **ours.parts}]),
+        "table_score": Score(score.value, log=[{"signature": score.signature, **score.parts}]),
         "table_content": Score(
-            ours.content, _describe_differences(ours), facts={**shape, CELLS: _count_wrong_cells(ours), **people}
+            score.content, _describe_differences(score), facts={**shape, CELLS: _count_wrong_cells(score), **people}
         ),
-        "table_form": Score(ours.form, facts={FORM: checklist, **facts}),
+        "table_form": Score(score.form, facts={FORM: checklist, **facts}),
         **_compute_released_scores(answer, reference, written),
         "bleu": Score(bleu(answer, reference), facts={FACT: count_bleu_matches(answer, reference)}),
         "rouge_l": rouge_l(answer, reference),
         "rouge_l_unstemmed": rouge_l(answer, reference, stem=False),
-        **find_error_types(comparison, ours.facts),
+        **find_error_types(comparison, score.facts),
         **measure_abilities(
-            comparison, source=sample.metadata["text"], form=ours.form, markup=measure_markup(ours.facts), share=share
+            comparison, source=sample.metadata["text"], form=score.form, markup=measure_markup(score.facts), share=share
         ),
     }
 
 
 def _count_wrong_cells(score: TableScore) -> list[list[Any]]:
-    """Count the nonempty wanted cells, and how many of them are wrong, by kind of row and column name."""
+    """Count the nonempty wanted cells, and the wrong ones among them, for each kind of row and each column name."""
     counts: dict[tuple[str, str], list[int]] = {}
     for rows in score.compared:
         wanted = [row for row in rows if any(cell.state != "surplus" for cell in row)]

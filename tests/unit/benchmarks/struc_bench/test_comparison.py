@@ -94,7 +94,7 @@ def test_a_short_row_lacks_cells_and_a_table_of_one_column_has_no_row_names() ->
 def test_no_table_at_all_is_a_missing_one() -> None:
     found = compare([], [WANTED])
     assert +found.structure == Counter({"missing tables": 1})
-    assert found.lost == found.wanted == ["7", "88", "4", "81"]
+    assert found.lost == found.wanted_cells == ["7", "88", "4", "81"]
     assert compare([], []).tables == 0
 
 
@@ -141,13 +141,13 @@ def test_tables_compared_with_themselves_have_no_errors(tables: list[CellGrid]) 
     assert found.structure.total() == 0
     assert (found.names, found.lost) == ([], [])
     assert {pair.verdict for pair in found.cells} <= {"same", "blank"}
-    assert found.predicted == found.wanted
+    assert found.predicted == found.wanted_cells
 
 
 @given(TABLES, TABLES)
 def test_every_wanted_cell_is_either_compared_or_lost(prediction: list[CellGrid], wanted: list[CellGrid]) -> None:
     found, itself = compare(prediction, wanted), compare(wanted, wanted)
-    assert Counter(found.wanted) == Counter(itself.wanted)
+    assert Counter(found.wanted_cells) == Counter(itself.wanted_cells)
 
 
 @given(CELLS, CELLS)
