@@ -37,8 +37,7 @@ class TrebOptions:
 
 
 SHIPPED = Path(__file__).parent / "data" / "samples"
-# Folders that may contain subtask files: the published archive has a folder per language, the leaderboard's files have
-# `JSON`.
+# Folders with files of subtasks: `English` and `Chinese` in the published archive, `JSON` in the leaderboard's files.
 FOLDERS = (".", "English", "Chinese", "JSON")
 MODES = {
     "auto": "official files: all modes of each subtask; shipped samples: one per subtask, the modes in turn",
@@ -57,9 +56,9 @@ def load_dataset(setup: Setup) -> Dataset:
     root = setup.data or SHIPPED
     paths = find_files(root)
     options = TrebOptions.from_setup(setup)
-    shown = options.context // 2
-    records = list(_number_repeated_ids(record for path in paths for record in read_records(path, root, shown)))
-    wanted = _split_modes(setup.modes)
+    limit = options.context // 2
+    records = list(_number_repeated_ids(record for path in paths for record in read_records(path, root, limit)))
+    wanted = _expand_modes(setup.modes)
     if setup.data is None and not wanted:
         pairs = list(_choose_one_per_subtask(records))
     else:
@@ -75,9 +74,8 @@ def load_dataset(setup: Setup) -> Dataset:
 
 def find_files(root: Path) -> list[Path]:
     """List the files of the subtasks, in the order of the paper's Table 1 within each folder."""
-    order = {subtask: place for place, subtask in enumerate(SUBTASKS)}
     ordered = [
-        (folder, order[subtask], path)
+        (folder, SUBTASKS.index(subtask), path)
         for folder, name in enumerate(FOLDERS)
         for path in (root / name).glob("*.json*")
         if path.suffix in (".json", ".jsonl") and (subtask := find_subtask(path.stem))
@@ -97,8 +95,8 @@ def _number_repeated_ids(records: Iterable[QuestionRecord]) -> Iterator[Question
         yield replace(record, id=record.id if number == 1 else f"{record.id}#{number}", cluster=record.id)
 
 
-def _split_modes(modes: Iterable[str]) -> set[str]:
-    """Return the requested modes; if the result is empty, each subtask runs in its own modes."""
+def _expand_modes(modes: Iterable[str]) -> set[str]:
+    """Return the requested values of the tag `mode`; an empty result means that each subtask runs in all its modes."""
     wanted = set(modes) - {"auto", "published"}
     if "tcot" in wanted:
         wanted |= {"tcot_markdown", "tcot_html"}

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -85,14 +86,14 @@ SUBTASKS = (
 )
 
 
-def find_subtask(written: str) -> Subtask | None:
+def find_subtask(name: str) -> Subtask | None:
     """Find a subtask by its file's stem or by the first part of a record's id, ignoring case, dashes and a plural s."""
-    return _BY_LETTERS.get(_normalise_name(written))
+    return _BY_LETTERS.get(_normalise_name(name))
 
 
-def _normalise_name(written: str) -> str:
+def _normalise_name(name: str) -> str:
     # Ignore plural forms, in which the paper and the files differ ("Operation", "Operations").
-    return re.sub(r"[^a-z]", "", written.lower()).rstrip("s")
+    return re.sub(r"[^a-z]", "", name.lower()).rstrip("s")
 
 
 _BY_LETTERS = {_normalise_name(subtask.file): subtask for subtask in SUBTASKS}
@@ -111,7 +112,7 @@ _PERCENTAGE = re.compile(r"[-+]?\d[\d.,]*\s*[%\uff05]")
 
 @dataclass(frozen=True, slots=True)
 class RecordSource:
-    """Where a record is, to name it in errors and to find the files that it refers to."""
+    """The location of a record, for error messages and to find the files that the record names."""
 
     root: Path
     path: Path
@@ -134,20 +135,20 @@ class QuestionRecord:
     tables: tuple[Mapping[str, Any], ...]
     # The rules for answers (see `rules.py`); None if the record has no rules.
     rules: Sequence[Mapping[str, Any]] | None
-    cluster: str = ""  # The record's id in the file, which is the same in all modes and for its translation.
+    cluster: str = ""  # The record's id in the file; all modes of the record and its translation share this id.
 
 
-def read_records(path: Path, root: Path, shown: int) -> Iterator[QuestionRecord]:
+def read_records(path: Path, root: Path, limit: int) -> Iterator[QuestionRecord]:
     """Read the records of one subtask's file, a JSON list or JSON lines.
 
-    `shown` is the maximum number of a table's characters in a prompt. A longer table text is dropped if the record
+    `limit` is the maximum number of a table's characters in a prompt. A longer table text is dropped if the record
     names a CSV file, because the prompt is then written from the CSV file.
     """
     for where, raw in read_raw_records(path):
-        yield _read_record(raw, RecordSource(root, path, where), shown)
+        yield _read_record(raw, RecordSource(root, path, where), limit)
 
 
-def _read_record(raw: Mapping[str, Any], source: RecordSource, shown: int) -> QuestionRecord:
+def _read_record(raw: Mapping[str, Any], source: RecordSource, limit: int) -> QuestionRecord:
     name = read_field(raw, "id", str, source.path, source.where)
     subtask = find_subtask(name.split("|")[0]) or find_subtask(source.path.stem)
     if not subtask:
@@ -161,7 +162,7 @@ def _read_record(raw: Mapping[str, Any], source: RecordSource, shown: int) -> Qu
         question="\n".join([question, *titles] if subtask.titled else [question]),
         answer=answer,
         number=_read_number(raw.get("number_answer"), answer, source),
-        tables=_read_tables(raw, source, shown) if subtask.table else (),
+        tables=_read_tables(raw, source, limit) if subtask.table else (),
         rules=_read_rules(raw, source),
     )
 
@@ -174,7 +175,7 @@ def _read_rules(raw: Mapping[str, Any], source: RecordSource) -> Sequence[Mappin
         require_type(rule, dict, source.path, place) for rule in require_type(raw["rules"], list, source.path, place)
     ]
     try:
-        list_broken_rules("", rules)  # Raises an error for malformed rules, whatever the answer.
+        list_broken_rules("", rules)  # Check the rules: a malformed rule raises an error for every answer.
     except ScoringError as error:
         raise source.make_error("rules", str(error), "rules as docs/treb.md has them") from error
     return rules
@@ -211,27 +212,21 @@ def _read_number(value: Any, answer: str, source: RecordSource) -> str | None:
     return str(value)
 
 
-def _read_tables(raw: Mapping[str, Any], source: RecordSource, shown: int) -> tuple[Mapping[str, Any], ...]:
-    files, markdown, html = (_list_texts(raw, field, source) for field in ("file_path", "Table_markdown", "Table_html"))
-    count = max(len(files), len(markdown))
+def _read_tables(raw: Mapping[str, Any], source: RecordSource, limit: int) -> tuple[Mapping[str, Any], ...]:
+    texts = (_list_texts(raw, field, source) for field in ("file_path", "Table_markdown", "Table_html"))
     tables = [
         {
-            "csv": _find_csv(_get_text_or_empty(files, index), source),
+            "csv": _find_csv(file, source) if file else None,
             "header_rows": _read_header_rows(raw.get("columnslable", []), index, source),
-            "markdown": _get_text_or_empty(markdown, index, shown if _get_text_or_empty(files, index) else None),
-            "html": _get_text_or_empty(html, index, shown),
+            "markdown": markdown if not file or len(markdown) <= limit else "",
+            "html": html if len(html) <= limit else "",
         }
-        for index in range(count)
-        if _get_text_or_empty(files, index) or _get_text_or_empty(markdown, index)
+        for index, (file, markdown, html) in enumerate(zip_longest(*texts, fillvalue=""))
+        if file or markdown
     ]
     if not tables:
         raise source.make_error("file_path", "no table", "a CSV file, or a table in the field 'Table_markdown'")
     return tuple(tables)
-
-
-def _get_text_or_empty(texts: Sequence[str], index: int, longest: int | None = None) -> str:
-    text = texts[index] if index < len(texts) else ""
-    return text if longest is None or len(text) <= longest else ""
 
 
 def _read_header_rows(headers: Any, index: int, source: RecordSource) -> int:
@@ -243,27 +238,25 @@ def _read_header_rows(headers: Any, index: int, source: RecordSource) -> int:
     return rows
 
 
-def _find_csv(written: str, source: RecordSource) -> str | None:
+def _find_csv(name: str, source: RecordSource) -> str:
     """Find a record's CSV file, whose path is relative to the record's file or to the benchmark's folder.
 
     Leading parts of the path are dropped until a file is found, because the authors' paths may begin with folders
     that the user lacks.
     """
-    if not written:
-        return None
-    parts = [part for part in PurePosixPath(written.replace("\\", "/")).parts if part not in ("/", ".")]
+    parts = [part for part in PurePosixPath(name.replace("\\", "/")).parts if part not in ("/", ".")]
     for base in (source.path.parent, source.path.parent.parent, source.root):
         for start in range(len(parts)):
             path = _find_file_below(source.root, base.joinpath(*parts[start:]))
             if path:
                 return str(path)
-    raise source.make_error("file_path", repr(written), f"a CSV file in {source.root}")
+    raise source.make_error("file_path", repr(name), f"a CSV file in {source.root}")
 
 
-def _find_file_below(root: Path, written: Path) -> Path | None:
+def _find_file_below(root: Path, path: Path) -> Path | None:
     """Return the file if it is below the root after links are resolved."""
     try:
-        path = written.resolve()
+        path = path.resolve()
         return path if path.is_relative_to(root.resolve()) and path.is_file() else None
     except (OSError, ValueError):  # The system refuses a path that is too long or contains a null character.
         return None
@@ -280,7 +273,7 @@ def read_raw_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     try:
         large = path.stat().st_size > AT_ONCE
     except OSError:
-        large = False  # Let `_read_all_records` raise the error, because it explains why the file cannot be read.
+        large = False  # `_read_all_records` explains in its error why the file cannot be read.
     yield from _stream_records(path) if large else _read_all_records(path)
 
 
@@ -325,7 +318,7 @@ class _JsonList:
 
     def parse_records(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Yield the objects in order."""
-        self._take_character("[", "its beginning")
+        self._skip_character("[", "its beginning")
         number = 0
         while self._peek_character() != "]" or number:
             number += 1
@@ -334,13 +327,13 @@ class _JsonList:
             if self._peek_character() != ",":
                 break
             self._at += 1
-        self._take_character("]", f"the place after record {number}")
+        self._skip_character("]", f"the place after record {number}")
         if self._peek_character():
-            raise self._make_fault(f"the place after record {number}", "the end of the file")
+            raise self._make_error(f"the place after record {number}", "the end of the file")
 
     def _parse_record(self, place: str) -> Mapping[str, Any]:
         if self._peek_character() != "{":
-            raise self._make_fault(place, "an object")
+            raise self._make_error(place, "an object")
         wanted = PIECE
         while True:
             try:
@@ -348,19 +341,19 @@ class _JsonList:
             except ValueError as error:
                 # Read twice as much each time, because each attempt parses the record again from its beginning.
                 if not self._read_more(wanted):
-                    raise self._make_fault(place, "a whole JSON object") from error
+                    raise self._make_error(place, "a whole JSON object") from error
                 wanted *= 2
             except RecursionError:
-                end = len(self._text)  # Ignore the error here, because `parse_json` below raises it again.
+                end = len(self._text)  # `parse_json` below reports that the record is nested too deeply.
                 break
             else:
                 break
         text, self._at = self._text[self._at : end], end
         return require_type(parse_json(text, self._path, place), dict, self._path, place)
 
-    def _take_character(self, sign: str, place: str) -> None:
+    def _skip_character(self, sign: str, place: str) -> None:
         if self._peek_character() != sign:
-            raise self._make_fault(place, repr(sign))
+            raise self._make_error(place, repr(sign))
         self._at += 1
 
     def _peek_character(self) -> str:
@@ -380,6 +373,6 @@ class _JsonList:
         self._at = 0
         return bool(data)
 
-    def _make_fault(self, place: str, expected: str) -> DatasetError:
+    def _make_error(self, place: str, expected: str) -> DatasetError:
         ahead = repr(self._text[self._at : self._at + 20]) if self._at < len(self._text) else "the end of the file"
         return DatasetError(self._path, place, ahead, expected)

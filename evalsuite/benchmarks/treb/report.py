@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 AverageColumn = tuple[str, str]
 # The metrics of the paper's tables, with their titles.
 METRICS = {"rouge_l": "ROUGE-L", "bleu": "BLEU", "judge": "Judge", "exact_match": "Exact match of numbers"}
-# The same metrics as the authors' code computes them; the published rows come from this code.
+# Variants of these metrics as the authors' code computes them, for comparison with the published results.
 RELEASED = {
     "rouge_l_released": "ROUGE-L as released",
     "bleu_released": "BLEU as released",
@@ -70,7 +70,7 @@ def average_column(tally: Tally, metric: str, column: AverageColumn) -> float | 
 
 
 def average_columns(tally: Tally, metric: str, confidence: float = 0.95) -> Estimate | None:
-    """Average a metric over the paper's columns (skill and mode) with scored cases; add a normal interval.
+    """Average a metric over the paper's columns that have scored cases; add a confidence interval.
 
     The overall mean is a weighted sum of the cases' scores. The modes and epochs of one record form one cluster.
     The interval counts only the variance between records of the same subtask, because the 26 subtasks are fixed. If any
@@ -114,33 +114,31 @@ OVERALLS = {f"overall_{metric}": partial(average_columns, metric=metric) for met
 
 def _compute_weights(scored: Iterable[Row]) -> list[float]:
     """Weight a case by 1 / (columns x subtasks in the case's column x cases of the case's subtask in this column)."""
-    cells: dict[AverageColumn, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for row in scored:
-        cells[find_column(row)][row.tags["subtask"]] += 1
-    return [
-        1 / (len(cells) * len(cells[find_column(row)]) * cells[find_column(row)][row.tags["subtask"]]) for row in scored
-    ]
+    cells = [(find_column(row), row.tags["subtask"]) for row in scored]
+    cases = Counter(cells)
+    subtasks = Counter(column for column, _ in cases)
+    return [1 / (len(subtasks) * subtasks[cell[0]] * cases[cell]) for cell in cells]
 
 
 RULES = "instruction_following"
-# Values of `facts["program"]` in the order of the table's columns; the column of "missing" is titled "no program".
+# Values of `facts["program"]`, each a column of the table of programs; the column of "missing" is titled "no program".
 PROGRAM_STATES = ("ok", "failed", "package missing", "timed out", "printed nothing", "missing")
-# Metrics for charts: the first one that was measured is drawn. The leaderboard also uses the judge's scores.
+# Metrics for charts: the first one that was measured is drawn.
 PICTURED = ("judge", "rouge_l")
 SHOWN_FILES = 20
 
 
 def make_report(views: Sequence[RunView]) -> Section:
     """Build the section for one run, or for several side by side."""
-    released = RELEASED if _has_published_questions(views) else {}
-    blocks: list[Block] = [_make_paper_table(views, metric) for metric in (*METRICS, *released)]
+    published = _has_published_questions(views)
+    blocks: list[Block] = [_make_paper_table(views, metric) for metric in (*METRICS, *(RELEASED if published else ()))]
     blocks += [
-        *tabulate_leaderboard(views, published=_has_published_questions(views)),
-        *_draw_pictures(views),
+        *tabulate_leaderboard(views, published=published),
+        *_draw_charts(views),
         *(
             block
-            for metric in _choose_metrics(views)
-            for block in tabulate_by_kind(views, metric, published=_has_published_questions(views))
+            for metric in _choose_chart_metric(views)
+            for block in tabulate_by_kind(views, metric, published=published)
         ),
         _make_subtask_table(views),
         *_count_program_outcomes(views),
@@ -160,7 +158,7 @@ def _make_paper_table(views: Sequence[RunView], metric: str) -> Table:
         ]
         for view in views
     ]
-    note = _make_note(views, metric)
+    note = _describe_metric(views, metric)
     if _has_published_questions(views) and (metric in RELEASED or metric == "judge"):
         if paper := read_published_results().get(metric.removesuffix("_released")):
             names = [*map(" ".join, columns), "Overall"]
@@ -176,7 +174,7 @@ def _has_published_questions(views: Sequence[RunView]) -> bool:
     return any(row.tags.get("published") for view in views for row in view.tally)
 
 
-def _make_note(views: Sequence[RunView], metric: str) -> str:
+def _describe_metric(views: Sequence[RunView], metric: str) -> str:
     note = "In percent: the mean over the subtasks of a skill; overall, the plain mean of the measured columns."
     if metric == "judge":
         judges = sorted({view.judge for view in views if view.judge})
@@ -190,15 +188,15 @@ def _make_note(views: Sequence[RunView], metric: str) -> str:
     return note
 
 
-def _choose_metrics(views: Sequence[RunView]) -> list[str]:
+def _choose_chart_metric(views: Sequence[RunView]) -> list[str]:
     """Return a list with the metric to draw; empty if no metric in `PICTURED` was measured."""
     measured = {metric for view in views for metric in view.tally.metrics()}
     return [metric for metric in PICTURED if metric in measured][:1]
 
 
-def _draw_pictures(views: Sequence[RunView]) -> Iterator[Chart]:
+def _draw_charts(views: Sequence[RunView]) -> Iterator[Chart]:
     """Draw bars by skill for a single run; for several runs, draw a polygon per run."""
-    for metric in _choose_metrics(views):
+    for metric in _choose_chart_metric(views):
         title = f"TReB by skill and mode: {METRICS[metric]}"
         if len(views) == 1:
             labels, tally = list(SKILLS), views[0].tally
@@ -212,8 +210,8 @@ def _draw_pictures(views: Sequence[RunView]) -> Iterator[Chart]:
                 Series(view.label, [average_column(view.tally, metric, column) for column in COLUMNS]) for view in views
             ]
         kind: ChartKind = "bars" if len(views) == 1 else "radar"
-        name = "treb_by_skill_and_mode"
-        yield Chart(kind, name, title, labels, series, "percent", (0.0, 1.0), y_title=METRICS[metric])
+        limits = (0.0, 1.0)
+        yield Chart(kind, "treb_by_skill_and_mode", title, labels, series, "percent", limits, y_title=METRICS[metric])
 
 
 def _make_subtask_table(views: Sequence[RunView]) -> Table:
@@ -260,13 +258,13 @@ def _count_program_outcomes(views: Sequence[RunView]) -> Iterator[Table]:
             counts = Counter(row.facts.get("program") for row in cases)
             del counts[None]  # Cases with errors have no `facts`.
             if counts:
-                held = Counter(
+                tiers = {
                     " with ".join(str(row.facts[fact]) for fact in ("sandbox", "environment") if row.facts.get(fact))
                     for row in cases
                     if row.facts.get("sandbox")
-                )
-                tiers = ", ".join(sorted(held))
-                rows.append([view.label, title, tiers, counts.total(), *(counts[state] for state in PROGRAM_STATES)])
+                }
+                states = [counts[state] for state in PROGRAM_STATES]
+                rows.append([view.label, title, ", ".join(sorted(tiers)), counts.total(), *states])
                 packages.update(str(row.facts["package"]) for row in cases if row.facts.get("package"))
     if rows:
         heads = parse_columns("Run | Mode | Sandbox")

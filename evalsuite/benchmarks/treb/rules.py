@@ -61,7 +61,7 @@ def _is_rule_kept(answer: str, rule: Mapping[str, Any]) -> bool:
         ) from error
 
 
-def _is_within(number: int, rule: Mapping[str, Any]) -> bool:
+def _is_within_bounds(number: int, rule: Mapping[str, Any]) -> bool:
     bounds = {name: rule[name] for name in ("at_least", "at_most", "exactly") if name in rule}
     if not bounds:
         raise KeyError("at_least, at_most or exactly")
@@ -69,20 +69,20 @@ def _is_within(number: int, rule: Mapping[str, Any]) -> bool:
     return bool(lowest <= number <= highest and number == bounds.get("exactly", number))
 
 
-def _has_valid_items(answer: str, rule: Mapping[str, Any]) -> bool:
+def _has_items_of_shape(answer: str, rule: Mapping[str, Any]) -> bool:
     items = [item.strip() for item in answer.split(rule["separator"])]
     shape = rule.get("shape")
-    return _is_within(len(items), rule) and all(
-        shape is None or _find_shape(item) == _find_shape(shape) for item in items
+    return _is_within_bounds(len(items), rule) and all(
+        shape is None or _encode_shape(item) == _encode_shape(shape) for item in items
     )
 
 
-def _find_shape(text: str) -> tuple[int, ...]:
-    """Replace each character by the index of its first occurrence: texts of one shape, such as "AABB", become equal."""
+def _encode_shape(text: str) -> tuple[int, ...]:
+    """Replace each character by the index of its first occurrence, so that texts such as AABB and xxyy become equal."""
     return tuple(map(text.index, text))
 
 
-def _make_comparison(compare: Callable[[str, str], bool]) -> Callable[[str, Mapping[str, Any]], bool]:
+def _make_text_check(compare: Callable[[str, str], bool]) -> Callable[[str, Mapping[str, Any]], bool]:
     """Make a check that compares the answer with the rule's text; the rule may ignore case and accents."""
     return lambda answer, rule: compare(_normalise_text(answer, rule), _normalise_text(rule["text"], rule))
 
@@ -95,15 +95,15 @@ def _normalise_text(text: str, rule: Mapping[str, Any]) -> str:
 
 
 _CHECKS: dict[str, Callable[[str, Mapping[str, Any]], bool]] = {
-    "equals": _make_comparison(lambda answer, text: answer == text),
-    "starts_with": _make_comparison(str.startswith),
-    "ends_with": _make_comparison(str.endswith),
-    "contains": _make_comparison(lambda answer, text: text in answer),
-    "excludes": _make_comparison(lambda answer, text: text not in answer),
-    "reversed": _make_comparison(lambda answer, text: answer == text[::-1]),
-    "characters": lambda answer, rule: _is_within(len(answer), rule),
-    "words": lambda answer, rule: _is_within(len(answer.split()), rule),
-    "count": lambda answer, rule: _is_within(answer.count(rule["of"]), rule),
-    "items": _has_valid_items,
+    "equals": _make_text_check(lambda answer, text: answer == text),
+    "starts_with": _make_text_check(str.startswith),
+    "ends_with": _make_text_check(str.endswith),
+    "contains": _make_text_check(lambda answer, text: text in answer),
+    "excludes": _make_text_check(lambda answer, text: text not in answer),
+    "reversed": _make_text_check(lambda answer, text: answer == text[::-1]),
+    "characters": lambda answer, rule: _is_within_bounds(len(answer), rule),
+    "words": lambda answer, rule: _is_within_bounds(len(answer.split()), rule),
+    "count": lambda answer, rule: _is_within_bounds(answer.count(rule["of"]), rule),
+    "items": _has_items_of_shape,
     "any": lambda answer, rule: any(_is_rule_kept(answer, each) for each in rule["rules"]),
 }

@@ -7,8 +7,8 @@ The paper's results were computed with the authors' code (github.com/JT-LM/jiuti
 rouge-chinese 1.0.3, rouge-score 0.1.2, sacrebleu 2.5.1, jieba 0.42.1). The variants named `*_released` follow the
 authors' code and differ from `metrics.text` as follows:
 
-- If the reference contains a Chinese character (U+4E00 to U+9FFF), jieba splits both texts. Every token counts,
-  including punctuation, which `metrics.text.rouge_l` ignores, and case matters.
+- If the reference contains a Chinese character (U+4E00 to U+9FFF), jieba splits both texts. Case matters, and
+  punctuation counts, which `metrics.text.rouge_l` ignores.
 - In ROUGE-L of other texts, words consist of the letters a-z and digits, so accents split them.
 - Exact match compares how often each capital letter occurs, so two answers without capitals are equal. The authors'
   code applies exact match to every answer. evalsuite applies exact match only if the reference is a number, as the
@@ -133,7 +133,7 @@ def _has_reference(sample: Sample) -> bool:
 def read_mark(text: str) -> float:
     r"""Read a judge's mark from its last `\boxed{...}`, with or without `/10`; without a box, from a labelled score.
 
-    The message of a ValueError tells the judge how to give a mark.
+    Raise ValueError with a message that tells the judge how to give a mark.
     """
     text = remove_reasoning(text)
     boxed = find_last_answer(text)

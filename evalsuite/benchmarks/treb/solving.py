@@ -94,8 +94,8 @@ def make_solver(setup: Setup) -> ModeSolver:
     # Preload scipy.stats, because hypothesis tests need it and importing it takes half a second.
     sandbox = Sandbox(preload=("numpy", "pandas", "scipy.stats"), usual=usual)
     words = TcotSolver(half, params, cache)
-    program = program_of_thought(prompt=_make_program_prompt(PROGRAM, half), sandbox=sandbox, **shared)
-    rounds = interleaved(rounds=ROUNDS, prompt=_make_program_prompt(_ROUNDS_TEXT, half), sandbox=sandbox, **shared)
+    program = program_of_thought(prompt=_make_prompt_writer(PROGRAM, half), sandbox=sandbox, **shared)
+    rounds = interleaved(rounds=ROUNDS, prompt=_make_prompt_writer(_ROUNDS_TEXT, half), sandbox=sandbox, **shared)
     modes: dict[str, Solver] = {**dict.fromkeys(TEXT_MODES, words), "tcot": words, "pot": program, "icot": rounds}
     return ModeSolver(modes, sandbox)
 
@@ -111,7 +111,7 @@ def make_sandbox_tables(sample: Sample, cache: TableCache) -> dict[str, TableFil
     }
 
 
-def _make_program_prompt(instructions: str, tokens: int) -> Callable[[Sample, str], list[Message]]:
+def _make_prompt_writer(instructions: str, tokens: int) -> Callable[[Sample, str], list[Message]]:
     """Make a function that writes prompts in which the description of tables has at most about `tokens` tokens."""
     limit = CHARACTERS_PER_TOKEN * tokens
     return lambda sample, described: _build_prompt(
@@ -164,14 +164,14 @@ def should_be_json(sample: Sample) -> bool:
     return sample.tags["mode"] != "tcot" and sample.tags["subtask"] != "Table Summary"
 
 
-def format_table(table: SourceTable, written: str, mode: str, limit: int) -> str:
+def format_table(table: SourceTable, original: str, mode: str, limit: int) -> str:
     """Write a table for TCoT in at most `limit` characters; of a large table, write at most 50 rows.
 
-    For a small table, the record's own text (`written`) is returned, unless it is empty or too long.
+    For a small table, the record's own text (`original`) is returned, unless it is empty or too long.
     """
     small = len(table.rows) + table.left_out < SMALL_ROWS and table.width < SMALL_COLUMNS
-    if small and written and len(written) <= limit:
-        return written
+    if small and original and len(original) <= limit:
+        return original
     shown = table if small else table.limit_rows(FIRST_ROWS)
     write = SourceTable.format_html if mode == "tcot_html" else SourceTable.format_markdown
     text = write(shown)
@@ -185,15 +185,15 @@ def format_table(table: SourceTable, written: str, mode: str, limit: int) -> str
     return f"{text}\n(the first {len(shown.rows)} of {rows} rows)" if len(shown.rows) < rows else text
 
 
-def _build_prompt(instructions: str, reminder: str, sample: Sample, shown: str) -> list[Message]:
+def _build_prompt(instructions: str, reminder: str, sample: Sample, tables: str) -> list[Message]:
     counting = f"\n{COUNTING_RULE}" if sample.tags["subtask"] == "Table Query" else ""
-    question = f"{shown}\n\nQuestion: {sample.input}\n\n{reminder}".rstrip()
+    question = f"{tables}\n\nQuestion: {sample.input}\n\n{reminder}".rstrip()
     return [Message("system", instructions + counting), Message("user", question)]
 
 
 LONGEST = 100_000  # Maximum characters at a reply's end that are searched for JSON, in quadratic time.
 _LATEX = re.compile(r'(?<!\\)\\(?!["\\/bfnrtu])')  # A LaTeX backslash that is invalid in JSON: `12.5\%`.
-# LaTeX commands whose backslash JSON reads as part of a control character (backspace, tab), with their repair.
+# JSON reads the backslashes of `\boxed` and `\text` as parts of control characters (backspace, tab); undo this.
 _LATEX_REPAIRS = (("\x08oxed{", "\\boxed{"), ("\text{", "\\text{"))
 _JSON = json.JSONDecoder(strict=False)
 

@@ -119,8 +119,8 @@ def _join_lines(cell: str) -> str:
 
 
 MOST_CHARACTERS = 16 << 20  # Maximum characters of cached CSV; parsed cells take about ten times as many bytes.
-# Maximum bytes of a CSV file that is parsed as a whole, and number of rows read from a larger file.
-LARGEST, FIRST_ROWS = 16 << 20, 50
+LARGEST = 16 << 20  # Maximum bytes of a CSV file that is parsed as a whole.
+FIRST_ROWS = 50  # Number of rows that are read from a larger CSV file.
 
 
 def is_large_table(source: Mapping[str, Any]) -> bool:
