@@ -47,16 +47,15 @@ class _Conversation:
     """Model calls of one conversation: each call continues the conversation of the previous call."""
 
     messages: list[Message] = field(default_factory=list)
-    # The keys (see `_make_message_key`) of the messages in the last request, without the reply.
-    keys: list[object] = field(default_factory=list)
+    keys: list[object] = field(default_factory=list)  # Keys of the last request's messages; see `_make_message_key`.
     # Indices of the model's replies whose text the application changed when it sent them again.
     rewritten: set[int] = field(default_factory=set)
 
-    def count_known_messages(self, sent: Sequence[Message], keys: list[object]) -> tuple[int, bool]:
-        """Count the request's messages that this conversation already has; also tell if its last reply is unchanged.
+    def match_messages(self, sent: Sequence[Message], keys: list[object]) -> tuple[int, bool]:
+        """Return how many messages of a request this conversation already has, and whether its reply is unchanged.
 
-        The count is 0 if the request does not continue this conversation. An application may change a reply's text, as
-        smolagents does. A changed reply is recognised if it contains the original text and the ids of its tool calls.
+        The number of messages is 0 if the request does not continue this conversation. An application may add to the
+        text of a reply, as smolagents does, but must keep the original text and the ids of the reply's tool calls.
         """
         place, reply = len(self.keys), self.messages[-1]
         if keys[:place] != self.keys or len(keys) == place:
@@ -68,7 +67,7 @@ class _Conversation:
         marks = [reply.content.strip(), *(call.id for call in reply.tool_calls)]
         return (place + len(again) if any(marks) and all(mark in text for mark in marks) else 0), False
 
-    def observations(self, place: int) -> dict[str, str]:
+    def list_tool_results(self, place: int) -> dict[str, str]:
         """Return the results that the application sent for the tool calls of one reply, by call id.
 
         If the results were sent in a user's message, each call gets the whole text.
@@ -99,10 +98,10 @@ class CallLog:
         """The failure of the call that was sent first, because parallel calls may fail in another order in a replay."""
         return self.failures[min(self.failures)] if self.failures else None
 
-    def add(self, call: LoggedCall) -> None:
+    def add_call(self, call: LoggedCall) -> None:
         insort(self.calls, call, key=lambda other: other.number)
 
-    def complete(self, transcript: Transcript) -> Transcript:
+    def complete_transcript(self, transcript: Transcript) -> Transcript:
         """Add the spans to a transcript; if it has neither messages nor events, make both from the logged calls.
 
         If no calls were logged, use the calls that the spans describe. Name the request fields that were not sent to
@@ -115,7 +114,7 @@ class CallLog:
         if spans:
             log = CallLog(self.calls or [span.call for span in spans if span.call])
             shown = ({**span.event, "begin": (span.begin - spans[0].begin) / 1e9} for span in spans)
-            filled = log.complete(transcript)
+            filled = log.complete_transcript(transcript)
             events = _add_executions(filled.events, spans)
             return dataclasses.replace(filled, events=(*events, *shown))
         if transcript.messages or transcript.events or not self.calls:
@@ -128,10 +127,10 @@ class CallLog:
             events=tuple(self._list_events(replies)),
         )
 
-    def transcript(self) -> Transcript:
+    def make_transcript(self) -> Transcript:
         """Make the transcript of a case without a solver; the model's last text is the answer."""
         texts = [call.completion.text for call in self.calls if call.completion.text]
-        return self.complete(Transcript(texts[-1] if texts else ""))
+        return self.complete_transcript(Transcript(texts[-1] if texts else ""))
 
     def _group_calls(self) -> tuple[list[_Conversation], list[tuple[_Conversation, int]]]:
         """Group the calls into conversations; return for each call its conversation and the index of its reply."""
@@ -139,7 +138,7 @@ class CallLog:
         replies: list[tuple[_Conversation, int]] = []
         for call in self.calls:
             keys = list(map(_make_message_key, call.messages))
-            known = [(*candidate.count_known_messages(call.messages, keys), candidate) for candidate in conversations]
+            known = [(*candidate.match_messages(call.messages, keys), candidate) for candidate in conversations]
             count, unchanged, conversation = max(known, key=lambda one: one[:2], default=(0, False, _Conversation()))
             if not count:
                 conversation = _Conversation()
@@ -163,25 +162,28 @@ class CallLog:
                 "seconds": round(call.seconds, 3),
                 "usage": encode_usage(completion.usage),
             }
-            observations = conversation.observations(place)
+            results = conversation.list_tool_results(place)
             for tool_call in completion.tool_calls:
-                seen = observations.get(tool_call.id)
-                result = self._find_later_result(turn, tool_call) if seen is None else seen
-                yield _make_call_event(turn, tool_call, result)
+                result = results.get(tool_call.id)
+                found = self._find_later_result(turn, tool_call) if result is None else result
+                yield _make_call_event(turn, tool_call, found)
 
-    def _find_later_result(self, turn: int, made: ToolCall) -> str:
+    def _find_later_result(self, turn: int, tool_call: ToolCall) -> str:
         """Search all later requests for a tool call's result, because a new system prompt starts a new conversation.
 
-        The first request that has a result with the call's id decides. If several results in that request have this id,
-        the last one counts, unless another call with the id precedes it.
+        Take the call's last result in the first request that has one. Results of different calls with the same id do
+        not count.
         """
         for later in self.calls[turn:]:
             found, is_own = None, True
             for message in later.messages:
                 for call in message.tool_calls:
-                    if call.id == made.id:
-                        is_own = _is_same_call(call, made)
-                if is_own and message.role == "tool" and message.tool_call_id == made.id:
+                    if call.id == tool_call.id:
+                        # Compare the parsed arguments, because an application may reformat them.
+                        is_own = call.name == tool_call.name and (
+                            _parse_arguments(call.arguments) == _parse_arguments(tool_call.arguments)
+                        )
+                if is_own and message.role == "tool" and message.tool_call_id == tool_call.id:
                     found = message.content
             if found is not None:
                 return found
@@ -189,7 +191,7 @@ class CallLog:
 
 
 def _add_executions(events: tuple[Mapping[str, Any], ...], spans: Sequence[TraceSpan]) -> list[Mapping[str, Any]]:
-    """Add executions of tools that no reply calls by name, for example tools that a program in a reply calls."""
+    """Add executions of tools that do not appear among the replies' tool calls, such as calls by generated programs."""
     called = {event.get("tool") for event in events}
     added: list[Mapping[str, Any]] = []
     turn = 0
@@ -200,11 +202,6 @@ def _add_executions(events: tuple[Mapping[str, Any], ...], spans: Sequence[Trace
             call = ToolCall("", span.event["tool"], json.dumps(arguments))
             added.append({**_make_call_event(max(turn, 1), call, result), "failed": span.event["failed"]})
     return sorted((*events, *added), key=lambda event: event.get("turn", 0)) if added else list(events)
-
-
-def _is_same_call(one: ToolCall, other: ToolCall) -> bool:
-    """Compare two tool calls by name and parsed arguments, because an application may reformat arguments."""
-    return one.name == other.name and _parse_arguments(one.arguments) == _parse_arguments(other.arguments)
 
 
 def _make_call_event(turn: int, call: ToolCall, observation: str) -> Mapping[str, Any]:
@@ -231,5 +228,5 @@ def _parse_arguments(arguments: str) -> dict[str, Any] | None:
 
 
 def _make_message_key(message: Message) -> object:
-    """Return those parts of a message that stay the same when an application sends the message again."""
+    """Return the parts of a message that stay the same when an application sends the message again."""
     return (message.role, message.content.strip(), message.tool_call_id, tuple(call.id for call in message.tool_calls))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 PATHS = ("/chat/completions", "/responses", "/messages", "/embeddings", "/models", "/models/NAME:generateContent")
 
 
-class AnsweringModel(Protocol):
-    """A model that answers chat requests and embeds texts, such as `CaseModel`."""
+class ServedModel(Protocol):
+    """The interface of the models that `CaseApi` serves, such as `CaseModel`."""
 
     @property
     def name(self) -> str: ...
@@ -39,7 +40,9 @@ class AnsweringModel(Protocol):
         self, prompt: Sequence[Message], *, tools: Sequence[Mapping[str, Any]] = (), **params: Any
     ) -> Completion: ...
 
-    async def embeddings(self, texts: Sequence[str], *, name: str | None = None, **params: Any) -> Completion: ...
+    async def request_embeddings(
+        self, texts: Sequence[str], *, name: str | None = None, **params: Any
+    ) -> Completion: ...
 
 
 class CaseApi:
@@ -47,10 +50,10 @@ class CaseApi:
 
     def __init__(
         self,
-        model: AnsweringModel,
+        model: ServedModel,
         *,
         answers: int = 0,
-        find: Callable[[str], AnsweringModel] | None = None,
+        find: Callable[[str], ServedModel] | None = None,
         left_out: set[str] | None = None,
         stores: bool = True,
     ) -> None:
@@ -59,18 +62,18 @@ class CaseApi:
         # Names of request fields that were not sent to the model.
         self._left_out = set() if left_out is None else left_out
         self._find = find or (lambda _: model)  # Finds the model for the model name in a request.
-        self._answers = answers
+        self._numbers = itertools.count(answers + 1)
         self.spans: SpanCollector | None = None  # Receives the application's spans.
         # Earlier conversations (without instructions) by response id; a request with `previous_response_id` continues
         # one.
         self._conversations: dict[str, tuple[Message, ...]] = {}
 
-    async def answer(self, method: str, path: str, content: bytes) -> HttpAnswer:
-        """Answer one HTTP request; errors become answers, and only a cancelled call raises an exception."""
+    async def answer_request(self, method: str, path: str, content: bytes) -> HttpAnswer:
+        """Answer one HTTP request; convert errors to answers with an error status."""
         try:
             path, _, query = path.partition("?")
             if self.spans is not None and (method, path) == ("POST", "/traces"):
-                return self.spans.receive(content)
+                return self.spans.receive_export(content)
             return await self._route_request(method, path.rstrip("/"), query, content)
         except BadRequest as error:
             return make_error_answer(400, str(error))
@@ -97,39 +100,32 @@ class CaseApi:
         model = {"id": name or self._model.name, "object": "model", "created": 0, "owned_by": "evalsuite"}
         return make_json_answer(model if name else {"object": "list", "data": [model]})
 
-    def _next_answer_number(self) -> int:
-        self._answers += 1
-        return self._answers
-
-    async def _call_model(self, asked: ChatRequest, named: object) -> tuple[Completion, str]:
-        """Call the model that the request names; return the completion and the model's name for the client."""
-        name = str(named or self._model.name)
-        self._left_out.update(asked.left_out)
-        return await self._find(name).chat(asked.messages, tools=asked.tools, **asked.params), name
+    async def _call_model(self, request: ChatRequest, requested_name: object) -> tuple[Completion, str]:
+        name = str(requested_name or self._model.name)
+        self._left_out.update(request.left_out)
+        return await self._find(name).chat(request.messages, tools=request.tools, **request.params), name
 
     async def _answer_chat(self, body: Mapping[str, Any]) -> HttpAnswer:
         completion, name = await self._call_model(chat_api.parse_chat_request(body), body.get("model"))
         if not body.get("stream"):
-            return make_json_answer(chat_api.make_chat_completion(completion, name, self._next_answer_number()))
+            return make_json_answer(chat_api.make_chat_completion(completion, name, next(self._numbers)))
         options = body.get("stream_options")
         with_usage = isinstance(options, dict) and bool(options.get("include_usage"))
-        return make_chat_stream(
-            chat_api.make_chat_chunks(completion, name, self._next_answer_number(), with_usage=with_usage)
-        )
+        return make_chat_stream(chat_api.make_chat_chunks(completion, name, next(self._numbers), with_usage=with_usage))
 
     async def _answer_messages_api(self, body: Mapping[str, Any]) -> HttpAnswer:
         completion, name = await self._call_model(messages_api.convert_request(body), body.get("model"))
-        message = messages_api.make_message_object(completion, name, self._next_answer_number())
+        message = messages_api.make_message_object(completion, name, next(self._numbers))
         if body.get("stream"):
             return make_event_stream(messages_api.make_message_events(message))
         return make_json_answer(message)
 
     async def _answer_gemini_api(self, body: Mapping[str, Any], name: str, method: str, query: str) -> HttpAnswer:
         completion, _ = await self._call_model(gemini_api.convert_request(body), name)
-        generation = gemini_api.make_generation(completion, name, self._next_answer_number())
+        response = gemini_api.make_content_response(completion, name, next(self._numbers))
         if method == "generateContent":
-            return make_json_answer(generation)
-        chunks = gemini_api.make_generation_chunks(generation)
+            return make_json_answer(response)
+        chunks = gemini_api.make_content_chunks(response)
         # Without `alt=sse`, Gemini's API streams one JSON list instead of events.
         return make_chat_stream(chunks, end=b"") if "alt=sse" in query.split("&") else make_json_answer(list(chunks))
 
@@ -142,11 +138,11 @@ class CaseApi:
                 "of the conversation as input"
             )
         if overrides.get("api") == "responses":
-            asked = responses_api.wrap_request(body, self._conversations.get(str(previous), ()), overrides)
+            asked = responses_api.pass_request_on(body, self._conversations.get(str(previous), ()), overrides)
         else:
             asked = responses_api.convert_request(body, self._find_earlier_messages(previous))
         completion, name = await self._call_model(asked, body.get("model"))
-        response = responses_api.make_response_object(body, completion, name, self._next_answer_number())
+        response = responses_api.make_response_object(body, completion, name, next(self._numbers))
         spoken = asked.messages[1:] if body.get("instructions") else asked.messages
         reply = Message("assistant", completion.text, completion.tool_calls)
         if body.get("store") is not False:
@@ -166,5 +162,5 @@ class CaseApi:
         asked = chat_api.parse_embedding_request(body)
         model = self._find(asked.model)
         name = asked.model if model is self._model else None
-        completion = await model.embeddings(asked.texts, name=name, **asked.params)
+        completion = await model.request_embeddings(asked.texts, name=name, **asked.params)
         return make_json_answer(chat_api.make_embedding_list(completion, asked))

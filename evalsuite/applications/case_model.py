@@ -76,17 +76,17 @@ class CaseModel(ModelHandle):
     ) -> Completion:
         """Ask the model (see `protocols.Model.chat`), and give distinct ids to tool calls that lack them."""
         messages, started, number = convert_prompt(prompt), time.monotonic(), next(self.log.numbers)
-        with self._record_failures(number):
+        with self._record_failure(number):
             said = await self._call_on_own_loop(super().chat(messages, tools=tools, **params))
             completion = _assign_call_ids(said, len(messages))
-        self.log.add(LoggedCall(self.name, messages, completion, time.monotonic() - started, number))
+        self.log.add_call(LoggedCall(self.name, messages, completion, time.monotonic() - started, number))
         return completion
 
     async def _send_request(self, request: Request) -> Completion:
         # Store cancelled calls now: the case still runs, so the application itself cancelled these calls.
         await self._store_cancelled_calls()
         if self.faults:
-            return await self.faults.ask(self._asker, request, self.log.faults)
+            return await self.faults.send_request(self._asker, request, self.log.faults)
         return await super()._send_request(request)
 
     async def embed(self, texts: Sequence[str], **params: Any) -> list[list[float]]:
@@ -99,9 +99,9 @@ class CaseModel(ModelHandle):
         Raises:
             ModelError: the call failed permanently.
         """
-        return [decode_vector(vector) for vector in (await self.embeddings(texts, **params)).embeddings]
+        return [decode_vector(vector) for vector in (await self.request_embeddings(texts, **params)).embeddings]
 
-    async def embeddings(self, texts: Sequence[str], *, name: str | None = None, **params: Any) -> Completion:
+    async def request_embeddings(self, texts: Sequence[str], *, name: str | None = None, **params: Any) -> Completion:
         """Embed texts; return a completion with the encoded vectors and the usage.
 
         Args:
@@ -111,7 +111,7 @@ class CaseModel(ModelHandle):
         """
         # The run's generation parameters apply to chat only, not to embeddings.
         asked = ModelHandle(self._asker, name or self.name, self._base_url, self._epoch, {}, self.meter)
-        with self._record_failures(next(self.log.numbers)):
+        with self._record_failure(next(self.log.numbers)):
             messages = [Message("user", text) for text in texts]
             completion = await self._call_on_own_loop(asked.chat(messages, api="embeddings", **params))
             if len(completion.embeddings) != len(texts):
@@ -130,7 +130,7 @@ class CaseModel(ModelHandle):
         """
         if not self.models:
             return self
-        with self._record_failures(next(self.log.numbers)):
+        with self._record_failure(next(self.log.numbers)):
             if name not in self.models:
                 raise SettingsError(
                     f"the application asked for the model {name!r:.200}, which application(models=...) lacks; add it: "
@@ -141,14 +141,13 @@ class CaseModel(ModelHandle):
         return model
 
     @contextlib.contextmanager
-    def _record_failures(self, number: int) -> Iterator[None]:
+    def _record_failure(self, number: int) -> Iterator[None]:
         try:
             yield
-        except RequestRefused:
-            # Do not record the refusal of an invalid request, because the application may handle the error.
-            raise
         except EvalsuiteError as error:
-            self.log.failures[number] = error
+            # The refusal of an invalid request is not recorded, because the application may handle it.
+            if not isinstance(error, RequestRefused):
+                self.log.failures[number] = error
             raise
 
     @property
@@ -178,7 +177,7 @@ class CaseModel(ModelHandle):
         from evalsuite.applications.endpoint import get_loopback_server
 
         listener = get_loopback_server(loop)
-        endpoint = listener.open(self.api)
+        endpoint = listener.open_endpoint(self.api)
         self._endpoints.append((listener, endpoint))
         return endpoint
 
@@ -186,7 +185,7 @@ class CaseModel(ModelHandle):
         """Close the endpoints at the end of the case."""
         while self._endpoints:
             listener, endpoint = self._endpoints.pop()
-            listener.close(endpoint)
+            listener.close_endpoint(endpoint)
 
     async def finish(self) -> None:
         """Close the endpoints, and store the requests that the case cancelled; call this when the case ends."""
@@ -199,7 +198,7 @@ class CaseModel(ModelHandle):
         while self.meter.cancelled:
             request, seconds = self.meter.cancelled.pop()
             with contextlib.suppress(RunError):
-                await self._asker.note_cancelled(request, seconds)
+                await self._asker.record_cancellation(request, seconds)
 
     @property
     def is_finished(self) -> bool:

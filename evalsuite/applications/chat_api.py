@@ -57,7 +57,7 @@ def make_json_answer(value: Any, status: int = 200) -> HttpAnswer:
 
 
 def make_chat_stream(chunks: Iterable[Mapping[str, Any]], end: bytes = b"data: [DONE]\n\n") -> HttpAnswer:
-    """Make the server-sent events of a chat completion: data only, with `[DONE]` at the end."""
+    """Make the server-sent events of a chat completion, which have no event names; the last event is `[DONE]`."""
     events = [f"data: {dumps(chunk)}\n\n".encode() for chunk in chunks]
     return HttpAnswer(200, (*events, end), EVENTS)
 
@@ -92,20 +92,20 @@ def parse_body(content: bytes) -> dict[str, Any]:
     return value
 
 
-def refusal(name: str, value: Any) -> BadRequest:
+def make_refusal(name: str, value: Any) -> BadRequest:
     """Make the exception for a request field that cannot be passed to the model."""
     return BadRequest(f"{name}: {str(value)[:200]!r} cannot be sent to a chat model; leave {name} out")
 
 
-def join_parts(parts: Sequence[str | Mapping[str, Any]]) -> dict[str, Any]:
-    """Make the arguments of a `Message`: join the parts as lines of text, or keep the parts if any is not text."""
+def make_message_content(parts: Sequence[str | Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a `Message`'s argument `content` (the parts as lines of text) or, if a part is not text, `parts`."""
     if all(isinstance(part, str) for part in parts):
         return {"content": "\n".join(map(str, parts))}
     return {"parts": parts}
 
 
-def read_arguments(call: ToolCall) -> dict[str, Any]:
-    """Parse a tool call's arguments, for APIs that send arguments as an object instead of JSON text.
+def parse_arguments(call: ToolCall) -> dict[str, Any]:
+    """Parse a tool call's arguments for an API that sends them as an object instead of JSON text.
 
     Raises:
         BadRequest: the arguments are not a JSON object.
@@ -171,7 +171,7 @@ def make_chat_completion(completion: Completion, model: str, number: int) -> dic
         "logprobs": encode_logprobs(completion),
     }
     return {
-        **_make_head(model, number, "chat.completion"),
+        **_make_common_fields(model, number, "chat.completion"),
         "choices": [choice],
         "usage": format_usage(completion.usage),
     }
@@ -179,7 +179,7 @@ def make_chat_completion(completion: Completion, model: str, number: int) -> dic
 
 def make_chat_chunks(completion: Completion, model: str, number: int, *, with_usage: bool) -> Iterator[dict[str, Any]]:
     """Make the chunks of a streamed chat completion, each with about one word of the text."""
-    head = _make_head(model, number, "chat.completion.chunk")
+    head = _make_common_fields(model, number, "chat.completion.chunk")
 
     def make_chunk(delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
         return {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]}
@@ -187,7 +187,7 @@ def make_chat_chunks(completion: Completion, model: str, number: int, *, with_us
     yield make_chunk({"role": "assistant", "content": "" if completion.text or not completion.tool_calls else None})
     if completion.reasoning:
         yield make_chunk({"reasoning_content": completion.reasoning})
-    for piece in split_text(completion.text):
+    for piece in split_into_words(completion.text):
         yield make_chunk({"content": piece})
     for index, call in enumerate(completion.tool_calls):
         yield make_chunk({"tool_calls": [{"index": index, **encode_tool_call(call)}]})
@@ -196,7 +196,7 @@ def make_chat_chunks(completion: Completion, model: str, number: int, *, with_us
         yield {**head, "choices": [], "usage": format_usage(completion.usage)}
 
 
-def split_text(text: str) -> list[str]:
+def split_into_words(text: str) -> list[str]:
     """Split a text into words, each with the white space after it, so that the joined pieces equal the text."""
     return re.findall(r"\s+|\S+\s*", text)
 
@@ -213,7 +213,7 @@ def format_usage(usage: Usage) -> dict[str, Any]:
     }
 
 
-def _make_head(model: str, number: int, kind: str) -> dict[str, Any]:
+def _make_common_fields(model: str, number: int, kind: str) -> dict[str, Any]:
     return {"id": f"chatcmpl-{number}", "object": kind, "created": int(time.time()), "model": model}
 
 

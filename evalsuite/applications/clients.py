@@ -9,7 +9,7 @@ import httpx2
 from openai import AsyncOpenAI, OpenAI
 
 from evalsuite.core.errors import SolverError
-from evalsuite.gateway.loop import await_on_loop
+from evalsuite.gateway.loop import await_on_loop, is_current_loop
 
 if TYPE_CHECKING:
     from evalsuite.applications.case_api import CaseApi
@@ -28,13 +28,13 @@ class _ApiTransport:
     async def _answer_request(self, request: httpx2.Request, content: bytes) -> httpx2.Response:
         """Answer within the caller's time limit, set by `with_options(timeout=...)`.
 
-        Measure the time limit on the model's loop, so that a request that timed out has been counted there.
+        The limit is applied on the model's loop, so that a request is cancelled there before the caller continues.
         """
         seconds: float | None = request.extensions.get("timeout", {}).get("read")
         path = request.url.path.removeprefix("/v1")
         try:
             async with asyncio.timeout(seconds):
-                answer = await self._api.answer(request.method, path, content)
+                answer = await self._api.answer_request(request.method, path, content)
         except TimeoutError as error:
             raise httpx2.ReadTimeout(f"no answer within {seconds} s", request=request) from error
         return httpx2.Response(answer.status, headers=answer.headers, content=b"".join(answer.chunks), request=request)
@@ -52,18 +52,12 @@ class BlockingTransport(_ApiTransport, httpx2.BaseTransport):
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Answer one request; cancel the request if the client's time limit passes."""
-        if self._is_on_loop():
+        if is_current_loop(self._loop):
             raise SolverError(
                 "model.openai_sync() was used in an async function, where it would block the event loop for ever: use "
                 "model.openai() and await, or make the function a plain one"
             )
         return asyncio.run_coroutine_threadsafe(self._answer_request(request, request.read()), self._loop).result()
-
-    def _is_on_loop(self) -> bool:
-        try:
-            return asyncio.get_running_loop() is self._loop
-        except RuntimeError:
-            return False
 
 
 class _AsyncClient(AsyncOpenAI):

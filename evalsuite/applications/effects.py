@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from evalsuite.core.errors import SolverError
 from evalsuite.core.threads import is_async
 from evalsuite.gateway.handle import CASE_EFFECTS
-from evalsuite.gateway.loop import await_on_loop
+from evalsuite.gateway.loop import await_on_loop, is_current_loop
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -21,11 +21,10 @@ T = TypeVar("T")
 def effect(function: Callable[P, T]) -> Callable[P, T]:
     """Decorate an application's function, so that replays and resumed runs do not call it again.
 
-    A replayed or resumed case gets the stored result instead of a call. If a tool or decorated function was
-    interrupted, it runs again; decorated calls inside it that had ended return their stored results. Outside of a
-    case's solver, the decorated function runs as if undecorated. Calls are matched by the order of their start, so
-    parallel calls must start in a fixed order. If a call raises an exception, no result is stored, so the call is
-    repeated.
+    A replayed or resumed case gets the stored result instead of a call. If a call was interrupted, it runs again, but
+    decorated functions that had already ended within it return stored results. Outside of a case's solver, the
+    decorated function runs as if undecorated. Calls are matched by the order of their start, so parallel calls must
+    start in a fixed order. If a call raises an exception, no result is stored, so the call is repeated.
 
     Args:
         function: a plain or async function whose arguments and result are JSON data; tuples become lists.
@@ -47,7 +46,7 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
     async def run_async_function(*args: Any, **kwargs: Any) -> Any:
         found = CASE_EFFECTS.get()
         work = cast("Callable[..., Coroutine[Any, Any, Any]]", function)
-        if found is None or not found[0].keeps:
+        if found is None or not found[0].stores_calls:
             return await work(*args, **kwargs)
         effects, loop = found
         place, kept = await await_on_loop(effects.begin_call(name, bind_arguments(args, kwargs)), loop)
@@ -61,10 +60,14 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
     @functools.wraps(function)
     def run_function(*args: Any, **kwargs: Any) -> Any:
         found = CASE_EFFECTS.get()
-        if found is None or not found[0].keeps:
+        if found is None or not found[0].stores_calls:
             return function(*args, **kwargs)
         effects, loop = found
-        _refuse_blocking_call(name, loop)
+        if is_current_loop(loop):
+            raise SolverError(
+                f"{name}: this plain function with @effect was called in an async solver, where waiting for the "
+                "journal would stop all cases: make it async, or call it with asyncio.to_thread"
+            )
         begun = effects.begin_call(name, bind_arguments(args, kwargs))
         place, kept = asyncio.run_coroutine_threadsafe(begun, loop).result()
         if place is None:
@@ -75,18 +78,6 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
         return result
 
     return cast("Callable[P, T]", run_async_function if is_async(function) else run_function)
-
-
-def _refuse_blocking_call(name: str, loop: asyncio.AbstractEventLoop) -> None:
-    try:
-        blocks = asyncio.get_running_loop() is loop
-    except RuntimeError:
-        return
-    if blocks:
-        raise SolverError(
-            f"{name}: this plain function with @effect was called in an async solver, where waiting for the journal "
-            "would stop all cases: make it async, or call it with asyncio.to_thread"
-        )
 
 
 def _require_json(value: Any, what: str) -> Any:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from evalsuite.applications.case_api import CaseApi
-    from evalsuite.applications.chat_api import HttpAnswer
 
 LARGEST_REQUEST = 256 * 2**20  # Maximum bytes of a request, which may contain pictures and recordings.
 VERSION = re.compile(r"^/v1(alpha|beta)?(/+|$)")  # The version at the beginning of an API's path.
@@ -68,18 +67,13 @@ class LoopbackServer:
     """Answers HTTP requests on loopback until its event loop ends."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
         self._apis: dict[str, CaseApi] = {}
         # Tasks that answer requests, by the secret of their case.
         self._answering: dict[str, set[asyncio.Task[Any] | None]] = {}
         # Bind the socket now, because callers need its port; connections before the listener starts wait in the queue.
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.port = self._socket.getsockname()[1]
-        self._started: asyncio.Task[None] | None = None
-        loop.call_soon_threadsafe(self._start_listener)
-
-    def _start_listener(self) -> None:
-        self._started = self._loop.create_task(self._serve_requests())
+        self._serving = asyncio.run_coroutine_threadsafe(self._serve_requests(), loop)
 
     async def _serve_requests(self) -> None:
         from aiohttp import web
@@ -95,13 +89,13 @@ class LoopbackServer:
         finally:
             await runner.cleanup()
 
-    def open(self, api: CaseApi) -> Endpoint:
+    def open_endpoint(self, api: CaseApi) -> Endpoint:
         token = secrets.token_urlsafe(24)
         self._apis[token] = api
         base_url = f"http://127.0.0.1:{self.port}/{token}/v1"
-        return Endpoint(base_url, token, api.spans.variables(base_url) if api.spans else {})
+        return Endpoint(base_url, token, api.spans.make_variables(base_url) if api.spans else {})
 
-    def close(self, endpoint: Endpoint) -> None:
+    def close_endpoint(self, endpoint: Endpoint) -> None:
         """Close a case's address and cancel its unanswered requests; the listener stays open for later cases."""
         self._apis.pop(endpoint.api_key, None)
         for task in self._answering.pop(endpoint.api_key, ()):
@@ -115,10 +109,15 @@ class LoopbackServer:
 
         content = await request.read()
         token, path = self._find_token(request)
+        answer = make_error_answer(401, REFUSED, "authentication_error")
         if token in self._apis:
-            answer = await self._answer_case_request(token, request.method, f"{path}?{request.query_string}", content)
-        else:
-            answer = make_error_answer(401, REFUSED, "authentication_error")
+            task, answering = asyncio.current_task(), self._answering.setdefault(token, set())
+            answering.add(task)
+            try:
+                full_path = f"{path}?{request.query_string}"
+                answer = await self._apis[token].answer_request(request.method, full_path, content)
+            finally:
+                answering.discard(task)
         response = web.StreamResponse(status=answer.status, headers=answer.headers)
         # Ignore connection errors, because a client that has disconnected needs no answer.
         with suppress(ConnectionError):
@@ -127,14 +126,6 @@ class LoopbackServer:
                 await response.write(chunk)
             await response.write_eof()
         return response
-
-    async def _answer_case_request(self, token: str, method: str, path: str, content: bytes) -> HttpAnswer:
-        task, answering = asyncio.current_task(), self._answering.setdefault(token, set())
-        answering.add(task)
-        try:
-            return await self._apis[token].answer(method, path, content)
-        finally:
-            answering.discard(task)
 
     def _find_token(self, request: web.Request) -> tuple[str, str]:
         """Find the secret of the case to which a request belongs, and the request's path after the base URL."""
@@ -154,7 +145,7 @@ _making = threading.Lock()
 
 
 def get_loopback_server(loop: asyncio.AbstractEventLoop) -> LoopbackServer:
-    """Return the loop's listener, which the first call makes; any thread may call this method."""
+    """Return an event loop's server, and make it if necessary; any thread may call this function."""
     with _making:
         if loop not in _listeners:
             _listeners[loop] = LoopbackServer(loop)

@@ -10,7 +10,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evalsuite.applications.chat_api import BadRequest, ChatRequest, join_parts, read_arguments, refusal, split_text
+from evalsuite.applications.chat_api import (
+    BadRequest,
+    ChatRequest,
+    make_message_content,
+    make_refusal,
+    parse_arguments,
+    split_into_words,
+)
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.types import Completion, Message, ToolCall
 
@@ -46,17 +53,17 @@ def convert_request(body: Mapping[str, Any]) -> ChatRequest:
     try:
         given = _to_camel_case(body)
         for name in sorted(given.keys() - READ):
-            raise refusal(name, given[name])
+            raise make_refusal(name, given[name])
         contents = given.get("contents")
         if not isinstance(contents, list) or not contents:
             raise BadRequest("contents: expected a list of at least one content")
-        system = _read_parts(_to_camel_case(given.get("systemInstruction") or {}).get("parts", ()))
-        messages = [Message("system", **join_parts(system))] if system else []
-        messages += _read_contents(contents)
-        declared = [_read_tools(_to_camel_case(tool)) for tool in given.get("tools") or ()]
+        system = _convert_parts(_to_camel_case(given.get("systemInstruction") or {}).get("parts", ()))
+        messages = [Message("system", **make_message_content(system))] if system else []
+        messages += _convert_contents(contents)
+        declared = [_list_functions(_to_camel_case(tool)) for tool in given.get("tools") or ()]
         config = _to_camel_case(given.get("generationConfig") or {})
-        params = _read_config(config)
-        params |= _read_tool_choice(_to_camel_case(given.get("toolConfig") or {}))
+        params = _convert_config(config)
+        params |= _convert_tool_choice(_to_camel_case(given.get("toolConfig") or {}))
         budget = _to_camel_case(config.get("thinkingConfig") or {}).get("thinkingBudget", -1)
         left_out = ("thinkingConfig.thinkingBudget",) if budget != -1 else ()
         return ChatRequest(tuple(messages), tuple(tool for tools in declared for tool in tools), params, left_out)
@@ -73,8 +80,8 @@ def _to_camel_case(mapping: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _read_contents(contents: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
-    """Convert Gemini's contents to messages; a result without an id answers the same function's oldest open call."""
+def _convert_contents(contents: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
+    """Convert Gemini's contents to messages. A result without an id belongs to its function's first unanswered call."""
     open_calls: dict[str, list[str]] = defaultdict(list)
     for place, content in enumerate(contents):
         parts = [_to_camel_case(part) for part in content["parts"]]
@@ -86,7 +93,7 @@ def _read_contents(contents: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
                 name = call["name"]
                 calls.append(ToolCall(call.get("id") or f"call_{place}_{number}", name, dumps(call.get("args") or {})))
                 open_calls[name].append(calls[-1].id)
-            text = _read_parts(part for part in parts if "functionCall" not in part)
+            text = _convert_parts(part for part in parts if "functionCall" not in part)
             if not all(isinstance(part, str) for part in text):
                 raise BadRequest("contents: a model's content has text and function calls alone")
             yield Message("assistant", "".join(map(str, text)), tuple(calls))
@@ -99,9 +106,9 @@ def _read_contents(contents: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
             if call_id in waiting:
                 waiting.remove(call_id)
             yield Message("tool", _format_function_result(result.get("response")), tool_call_id=call_id)
-        rest = _read_parts(part for part in parts if "functionResponse" not in part)
+        rest = _convert_parts(part for part in parts if "functionResponse" not in part)
         if rest:
-            yield Message("user", **join_parts(rest))
+            yield Message("user", **make_message_content(rest))
 
 
 def _format_function_result(response: Any) -> str:
@@ -113,7 +120,7 @@ def _format_function_result(response: Any) -> str:
             return dumps(response)
 
 
-def _read_parts(parts: Any) -> list[str | Mapping[str, Any]]:
+def _convert_parts(parts: Any) -> list[str | Mapping[str, Any]]:
     read: list[str | Mapping[str, Any]] = []
     for part in map(_to_camel_case, parts):
         if part.get("thought"):
@@ -131,7 +138,7 @@ def _read_parts(parts: Any) -> list[str | Mapping[str, Any]]:
     return read
 
 
-def _read_tools(tool: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _list_functions(tool: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for name in sorted(tool.keys() - {"functionDeclarations"}):
         raise BadRequest(f"tools: {name:.80} runs on Google's servers, which are not asked; offer functions")
     for declared in map(_to_camel_case, tool.get("functionDeclarations", ())):
@@ -155,11 +162,11 @@ def _lower_types(schema: Any) -> Any:
     return written
 
 
-def _read_config(config: dict[str, Any]) -> dict[str, Any]:
+def _convert_config(config: dict[str, Any]) -> dict[str, Any]:
     if config.pop("candidateCount", 1) != 1:
         raise BadRequest("candidateCount: a request has one answer; send it again for another one")
     for name in sorted(config.keys() - SENT.keys() - FORMAT):
-        raise refusal(name, config[name])
+        raise make_refusal(name, config[name])
     params = {SENT[name]: value for name, value in config.items() if name in SENT}
     schema = config.get("responseJsonSchema") or config.get("responseSchema")
     if schema:
@@ -168,27 +175,27 @@ def _read_config(config: dict[str, Any]) -> dict[str, Any]:
     elif config.get("responseMimeType", "text/plain") == "application/json":
         params["response_format"] = {"type": "json_object"}
     elif config.get("responseMimeType", "text/plain") != "text/plain":
-        raise refusal("responseMimeType", config["responseMimeType"])
+        raise make_refusal("responseMimeType", config["responseMimeType"])
     thinking = _to_camel_case(config.get("thinkingConfig") or {})
     if "thinkingLevel" in thinking:
         params["reasoning_effort"] = thinking["thinkingLevel"].lower()
     return params
 
 
-def _read_tool_choice(config: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_tool_choice(config: Mapping[str, Any]) -> dict[str, Any]:
     wanted = _to_camel_case(config.get("functionCallingConfig") or {})
     if not wanted:
         return {}
     mode = wanted.get("mode", "AUTO")
     if mode not in MODES:
-        raise refusal("functionCallingConfig.mode", mode)
+        raise make_refusal("functionCallingConfig.mode", mode)
     if "allowedFunctionNames" not in wanted:
         return {"tool_choice": MODES[mode]}
     tools = [{"type": "function", "function": {"name": name}} for name in wanted["allowedFunctionNames"]]
     return {"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": MODES[mode], "tools": tools}}}
 
 
-def make_generation(completion: Completion, model: str, number: int) -> dict[str, Any]:
+def make_content_response(completion: Completion, model: str, number: int) -> dict[str, Any]:
     """Make the whole answer; its id contains `number`, which counts the answers of the case.
 
     Raises:
@@ -196,7 +203,7 @@ def make_generation(completion: Completion, model: str, number: int) -> dict[str
     """
     parts: list[dict[str, Any]] = [{"text": completion.text}] if completion.text else []
     parts += [
-        {"functionCall": {"id": call.id, "name": call.name, "args": read_arguments(call)}}
+        {"functionCall": {"id": call.id, "name": call.name, "args": parse_arguments(call)}}
         for call in completion.tool_calls
     ]
     usage = completion.usage
@@ -221,15 +228,15 @@ def make_generation(completion: Completion, model: str, number: int) -> dict[str
     }
 
 
-def make_generation_chunks(generation: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Make the chunks of a streamed answer; the last chunk has finish reason and usage. See `make_generation`."""
-    (candidate,) = generation["candidates"]
-    head = {name: generation[name] for name in ("modelVersion", "responseId")}
+def make_content_chunks(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Make the chunks of a streamed answer; only the last chunk has a finish reason and the usage."""
+    (candidate,) = response["candidates"]
+    head = {name: response[name] for name in ("modelVersion", "responseId")}
     parts = [
         piece
         for part in candidate["content"]["parts"]
-        for piece in ([{"text": text} for text in split_text(part["text"])] if part.get("text") else [part])
+        for piece in ([{"text": text} for text in split_into_words(part["text"])] if part.get("text") else [part])
     ]
     for part in parts[:-1]:
         yield {"candidates": [{"content": {"role": "model", "parts": [part]}, "index": 0}], **head}
-    yield {**generation, "candidates": [{**candidate, "content": {"role": "model", "parts": parts[-1:]}}]}
+    yield {**response, "candidates": [{**candidate, "content": {"role": "model", "parts": parts[-1:]}}]}

@@ -9,7 +9,14 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evalsuite.applications.chat_api import BadRequest, ChatRequest, join_parts, read_arguments, refusal, split_text
+from evalsuite.applications.chat_api import (
+    BadRequest,
+    ChatRequest,
+    make_message_content,
+    make_refusal,
+    parse_arguments,
+    split_into_words,
+)
 from evalsuite.core.types import Completion, Message, ToolCall
 
 SENT: Mapping[str, str] = {
@@ -37,43 +44,40 @@ def convert_request(body: Mapping[str, Any]) -> ChatRequest:
     """
     given = {name: value for name, value in body.items() if value is not None}
     for name in sorted(given.keys() - SENT.keys() - READ_ELSEWHERE - LEFT_OUT):
-        raise refusal(name, given[name])
+        raise make_refusal(name, given[name])
     items = body.get("messages")
     if not isinstance(items, list) or not items:
         raise BadRequest("messages: expected a list of at least one message")
     try:
-        system = _read_parts(given.get("system", ""), "system")
-        messages = [Message("system", **join_parts(system))] if system else []
+        system = _convert_parts(given.get("system", ""), "system")
+        messages = [Message("system", **make_message_content(system))] if system else []
         for item in items:
-            messages += _read_message(item["role"], item["content"])
-        tools = tuple(map(_read_tool, given.get("tools", ())))
+            messages += _convert_message(item["role"], item["content"])
+        tools = tuple(map(_convert_tool, given.get("tools", ())))
         params = {SENT[name]: value for name, value in given.items() if name in SENT}
-        params |= _read_tool_choice(given.get("tool_choice"))
+        params |= _convert_tool_choice(given.get("tool_choice"))
         output = dict(given.get("output_config", {}))
         left_out = [*sorted(given.keys() & LEFT_OUT), *(["output_config.effort"] if output.pop("effort", None) else [])]
         form = output.pop("format", None)
         if form:
-            params["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", **_read_schema(form)}}
+            if form["type"] != "json_schema":
+                raise make_refusal("output_config.format", form)
+            schema = {"name": "answer", "schema": form["schema"]}
+            params["response_format"] = {"type": "json_schema", "json_schema": schema}
         if output:
-            raise refusal("output_config", output)
+            raise make_refusal("output_config", output)
     except (KeyError, TypeError, AttributeError) as error:
         raise BadRequest(f"the request is not in the Messages format ({type(error).__name__}: {error})") from error
     return ChatRequest(tuple(messages), tools, params, tuple(left_out))
 
 
-def _read_schema(form: Mapping[str, Any]) -> dict[str, Any]:
-    if form["type"] != "json_schema":
-        raise refusal("output_config.format", form)
-    return {"schema": form["schema"]}
-
-
-def _read_message(role: str, content: Any) -> Iterator[Message]:
+def _convert_message(role: str, content: Any) -> Iterator[Message]:
     """Convert one message; each tool result becomes a separate message before the message with the text."""
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     if role == "assistant":
         made = [block for block in blocks if block["type"] == "tool_use"]
         calls = tuple(ToolCall(block["id"], block["name"], json.dumps(block["input"])) for block in made)
-        text = _read_parts([block for block in blocks if block["type"] != "tool_use"], "an assistant's message")
+        text = _convert_parts([block for block in blocks if block["type"] != "tool_use"], "an assistant's message")
         if not all(isinstance(part, str) for part in text):
             raise BadRequest("messages: an assistant's message has text and tool calls alone")
         yield Message("assistant", "".join(map(str, text)), calls)
@@ -82,14 +86,14 @@ def _read_message(role: str, content: Any) -> Iterator[Message]:
         raise BadRequest(f"messages: the role {role!r:.80} is unknown; write user or assistant")
     for block in blocks:
         if block["type"] == "tool_result":
-            result = _read_parts(block.get("content") or "", "a tool's result")
-            yield Message("tool", tool_call_id=str(block["tool_use_id"]), **join_parts(result))
-    rest = _read_parts([block for block in blocks if block["type"] != "tool_result"], "a message")
+            result = _convert_parts(block.get("content") or "", "a tool's result")
+            yield Message("tool", tool_call_id=str(block["tool_use_id"]), **make_message_content(result))
+    rest = _convert_parts([block for block in blocks if block["type"] != "tool_result"], "a message")
     if rest:
-        yield Message("system" if role == "system" else "user", **join_parts(rest))
+        yield Message("system" if role == "system" else "user", **make_message_content(rest))
 
 
-def _read_parts(content: Any, where: str) -> list[str | Mapping[str, Any]]:
+def _convert_parts(content: Any, where: str) -> list[str | Mapping[str, Any]]:
     if isinstance(content, str):
         return [content] if content else []
     parts: list[str | Mapping[str, Any]] = []
@@ -107,7 +111,7 @@ def _read_parts(content: Any, where: str) -> list[str | Mapping[str, Any]]:
     return parts
 
 
-def _read_tool(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+def _convert_tool(tool: Mapping[str, Any]) -> Mapping[str, Any]:
     if tool.get("type", "custom") != "custom":
         raise BadRequest(
             f"tools: {tool['type']!r:.80} runs on Anthropic's servers, which are not asked; offer functions"
@@ -116,7 +120,7 @@ def _read_tool(tool: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _read_tool_choice(choice: Mapping[str, Any] | None) -> dict[str, Any]:
+def _convert_tool_choice(choice: Mapping[str, Any] | None) -> dict[str, Any]:
     if choice is None:
         return {}
     if choice["type"] == "tool":
@@ -124,7 +128,7 @@ def _read_tool_choice(choice: Mapping[str, Any] | None) -> dict[str, Any]:
     elif choice["type"] in TOOL_CHOICES:
         chosen = TOOL_CHOICES[choice["type"]]
     else:
-        raise refusal("tool_choice", choice)
+        raise make_refusal("tool_choice", choice)
     parallel = {"parallel_tool_calls": False} if choice.get("disable_parallel_tool_use") else {}
     return {"tool_choice": chosen, **parallel}
 
@@ -137,7 +141,7 @@ def make_message_object(completion: Completion, model: str, number: int) -> dict
     """
     content: list[dict[str, Any]] = [{"type": "text", "text": completion.text}] if completion.text else []
     content += [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": read_arguments(call)}
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": parse_arguments(call)}
         for call in completion.tool_calls
     ]
     usage = completion.usage
@@ -166,7 +170,7 @@ def make_message_events(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         empty: dict[str, Any]
         if block["type"] == "text":
             empty = {**block, "text": ""}
-            deltas = [{"type": "text_delta", "text": piece} for piece in split_text(block["text"])]
+            deltas = [{"type": "text_delta", "text": piece} for piece in split_into_words(block["text"])]
         else:
             empty = {**block, "input": {}}
             deltas = [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]

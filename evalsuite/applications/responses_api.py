@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evalsuite.applications.chat_api import BadRequest, ChatRequest, encode_logprobs, refusal, split_text
+from evalsuite.applications.chat_api import BadRequest, ChatRequest, encode_logprobs, make_refusal, split_into_words
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.types import Completion, Message, Role, ToolCall
 from evalsuite.models.responses_format import rename_params
@@ -32,7 +32,7 @@ NOT_IN_CHAT = frozenset({"background", "context_management", "conversation", "ma
 LOGPROBS = "message.output_text.logprobs"
 
 
-def convert_request(body: Mapping[str, Any], before: Sequence[Message] = ()) -> ChatRequest:
+def convert_request(body: Mapping[str, Any], earlier: Sequence[Message] = ()) -> ChatRequest:
     """Convert a request of the Responses API into a request of the chat completions API."""
     items = body.get("input")
     if isinstance(items, str):
@@ -44,28 +44,28 @@ def convert_request(body: Mapping[str, Any], before: Sequence[Message] = ()) -> 
         instructions = [{"role": "system", "content": instructions}]
     if not isinstance(instructions, list):
         raise BadRequest("instructions: expected text or a list of items")
-    messages = (*_convert_messages(instructions, "instructions"), *before, *_convert_messages(items, "input"))
+    messages = (*_convert_messages(instructions, "instructions"), *earlier, *_convert_messages(items, "input"))
     left_out = sorted(name for name in LEFT_OUT if body.get(name) is not None)
     reasoning = body.get("reasoning") or {}
     if not isinstance(reasoning, Mapping):
         raise BadRequest("reasoning: expected an object")
     left_out += ["reasoning.summary"] if reasoning.get("summary") else []
     left_out += [f"include: {ENCRYPTED}"] if ENCRYPTED in (body.get("include") or ()) else []
-    return ChatRequest(messages, _make_tools(body), _convert_params(body), tuple(left_out))
+    return ChatRequest(messages, _convert_tools(body), _convert_params(body), tuple(left_out))
 
 
-def wrap_request(body: Mapping[str, Any], before: Sequence[Message], overrides: Mapping[str, Any]) -> ChatRequest:
-    """Keep a request unchanged for a server with the Responses API, and read its messages for the transcript.
+def pass_request_on(body: Mapping[str, Any], earlier: Sequence[Message], overrides: Mapping[str, Any]) -> ChatRequest:
+    """Make a request that a server with the Responses API gets unchanged; read the messages for the transcript.
 
     Args:
-        before: the messages of the conversation up to the response `previous_response_id`.
+        earlier: the messages of the conversation up to the response `previous_response_id`.
         overrides: the run's parameters, which replace the request's own parameters.
 
     Raises:
         BadRequest: the request asks for an answer in the background, which evalsuite does not support.
     """
     if body.get("background"):
-        raise refusal("background", body["background"])
+        raise make_refusal("background", body["background"])
     dropped = {"model", "stream", "stream_options", *rename_params(overrides)}
     kept = {name: value for name, value in body.items() if name not in dropped}
     spoken = []
@@ -73,13 +73,13 @@ def wrap_request(body: Mapping[str, Any], before: Sequence[Message], overrides: 
         given = kept.get(name) or []
         if isinstance(given, str):
             given = [{"role": "system" if name == "instructions" else "user", "content": given}]
-        items = map(_convert_unknown_item, given if isinstance(given, list) else [given])
-        spoken += [*(before if name == "input" else ()), *_convert_messages([*filter(None, items)], name)]
+        items = map(_replace_unknown_item, given if isinstance(given, list) else [given])
+        spoken += [*(earlier if name == "input" else ()), *_convert_messages([*filter(None, items)], name)]
     return ChatRequest(tuple(spoken), (), {"extra_body": {"store": True, **kept}})
 
 
-def _convert_unknown_item(item: Any) -> Any:
-    """Convert a thought to None, and an item of unknown type to a message with its JSON; keep other items."""
+def _replace_unknown_item(item: Any) -> Any:
+    """Replace an item that messages cannot hold: reasoning by None, other types by a message with the item's JSON."""
     if isinstance(item, Mapping) and item.get("type") == "reasoning":
         return None
     try:
@@ -119,20 +119,19 @@ def _convert_messages(items: Sequence[Any], field: str) -> Iterator[Message]:
 
 
 def _make_message(role: Role, content: Any, field: str) -> Message:
-    parts = [_convert_part(part, field) for part in _get_parts(content, field)]
+    parts = _convert_parts(content, field)
     if len(parts) == 1 and isinstance(parts[0], str):
         return Message(role, parts[0])
     return Message(role, parts=parts)
 
 
-def _get_parts(content: Any, field: str) -> list[Any]:
-    """Return the parts of a message or output; refuse objects, because the transcript cannot hold them."""
+def _convert_parts(content: Any, field: str) -> list[str | Mapping[str, Any]]:
     if isinstance(content, str):
         return [content]
     if not isinstance(content, list):
         found = "an object" if isinstance(content, Mapping) else repr(content)[:200]
         raise BadRequest(f"{field}: expected text or a list of parts, found {found}; write other values as JSON text")
-    return content
+    return [_convert_part(part, field) for part in content]
 
 
 def _convert_part(part: Any, field: str) -> str | Mapping[str, Any]:
@@ -153,14 +152,14 @@ def _convert_part(part: Any, field: str) -> str | Mapping[str, Any]:
 
 
 def _join_assistant_text(content: Any, field: str) -> str:
-    parts = [_convert_part(part, field) for part in _get_parts(content, field)]
+    parts = _convert_parts(content, field)
     for part in parts:
         if not isinstance(part, str):
             raise BadRequest(f"{field}: an assistant's message has text alone, found {part['type']!r}")
     return "".join(map(str, parts))
 
 
-def _make_tools(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+def _convert_tools(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     tools = body.get("tools") or ()
     hosted = sorted({str(tool.get("type")) for tool in tools} - {"function"})
     if hosted:
@@ -181,7 +180,7 @@ def _convert_params(body: Mapping[str, Any]) -> dict[str, Any]:
     given = {name: value for name, value in body.items() if value is not None}
     for name in sorted(NOT_IN_CHAT & given.keys()):
         if name not in DEFAULTS or given[name] != DEFAULTS[name]:
-            raise refusal(name, given[name])
+            raise make_refusal(name, given[name])
     params = {name: value for name, value in given.items() if name not in READ_ELSEWHERE | NOT_IN_CHAT | LEFT_OUT}
     if given.get("max_output_tokens"):
         params["max_completion_tokens"] = given["max_output_tokens"]
@@ -192,24 +191,21 @@ def _convert_params(body: Mapping[str, Any]) -> dict[str, Any]:
     params |= _rename_fields("text", text, {"verbosity": "verbosity"})
     for wanted in given.get("include") or ():
         if wanted not in {LOGPROBS, ENCRYPTED}:
-            raise refusal("include", wanted)
+            raise make_refusal("include", wanted)
         if wanted == LOGPROBS:
             params["logprobs"] = True
     if given.get("top_logprobs"):
         params["logprobs"] = True
     if "tool_choice" in given:
-        params["tool_choice"] = _make_tool_choice(given["tool_choice"])
+        params["tool_choice"] = _convert_tool_choice(given["tool_choice"])
     return params
 
 
-def _rename_fields(name: str, fields: Mapping[str, Any] | None, names: Mapping[str, str]) -> dict[str, Any]:
-    renamed = {}
-    for field, value in (fields or {}).items():
-        if value is not None:
-            if field not in names:
-                raise refusal(f"{name}.{field}", value)
-            renamed[names[field]] = value
-    return renamed
+def _rename_fields(parent: str, fields: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    given = {field: value for field, value in fields.items() if value is not None}
+    for field in sorted(given.keys() - names.keys()):
+        raise make_refusal(f"{parent}.{field}", given[field])
+    return {names[field]: value for field, value in given.items()}
 
 
 def _convert_text_format(form: Mapping[str, Any]) -> dict[str, Any]:
@@ -222,20 +218,20 @@ def _convert_text_format(form: Mapping[str, Any]) -> dict[str, Any]:
             schema = {name: value for name, value in form.items() if name != "type"}
             return {"response_format": {"type": "json_schema", "json_schema": schema}}
         case other:
-            raise refusal("text.format", other)
+            raise make_refusal("text.format", other)
 
 
-def _make_tool_choice(choice: Any) -> Any:
+def _convert_tool_choice(choice: Any) -> Any:
     match choice:
         case str():
             return choice
         case {"type": "function", "name": str(name)}:
             return {"type": "function", "function": {"name": name}}
         case {"type": "allowed_tools", "tools": list(tools)}:
-            allowed = [_make_tool_choice(tool) for tool in tools]
+            allowed = [_convert_tool_choice(tool) for tool in tools]
             return {"type": "allowed_tools", "allowed_tools": {"mode": choice.get("mode", "auto"), "tools": allowed}}
         case _:
-            raise refusal("tool_choice", choice)
+            raise make_refusal("tool_choice", choice)
 
 
 def make_response_object(body: Mapping[str, Any], completion: Completion, model: str, number: int) -> dict[str, Any]:
@@ -251,7 +247,7 @@ def make_response_object(body: Mapping[str, Any], completion: Completion, model:
         "error": None,
         "instructions": body.get("instructions"),
         "model": model,
-        "output": list(_list_output(completion, number)),
+        "output": list(_list_output_items(completion, number)),
         "parallel_tool_calls": bool(body.get("parallel_tool_calls", True)),
         "previous_response_id": body.get("previous_response_id"),
         "temperature": body.get("temperature"),
@@ -275,7 +271,7 @@ def make_response_object(body: Mapping[str, Any], completion: Completion, model:
     return response | dict(completion.response)
 
 
-def _list_output(completion: Completion, number: int) -> Iterator[dict[str, Any]]:
+def _list_output_items(completion: Completion, number: int) -> Iterator[dict[str, Any]]:
     if completion.text or not completion.tool_calls:
         logprobs = (encode_logprobs(completion) or {}).get("content", [])
         part = {"type": "output_text", "text": completion.text, "annotations": [], "logprobs": logprobs}
@@ -309,7 +305,7 @@ def _list_text_events(item: Mapping[str, Any], place: Mapping[str, Any]) -> Iter
     for index, part in enumerate(item["content"]):
         empty, content_place = {**part, "text": ""}, {**place, "content_index": index}
         yield {"type": "response.content_part.added", **content_place, "part": empty}
-        for piece in split_text(part["text"]):
+        for piece in split_into_words(part["text"]):
             yield {"type": "response.output_text.delta", **content_place, "delta": piece, "logprobs": []}
         yield {"type": "response.output_text.done", **content_place, "text": part["text"], "logprobs": []}
         yield {"type": "response.content_part.done", **content_place, "part": part}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SolverError
 from evalsuite.gateway.handle import ROUTE
+from evalsuite.gateway.loop import is_current_loop
 
 if TYPE_CHECKING:
     from evalsuite.applications.endpoint import Endpoint
@@ -37,7 +38,7 @@ _patching = threading.Lock()
 
 @contextmanager
 def route_clients(endpoint: Endpoint | None) -> Iterator[Route]:
-    """Redirect (or only count) model calls that clients make in this context, or in threads with a copy of it."""
+    """Redirect the model calls of clients in this context and its threads; without an endpoint, only count them."""
     with _patching:
         for name in LIBRARIES:
             if name in sys.modules or (endpoint is not None and find_spec(name)):
@@ -59,7 +60,7 @@ def _patch_transports(library: Any) -> None:
     send, send_async = library.HTTPTransport.handle_request, library.AsyncHTTPTransport.handle_async_request
 
     def handle_request(self: Any, request: Any) -> Any:
-        if _redirect_request(library, request) and _is_in_event_loop():
+        if _redirect_request(library, request) and is_current_loop(ROUTE.get().loop):
             raise SolverError(
                 "a client that blocks was used in an async function, where it would block the event loop for ever: use "
                 "AsyncOpenAI or AsyncAnthropic, or make the function a plain one"
@@ -104,7 +105,7 @@ def _patch_aiohttp(library: Any) -> None:
     if send.__module__ == __name__:
         return
 
-    async def send_redirected(self: Any, method: str, url: Any, **options: Any) -> Any:
+    async def send_request(self: Any, method: str, url: Any, **options: Any) -> Any:
         parsed = library.client.URL(url)
         address = _find_gateway_address(parsed.host, parsed.raw_path_qs)
         if address is not None:
@@ -113,12 +114,4 @@ def _patch_aiohttp(library: Any) -> None:
             url = address
         return await send(self, method, url, **options)
 
-    library.ClientSession._request = send_redirected  # noqa: SLF001
-
-
-def _is_in_event_loop() -> bool:
-    route = ROUTE.get()
-    try:
-        return route is not None and asyncio.get_running_loop() is route.loop
-    except RuntimeError:
-        return False
+    library.ClientSession._request = send_request  # noqa: SLF001

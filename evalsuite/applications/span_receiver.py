@@ -30,7 +30,7 @@ def require_opentelemetry(what: str) -> None:
 
 
 class SpanCollector:
-    """Collects the spans with which an application describes its answer to one question.
+    """Collects the spans that an application exports while it answers one question.
 
     Args:
         trace: the trace id (32 hexadecimal digits) of spans that end in this process.
@@ -43,7 +43,7 @@ class SpanCollector:
         self._refusal = ""
         self._changing = threading.Lock()
 
-    def receive(self, content: bytes) -> HttpAnswer:
+    def receive_export(self, content: bytes) -> HttpAnswer:
         """Receive one OTLP export of spans, in JSON or protobuf.
 
         Raises:
@@ -71,7 +71,7 @@ class SpanCollector:
             raise ValueError(f"more than {MOST_SPANS:,} spans for one question")
         return is_text
 
-    async def take(self) -> list[dict[str, Any]]:
+    async def get_spans(self) -> list[dict[str, Any]]:
         """Return the collected spans as JSON data for `read_span`.
 
         Raises:
@@ -81,7 +81,7 @@ class SpanCollector:
             raise SolverError(self._refusal)
         return list(self._spans.values())
 
-    def variables(self, base_url: str) -> dict[str, str]:
+    def make_variables(self, base_url: str) -> dict[str, str]:
         """Return environment variables that make the exporters of a process send their spans to a case's endpoint."""
         return {
             "OTEL_EXPORTER_OTLP_ENDPOINT": base_url.removesuffix("/v1"),
@@ -96,7 +96,7 @@ class SpanCollector:
 
     @contextmanager
     def collect_from_process(self) -> Iterator[None]:
-        """Collect this trace's spans that end in this process; spans that begin within this context join the trace."""
+        """Make the trace current in this context, and collect its spans that end in this process."""
         from opentelemetry.context import attach, detach
         from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
@@ -130,7 +130,7 @@ def _patch_span_end() -> None:
         if collector is not None:
             # Suppress the error here, because the collector keeps it and raises it after the application has answered.
             with suppress(BadRequest):
-                collector.receive(encode_spans([self]).SerializeToString())
+                collector.receive_export(encode_spans([self]).SerializeToString())
 
     Span.end = end_and_collect  # type: ignore[method-assign]
 

@@ -1,4 +1,4 @@
-"""Reads OpenTelemetry spans by the conventions of GenAI and OpenInference, and LangSmith's span kinds.
+"""Reads OpenTelemetry spans with attributes of OpenTelemetry's GenAI conventions, OpenInference or LangSmith.
 
 The same code reads recorded traces that are scored later, and spans that an application reports during a run.
 """
@@ -82,7 +82,7 @@ def read_span(plain: Mapping[str, Any]) -> TraceSpan:
         plain["begin"],
         event,
         _convert_model_call(attributes, operation, plain["seconds"]),
-        _read_execution(attributes) if operation == "execute_tool" and "tool" in event else None,
+        _read_tool_execution(attributes) if operation == "execute_tool" and "tool" in event else None,
         attributes.get("output.value") if operation == "invoke_agent" and is_text else None,
     )
 
@@ -92,7 +92,7 @@ def _find_operation(attributes: Mapping[str, Any]) -> str:
     return str(attributes.get("gen_ai.operation.name") or OPERATIONS.get(kind, kind))
 
 
-def _read_execution(attributes: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+def _read_tool_execution(attributes: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     """Return the arguments and result of a tool's span; an empty object replaces arguments of another type."""
     given = attributes.get("gen_ai.tool.call.arguments", attributes.get("input.value"))
     result = attributes.get("gen_ai.tool.call.result", attributes.get("output.value", ""))
@@ -120,7 +120,6 @@ def _list_documents(attributes: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _parse_if_text(value: Any) -> Any:
-    """Parse JSON text; return values that are not text unchanged."""
     return json.loads(value) if isinstance(value, str) else value
 
 
@@ -144,12 +143,12 @@ def _convert_model_call(attributes: Mapping[str, Any], operation: str, seconds: 
         return None
     if "gen_ai.output.messages" in attributes:
         sent = [
-            *_read_part_messages(attributes, "gen_ai.system_instructions"),
-            *_read_part_messages(attributes, "gen_ai.input.messages"),
+            *_read_genai_messages(attributes, "gen_ai.system_instructions"),
+            *_read_genai_messages(attributes, "gen_ai.input.messages"),
         ]
-        said = list(_read_part_messages(attributes, "gen_ai.output.messages"))
+        said = list(_read_genai_messages(attributes, "gen_ai.output.messages"))
     else:
-        sent, said = (_read_numbered_messages(attributes, f"llm.{side}_messages.") for side in ("input", "output"))
+        sent, said = (_read_openinference_messages(attributes, f"llm.{side}_messages.") for side in ("input", "output"))
     if not said:
         return None
     names = (
@@ -165,8 +164,8 @@ def _convert_model_call(attributes: Mapping[str, Any], operation: str, seconds: 
     return LoggedCall(model, tuple(sent), completion, seconds)
 
 
-def _read_part_messages(attributes: Mapping[str, Any], name: str) -> Iterator[Message]:
-    """Read messages that consist of parts from a span's attribute, which is JSON text or a list."""
+def _read_genai_messages(attributes: Mapping[str, Any], name: str) -> Iterator[Message]:
+    """Read the messages of one attribute by the GenAI conventions; each message is a list of parts."""
     items = _parse_if_text(attributes.get(name) or [])
     if name.endswith("instructions"):
         items = [{"role": "system", "parts": items}] if items else []
@@ -190,7 +189,7 @@ def _encode_json(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _read_numbered_messages(attributes: Mapping[str, Any], prefix: str) -> list[Message]:
+def _read_openinference_messages(attributes: Mapping[str, Any], prefix: str) -> list[Message]:
     """Read OpenInference's messages: one attribute per field, with the message's number in its name."""
     messages: dict[int, dict[str, Any]] = {}
     calls: defaultdict[int, defaultdict[int, dict[str, str]]] = defaultdict(partial(defaultdict, dict))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.errors import RequestRefused
 from evalsuite.core.json_codec import dumps
-from evalsuite.models.protocol import Hopeless, LostAnswer, RateLimited, Transient
+from evalsuite.models.protocol import LostAnswer, PermanentFailure, RateLimited, Transient
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -244,6 +244,6 @@ def _explain_failure(state: BatchState, about: str) -> Exception:
         return RateLimited(about, AGAIN)
     hopeless = _is_model_refused(state) or not any(error.get("line") for error in state.errors)
     if state.status == "failed" and hopeless:
-        return Hopeless(about)
+        return PermanentFailure(about)
     # Raise a transient error, because requests without an answer were not billed and may be sent again.
     return Transient(about)

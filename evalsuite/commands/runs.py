@@ -94,7 +94,7 @@ def run_merge(options: argparse.Namespace) -> int:
     from evalsuite.output.reports.write import write_run
     from evalsuite.results.merge import merge_runs
 
-    check_run_name(options.reports, options.to, otherwise="choose another --to")
+    check_run_name(options.reports, options.to, advice="choose another --to")
     folders = [find_run_folder(options.reports, name) for name in options.names]
     joined = merge_runs(folders, options.reports / options.to)
     write_run(joined, make_declarations(options.code))

@@ -150,7 +150,7 @@ def _encode_answer(name: str, log: CallLog, more: Mapping[str, Any]) -> Iterator
     """Yield the calls of one trace as an answer with its transcript; yield nothing if the trace has no call."""
     if not log.calls:
         return
-    transcript = log.transcript()
+    transcript = log.make_transcript()
     asked = [message for message in log.calls[0].messages if message.role not in {"system", "developer"}]
     plain = [encode_message(message) for message in asked]
     parts = asked[0].parts if asked else ()

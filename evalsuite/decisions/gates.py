@@ -32,7 +32,7 @@ from evalsuite.core.errors import SettingsError, SpendLimitReached
 from evalsuite.core.option_values import NO_WORSE_THAN
 from evalsuite.core.phrases import describe_estimates, write_count
 from evalsuite.decisions.measured import DERIVED_CONFIDENCE, PASS_RATE, MeasuredBenchmark, list_tags, select_cases
-from evalsuite.results.built_in import AMOUNTS, RESOURCES, count_estimates, find_built_in_metric
+from evalsuite.results.built_in import AMOUNTS, RESOURCES, count_estimated_calls, find_built_in_metric
 from evalsuite.results.judge_labels import explain_missing_metric
 from evalsuite.results.tally import UNMEASURED, Estimate, Row, Tally
 
@@ -307,7 +307,7 @@ def _apply_gate(gate: Gate, name: str, measured: MeasuredBenchmark, error_share:
 
 
 def _add_estimates_note(decision: GateDecision, metric: str, cases: Tally) -> GateDecision:
-    reasons = (decision.reason, describe_estimates(*count_estimates(metric, cases)))
+    reasons = (decision.reason, describe_estimates(*count_estimated_calls(metric, cases)))
     return replace(decision, reason="; ".join(filter(None, reasons)))
 
 

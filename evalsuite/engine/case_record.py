@@ -222,7 +222,7 @@ def provide_model(
             if judge:
                 findings.judge_used += meter.usage
             elif model.log.calls:
-                findings.conversation = model.log.transcript()
+                findings.conversation = model.log.make_transcript()
 
 
 def explain_excuse(case: Case, settings: Settings, quarantine: Quarantine | None) -> str | None:

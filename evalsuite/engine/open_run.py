@@ -126,11 +126,11 @@ class RunGateway:
 
     def answer_worker(self, channel: Any, text: str | None) -> None:
         """Answer a worker's request; the text None means that the worker has ended."""
-        self._get_channel_server(channel).receive(text)
+        self._get_channel_server(channel).receive_request(text)
 
     def stop_worker(self, channel: Any, reason: str) -> None:
         """Make a worker end after its current case."""
-        self._get_channel_server(channel).stop(reason)
+        self._get_channel_server(channel).stop_worker(reason)
 
     def _get_channel_server(self, channel: Any) -> ChannelServer:
         from evalsuite.gateway.channel import ChannelServer

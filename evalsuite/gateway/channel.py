@@ -12,6 +12,7 @@ import queue
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.core import errors
@@ -49,23 +50,23 @@ class ChannelAsker:
         plain = await self._request_answer({"request": encode_request(request)})
         return decode_completion(plain["completion"])
 
-    async def note_cancelled(self, request: Request, seconds: float) -> None:
+    async def record_cancellation(self, request: Request, seconds: float) -> None:
         await self._request_answer({"cancelled": encode_request(request), "seconds": seconds})
 
     async def read_result(self, effect: Effect) -> Any:
-        return (await self._request_answer({"read_result": effect.plain()}))["result"]
+        return (await self._request_answer({"read_result": asdict(effect)}))["result"]
 
     async def store_result(self, effect: Effect, result: Any) -> None:
-        await self._request_answer({"keep": effect.plain(), "result": result})
+        await self._request_answer({"keep": asdict(effect), "result": result})
 
-    async def _request_answer(self, question: dict[str, Any]) -> dict[str, Any]:
+    async def _request_answer(self, fields: dict[str, Any]) -> dict[str, Any]:
         number = next(self._numbers)
         import asyncio
 
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
         try:
-            self._channel.send(dumps({"number": number, **question}))
+            self._channel.send(dumps({"number": number, **fields}))
             plain = await answer
         except OSError as error:
             raise InternalError(f"the controlling process is gone: {error}") from error
@@ -80,7 +81,7 @@ class ChannelAsker:
             for answer in self._waiting.values():
                 if not answer.done():
                     answer.set_exception(InternalError("the controlling process is gone"))
-            # Report no exceptions of tasks that applications left behind, because the worker's cases have ended.
+            # Hide exceptions of tasks that applications left running, because the worker's cases have ended.
             self._background.loop.set_exception_handler(lambda _loop, _context: None)
             return
         plain = json.loads(text)
@@ -106,25 +107,25 @@ class ChannelServer:
         self._outgoing: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         threading.Thread(target=self._send_answers, daemon=True).start()
 
-    def receive(self, text: str | None) -> None:
+    def receive_request(self, text: str | None) -> None:
         """Start to answer a worker's request; if `text` is None, the worker has ended."""
         if text is None:
             self._outgoing.put(None)
         else:
             self._background.schedule_call(self._start_answer, json.loads(text))
 
-    def stop(self, reason: str) -> None:
+    def stop_worker(self, reason: str) -> None:
         """Tell the worker to stop now; xdist alone would let the worker finish all its assigned tests."""
         self._outgoing.put(dumps({"stop": reason}))
 
     def _start_answer(self, plain: dict[str, Any]) -> None:
         import asyncio
 
-        task = asyncio.get_running_loop().create_task(self._answer_question(plain))
+        task = asyncio.get_running_loop().create_task(self._answer_request(plain))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _answer_question(self, plain: dict[str, Any]) -> None:
+    async def _answer_request(self, plain: dict[str, Any]) -> None:
         try:
             answer = await _make_answer(self._gateway, plain)
         except EvalsuiteError as error:
@@ -142,7 +143,7 @@ class ChannelServer:
                 return
 
 
-def refuse_question(channel: Channel, text: str | None, error: EvalsuiteError) -> None:
+def refuse_request(channel: Channel, text: str | None, error: EvalsuiteError) -> None:
     """Answer a worker's request with an error, for example because the gateway could not be opened.
 
     Args:
@@ -157,7 +158,7 @@ async def _make_answer(gateway: CaseAsker, plain: Mapping[str, Any]) -> dict[str
     if "request" in plain:
         return {"completion": encode_completion(await gateway.ask(decode_request(plain["request"])))}
     if "cancelled" in plain:
-        await gateway.note_cancelled(decode_request(plain["cancelled"]), plain["seconds"])
+        await gateway.record_cancellation(decode_request(plain["cancelled"]), plain["seconds"])
         return {}
     if "read_result" in plain:
         return {"result": await gateway.read_result(Effect(**plain["read_result"]))}
@@ -165,16 +166,14 @@ async def _make_answer(gateway: CaseAsker, plain: Mapping[str, Any]) -> dict[str
     return {}
 
 
-def encode_error(error: errors.EvalsuiteError) -> Plain:
+def encode_error(error: EvalsuiteError) -> Plain:
     """Encode an evalsuite error by its class and message."""
     return {"kind": type(error).__name__, "message": str(error)}
 
 
-def decode_error(plain: Mapping[str, Any]) -> errors.EvalsuiteError:
+def decode_error(plain: Mapping[str, Any]) -> EvalsuiteError:
     """Decode an encoded error; if its class needs more than a message, return a plain `EvalsuiteError`."""
     kind = getattr(errors, str(plain["kind"]), None)
-    if not (isinstance(kind, type) and issubclass(kind, errors.EvalsuiteError)):
-        kind = errors.EvalsuiteError
-    if issubclass(kind, errors.DatasetError):
-        kind = errors.EvalsuiteError
+    if not (isinstance(kind, type) and issubclass(kind, EvalsuiteError)) or issubclass(kind, errors.DatasetError):
+        kind = EvalsuiteError
     return kind(plain["message"])

@@ -196,14 +196,11 @@ def make_request_keys(identity: str, request: Request, *, older: bool = False) -
     because evalsuite sends a question mark in its place.
     """
     names = dict.fromkeys((remove_epoch(request.draw), add_epoch(request.draw)))
-    keys = tuple(_make_marked_key(identity, dataclasses.replace(request, draw=name)) for name in names)
+    hashes = (_hash_request(identity, dataclasses.replace(request, draw=name), KEY_VERSION) for name in names)
+    keys = tuple(KEY_MARK + each[len(KEY_MARK) :] for each in hashes)
     if not older:
         return keys
     return (*keys, _hash_request(identity, dataclasses.replace(request, draw=""), 1))
-
-
-def _make_marked_key(identity: str, request: Request) -> str:
-    return KEY_MARK + _hash_request(identity, request, KEY_VERSION)[len(KEY_MARK) :]
 
 
 def _hash_request(identity: str, request: Request, version: int) -> str:

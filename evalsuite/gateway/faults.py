@@ -1,4 +1,4 @@
-"""Injects faults into random model calls (by a seed), so that an application's reaction to them can be scored."""
+"""Injects faults into model calls chosen at random, so that an application's reaction to them can be scored."""
 
 from __future__ import annotations
 
@@ -80,18 +80,18 @@ class FaultInjector:
     def __bool__(self) -> bool:
         return bool(self.faults)
 
-    async def ask(self, asker: Asker, request: Request, met: list[str]) -> Completion:
+    async def send_request(self, asker: Asker, request: Request, injected: list[str]) -> Completion:
         """Send a request, and inject the faults that were randomly selected for the request.
 
         Args:
-            met: the list to which this method appends each injected fault.
+            injected: the list to which this method appends each injected fault.
 
         Raises:
             InjectedFault: a fault with an HTTP status was selected, so the request was not sent.
         """
-        drawn = self._draw_faults(request)
+        drawn = self._select_faults(request)
         delay = sum(fault.amount for fault in drawn if fault.kind == "latency")
-        met += [str(fault) for fault in drawn if fault.kind in {"status", "latency"}]
+        injected += [str(fault) for fault in drawn if fault.kind in {"status", "latency"}]
         if delay:
             import asyncio
 
@@ -102,11 +102,11 @@ class FaultInjector:
         completion = await asker.ask(request)
         for fault in drawn:
             damaged = _damage_completion(completion, fault.kind)
-            met += [str(fault)] if damaged != completion else []
+            injected += [str(fault)] if damaged != completion else []
             completion = damaged
         return replace(completion, seconds=completion.seconds + delay) if delay else completion
 
-    def _draw_faults(self, request: Request) -> list[FaultSpec]:
+    def _select_faults(self, request: Request) -> list[FaultSpec]:
         content = digest([encode_request(request), request.draw])
         chances = (int(digest([self.seed, number, content]), 16) / 16**16 for number in range(len(self.faults)))
         return [fault for fault, chance in zip(self.faults, chances, strict=True) if chance < fault.share]
@@ -122,6 +122,6 @@ def _damage_completion(completion: Completion, kind: str) -> Completion:
     return completion
 
 
-def format_fault_tag(met: Sequence[str]) -> str:
+def format_fault_tag(injected: Sequence[str]) -> str:
     """Return the value of a case's tag `fault`: the kinds of the injected faults, joined by `+`."""
-    return "+".join(kind for kind in KINDS if any(fault.partition(" ")[0] == kind for fault in met)) or UNHARMED
+    return "+".join(kind for kind in KINDS if any(fault.partition(" ")[0] == kind for fault in injected)) or UNHARMED

@@ -11,9 +11,8 @@ import asyncio
 import dataclasses
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from evalsuite.core.errors import (
@@ -29,22 +28,30 @@ from evalsuite.core.errors import (
 from evalsuite.core.types import Completion, Request, Usage
 from evalsuite.gateway.channel import decode_error, encode_error
 from evalsuite.gateway.concealment import UNLIMITED_REQUEST, Vault, get_case_name, make_request_keys, remove_epoch
-from evalsuite.gateway.handle import Effect, EffectLog, ModelCalls
+from evalsuite.gateway.handle import Effect, ModelCalls, find_effect_result, store_effect_result
 from evalsuite.gateway.spend import (
     Attempt,
     Ledger,
     Price,
     bound_completion_tokens,
     bound_prompt_tokens,
-    count_usage,
     encode_prompt,
     estimate_tokens,
     explain_unknown_price,
+    find_plausible_usage,
     find_price,
     limit_completion_tokens,
 )
-from evalsuite.gateway.upstream import Retries, Upstream
-from evalsuite.models.protocol import Backend, Hopeless, LostAnswer, RateLimited, Transient, Unreachable, WithheldAnswer
+from evalsuite.gateway.upstream import RetrySchedule, Upstream
+from evalsuite.models.protocol import (
+    Backend,
+    LostAnswer,
+    PermanentFailure,
+    RateLimited,
+    Transient,
+    UnreachableServer,
+    WithheldAnswer,
+)
 
 if TYPE_CHECKING:
     from evalsuite.gateway.limiter import Limiter
@@ -120,7 +127,7 @@ class Gateway:
         except EvalsuiteError:
             raise
         except Exception as error:
-            # Convert any exception, so that every waiting caller gets an answer, and every process the same message.
+            # Convert exceptions of other classes, so that the callers in all processes get the same message.
             raise InternalError(
                 f"the gateway failed on a request to {request.model}: {type(error).__name__}: {error}"
             ) from error
@@ -155,7 +162,7 @@ class Gateway:
         # The call continues even if the caller gives up, because the call is paid for.
         return await asyncio.shield(call)
 
-    async def note_cancelled(self, request: Request, seconds: float) -> None:
+    async def record_cancellation(self, request: Request, seconds: float) -> None:
         """Store that a case cancelled a request after `seconds`, so that a rerun repeats the cancellation."""
         key, *_ = make_request_keys(self._find_upstream(request).backend.identity, self._vault.conceal_request(request))
         self._cancelled.add(key)
@@ -163,15 +170,21 @@ class Gateway:
             await self.store.outcomes.store_cancellation(key, seconds)
 
     async def read_result(self, effect: Effect) -> Any:
-        kept = EffectLog(self.store.tool_calls).read_result(effect)
-        for request, usage, _ in ModelCalls.unwrap(kept)[1].iterate_usages():
+        kept = find_effect_result(self.store.tool_calls, effect)
+        for request, usage, _ in ModelCalls.separate_from_result(kept)[1].iterate_usages():
             self._used[f"recalled {request}"] = usage
         return kept
 
     async def store_result(self, effect: Effect, result: Any) -> None:
+        with self._end_run_if_store_fails():
+            store_effect_result(self.store.tool_calls, effect, result)
+
+    @contextmanager
+    def _end_run_if_store_fails(self) -> Iterator[None]:
         try:
-            EffectLog(self.store.tool_calls).store_result(effect, result)
+            yield
         except RunError as error:
+            # Further answers would be paid for but could not be stored, for example because the disk is full.
             self.lost = str(error)
             self._on_hopeless(error)
             raise
@@ -190,14 +203,15 @@ class Gateway:
         backend = self._backends[address]
         if backend not in self._upstreams:
             limiter = self.limiter.share_connections() if self._upstreams else self.limiter
-            tell = partial(self._add_notice, backend)
-            self._upstreams[backend] = Upstream(backend, limiter, self._patience, tell)
+            self._upstreams[backend] = Upstream(
+                backend, limiter, self._patience, lambda words: self.notices.append(f"{backend.identity}: {words}")
+            )
         return self._upstreams[backend]
 
     async def _complete_request(self, key: str, upstream: Upstream, request: Request) -> Completion:
         price = self._find_price(upstream, request.model)
         try:
-            completion = await self._ask_until_done(key, upstream, request, price)
+            completion = await self._retry_request(key, upstream, request, price)
         except ModelError as error:
             if self.store.outcomes and not self.store.read_only and not isinstance(error, Detached):
                 with suppress(RunError):
@@ -207,21 +221,12 @@ class Gateway:
         # secrets.
         self._storing.add(self._calls[key])
         address, draw = upstream.backend.identity, remove_epoch(request.draw)
-        kept = await self._store_answer(key, dataclasses.replace(request, base_url=address, draw=draw), completion)
+        with self._end_run_if_store_fails():
+            kept = await self.store.put(key, dataclasses.replace(request, base_url=address, draw=draw), completion)
         self._used[key] = completion.usage
         if self.on_answer is not None:
             self.on_answer(request, completion)
         return kept
-
-    async def _store_answer(self, key: str, request: Request, completion: Completion) -> Completion:
-        try:
-            return await self.store.put(key, request, completion)
-        except RunError as error:
-            # End the run, because further answers would be paid for but could not be stored (for example on a full
-            # disk).
-            self.lost = str(error)
-            self._on_hopeless(error)
-            raise
 
     def _find_price(self, upstream: Upstream, model: str) -> Price | None:
         price = find_price(model, self._prices)
@@ -231,18 +236,18 @@ class Gateway:
             raise error
         return price
 
-    async def _ask_until_done(self, key: str, upstream: Upstream, request: Request, price: Price | None) -> Completion:
+    async def _retry_request(self, key: str, upstream: Upstream, request: Request, price: Price | None) -> Completion:
         """Retry a request until it succeeds, cannot succeed, or reaches a limit."""
-        retries, limiter = Retries(self._clock, self._patience), upstream.limiter
+        retries, limiter = RetrySchedule(self._clock, self._patience), upstream.limiter
         while True:
             try:
-                return await self._make_attempt(key, upstream, request, price, again=retries.refusals > 0)
+                return await self._attempt_request(key, upstream, request, price, is_retry=retries.refusals > 0)
             except (RateLimited, Transient) as error:
-                self._stop_if_never_reached(upstream, error, retries)
-                dry_since = limiter.breaker.dry_since
-                with limiter.backing_off():
-                    await asyncio.sleep(retries.compute_wait(error, plain=limiter.pacing.plain, dry_since=dry_since))
-            except Hopeless as error:
+                self._raise_if_server_absent(upstream, error, retries)
+                is_plain, refusing_since = limiter.pacing.plain, limiter.breaker.refusing_since
+                with limiter.count_backing_off():
+                    await asyncio.sleep(retries.compute_wait(error, plain=is_plain, refusing_since=refusing_since))
+            except PermanentFailure as error:
                 upstream.answered = False
                 gone = BackendUnavailable(str(error))
                 self._report_unavailable_model(upstream, gone)
@@ -253,20 +258,19 @@ class Gateway:
             except WithheldAnswer as error:
                 raise RequestRefused(str(error)) from error
 
-    def _stop_if_never_reached(self, upstream: Upstream, error: Exception, retries: Retries) -> None:
-        absent = isinstance(error, Unreachable) and not upstream.answered
-        # Count attempts that did not reach the server separately, because the circuit breaker's `failures` omits those
-        # during an outage.
+    def _raise_if_server_absent(self, upstream: Upstream, error: Exception, retries: RetrySchedule) -> None:
+        absent = isinstance(error, UnreachableServer) and not upstream.answered
+        # Count these failures separately, because `RetrySchedule.failures` omits failures during an outage.
         retries.unreached += absent
-        # Count the probes of all requests together, because requests take turns at probing and each makes only a few.
+        # Add up the probes of all requests, because a single request rarely gets its turn to probe a silent server.
         probed = upstream.limiter.breaker.probes + 1 if absent else 0
         if max(retries.unreached, probed) >= NEVER_REACHED:
             gone = BackendUnavailable(f"{error}; is the server running, is --model-base-url right?")
             self._report_unavailable_model(upstream, gone)
             raise gone from error
 
-    async def _make_attempt(
-        self, key: str, upstream: Upstream, request: Request, price: Price | None, *, again: bool
+    async def _attempt_request(
+        self, key: str, upstream: Upstream, request: Request, price: Price | None, *, is_retry: bool
     ) -> Completion:
         """Make one call: reserve its maximum cost before the call, and book its actual cost after the call."""
         UNLIMITED_REQUEST.set(request)
@@ -279,19 +283,19 @@ class Gateway:
         await self.ledger.reserve(reserved)
         usage, answered = None, True
         try:
-            completion = await upstream.call(
-                lambda: self._ask_backend(upstream.backend, call), call.tokens, again=again
+            completion = await upstream.send_call(
+                lambda: self._ask_backend(upstream.backend, call), call.tokens, is_retry=is_retry
             )
             usage = self._compute_usage(upstream.backend, request, completion, price)
-            self._note_call_end(call, "answered", usage)
+            self._record_call_end(call, "answered", usage)
         except (LostAnswer, WithheldAnswer, asyncio.CancelledError) as error:
-            # Book nothing for a call without an attempt, because the call was never sent.
+            # A call without an attempt's number was never sent, so it cost nothing.
             if price and call.attempt is not None:
                 usage, answered = Usage(1, 0, 0, reserved, 1), False
-            self._note_call_end(call, "failed", words=str(error))
+            self._record_call_end(call, "failed", words=str(error))
             raise
         except BaseException as error:
-            self._note_call_end(call, "refused", words=str(error))
+            self._record_call_end(call, "refused", words=str(error))
             raise
         else:
             return dataclasses.replace(completion, usage=usage)
@@ -302,7 +306,7 @@ class Gateway:
         if self.lost:
             raise RunError(f"not sent, because no answer can be stored: {self.lost}")
         if backend.metered and not self.store.read_only:
-            # Record a call that may cost money before it is made.
+            # Record the call now, so that its possible cost is known even if the process dies during the call.
             call.attempt = self.store.record_call_start(call.key, call.reserved)
         sent = self._clock()
         limit = asyncio.timeout(self._call_timeout)
@@ -324,7 +328,7 @@ class Gateway:
             kind = InternalError if own else CallFailed
             raise kind(f"{call.request.model}: {type(error).__name__}: {error}") from error
 
-    def _note_call_end(
+    def _record_call_end(
         self, call: _Call, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, words: str = ""
     ) -> None:
         if call.attempt is not None:
@@ -333,7 +337,7 @@ class Gateway:
     def _compute_usage(self, backend: Backend, request: Request, completion: Completion, price: Price | None) -> Usage:
         if price is None and not backend.metered:
             return completion.usage
-        usage = count_usage(request, completion)
+        usage = find_plausible_usage(request, completion)
         if price is None:
             return dataclasses.replace(usage, unpriced=usage.calls)
         return dataclasses.replace(usage, cost=price.compute_usage_cost(usage), unpriced=0)
@@ -351,9 +355,6 @@ class Gateway:
         """Describe each server that refuses everything, and the time until the server gets its next request."""
         return [words for upstream in list(self._upstreams.values()) if (words := upstream.describe_pause())]
 
-    def _add_notice(self, backend: Backend, words: str) -> None:
-        self.notices.append(f"{backend.identity}: {words}")
-
     def _report_unavailable_model(self, upstream: Upstream, error: BackendUnavailable) -> None:
         """Report an unavailable model once, but not if its backend has answered before and so may recover."""
         if not (upstream.given_up or upstream.answered):
@@ -368,14 +369,11 @@ class Gateway:
         return sum((self._used[key] for key in sorted(self._used.keys() - self._cancelled)), Usage())
 
     @property
-    def waiting(self) -> int:
+    def waiting_calls(self) -> int:
         return sum(upstream.limiter.waiting for upstream in self._upstreams.values())
 
     def reset_for_next_run(self) -> None:
-        """Prepare the gateway for the next run in the same process; models that were given up may be called again.
-
-        `sum_usage` also starts at zero, because it describes a single run.
-        """
+        """Prepare the gateway for the next run in this process: reset the usage, and try unavailable models again."""
         for upstream in self._upstreams.values():
             upstream.given_up = ""
         self.lost = ""
@@ -385,8 +383,11 @@ class Gateway:
     async def aclose(self) -> None:
         """Close everything and end the calls in flight; calls that cost money get a short time to finish."""
         metered = [backend for backend in self._backends.values() if backend.metered]
-        if metered and self.limiter.places.in_flight:
-            await self._wait_for_calls()
+        if metered and self.limiter.connections.in_flight:
+            self.limiter.connections.most = 0
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GRACE):
+                    await self.limiter.connections.wait_until_idle()
         await asyncio.gather(*self._storing, return_exceptions=True)
         for call in list(self._calls.values()):
             call.cancel()
@@ -394,12 +395,6 @@ class Gateway:
         for backend in self._backends.values():
             await backend.aclose()
         self.store.close()
-
-    async def _wait_for_calls(self) -> None:
-        self.limiter.places.most = 0
-        with suppress(TimeoutError):
-            async with asyncio.timeout(GRACE):
-                await self.limiter.places.wait_until_idle()
 
 
 class Store(Protocol):

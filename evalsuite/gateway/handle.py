@@ -37,10 +37,6 @@ class Effect:
     name: str  # The tool's name.
     arguments: Any  # JSON data.
 
-    def plain(self) -> dict[str, Any]:
-        """Return the effect's fields as JSON data: the arguments of `Effect`."""
-        return {name: getattr(self, name) for name in ("case", "epoch", "number", "name", "arguments")}
-
 
 class EffectStore(Protocol):
     """The store of tool calls: the gateway itself, or the connection to the gateway."""
@@ -50,33 +46,28 @@ class EffectStore(Protocol):
     async def store_result(self, effect: Effect, result: Any) -> None: ...
 
 
-class EffectLog:
-    """Reads and writes the tool calls in the journal, in the gateway's process."""
+def find_effect_result(calls: StoredToolCalls, effect: Effect) -> Any:
+    """Read the result of a tool call from the journal; None if the journal has no result."""
+    # Also look up the case's name with the epoch, because older journals contain this name.
+    names = (remove_epoch(effect.case), add_epoch(effect.case))
+    found = (calls.get(name, effect.epoch, effect.number) for name in names)
+    kept = next(filter(None, found), None)
+    if kept is not None and kept[:2] == (effect.name, effect.arguments):
+        return kept[2]
+    if calls.read_only:
+        instead = f"a call of {kept[0]} with {kept[1]!r:.200}" if kept else "nothing"
+        raise ReplayMiss(
+            f"the journal holds {instead} where {names[0]} (epoch {effect.epoch}) makes its tool call "
+            f"{effect.number}, {effect.name} with {effect.arguments!r:.200}; a replay never runs a tool"
+        )
+    return None
 
-    def __init__(self, calls: StoredToolCalls) -> None:
-        self._calls = calls
 
-    def read_result(self, effect: Effect) -> Any:
-        """Read the result of a tool call from the journal; None if the journal has no result."""
-        # Also look up the case's name with the epoch, because older journals contain this name.
-        names = (remove_epoch(effect.case), add_epoch(effect.case))
-        found = (self._calls.get(name, effect.epoch, effect.number) for name in names)
-        kept = next(filter(None, found), None)
-        if kept is not None and kept[:2] == (effect.name, effect.arguments):
-            return kept[2]
-        if self._calls.read_only:
-            instead = f"a call of {kept[0]} with {kept[1]!r:.200}" if kept else "nothing"
-            raise ReplayMiss(
-                f"the journal holds {instead} where {names[0]} (epoch {effect.epoch}) makes its tool call "
-                f"{effect.number}, {effect.name} with {effect.arguments!r:.200}; a replay never runs a tool"
-            )
-        return None
-
-    def store_result(self, effect: Effect, result: Any) -> None:
-        """Store a tool call and its result before the model sees the result."""
-        if self._calls.read_only:
-            raise RunError("a replay never runs a tool")
-        self._calls.put(remove_epoch(effect.case), effect.epoch, effect.number, effect.name, effect.arguments, result)
+def store_effect_result(calls: StoredToolCalls, effect: Effect, result: Any) -> None:
+    """Store a tool call and its result before the model sees the result."""
+    if calls.read_only:
+        raise RunError("a replay never runs a tool")
+    calls.put(remove_epoch(effect.case), effect.epoch, effect.number, effect.name, effect.arguments, result)
 
 
 @dataclass(slots=True)
@@ -85,7 +76,7 @@ class ModelCalls:
 
     # For each request, the digests of its content, prompt and parameters.
     requests: list[dict[str, str]] = field(default_factory=list)
-    # For each answer: its usage, its request's digest, and whether the model plays a simulated user or tool.
+    # For each answer: its usage, its request's digest, and whether the model simulates a user or a tool.
     answers: list[dict[str, Any]] = field(default_factory=list)
 
     RESULT: ClassVar = "result"
@@ -95,13 +86,13 @@ class ModelCalls:
         self.requests += other.requests
         self.answers += other.answers
 
-    def wrap(self, result: Any) -> Any:
+    def add_to_result(self, result: Any) -> Any:
         if not self.requests:
             return result
         return {self.RESULT: result, self.CALLS: {"requests": self.requests, "answers": self.answers}}
 
     @classmethod
-    def unwrap(cls, kept: Any) -> tuple[Any, ModelCalls]:
+    def separate_from_result(cls, kept: Any) -> tuple[Any, ModelCalls]:
         if isinstance(kept, dict) and kept.keys() == {cls.RESULT, cls.CALLS}:
             return kept[cls.RESULT], cls(**kept[cls.CALLS])
         return kept, cls()
@@ -133,7 +124,7 @@ class CaseEffects:
         self._numbers = itertools.count(1)
         self.recalled: list[Effect] = []
         self.meter, self.players = Meter(), Meter()
-        # The model calls of the tool call to which this object belongs; None outside of a tool call.
+        # The model calls that this object's tool call made; None if the object belongs to a whole case.
         self._outer: ModelCalls | None = None
 
     async def run_once(self, name: str, arguments: Mapping[str, Any], run: Callable[[], Awaitable[Any]]) -> Any:
@@ -146,7 +137,7 @@ class CaseEffects:
         """
         from asyncio import get_running_loop
 
-        if not self.keeps:
+        if not self.stores_calls:
             return await run()
         effect, kept = await self.begin_call(name, arguments)
         if effect is None:
@@ -160,8 +151,7 @@ class CaseEffects:
     def collect_calls(self, effect: Effect, loop: asyncio.AbstractEventLoop) -> Iterator[ModelCalls]:
         """Collect a tool call's model calls; within the call, number the calls of `@effect` functions separately.
 
-        An interrupted tool call runs again, but its calls of `@effect` functions that ended return their stored
-        results.
+        If an interrupted tool call runs again, `@effect` functions that had already ended in it return stored results.
         """
         calls = ModelCalls()
         within = CaseEffects(self._keeper, f"{remove_epoch(effect.case)} call {effect.number}", effect.epoch)
@@ -174,11 +164,8 @@ class CaseEffects:
             CASE_EFFECTS.reset(tokens[1])
 
     @property
-    def keeps(self) -> bool:
-        """Whether this object stores calls.
-
-        Within a tool call, calls are stored only by the `CaseEffects` that `collect_calls` yields.
-        """
+    def stores_calls(self) -> bool:
+        """Whether this object stores calls; during a tool call, only the object made by `collect_calls` does."""
         return self.has_journal and (self._outer is not None or DURING.get() is None)
 
     @property
@@ -192,8 +179,11 @@ class CaseEffects:
         if kept is None:
             return effect, None
         self.recalled.append(effect)
-        result, calls = ModelCalls.unwrap(kept)
-        self._count_calls(calls)
+        result, calls = ModelCalls.separate_from_result(kept)
+        for digests in calls.requests:
+            self.meter.count_request(digests["content"], digests.copy)
+        for _, usage, by_simulator in calls.iterate_usages():
+            (self.players if by_simulator else self.meter).add(usage)
         if self._outer is not None:
             self._outer.add(calls)
         return None, result
@@ -203,13 +193,7 @@ class CaseEffects:
         if self._outer is not None:
             self._outer.add(calls)
         if self._keeper is not None:
-            await self._keeper.store_result(effect, calls.wrap(result))
-
-    def _count_calls(self, calls: ModelCalls) -> None:
-        for digests in calls.requests:
-            self.meter.count_request(digests["content"], digests.copy)
-        for _, usage, by_simulator in calls.iterate_usages():
-            (self.players if by_simulator else self.meter).add(usage)
+            await self._keeper.store_result(effect, calls.add_to_result(result))
 
 
 CASE_EFFECTS: ContextVar[tuple[CaseEffects, asyncio.AbstractEventLoop] | None] = ContextVar("effects", default=None)
@@ -229,7 +213,7 @@ class Asker(Protocol):
 class CaseAsker(Asker, EffectStore, Protocol):
     """Answers the model calls and tool calls of one case."""
 
-    async def note_cancelled(self, request: Request, seconds: float) -> None:
+    async def record_cancellation(self, request: Request, seconds: float) -> None:
         """Store that the case cancelled a request after this many seconds."""
 
 
@@ -246,7 +230,7 @@ class CallTimes:
         self._served: list[tuple[float, float]] = []
 
     def begin(self) -> float:
-        """Note that a call begins; return the current time."""
+        """Count a call as open; return the current time."""
         now = time.monotonic()
         if not self._open:
             self._since = now
@@ -312,7 +296,7 @@ class Meter:
         return replace(sum(self._usages, Usage()), cost=cost)
 
     def add(self, usage: Usage) -> None:
-        """Count a call in this meter and, if this meter counts only a part of the case, for the whole case."""
+        """Count a call; if this meter counts only some of the case's calls, also count it in the case's meter."""
         self._usages.append(usage)
         if self._whole is not None:
             self._whole.add(usage)
@@ -325,10 +309,10 @@ class Meter:
         """
         plain = encode_request(request)
         # Leave out the server's address and login, because the separate fingerprint `model` covers them.
-        content, head = digest(plain | {"base_url": None}), partial(_digest_request_parts, plain)
-        ordinal, during = self.count_request(content, head), DURING.get()
+        content, digest_parts = digest(plain | {"base_url": None}), partial(_digest_request_parts, plain)
+        ordinal, during = self.count_request(content, digest_parts), DURING.get()
         if during is not None:
-            during.requests.append({"content": content, **head()})
+            during.requests.append({"content": content, **digest_parts()})
         shared = shared or (self.share_greedy and request.params.get("temperature") == 0)
         if shared or not self.scope:
             return request
@@ -336,16 +320,16 @@ class Meter:
         parts = (request.model, request.messages, request.params, request.tools, request.base_url, request.epoch)
         return Request(*parts, draw=f"{self.scope} #{ordinal}")
 
-    def count_request(self, content: str, head: Callable[[], Mapping[str, str]]) -> int:
+    def count_request(self, content: str, digest_parts: Callable[[], Mapping[str, str]]) -> int:
         """Count a request; return how often the case has sent this content."""
         if not self._requests:
-            digests = head()
+            digests = digest_parts()
             self._first = {name: digests[name] for name in ("prompt", "params")}
         self._requests[content] += 1
-        return self._whole.count_request(content, head) if self._whole else self._requests[content]
+        return self._whole.count_request(content, digest_parts) if self._whole else self._requests[content]
 
-    def note_cancelled(self, request: Request, seconds: float) -> None:
-        """Record a cancelled request; only at the case's end is it known whether the case itself cancelled it."""
+    def record_cancellation(self, request: Request, seconds: float) -> None:
+        """Record a cancelled request, which is stored later if the case itself cancelled it."""
         if request.draw:
             self.cancelled.append((request, seconds))
 
@@ -416,7 +400,7 @@ class ModelHandle:
             completion = await self._send_request(request)
             seconds = completion.seconds
         except asyncio.CancelledError:
-            self.meter.note_cancelled(request, time.monotonic() - began)
+            self.meter.record_cancellation(request, time.monotonic() - began)
             raise
         finally:
             ROUTE.reset(route)
@@ -437,9 +421,11 @@ class ModelHandle:
         return await self._asker.ask(request)
 
     def peer(self, name: str, base_url: str | None = None, *, epoch: int | None = None) -> Self:
-        """Return a handle for a model of the same case; without `base_url`, the case's own model keeps its address.
+        """Return a handle for another model of the same case; its usage counts for the case.
 
-        With an epoch, equal requests of all cases share one answer, because a simulated tool must give equal answers.
+        Args:
+            base_url: the model's address; None means this handle's address for the same model, otherwise the default.
+            epoch: the epoch of a simulated tool. If given, equal requests of all cases share one answer.
         """
         same = name == self.name and base_url is None
         return type(self)(

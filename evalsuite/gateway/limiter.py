@@ -38,8 +38,7 @@ class CircuitBreaker:
         on_change: called with a one-line message when the server goes down, and when it is back.
         probes: number of failed probes since the circuit opened.
         probe: the probe in flight; None if no probe is in flight.
-        try_at: the time from which the server's headers allow requests; if this time comes before the planned next
-            probe, the probe is sent at this time.
+        try_at: the time at which the server's headers promise new quota. A probe planned for later is sent then.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -52,17 +51,17 @@ class CircuitBreaker:
         self._refusal_seconds = FIRST_PROBE
 
     @property
-    def dry_since(self) -> float | None:
+    def refusing_since(self) -> float | None:
         """The time since which the server has refused everything; None if the server accepts calls."""
         return self._refused_since if self._open else None
 
     @property
-    def down_for(self) -> float | None:
+    def seconds_down(self) -> float | None:
         """Seconds since the first failed call to a server that is down; None if the server is up."""
         return self._clock() - self._refused_since if self._open and self._down else None
 
     @property
-    def next_try_in(self) -> float | None:
+    def seconds_until_probe(self) -> float | None:
         """Seconds until the next probe; None while a probe is in flight, or if the server accepts calls."""
         return max(0.0, self._next_try - self._clock()) if self._open and self.probe is None else None
 
@@ -76,24 +75,24 @@ class CircuitBreaker:
             self.close()
         return delay
 
-    def note_answer(self, call: CallInFlight) -> None:
-        """Note an answer; close the circuit breaker, unless the answered call was sent before the first refusal."""
+    def count_answer(self, call: CallInFlight) -> None:
+        """Update the latency; close the circuit breaker, unless the call was sent before the first refusal."""
         self._latency += (self._clock() - call.sent - self._latency) / 8
         if call.sent >= self._first_refused_sent:
             self.close()
 
     def close(self) -> None:
         """Close the circuit breaker, so that all calls may be sent."""
-        seconds = self.down_for
+        seconds = self.seconds_down
         self.probes = self._refusals = 0
         self._open, self.probe = False, None
         if seconds is not None:
             self.on_change(f"the server is back after {seconds:.0f} s")
 
-    def note_refusal(
-        self, call: CallInFlight, wait: float | None, longest_row: float, words: str, least: float
+    def count_refusal(
+        self, call: CallInFlight, wait: float | None, most_chance_refusals: float, words: str, least: float
     ) -> None:
-        """Note that a call was refused or did not reach the server; `Limiter.note_refusal` explains the arguments."""
+        """Count a failed call, and open the circuit if necessary; `Limiter.count_refusal` explains the arguments."""
         now = self._clock()
         self._refusal_seconds = max(0.01, now - call.sent)
         self._refusals += 1
@@ -102,7 +101,7 @@ class CircuitBreaker:
         soon = now - self._refused_since < LEAST_DRY + self._latency and not least and (wait or 0.0) <= BELIEVED
         if call is self.probe:
             self.probes += 1
-        elif self._open or self._refusals < longest_row or soon:
+        elif self._open or self._refusals < most_chance_refusals or soon:
             return
         if not self._open:
             self._open, self._down = True, bool(words)
@@ -114,7 +113,7 @@ class CircuitBreaker:
             self._next_try = self.try_at
 
 
-class Pace:
+class RatePacer:
     """Spaces amounts evenly: at most `rate` per second, with no credit for idle time."""
 
     def __init__(self, rate: float = math.inf) -> None:
@@ -126,8 +125,8 @@ class Pace:
         self.free_at = max(self.free_at, now) + amount / self.rate
 
 
-class Connections:
-    """Calls in flight, over all models of a run."""
+class ConnectionPool:
+    """Counts the calls in flight to all models of a run, and limits their number."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -136,11 +135,11 @@ class Connections:
         self._idle: asyncio.Event | None = None
 
     def release(self) -> None:
-        """Count a call that has ended, and admit calls that wait, to any model of the run."""
+        """Count a call that has ended; then let the limiters of all models admit waiting calls."""
         self.in_flight -= 1
         if not self.in_flight and self._idle:
             self._idle.set()
-        # Rotate the models, so that the one that is served first now is served last next time.
+        # Each limiter that must wait again moves to the end, so that all models take turns.
         for admit_more in list(self.waiters):
             if self.in_flight >= self.most:
                 return
@@ -168,15 +167,15 @@ class Limiter:
 
     def __init__(
         self,
-        connections: Connections | int,
+        connections: ConnectionPool | int,
         rpm: float | None = None,
         tpm: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.places = connections if isinstance(connections, Connections) else Connections(connections)
+        self.connections = connections if isinstance(connections, ConnectionPool) else ConnectionPool(connections)
         self._rpm, self._tpm, self._clock = rpm, tpm, clock
-        self._requests, self._tokens = (Pace(limit / 60 if limit else math.inf) for limit in (rpm, tpm))
-        self.pacing, self.breaker = Pacing(self.places.most), CircuitBreaker(clock)
+        self._requests, self._tokens = (RatePacer(limit / 60 if limit else math.inf) for limit in (rpm, tpm))
+        self.pacing, self.breaker = Pacing(self.connections.most), CircuitBreaker(clock)
         self.most: int | None = None
         self._queue: list[tuple[bool, int, int, asyncio.Future[CallInFlight]]] = []
         self._numbers = itertools.count()
@@ -185,13 +184,13 @@ class Limiter:
 
     def share_connections(self) -> Limiter:
         """Return a limiter for another model of the run, which shares the connections but has its own rates."""
-        return Limiter(self.places, self._rpm, self._tpm, self._clock)
+        return Limiter(self.connections, self._rpm, self._tpm, self._clock)
 
-    async def admit_call(self, tokens: int, *, again: bool = False) -> CallInFlight:
+    async def admit_call(self, tokens: int, *, is_retry: bool = False) -> CallInFlight:
         turn: asyncio.Future[CallInFlight] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._queue, (not again, next(self._numbers), tokens, turn))
+        heapq.heappush(self._queue, (not is_retry, next(self._numbers), tokens, turn))
         self.waiting += 1
-        self._admit_more()
+        self._admit_waiting_calls()
         try:
             return await turn
         except asyncio.CancelledError:
@@ -201,7 +200,7 @@ class Limiter:
         finally:
             self.waiting -= 1
 
-    def _admit_more(self) -> None:
+    def _admit_waiting_calls(self) -> None:
         """Admit all calls that may be sent now, and set a timer for the next call."""
         if self._timer:
             self._timer.cancel()
@@ -213,8 +212,8 @@ class Limiter:
                 continue
             if self.most is not None and len(self.pacing.calls) >= self.most:
                 return
-            if self.places.in_flight >= self.places.most:
-                self.places.waiters[self._admit_more] = None
+            if self.connections.in_flight >= self.connections.most:
+                self.connections.waiters[self._admit_waiting_calls] = None
                 return
             now = self._clock()
             delay = max(
@@ -224,14 +223,14 @@ class Limiter:
             )
             if delay > PRECISION:
                 if delay < math.inf:
-                    self._timer = asyncio.get_running_loop().call_later(delay, self._admit_more)
+                    self._timer = asyncio.get_running_loop().call_later(delay, self._admit_waiting_calls)
                 return
             heapq.heappop(self._queue)
             self._requests.book_amount(1, now)
             self._tokens.book_amount(tokens, now)
-            self.places.in_flight += 1
+            self.connections.in_flight += 1
             call = self.pacing.start_call(now)
-            if self.breaker.dry_since is not None:
+            if self.breaker.refusing_since is not None:
                 self.breaker.probe = call
             turn.set_result(call)
 
@@ -240,15 +239,15 @@ class Limiter:
         self.pacing.calls.pop(call)
         if call is self.breaker.probe:
             self.breaker.probe = None
-        self.places.release()
+        self.connections.release()
         # Admit waiting calls in the event loop's next iteration: only then does a refused call count as backing off, so
         # no new call overtakes it.
         if self._timer:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_soon(self._admit_more)
+        self._timer = asyncio.get_running_loop().call_soon(self._admit_waiting_calls)
 
     @contextmanager
-    def backing_off(self) -> Iterator[None]:
+    def count_backing_off(self) -> Iterator[None]:
         """Count a refused request while it waits to be sent again."""
         self._backing_off += 1
         try:
@@ -256,16 +255,16 @@ class Limiter:
         finally:
             self._backing_off -= 1
 
-    def note_answer(self, call: CallInFlight) -> None:
+    def count_answer(self, call: CallInFlight) -> None:
         """Count a call that the server answered, or refused because of the request itself."""
-        self.pacing.note_answer(call, self._clock())
-        self.breaker.note_answer(call)
+        self.pacing.count_answer(call, self._clock())
+        self.breaker.count_answer(call)
 
     def correct_tokens(self, estimated: int, used: int) -> None:
         """Replace the estimate of a call's tokens by the actual number."""
         self._tokens.book_amount(used - estimated, self._clock())
 
-    def note_refusal(self, call: CallInFlight, retry_after: float | None, words: str = "", least: float = 0.0) -> None:
+    def count_refusal(self, call: CallInFlight, retry_after: float | None, words: str = "", least: float = 0.0) -> None:
         """Count a call that did not reach the server, or that the server refused for lack of capacity.
 
         Args:
@@ -273,8 +272,8 @@ class Limiter:
             words: the failure message for the terminal if the server is down; empty for a rate limit.
             least: the minimum seconds before the first probe of a server that is down.
         """
-        self.pacing.note_refusal(call, self._clock(), probing=self.breaker.dry_since is not None)
-        self.breaker.note_refusal(call, retry_after, self.pacing.longest_row, words, least)
+        self.pacing.count_refusal(call, self._clock(), probing=self.breaker.refusing_since is not None)
+        self.breaker.count_refusal(call, retry_after, self.pacing.most_chance_refusals, words, least)
 
     def fail_waiting_calls(self, error: Exception) -> None:
         """Fail all waiting calls with an error, because no call can succeed."""
@@ -284,6 +283,6 @@ class Limiter:
                 turn.set_exception(error)
         self.breaker.close()
 
-    def note_exhausted(self, seconds: float) -> None:
-        """Note the seconds for which the server's headers allow no further request."""
+    def set_quota_reset(self, seconds: float) -> None:
+        """Allow a probe after these seconds, because the server's headers announce new quota for that time."""
         self.breaker.try_at = self._clock() + seconds

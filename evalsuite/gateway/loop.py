@@ -32,6 +32,14 @@ def refuse_in_forked_child(process: int, work: Coroutine[Any, Any, object] | Non
         )
 
 
+def is_current_loop(loop: asyncio.AbstractEventLoop) -> bool:
+    """Tell whether the calling code runs on this event loop, where it must not block."""
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False
+
+
 async def await_on_loop(work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:
     """Await a coroutine on an event loop, which may run in another thread."""
     if asyncio.get_running_loop() is loop:

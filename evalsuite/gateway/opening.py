@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evalsuite.journal.answers import Answers
     from evalsuite.models.protocol import Backend
 
-RESERVED_DESCRIPTORS = 40  # For the journal, the report, programs in the sandbox and the user's own files.
+RESERVED_DESCRIPTORS = 40  # Open files allowed for other purposes: journal, report, sandbox and the user's own code.
 FEWEST = 4  # Minimum number of connections, even if few file descriptors are left.
 
 
@@ -68,16 +68,11 @@ def make_credentials(settings: Settings) -> Credentials:
     return Credentials(grants, Access(timeouts=timeouts, max_answer=int(settings.max_answer_mb * MEBIBYTE)))
 
 
-def _read_earlier_cost(store: Answers) -> Usage:
-    """Return the cost of the answers that earlier sessions paid for; a replay pays nothing."""
-    return Usage() if store.read_only else Usage(cost=store.read_spending())
-
-
 def open_gateway(
     settings: Settings,
     store: Answers,
     on_hopeless: Callable[[EvalsuiteError], None] = lambda _: None,
-    around: Callable[[Backend, str], Backend] = lambda backend, _: backend,
+    wrap_backend: Callable[[Backend, str], Backend] = lambda backend, _: backend,
 ) -> Gateway:
     """Make a gateway; call this function, and use the gateway, in the event loop's thread."""
     from evalsuite.gateway.gateway import Gateway
@@ -92,11 +87,12 @@ def open_gateway(
     vault.conceal_settings(settings)
     connections = limit_connections(settings.max_connections, 2 if settings.judge_model else 1)
     gateway = Gateway(
-        lambda model, base_url: around(open_backend(model, base_url, credentials), model),
+        lambda model, base_url: wrap_backend(open_backend(model, base_url, credentials), model),
         store,
         # Requests in a batch hold no connection, and the server's limits per minute do not apply to them.
         Limiter(MOST_WAITING_REQUESTS) if settings.batch else Limiter(connections, settings.max_rpm, settings.max_tpm),
-        Ledger(settings.max_cost, _read_earlier_cost(store)),
+        # Add the cost of the run's earlier sessions; a replay pays nothing.
+        Ledger(settings.max_cost, Usage() if store.read_only else Usage(cost=store.read_spending())),
         prices,
         on_hopeless,
         vault=vault,

@@ -14,16 +14,16 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
-FLOOR = 0.5  # Lowest rate, in requests per second; it equals that of plain back-off with four workers.
+FLOOR = 0.5  # Lowest rate, in requests per second; four workers with plain back-off send as many.
 FEW, TOLERATED = 2.0, 0.02  # Maximum refusals in a period without pacing: a constant, plus a share of the answers.
 MEASURED, MEASURED_SECONDS, MEASURED_LATENCIES = 24, 2.0, 2.0
 """Minimum answers, seconds and latencies from which the plain rate is computed, because a burst is not a rate."""
 
-PAUSE = 4.0  # A gap between two answers is a pause if it exceeds this factor times the usual gap plus latency.
+PAUSE = 4.0  # A gap between two answers is a pause if it exceeds PAUSE times (usual gap + latency).
 ALLOWED = 0.125  # Share of the answers without pacing that a paced period may lose.
-# If pacing gave fewer answers than this many times the answers without pacing, the next plain period is twice as long.
+# If a paced period ends with at most HELD times the answers of a plain period, the next plain period is twice as long.
 HELD = 4
-CUT = 0.125  # Share by which each refusal lowers the limit; after a larger cut, the limit would recover too slowly.
+CUT = 0.125  # Share by which a refusal lowers the limit; a larger share would take too long to recover.
 GROWTH, FROM_TIME = 100.0, 10.0
 """An answer raises the limit by ((answers + FROM_TIME * seconds since the last refusal) / GROWTH) squared. After a cut,
 16 answers restore a high limit, so about 6% are refused. The seconds let a low limit grow within 5 s, because answers
@@ -49,7 +49,7 @@ class CallInFlight:
 class PacingPeriod:
     """A period in which all calls are plain (sent at once), or all calls are paced."""
 
-    began: float = math.inf  # The period's start; in a plain period, the first answer after a refusal.
+    began: float = math.inf  # The period's start; a plain period starts at the first answer after a refusal.
     answered: int = 0  # Calls that were answered since `began`.
     sent: int = 0  # Number of calls that were sent in the period.
     refused: int = 0  # Number of refused calls in the period; a paced period counts only calls sent within it.
@@ -82,14 +82,14 @@ class Pacing:
         return self.limit if self.spaced and not self.plain else None
 
     @property
-    def longest_row(self) -> float:
+    def most_chance_refusals(self) -> float:
         """The largest number of consecutive refusals that still counts as chance."""
         return max(LEAST_ROW, round(CHANCE / -math.log(min(0.95, max(0.05, self._refused_share)))))
 
     def compute_delay(self, now: float, backing_off: int | None) -> float:
         """Return the seconds until the next call may be sent; infinite if another call must end first."""
         period = self._period
-        # The time by which another call must be answered; otherwise, the paced period falls behind.
+        # If no answer arrives by this time, the paced period has too few answers, and ends.
         due = period.began + (period.answered + self._allowed) / self._plain_rate
         refused_alike = period.refused >= LEAST_ROW and period.refused > self._plain_share * period.sent
         if not self.plain and (now >= due or refused_alike):
@@ -110,7 +110,7 @@ class Pacing:
         self.calls[call := CallInFlight(now)] = None
         return call
 
-    def note_answer(self, call: CallInFlight, now: float) -> None:
+    def count_answer(self, call: CallInFlight, now: float) -> None:
         self._refused_share -= self._refused_share / REMEMBERED
         self._latency += (now - call.sent - self._latency) / 8
         gap, self._answer_at = now - self._answer_at, now
@@ -152,14 +152,14 @@ class Pacing:
         at_once = serving[misfits] if serving[misfits] >= serving[-1 - misfits] - 1 else 0
         self.spaced, self.limit = not at_once, at_once or max(FLOOR, self._plain_rate)
 
-    def note_refusal(self, call: CallInFlight, now: float, *, probing: bool = False) -> None:
+    def count_refusal(self, call: CallInFlight, now: float, *, probing: bool = False) -> None:
         self._refused_share += (1.0 - self._refused_share) / REMEMBERED
         # The server refuses calls at once, so earlier calls that are still in flight must be in service.
         self._serving.append(list(self.calls).index(call))
         # Count only refusals of calls that were sent in the paced period.
         self._period.refused += self.plain or call.sent >= self._period.began
         self._clean, self._grown_at = 0.0, now
-        # Lower the limit once for all calls that were sent before the last cut.
+        # Do not lower the limit again for a call that was sent before the limit was last lowered.
         if not probing and call.sent >= self._cut_at:
             self._cut_at = now
             if self.spaced:

@@ -99,11 +99,6 @@ def read_price_file(file: Path) -> list[str]:
     return texts
 
 
-def get_price_table_date() -> str:
-    """Return the date of the shipped table of prices, such as 2026-11-22."""
-    return str(_read_price_table()["as_of"])
-
-
 def _read_price_table() -> dict[str, Any]:
     return json.loads(resources.files("evalsuite.gateway").joinpath("prices.json").read_text("utf-8"))  # type: ignore[no-any-return] # an object
 
@@ -133,7 +128,7 @@ def read_prices(overrides: Iterable[str] = ()) -> dict[str, Price]:
 
 
 def find_price(model: str, prices: Mapping[str, Price]) -> Price | None:
-    """Find a model's price by its name; for a dated version, by the longest known name with which its name begins."""
+    """Find a model's price. A dated version such as `gpt-4-2024-08-06` has the price of the model `gpt-4`."""
     names = [name for name in prices if model == name or model.startswith(f"{name}-20")]
     return prices[max(names, key=len)] if names else None
 
@@ -143,7 +138,7 @@ def explain_unknown_price(model: str) -> str:
     return (
         f"--max-cost cannot be kept, as no price of {model} is known: name it with --price "
         f"{model}=PROMPT/COMPLETION in US dollars per million tokens (0/0 for a server of your own), or in a file "
-        f"with evalsuite_prices; the shipped table is of {get_price_table_date()}"
+        f"with evalsuite_prices; the shipped table is of {_read_price_table()['as_of']}"
     )
 
 
@@ -307,7 +302,7 @@ def _iterate_fields(value: Any) -> Iterator[tuple[str, Any]]:
             yield from _iterate_fields(inner)
 
 
-def count_usage(request: Request, completion: Completion) -> Usage:
+def find_plausible_usage(request: Request, completion: Completion) -> Usage:
     """Return a completion's usage; if the server's counts are missing or impossible, return a marked estimate."""
     usage = completion.usage
     if 0 < usage.prompt_tokens + usage.completion_tokens <= MOST_TOKENS:
@@ -359,26 +354,30 @@ class Ledger:
         self._settled = asyncio.Event()
 
     async def reserve(self, amount: float) -> None:
-        """Reserve a call's maximum cost; wait while only amounts reserved for other calls exceed the limit."""
+        """Reserve a call's maximum cost.
+
+        If the limit leaves too little because of amounts reserved for other calls, wait until those calls end.
+
+        Raises:
+            SpendLimitReached: the amounts that are already paid leave too little for this call.
+        """
         while amount and self._would_exceed_limit(amount, *self._reserved):
             if self._would_exceed_limit(amount, -self.elsewhere):
                 unsure = f" (${self.uncertain:.4f} of it for calls that failed and may be billed)"
                 raise SpendLimitReached(
                     f"the spend limit is reached: ${self.paid.cost:.4f} of --max-cost ${self.limit:g} is spent"
-                    f"{unsure if self.uncertain else ''}{self._list_shares()} and "
+                    f"{unsure if self.uncertain else ''}{self._format_costs_by_model()} and "
                     f"the next call may cost ${amount:.4f}; raise the limit and go on with --resume last"
                 )
             self._settled.clear()
             await self._settled.wait()
         self._reserved.append(amount)
 
-    def _list_shares(self) -> str:
-        """List the cost per model, unless only one model was paid for."""
+    def _format_costs_by_model(self) -> str:
         shares = [f"${cost:.4f} by {model}" for model, cost in sorted(self.by_model.items()) if cost]
         return f" ({', '.join(shares)})" if len(shares) > 1 else ""
 
     def _would_exceed_limit(self, *amounts: float) -> bool:
-        """Tell whether payment of the given amounts would exceed the spend limit."""
         return self.limit is not None and math.fsum((self.paid.cost, *amounts)) > self.limit + ROUNDING
 
     def set_total(self, paid: float, elsewhere: float) -> None:

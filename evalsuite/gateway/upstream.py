@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import BackendUnavailable, CallFailed, RequestRefused
-from evalsuite.models.protocol import Backend, LostAnswer, Outage, RateLimited, Transient, Unreachable
+from evalsuite.models.protocol import Backend, LostAnswer, Outage, RateLimited, Transient, UnreachableServer
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Completion
@@ -20,11 +20,11 @@ FIRST_WAIT, LONGEST_WAIT, PACED_WAIT = 0.5, 8.0, 0.1
 """FIRST_WAIT: maximum seconds to wait after the first failure; each further failure doubles the maximum, up to
 LONGEST_WAIT (both values are the openai package's). A refused request that is paced waits at most PACED_WAIT, so that
 others are tried before it."""
-SPREAD = 0.25  # Share by which a wait that a server told is lengthened after a second refusal (at most FIRST_WAIT).
+SPREAD = 0.25  # Jitter from the second refusal on: up to this share of the demanded wait, and up to FIRST_WAIT.
 
 
-class Retries:
-    """The attempts of one request so far.
+class RetrySchedule:
+    """Counts the failed attempts of one request, and computes when to try again.
 
     Args:
         clock: a monotonic clock, in seconds.
@@ -36,9 +36,13 @@ class Retries:
         self._deadline: float | None = None
         self.refusals = self._doublings = self.failures = self.unreached = 0
 
-    def compute_wait(self, error: RateLimited | Transient, *, plain: bool, dry_since: float | None) -> float:
-        """Return the seconds to wait before the next attempt; since `dry_since`, the server has refused all calls."""
-        lost = dry_since is None and (isinstance(error, LostAnswer) or not isinstance(error, RateLimited | Outage))
+    def compute_wait(self, error: RateLimited | Transient, *, plain: bool, refusing_since: float | None) -> float:
+        """Return the seconds to wait before the next attempt.
+
+        Args:
+            refusing_since: the time since which the server has refused all calls; None if it accepts calls.
+        """
+        lost = refusing_since is None and (isinstance(error, LostAnswer) or not isinstance(error, RateLimited | Outage))
         longest = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(self._doublings, 10)) if plain or lost else PACED_WAIT
         wait: float = random.uniform(0.0, longest)  # noqa: S311 - jitter, not a secret
         self._doublings += plain or lost
@@ -50,12 +54,11 @@ class Retries:
         self.refusals += 1
         told = getattr(error, "retry_after", None)
         if told is not None:
-            # Longer waits keep requests that were told the same wait from being sent together and refused together
-            # again.
+            # Add jitter, because many requests may be told the same wait, and would be refused if sent together.
             spread = min(FIRST_WAIT, SPREAD * told) if self.refusals > 1 else 0.0
             wait = told + random.uniform(0.0, spread)  # noqa: S311 - jitter, not a secret
         now = self._clock()
-        self._deadline = self._deadline or (now if dry_since is None else dry_since) + self._patience
+        self._deadline = self._deadline or (now if refusing_since is None else refusing_since) + self._patience
         if now + wait > self._deadline:
             raise CallFailed(f"{error} (not tried any longer than {self._patience:g} s, see --patience)") from error
         return wait
@@ -85,23 +88,23 @@ class Upstream:
         self._host = backend.identity.partition("://")[2].partition("/")[0] or backend.identity
         limiter.breaker.on_change, limiter.most = on_change, backend.connections
         if hasattr(backend, "on_exhausted"):
-            backend.on_exhausted = limiter.note_exhausted
+            backend.on_exhausted = limiter.set_quota_reset
 
     def give_up(self, words: str) -> None:
         self.given_up = words
         self.limiter.fail_waiting_calls(BackendUnavailable(words))
 
-    async def call(self, ask: Callable[[], Awaitable[Completion]], tokens: int, *, again: bool = False) -> Completion:
+    async def send_call(self, send: Callable[[], Awaitable[Completion]], tokens: int, *, is_retry: bool) -> Completion:
         # Prepare the backend before the first call is admitted, because an admitted call must be sent immediately.
         if not self._prepared and hasattr(self.backend, "prepare"):
             await self.backend.prepare()
         self._prepared = True
-        call = await self.limiter.admit_call(tokens, again=again)
+        call = await self.limiter.admit_call(tokens, is_retry=is_retry)
         try:
             if self.given_up:
                 raise BackendUnavailable(self.given_up)
-            completion = await ask()
-            self.limiter.note_answer(call)
+            completion = await send()
+            self.limiter.count_answer(call)
         except Exception as error:
             self._report_failure(error, call)
             raise
@@ -117,26 +120,26 @@ class Upstream:
             # Do not count this attempt, because the request was not sent.
             return
         if isinstance(error, Outage):
-            least = FIRST_CONNECTION if isinstance(error, Unreachable) else 0.0
-            self.limiter.note_refusal(call, None, str(error), least)
+            least = FIRST_CONNECTION if isinstance(error, UnreachableServer) else 0.0
+            self.limiter.count_refusal(call, None, str(error), least)
         elif not isinstance(error, RateLimited):
-            self.limiter.note_answer(call)
+            self.limiter.count_answer(call)
             self.answered = self.answered or isinstance(error, RequestRefused)
         # If the server wants a request to wait for more than `patience` seconds, the request fails instead.
         elif (error.retry_after or 0.0) <= self._patience:
-            self.limiter.note_refusal(call, error.retry_after)
+            self.limiter.count_refusal(call, error.retry_after)
 
     def describe_outage(self) -> str:
         """Describe the server's outage by its start and the next probe; empty while the server is up."""
-        down_for, next_try = self.limiter.breaker.down_for, self.limiter.breaker.next_try_in
-        if down_for is None:
+        seconds_down, next_try = self.limiter.breaker.seconds_down, self.limiter.breaker.seconds_until_probe
+        if seconds_down is None:
             return ""
-        since = time.strftime("%H:%M", time.localtime(time.time() - down_for)).removeprefix("0")
+        since = time.strftime("%H:%M", time.localtime(time.time() - seconds_down)).removeprefix("0")
         following = "trying again" if next_try is None else f"next try in {next_try:.0f} s"
         return f"{self._host} refused since {since}, {following}"
 
     def describe_pause(self) -> str:
         """Describe a pause of at least `SHORTEST_SHOWN_PAUSE` seconds without calls; empty without a pause."""
-        seconds = self.limiter.breaker.next_try_in or 0.0
+        seconds = self.limiter.breaker.seconds_until_probe or 0.0
         is_told = seconds >= SHORTEST_SHOWN_PAUSE and self.limiter.waiting
         return f"{self._host} is at its limit, goes on in {seconds:.0f} s" if is_told else ""

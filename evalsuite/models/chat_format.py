@@ -76,12 +76,10 @@ def _raise_if_withheld(completion: Completion, refusal: Any) -> None:
 
 def read_usage(usage: Any) -> Usage:
     """Read the token counts of one call; all counts are 0 if the server sent none, or invalid ones."""
-    prompt, completion = (_parse_count(_find_first_count(usage, names)) for names in (PROMPT, COMPLETION))
+    prompt, completion = _find_count(usage, PROMPT), _find_count(usage, COMPLETION)
     if prompt is None or completion is None or prompt + completion == 0:
         return Usage(1, 0, 0)
-    cached, written, reasoning = (
-        _parse_count(_find_first_count(usage, names)) or 0 for names in (CACHED, CACHE_WRITES, REASONING)
-    )
+    cached, written, reasoning = (_find_count(usage, names) or 0 for names in (CACHED, CACHE_WRITES, REASONING))
     if "prompt_tokens" not in usage and ANTHROPIC & usage.keys():
         prompt += cached + written
     # Add the reasoning's tokens, because xAI and Gemini bill them but leave them out of the completion's tokens.
@@ -114,12 +112,12 @@ ANTHROPIC = frozenset({"cache_read_input_tokens", "cache_creation_input_tokens"}
 """Counts that Anthropic's `input_tokens` do not include, unlike all other servers'."""
 
 
-def _find_first_count(usage: Any, places: Iterable[str]) -> Any:
-    for place in places:
-        group, _, name = place.rpartition(".")
+def _find_count(usage: Any, names: Iterable[str]) -> int | None:
+    for name in names:
+        group, _, field = name.rpartition(".")
         inner = usage.get(group) if group else usage
-        if isinstance(inner, Mapping) and inner.get(name) is not None:
-            return inner[name]
+        if isinstance(inner, Mapping) and inner.get(field) is not None:
+            return _parse_count(inner[field])
     return None
 
 
@@ -187,9 +185,8 @@ def join_stream(content: bytes) -> dict[str, Any]:
 def _read_events(content: bytes) -> tuple[list[dict[str, Any]], bool]:
     """Return the data of a stream's events, and whether the stream contained the end marker `[DONE]`."""
     events, ended = [], False
-    for (
-        raw
-    ) in content.splitlines():  # Split bytes, because str.splitlines also splits at U+2028, which JSON may contain.
+    # Split bytes, because str.splitlines also splits at U+2028, which JSON may contain.
+    for raw in content.splitlines():
         line = raw.decode("utf-8", "replace")
         data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
         if data == "[DONE]":
@@ -219,7 +216,7 @@ def _join_events(events: list[dict[str, Any]]) -> dict[str, Any]:
                 if isinstance(delta.get(name), str):
                     message[name] = (message.get(name) or "") + delta[name]
             for part in delta.get("tool_calls") or ():
-                _add_call(calls, part)
+                _add_call_delta(calls, part)
             logprobs += (choice.get("logprobs") or {}).get("content") or []
             finish = choice.get("finish_reason") or finish
     if calls:
@@ -228,7 +225,7 @@ def _join_events(events: list[dict[str, Any]]) -> dict[str, Any]:
     return answer | {"choices": [choice]}
 
 
-def _add_call(calls: dict[int, dict[str, Any]], part: dict[str, Any]) -> None:
+def _add_call_delta(calls: dict[int, dict[str, Any]], part: dict[str, Any]) -> None:
     call = calls.setdefault(part.get("index") or 0, {"id": "", "function": {"name": "", "arguments": ""}})
     call["id"] = part.get("id") or call["id"]
     function = part.get("function") or {}

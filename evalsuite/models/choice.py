@@ -46,7 +46,7 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
 
         credentials = credentials or Credentials()
         unknown = kind if colon and kind != "ft" else ""
-        return OpenAIBackend(credentials.find_address(base_url), credentials.make_access(model, base_url), unknown)
+        return OpenAIBackend(credentials.resolve_address(base_url), credentials.make_access(model, base_url), unknown)
     make: OpenBackend = load_target(target)
     try:
         return make(rest, base_url)
@@ -66,6 +66,6 @@ def import_client(model: str) -> None:
 
 
 def needs_outside_code(model: str) -> bool:
-    """Check whether a model needs code outside evalsuite, which only the controlling process may import."""
+    """Tell whether a model needs code outside evalsuite, which only the controlling process may import."""
     kind, colon, _ = model.partition(":")
     return bool(colon) and (kind == "function" or kind not in SHIPPED["evalsuite.models"])

@@ -12,7 +12,7 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.redaction import redact
@@ -108,9 +108,6 @@ class Address:
         """Whether the address needs Azure's own paths and headers; Azure's `/openai/v1` does not."""
         return self.host.endswith(AZURE_HOSTS) and not self.root.endswith("/v1")
 
-    def parse_parameters(self) -> dict[str, str]:
-        return dict(parse_qsl(self.query.reveal(), keep_blank_values=True))
-
 
 def parse_address(text: str) -> Address:
     """Parse an address that the user wrote."""
@@ -171,11 +168,11 @@ class Credentials:
                     f"are for {grant.model} at one address"
                 )
 
-    def find_address(self, base_url: str | None) -> Address:
+    def resolve_address(self, base_url: str | None) -> Address:
         """Parse a base URL, and add the login that the user gave for this address.
 
-        Without a base URL, the address is `OPENAI_BASE_URL`; otherwise Azure's endpoint if only Azure's key is set,
-        else OpenAI itself.
+        If `base_url` is None, the variable `OPENAI_BASE_URL` has the address. If this variable and OpenAI's key are not
+        set, `AZURE_OPENAI_ENDPOINT` has the address. If no variable is set, the address is OpenAI's own.
         """
         if base_url is not None:
             urls = (grant.base_url for grant in self._grants if grant.public_url == redact(base_url))
@@ -189,10 +186,10 @@ class Credentials:
 
     def make_access(self, model: str, base_url: str | None) -> Access:
         """Decide which key and headers calls of a model may send to an address."""
-        address = self.find_address(base_url)
+        address = self.resolve_address(base_url)
         grant = self._find_grant(model, base_url)
         if grant is not None and grant.key_env:
-            return self._make_key_access(grant.key_env, demanded=True)
+            return self._make_key_access(grant.key_env, is_required=True)
         if base_url is None or address.is_openai or (grant is not None and grant.fresh):
             return self._make_key_access(self._find_key_name(address))
         name = self._find_key_name(address)
@@ -212,8 +209,8 @@ class Credentials:
         names = (AZURE_KEY, AZURE_TOKEN, OPENAI_KEY)
         return next((name for name in names if self._environ.get(name)), AZURE_KEY)
 
-    def _make_key_access(self, name: str, *, demanded: bool = False) -> Access:
+    def _make_key_access(self, name: str, *, is_required: bool = False) -> Access:
         key = read_key(name, self._environ)
-        if key is None and demanded:
+        if key is None and is_required:
             raise SettingsError(f"evalsuite_model_key_env or evalsuite_judge_key_env names {name}, which is not set")
         return replace(self._access, key=key, key_name=name, trusted=True, advice=REFUSED.format(name=name))

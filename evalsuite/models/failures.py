@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
 from evalsuite.core.errors import BackendUnavailable, RequestRefused
-from evalsuite.models.protocol import Hopeless, Outage, RateLimited, Transient
+from evalsuite.models.protocol import Outage, PermanentFailure, RateLimited, Transient
 
 TEMPORARY_STATUSES = {408, 409, 425}
 KEY_REFUSED = {401, 403}
@@ -24,7 +24,7 @@ def make_error(
     message = f"{server} answered {status}: {words}"
     hint = _explain_final_failure(status, words.lower())
     if hint:
-        return Hopeless(f"{message} ({hint})")
+        return PermanentFailure(f"{message} ({hint})")
     wait = read_retry_after(headers)
     if status == 429 or (status in {503, 529} and wait is not None):
         return RateLimited(message, wait)
@@ -61,12 +61,12 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
     return _read_seconds_until(text) if seconds is None else seconds
 
 
-def read_exhausted_seconds(headers: Mapping[str, str]) -> float:
+def read_quota_wait(headers: Mapping[str, str]) -> float:
     """Return the seconds until a server accepts requests again; 0 unless its headers say that the quota is used up.
 
-    OpenAI reports the time until the whole quota is restored. This function divides OpenAI's time, so that it gives the
-    time until one request (or `TOKENS` tokens) is possible again. The headers `ratelimit-*` and `ratelimit` (two IETF
-    drafts) and the `x-ratelimit-*` of routers give the end of a time window.
+    The headers of OpenAI state when the whole quota is restored, so the wait for one request (or `TOKENS` tokens) is a
+    fraction of that time. Other headers state when a time window ends: `ratelimit-*` and `ratelimit` (two IETF drafts),
+    and the `x-ratelimit-*` of routers.
     """
     for name, share in (("requests", 1.0), ("tokens", TOKENS)):
         if _parse_number(headers.get(f"x-ratelimit-remaining-{name}")) == 0:

@@ -149,12 +149,12 @@ def _select_arguments(function: Callable[..., Any], arguments: Mapping[str, Any]
     return {name: value for name, value in arguments.items() if name in names}
 
 
-def _read_usage(stated: Mapping[str, Any]) -> Usage:
-    if "input_tokens" in stated:
-        return replace(read_usage(stated), unpriced=1)
-    # Treat a missing count as 0, because a function may state only one of the two counts.
-    counts = {name: int(stated.get(name) or 0) for name in ("prompt_tokens", "completion_tokens")}
-    return replace(read_usage({**stated, **counts}), unpriced=1)
+def _read_usage(usage: Mapping[str, Any]) -> Usage:
+    counts: Mapping[str, int] = {}
+    if "input_tokens" not in usage:
+        # Treat a missing count as 0, because a function may state only one of the two counts.
+        counts = {name: int(usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens")}
+    return replace(read_usage({**usage, **counts}), unpriced=1)
 
 
 def _read_logprob(token: str, logprob: float, top: Mapping[str, float] | None = None) -> TokenLogprob:

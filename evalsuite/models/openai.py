@@ -26,8 +26,8 @@ from evalsuite.core.redaction import redact
 from evalsuite.models import chat_format, embeddings_format, responses_format
 from evalsuite.models.chat_format import join_stream
 from evalsuite.models.credentials import OPENAI, Access, Address, parse_address
-from evalsuite.models.failures import make_error, read_exhausted_seconds, read_server_message
-from evalsuite.models.protocol import Broken, Hopeless, LostAnswer, Transient, Unreachable
+from evalsuite.models.failures import make_error, read_quota_wait, read_server_message
+from evalsuite.models.protocol import BrokenConnection, LostAnswer, PermanentFailure, Transient, UnreachableServer
 
 if TYPE_CHECKING:
     from importlib.abc import Loader
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
     from evalsuite.core.types import Completion, Request
-    from evalsuite.models.openai_client import OpenAICalls
+    from evalsuite.models.openai_client import OpenAIClient
     from evalsuite.models.transport import FailureCause, ServerAnswer
 
 T = TypeVar("T")
@@ -83,7 +83,7 @@ class OpenAIBackend:
         self._access = access or Access()
         self.base_url = self._address.shown
         self.identity = f"openai {self.base_url}"
-        self._calls: OpenAICalls | None = None
+        self._client: OpenAIClient | None = None
         self.on_exhausted: Callable[[float], None] | None = None
         self._opening = asyncio.Lock()
 
@@ -113,7 +113,7 @@ class OpenAIBackend:
         except Exception as error:  # noqa: BLE001 - whatever the client raises
             return self._make_error(error)
         if not 200 <= answer.status < 300:
-            return self._make_refusal(answer.status, answer.headers, answer.content)
+            return self._make_status_error(answer.status, answer.headers, answer.content)
         try:
             return self._read_answer(request, answer)
         except Exception as error:  # noqa: BLE001 - without the frames that hold the answer
@@ -123,8 +123,8 @@ class OpenAIBackend:
         path, api = self._choose_api(request)
         content = dumps(api.build_body(request, request.model)).encode()
         headers, query = (request.params.get(name) or {} for name in ("extra_headers", "extra_query"))
-        calls = self._calls or await self._open_client()
-        return await calls.post_content(path, content, headers, query)
+        client = self._client or await self._open_client()
+        return await client.post_content(path, content, headers, query)
 
     def _choose_api(self, request: Request) -> tuple[str, ApiFormat]:
         name = str(request.params.get("api") or "chat")
@@ -132,19 +132,19 @@ class OpenAIBackend:
             raise BackendUnavailable(f"--model-param api={name}: there are {', '.join(APIS)}")
         return APIS[name]
 
-    async def _open_client(self) -> OpenAICalls:
+    async def _open_client(self) -> OpenAIClient:
         async with self._opening:
-            if self._calls is None:
+            if self._client is None:
                 # Import in a thread, so that other tasks continue; the import takes a second.
                 package = await asyncio.to_thread(import_client)
-                self._calls = package.OpenAICalls(self._address, self._access)
-        return self._calls
+                self._client = package.OpenAIClient(self._address, self._access)
+        return self._client
 
     def _read_answer(self, request: Request, answer: ServerAnswer) -> Completion:
         content = self._mask_credentials(answer.content)
         streamed = answer.headers.get("content-type", "").startswith("text/event-stream")
         completion = self._read_completion(request, join_stream(content) if streamed else _parse_json(content), content)
-        if self.on_exhausted is not None and (seconds := read_exhausted_seconds(answer.headers)):
+        if self.on_exhausted is not None and (seconds := read_quota_wait(answer.headers)):
             self.on_exhausted(seconds)
         return completion
 
@@ -153,7 +153,7 @@ class OpenAIBackend:
         if error:
             status = error.get("code") if isinstance(error, dict) else None
             status = status if isinstance(status, int) and 400 <= status < 600 else 500
-            raise self._make_refusal(status, {}, content)
+            raise self._make_status_error(status, {}, content)
         return self._choose_api(request)[1].parse_answer(answer)
 
     def copy_without_size_limit(self) -> OpenAIBackend:
@@ -169,7 +169,7 @@ class OpenAIBackend:
     def read_batch_result(self, request: Request, status: int, body: Any) -> Completion:
         content = self._mask_credentials(dumps(body).encode())
         if status != 200:
-            raise self._make_refusal(status, {}, content)
+            raise self._make_status_error(status, {}, content)
         return self._read_completion(request, json.loads(content), content)
 
     async def call_client(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T:
@@ -179,8 +179,8 @@ class OpenAIBackend:
 
     async def _call_and_catch(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T | Exception:
         try:
-            calls = await self._open_client()
-            return await work(calls.client, calls.headers)
+            client = await self._open_client()
+            return await work(client.client, client.headers)
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever the client raises
@@ -188,56 +188,53 @@ class OpenAIBackend:
 
     async def list_offered_models(self) -> list[str] | None:
         """List the names of the server's models, which costs nothing; return None if the server has no list."""
-        self.check()
-        return _return_or_raise(await self._list_models())
-
-    async def _list_models(self) -> list[str] | Exception | None:
         import httpx2
 
-        try:
-            calls = await self._open_client()
+        async def get_list(client: AsyncOpenAI, headers: dict[str, Any]) -> httpx2.Response:
+            options: Any = {"headers": headers}
             async with asyncio.timeout(self._access.timeouts.connect):
-                options: Any = {"headers": calls.headers}
-                response = await calls.client.get("/models", cast_to=httpx2.Response, options=options)
-            listed = json.loads(response.content)
-            return [str(model["id"]) for model in listed["data"]]
+                return await client.get("/models", cast_to=httpx2.Response, options=options)
+
+        try:
+            response = await self.call_client(get_list)
+            return [str(model["id"]) for model in json.loads(response.content)["data"]]
         except (ValueError, KeyError, TypeError):
             return None
-        except Exception as error:  # noqa: BLE001 - whatever the client raises
-            cause = self._make_error(error)
-            return None if isinstance(cause, Hopeless) and " 404" in str(cause) else cause
+        except PermanentFailure as error:
+            if " 404" in str(error):
+                return None
+            raise
 
     def _make_error(self, error: Exception) -> Exception:
         """Convert an exception of the client to evalsuite's own, without stack frames, because they contain the key."""
         from evalsuite.models.transport import find_cause
 
-        links = find_cause(error)
-        if links.ours is not None:
-            return links.ours.with_traceback(None)
-        if links.response is not None:
-            response = links.response
-            return self._make_refusal(response.status_code, response.headers, response.content)
-        return self._make_no_answer_error(links)
+        cause = find_cause(error)
+        if cause.ours is not None:
+            return cause.ours.with_traceback(None)
+        if cause.response is not None:
+            return self._make_status_error(cause.response.status_code, cause.response.headers, cause.response.content)
+        return self._make_no_answer_error(cause)
 
-    def _make_refusal(self, status: int, headers: Mapping[str, str], content: bytes) -> Exception:
+    def _make_status_error(self, status: int, headers: Mapping[str, str], content: bytes) -> Exception:
         words = redact(read_server_message(self._mask_credentials(content)))
         plain = {name.lower(): value for name, value in headers.items()}
         return make_error(status, plain, words, self.base_url, self._access.advice)
 
-    def _make_no_answer_error(self, links: FailureCause) -> Exception:
-        if links.no_descriptor:
+    def _make_no_answer_error(self, cause: FailureCause) -> Exception:
+        if cause.no_descriptor:
             return Transient(
                 f"no connection to {self.base_url}: this process may open no more files; a smaller --max-connections "
                 "or a larger `ulimit -n` helps"
             )
-        words = self._mask_credentials(redact(links.words).encode("utf-8", "replace")).decode("utf-8", "replace")
-        if links.unreachable:
-            return Unreachable(f"cannot connect to {self.base_url}: {words}{self._describe_proxy()}")
-        if links.timeout:
+        words = self._mask_credentials(redact(cause.words).encode("utf-8", "replace")).decode("utf-8", "replace")
+        if cause.unreachable:
+            return UnreachableServer(f"cannot connect to {self.base_url}: {words}{self._describe_proxy()}")
+        if cause.timeout:
             return LostAnswer(f"{self.base_url} gave no answer within {self._access.timeouts.silence:g} s")
-        if not links.network:
+        if not cause.network:
             return RequestRefused(f"the call to {self.base_url} could not be made: {words}")
-        return Broken(f"the connection to {self.base_url} broke: {words}")
+        return BrokenConnection(f"the connection to {self.base_url} broke: {words}")
 
     def _describe_proxy(self) -> str:
         """Name the proxy of a failed connection, because the client's error message does not name the proxy."""
@@ -256,9 +253,9 @@ class OpenAIBackend:
         return content
 
     async def aclose(self) -> None:
-        if self._calls is not None:
-            await self._calls.aclose()
-            self._calls = None
+        if self._client is not None:
+            await self._client.client.close()
+            self._client = None
 
 
 def _return_or_raise(outcome: T | Exception) -> T:
@@ -280,7 +277,7 @@ def import_client() -> Any:
 
 
 class LazyPackageFinder:
-    """Makes the imports of `UNUSED_TYPES` lazy: Python executes a package only when one of its names is first read."""
+    """Makes imports of the packages in `UNUSED_TYPES` lazy: each is executed when one of its names is first read."""
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> Any:
         spec: Any = PathFinder.find_spec(name, path, target) if name in UNUSED_TYPES else None

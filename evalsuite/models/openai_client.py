@@ -12,6 +12,7 @@ from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
 
 import httpx2
 from openai import AsyncAzureOpenAI, AsyncOpenAI, Omit
@@ -35,7 +36,7 @@ class DirectClient(httpx2.AsyncClient):
 
     def __init__(self, transport: AiohttpTransport, timeout: httpx2.Timeout) -> None:
         super().__init__(transport=transport, timeout=timeout, trust_env=False, follow_redirects=False)
-        self._straight = transport
+        self._direct_transport = transport
         # Cache parsed addresses, because parsing takes a tenth of a call's time.
         self._parsed: dict[str, httpx2.URL] = {}
 
@@ -63,7 +64,7 @@ class DirectClient(httpx2.AsyncClient):
         if rehearsed is not None:
             rehearsed.append(request)
             return httpx2.Response(204, request=request)
-        return await self._straight.handle_async_request(request)
+        return await self._direct_transport.handle_async_request(request)
 
 
 async def record_prepared_call(call: Callable[[], Awaitable[object]]) -> PreparedCall:
@@ -94,7 +95,7 @@ def open_client(address: Address, access: Access, transport: AiohttpTransport) -
         "timeout": timeout,
         "http_client": DirectClient(transport, timeout),
         "admin_api_key": "",
-        "default_query": address.parse_parameters(),
+        "default_query": dict(parse_qsl(address.query.reveal(), keep_blank_values=True)),
     }
     if address.is_azure:
         return _open_azure_client(address, access, shared)
@@ -140,10 +141,10 @@ def _open_azure_client(address: Address, access: Access, shared: dict[str, Any])
         return AsyncAzureOpenAI(**placed)
     if not access.trusted:
         raise BackendUnavailable(f"{address.shown} needs a key: {access.advice}")
-    return _EntraClient(_get_machine_credential(address), **placed)
+    return _EntraClient(_make_machine_credential(address), **placed)
 
 
-def _get_machine_credential(address: Address) -> AsyncTokenCredential:
+def _make_machine_credential(address: Address) -> AsyncTokenCredential:
     """Make a credential that gets Entra ID tokens through this machine's login at Azure."""
     try:
         from azure.identity.aio import DefaultAzureCredential
@@ -169,11 +170,11 @@ class _EntraClient(AsyncAzureOpenAI):
         await self._credential.close()
 
 
-class OpenAICalls:
-    """An open client of the `openai` package.
+class OpenAIClient:
+    """A client for one address; most calls bypass the `openai` package's own client.
 
     Attributes:
-        client: the client object of the package `openai`.
+        client: the `openai` package's client.
         headers: the headers that every call must send in addition to the client's own headers.
     """
 
@@ -189,12 +190,12 @@ class OpenAICalls:
     ) -> ServerAnswer:
         # Never reuse a prepared call for Azure, because its address depends on the content, and Entra ID tokens expire.
         if headers or query or self._address.is_azure:
-            return await self._post_by_package(path, content, headers, query)
+            return await self._post_with_package(path, content, headers, query)
         if path not in self._prepared:
-            self._prepared[path] = await record_prepared_call(lambda: self._post_by_package(path, b"{}", {}, {}))
+            self._prepared[path] = await record_prepared_call(lambda: self._post_with_package(path, b"{}", {}, {}))
         return await self._transport.send_call(self._prepared[path], content)
 
-    async def _post_by_package(
+    async def _post_with_package(
         self, path: str, content: bytes, headers: Mapping[str, Any], query: Mapping[str, Any]
     ) -> ServerAnswer:
         azure = self._address.is_azure
@@ -206,6 +207,3 @@ class OpenAICalls:
         options: Any = {"headers": {**self.headers, **headers}, "params": query}
         response = await self.client.post(place, cast_to=httpx2.Response, options=options, **sent)
         return ServerAnswer(response.status_code, response.headers, response.headers.raw, response.content)
-
-    async def aclose(self) -> None:
-        await self.client.close()

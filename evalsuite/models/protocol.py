@@ -26,7 +26,7 @@ class Transient(Exception):  # noqa: N818 - heard only by the gateway, which ask
     """A failed call that may succeed if it is repeated, for example after a broken connection or a server error."""
 
 
-class Hopeless(BackendUnavailable):
+class PermanentFailure(BackendUnavailable):
     """The call failed, and every later call would fail, too, for example because a quota is used up."""
 
 
@@ -42,11 +42,11 @@ class Outage(Transient):
     """The server is temporarily down or overloaded: it answered with status 500 or above, or refused to connect."""
 
 
-class Broken(Outage, LostAnswer):
+class BrokenConnection(Outage, LostAnswer):
     """The connection broke before the whole answer had arrived."""
 
 
-class Unreachable(Outage):
+class UnreachableServer(Outage):
     """No connection to the server's address could be established."""
 
 

@@ -34,20 +34,15 @@ def build_body(request: Request, model: str) -> dict[str, Any]:
 def _convert_message(message: Message) -> list[dict[str, Any]]:
     if message.role == "tool":
         return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": message.content}]
-    plain = encode_message(message)
+    content = encode_message(message)["content"]
     calls = [
         {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
         for call in message.tool_calls
     ]
-    spoken = [{"role": message.role, "content": _convert_content(plain["content"])}] if plain["content"] else []
-    return [*spoken, *calls]
-
-
-def _convert_content(content: Any) -> Any:
-    """Rename the types of a message's parts from the chat API's names to the Responses API's names."""
-    if isinstance(content, str):
-        return content
-    return [_convert_part(part) for part in content]
+    if not content:
+        return calls
+    parts = content if isinstance(content, str) else [_convert_part(part) for part in content]
+    return [{"role": message.role, "content": parts}, *calls]
 
 
 def _convert_part(part: dict[str, Any]) -> dict[str, Any]:
@@ -112,7 +107,7 @@ def _read_response(answer: Any) -> Completion:
         raise WithheldAnswer("a content filter withheld the whole answer")
     return Completion(
         text=text,
-        reasoning=_join_summary(items) or thought,
+        reasoning=_join_reasoning(items) or thought,
         tool_calls=calls,
         finish_reason=finish,
         usage=read_usage(answer.get("usage") or {}),
@@ -121,7 +116,7 @@ def _read_response(answer: Any) -> Completion:
     )
 
 
-def _join_summary(items: list[Any]) -> str:
+def _join_reasoning(items: list[Any]) -> str:
     thoughts = [item for item in items if item["type"] == "reasoning"]
     parts = [part for item in thoughts for part in (item.get("summary") or item.get("content") or ())]
     return "\n\n".join(str(part.get("text") or "") for part in parts)

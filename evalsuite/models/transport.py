@@ -34,7 +34,7 @@ COMPRESSION_HEADERS = {b"content-encoding", b"content-length", b"transfer-encodi
 
 @dataclass(frozen=True, slots=True)
 class PreparedCall:
-    """A request to which the content is added when it is sent, so that it can be sent repeatedly."""
+    """A request without content, which can be sent repeatedly with different contents."""
 
     method: str  # The HTTP method.
     url: URL  # The whole address.
@@ -62,7 +62,7 @@ class ServerAnswer:
     """A server's complete response, decompressed."""
 
     status: int  # The HTTP status.
-    headers: Mapping[str, str]  # The headers by name, in upper or lower case.
+    headers: Mapping[str, str]  # Headers by name; upper and lower case are the same.
     raw_headers: Sequence[tuple[bytes, bytes]]  # The response's headers as received.
     content: bytes  # The body.
 
@@ -173,7 +173,11 @@ class FailureCause:
 
 def find_cause(error: BaseException) -> FailureCause:
     """Find the cause of a failed call in an exception and its chain of causes."""
-    links = _list_causes(error)
+    links: list[BaseException] = []
+    link: BaseException | None = error
+    while link is not None and link not in links:
+        links.append(link)
+        link = link.__cause__ or link.__context__
     return FailureCause(
         ours=next((link for link in links if isinstance(link, EvalsuiteError | RateLimited | Transient)), None),
         response=next((link.response for link in links if isinstance(link, openai.APIStatusError)), None),
@@ -181,11 +185,11 @@ def find_cause(error: BaseException) -> FailureCause:
         no_descriptor=any(getattr(link, "errno", None) in _NO_DESCRIPTOR for link in links),
         timeout=any(isinstance(link, TimeoutError) for link in links),
         network=any(isinstance(link, _NETWORK) for link in links),
-        words=_read_message(links[-1]),
+        words=_format_message(links[-1]),
     )
 
 
-def _read_message(error: BaseException) -> str:
+def _format_message(error: BaseException) -> str:
     """Return an exception's message as one line, without the HTTP status that aiohttp adds even without a response."""
     message = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error)
     return " ".join(str(message).split()) or type(error).__name__
@@ -194,11 +198,3 @@ def _read_message(error: BaseException) -> str:
 _NO_DESCRIPTOR = {errno.EMFILE, errno.ENFILE}
 _UNREACHABLE = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, ssl.SSLCertVerificationError)
 _NETWORK = (openai.APIConnectionError, httpx2.TransportError, aiohttp.ClientError, OSError)
-
-
-def _list_causes(error: BaseException | None) -> list[BaseException]:
-    links: list[BaseException] = []
-    while error is not None and error not in links:
-        links.append(error)
-        error = error.__cause__ or error.__context__
-    return links

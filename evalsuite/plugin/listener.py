@@ -308,9 +308,9 @@ class ReportListener:
         except RunError as error:
             # Opening the run can fail here only if no case was planned; otherwise, the main thread has opened it
             # before.
-            from evalsuite.gateway.channel import refuse_question
+            from evalsuite.gateway.channel import refuse_request
 
-            refuse_question(channel, text, error)
+            refuse_request(channel, text, error)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

@@ -182,7 +182,7 @@ class LiveLine:
     def list_parts(self, now: float) -> list[tuple[int, str]]:
         """Return the line's parts, each with its rank; if a terminal is narrow, parts with high ranks are left out."""
         gateway = self._listener.run.access.gateway
-        paid, places = gateway.ledger.paid, gateway.limiter.places
+        paid, connections = gateway.ledger.paid, gateway.limiter.connections
         # These are this session's calls only: a resumed run takes over the cost of earlier sessions, not their calls.
         answers = paid.calls
         parts = [(0, f"evalsuite {self._done}/{write_count(self._total, 'case')}"), (4, write_count(answers, "answer"))]
@@ -190,7 +190,7 @@ class LiveLine:
         parts += [(1, pause) for pause in gateway.describe_pauses()]
         parts += [(1, waits) for waits in self._listener.run.access.describe_waiting_batches()]
         parts += [
-            (5, f"{write_count(places.in_flight, 'call')} in flight"),
+            (5, f"{write_count(connections.in_flight, 'call')} in flight"),
             (6, f"{self._compute_speed(now, paid.completion_tokens):.0f} tokens/s"),
         ]
         if paid.cost:

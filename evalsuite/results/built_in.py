@@ -31,18 +31,13 @@ REPEATED = re.compile(r"pass_(at|hat)_([1-9]\d*)")
 
 
 class _ResourceNames:
-    """The names of all metrics of resources, such as `judge_cost`."""
+    """The names of all metrics of resources, such as `judge_cost` and `latency_p95`."""
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and (name in AMOUNTS or LATENCY.fullmatch(name) is not None)
 
 
-_USAGES: dict[str, Callable[[Row], Usage]] = {
-    "": lambda row: row.model_usage,
-    "judge_": lambda row: row.judge_usage,
-    "simulator_": lambda row: row.simulator_usage,
-    "total_": lambda row: row.usage,
-}
+_USAGES = {"": "model_usage", "judge_": "judge_usage", "simulator_": "simulator_usage", "total_": "usage"}
 _PARTS: dict[str, Callable[[Usage], float]] = {
     "cost": lambda usage: usage.cost,
     "tokens": lambda usage: float(usage.prompt_tokens + usage.completion_tokens),
@@ -50,29 +45,29 @@ _PARTS: dict[str, Callable[[Usage], float]] = {
 }
 
 
-def _read_amount(whose: Callable[[Row], Usage], part: Callable[[Usage], float], row: Row) -> float:
-    return part(whose(row))
+def _compute_amount(usage_name: str, compute: Callable[[Usage], float], row: Row) -> float:
+    return compute(getattr(row, usage_name))
 
 
 AMOUNTS: dict[str, Callable[[Row], float]] = {
     **{
-        f"{prefix}{name}": partial(_read_amount, whose, part)
-        for prefix, whose in _USAGES.items()
-        for name, part in _PARTS.items()
+        f"{prefix}{name}": partial(_compute_amount, usage_name, compute)
+        for prefix, usage_name in _USAGES.items()
+        for name, compute in _PARTS.items()
     },
     "seconds": lambda row: row.seconds,
 }
 RESOURCES = _ResourceNames()
 
 
-def count_estimates(name: str, cases: Tally) -> tuple[int, int]:
-    """Count the calls with estimated tokens, and all calls, for a metric of tokens or costs; else return 0, 0."""
+def count_estimated_calls(name: str, cases: Tally) -> tuple[int, int]:
+    """Count the calls whose tokens are estimates, and all calls; both are 0 if the metric is not of tokens or costs."""
     usages = _list_usages(name, cases)
     return sum(usage.estimated for usage in usages), sum(usage.calls for usage in usages)
 
 
 def explain_unknown_amount(name: str, cases: Tally) -> str:
-    """Explain why a metric of tokens or costs is unknown; return "" if it is known, and for other metrics."""
+    """Explain why a metric of tokens or costs is unknown; return "" if there is nothing to explain."""
     usages = _list_usages(name, cases)
     calls = sum(usage.calls for usage in usages)
     if not name.endswith("cost"):
@@ -86,8 +81,8 @@ def explain_unknown_amount(name: str, cases: Tally) -> str:
 def _list_usages(name: str, cases: Tally) -> list[Usage]:
     """List each case's usage for a metric of tokens or costs; return an empty list for other metrics."""
     prefix, _, part = name.rpartition("_")
-    whose = _USAGES.get(f"{prefix}_" if prefix else "")
-    return [whose(row) for row in cases] if whose and part in {"cost", "tokens"} else []
+    usage_name = _USAGES.get(f"{prefix}_" if prefix else "")
+    return [getattr(row, usage_name) for row in cases] if usage_name and part in {"cost", "tokens"} else []
 
 
 def find_built_in_metric(name: str) -> Callable[[Tally], Estimate | None] | None:

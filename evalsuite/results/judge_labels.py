@@ -61,12 +61,7 @@ def convert_preference(preference: float) -> float:
 
 def list_labelled_scores(tally: Tally) -> list[LabelledScore]:
     """List the labelled scores of all cases that a judge scored."""
-    judged = (row for row in tally if row.outcome != "error" and _has_labels(row.facts))
-    return [label for row in judged for label in _read_labels(row)]
-
-
-def _has_labels(facts: Mapping[str, Any]) -> bool:
-    return any(isinstance(part, Mapping) and part.get("people") for part in (facts, *facts.values()))
+    return [label for row in tally if row.outcome != "error" for label in _read_labels(row)]
 
 
 def _read_labels(row: Row) -> Iterator[LabelledScore]:
@@ -125,21 +120,21 @@ def compute_kappa(tally: Tally) -> Estimate | None:
 
 
 def compute_sensitivity(tally: Tally) -> Estimate | None:
-    """Compute how many of the cases that people pass the judge passes, too; None if people pass none."""
-    return _compute_share_of_agreement(tally, people=1.0)
+    """Compute the judge's pass rate on the cases that pass according to people; None without such cases."""
+    return _compute_share_of_agreement(tally, verdict=1.0)
 
 
 def compute_specificity(tally: Tally) -> Estimate | None:
-    """Compute how many of the cases that people fail the judge fails, too; None if people fail none."""
-    return _compute_share_of_agreement(tally, people=0.0)
+    """Compute the judge's failure rate on the cases that fail according to people; None without such cases."""
+    return _compute_share_of_agreement(tally, verdict=0.0)
 
 
-def _compute_share_of_agreement(tally: Tally, *, people: float) -> Estimate | None:
+def _compute_share_of_agreement(tally: Tally, *, verdict: float) -> Estimate | None:
     return compute_weighted_share(
         [
-            (label, float(both[1] == people))
+            (label, float(both[1] == verdict))
             for label in list_labelled_scores(tally)
-            if not label.nominal and (both := label.verdicts) is not None and both[0] == people
+            if not label.nominal and (both := label.verdicts) is not None and both[0] == verdict
         ]
     )
 
@@ -219,7 +214,6 @@ MUTATIONS = "mutations"  # A case's facts contain the results of mutation tests,
 
 
 def _compute_mutation_share(metric: str, tally: Tally) -> Estimate | None:
-    """Compute the share of mutation tests that the judge passes; None without mutation tests."""
     rows = ((row, row.facts.get(MUTATIONS)) for row in tally if row.outcome != "error")
     tested = [row.with_scores({metric: found[metric]}) for row, found in rows if found and metric in found]
     return Tally(tuple(tested)).share(metric)

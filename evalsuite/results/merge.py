@@ -16,7 +16,7 @@ from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, impo
 from evalsuite.results.run_folders import RunFolder, explain_interruption
 from evalsuite.results.runs import load_run
 
-# The shards of one run may differ in these settings.
+# Settings in which the shards of one run may differ.
 OWN = {"shard", "run", "resume", "reports", "given", "max_connections", "max_rpm", "max_tpm", "max_cost"}
 
 

@@ -22,17 +22,13 @@ RECORDS, JOURNAL = "records.jsonl", "journal.sqlite"
 
 def export_records(journal: Journal, folder: Path) -> None:
     """Write the valid record of each case into `records.jsonl`, replacing the file in one step."""
-    _replace_lines(folder / RECORDS, journal.iterate_record_lines())
+    draft = folder / f".{RECORDS}.draft"
+    with draft.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
+        stream.writelines(f"{line}\n" for line in journal.iterate_record_lines())
+    draft.replace(folder / RECORDS)
     write_artefacts(folder / RECORDS)
     if not journal.database.read_only:
         journal.mark_exported()
-
-
-def _replace_lines(file: Path, lines: Iterable[str]) -> None:
-    draft = file.with_name(f".{file.name}.draft")
-    with draft.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
-        stream.writelines(f"{line}\n" for line in lines)
-    draft.replace(file)
 
 
 def update_records_file(folder: Path) -> bool:
@@ -40,11 +36,12 @@ def update_records_file(folder: Path) -> bool:
     journal = _open_journal(folder)
     if journal is None:
         return False
+    file = folder / RECORDS
     try:
-        if not journal.is_exported or _has_fewer_records(folder / RECORDS, journal):
+        if not (journal.is_exported and file.is_file() and count_lines(file) >= journal.count_records()):
             export_records(journal, folder)
     except OSError as error:
-        raise RunError(f"{folder / RECORDS} cannot be written from the journal: {error.strerror}") from error
+        raise RunError(f"{file} cannot be written from the journal: {error.strerror}") from error
     else:
         return True
     finally:
@@ -66,11 +63,6 @@ def _open_journal(folder: Path) -> Journal | None:
         raise
 
 
-def _has_fewer_records(file: Path, journal: Journal) -> bool:
-    """Tell whether `records.jsonl` is missing or has fewer records than the journal has."""
-    return not file.is_file() or count_lines(file) < journal.count_records()
-
-
 def count_lines(file: Path) -> int:
     """Count the lines of a file; return 0 if it cannot be read."""
     try:
@@ -81,7 +73,7 @@ def count_lines(file: Path) -> int:
 
 
 def import_records(journal: Journal, file: Path) -> None:
-    """Copy a file's records into the journal: those of another run, or of a run without a journal."""
+    """Copy a file's records into a journal."""
     with file.open(encoding="utf-8", errors="replace", newline="\n") as lines:
         journal.store_records(_list_readable_lines(lines))
 
@@ -120,22 +112,19 @@ def _list_files(record: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
     case = re.sub(r"[^A-Za-z0-9_-]+", "-", record["sample"])[:60] + f"-{digest(record['case'])[:6]}"
     for number, event in enumerate((record.get("transcript") or {}).get("events") or (), 1):
         if event.get("kind") == "program":
-            for name, content in (*_list_pictures(event), *_list_texts(event)):
+            for name, content in _list_program_files(event):
                 # Replace special characters, because an untrusted record's name must not lead out of the folder.
                 plain = re.sub(r"[^\w.-]+", "_", name)[-80:].encode()[-160:].decode("utf-8", "ignore")
                 if plain.endswith(KINDS):
                     yield f"{case}-{number}-{plain}", content
 
 
-def _list_pictures(event: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
+def _list_program_files(event: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
     for figure in event.get("figures") or ():
         try:
             yield str(figure["name"]), base64.b64decode(figure["png"], validate=True)
         except (KeyError, TypeError, binascii.Error, ValueError):
             continue
-
-
-def _list_texts(event: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
     for file in event.get("files") or ():
         if isinstance(file, dict) and isinstance(file.get("text"), str):
             yield str(file.get("name")), file["text"].encode("utf-8", "replace")

@@ -22,8 +22,7 @@ from evalsuite.results.record_file import RECORDS
 
 VERSION = 1
 INFO, REPORT, SUMMARY, COMMENT = "run.json", "report.md", "summary.json", "comment.md"
-# Maximum number of bytes in a run's name. File systems allow names of 255 bytes, but other tools may make them longer.
-LONGEST_NAME = 200
+LONGEST_NAME = 200  # Maximum bytes of a run's name: file systems allow 255, but some tools add a suffix to names.
 LAST = "last"  # `last` means the newest run; an unnamed run of selected cases counts only if no other run exists.
 
 
@@ -200,7 +199,7 @@ def make_run_folder(reports: Path, name: str | None, model: str, now: datetime) 
         return folder
 
 
-def check_run_name(reports: Path, name: str, *, otherwise: str | None = None) -> None:
+def check_run_name(reports: Path, name: str, *, advice: str | None = None) -> None:
     """Raise an error unless a new run may have this name."""
     if not re.fullmatch(r"[\w.+@=-]+", name) or name.startswith(".") or len(name.encode()) > LONGEST_NAME:
         raise RunError(
@@ -210,14 +209,18 @@ def check_run_name(reports: Path, name: str, *, otherwise: str | None = None) ->
     if name == LAST:
         raise RunError(f"{name!r} is reserved for the newest run; choose another name")
     if is_run_folder(reports / name):
-        advice = otherwise or f"go on with it with --resume {name}, or choose another name"
+        advice = advice or f"go on with it with --resume {name}, or choose another name"
         raise RunError(f"a run {name} is there already: {advice}")
 
 
 def find_run_folder(reports: Path, name: str) -> RunFolder:
     """Find the folder of an earlier run by the run's name, its path, or a file in it; `last` means the newest run."""
     folder = _find_folder(reports, name)
-    _refuse_links(folder)
+    # Refuse links, because writing or copying the run's files would follow links that somebody else made.
+    for place, folders, files in os.walk(folder):
+        for path in (Path(place, name) for name in (*folders, *files)):
+            if path.is_symlink():
+                raise RunError(f"{path} is a link: a run has plain files only; put a copy in the link's place")
     return RunFolder(folder)
 
 
@@ -237,14 +240,6 @@ def _find_folder(reports: Path, name: str) -> Path:
     raise RunError(f"no run {name!r} in {reports}; the newest there: {newest}; {remedy}")
 
 
-def _refuse_links(folder: Path) -> None:
-    """Refuse a run with links, because writing or copying its files would follow links that somebody else made."""
-    for place, folders, files in os.walk(folder):
-        for path in (Path(place, name) for name in (*folders, *files)):
-            if path.is_symlink():
-                raise RunError(f"{path} is a link: a run has plain files only; put a copy in the link's place")
-
-
 def _is_partial_run(folder: Path) -> bool:
     """Tell whether a run has only cases selected by -k or by id, and was not named by --run."""
     try:
@@ -260,16 +255,15 @@ def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
     except OSError:
-        # The text is too long to be a file's name.
-        return False
+        return False  # The path is too long for the file system.
 
 
 def read_start_times(folder: Path) -> tuple[str, int]:
-    """Read a run's start time, and the time of the last change of its `run.json`; damage does not matter."""
+    """Read a run's start time ("" if `run.json` is damaged) and when its `run.json` was last changed."""
     try:
         started = str(RunFolder(folder).info().get("started", ""))
     except RunError:
-        started = ""  # Ignore a damaged `run.json`; a command that reads this run reports the damage.
+        started = ""
     return started, (folder / INFO if _is_file(folder / INFO) else folder).stat().st_mtime_ns
 
 

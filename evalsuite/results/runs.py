@@ -15,7 +15,7 @@ from evalsuite.core.json_codec import decode_metric, decode_record, parse_json_a
 from evalsuite.results.built_in import BuiltInMetrics, find_built_in_metric
 from evalsuite.results.record_file import RECORDS, count_lines, update_records_file
 from evalsuite.results.run_folders import SUMMARY, RunFolder, find_run_folder
-from evalsuite.results.stored_rows import MOST_IN_MEMORY, Found, ObjectSharing, collect_rows
+from evalsuite.results.stored_rows import MOST_IN_MEMORY, Found, RowMaker, make_tallies
 from evalsuite.results.tally import Estimate, Row, Tally, choose_primary
 
 if TYPE_CHECKING:
@@ -70,14 +70,14 @@ class _MetricsWithBuiltIn(dict[str, "Callable[[Tally], Estimate | None]"]):
         super().__init__((name, GuardedMetric(compute)) for name, compute in own.items())
         self._scored = scored
 
-    def _make_built_in(self, name: object) -> Callable[[Tally], Estimate | None] | None:
+    def _find_built_in(self, name: object) -> Callable[[Tally], Estimate | None] | None:
         return find_built_in_metric(name) if isinstance(name, str) and name not in self._scored else None
 
     def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or self._make_built_in(name) is not None
+        return super().__contains__(name) or self._find_built_in(name) is not None
 
     def __missing__(self, name: str) -> Callable[[Tally], Estimate | None]:
-        metric = self._make_built_in(name)
+        metric = self._find_built_in(name)
         if metric is None:
             raise KeyError(name)
         return metric
@@ -206,7 +206,7 @@ class _LazyRecords(Sequence["Record"]):
         return self._run.read(self._cases[at])
 
     def __call__(self) -> Iterator[Record]:
-        """Iterate over the records, so that `run.records()` works as a function, too."""
+        """Iterate over the records; this method makes `run.records()` equivalent to `run.records`."""
         return iter(self)
 
     def __repr__(self) -> str:
@@ -230,20 +230,21 @@ def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTAL
         folder = find_run_folder(Path("reports"), str(folder))
     journalled, file = update_records_file(folder.path), folder.path / RECORDS
     last: dict[str, tuple[str, str, str]] = {}
-    tallies, offsets = collect_rows(_list_rows(file, last), many=count_lines(file) > MOST_IN_MEMORY)
+    is_large = count_lines(file) > MOST_IN_MEMORY
+    tallies, offsets = make_tallies(_list_rows(file, last), in_file=is_large)
     info = folder.info()
     if "seconds" in info and not journalled:
-        check_completeness(file, folder.path / SUMMARY, len(offsets), cut=is_last_line_cut(file))
+        check_completeness(file, folder.path / SUMMARY, len(offsets))
     benches = {}
     for name in sorted(tallies):
         source, model, place = last[name]
         declared, gone = declarations.find_benchmark(name, place)
-        stored = _read_stored_benchmarks(folder, name) if gone else None
+        stored = _read_stored_benchmark(folder, name) if gone else None
         benches[name] = RunBenchmark(tallies[name], source, model, declared, gone, stored)
     return Run(folder, info, benches, offsets)
 
 
-def _read_stored_benchmarks(folder: RunFolder, benchmark: str) -> StoredBenchmark | None:
+def _read_stored_benchmark(folder: RunFolder, benchmark: str) -> StoredBenchmark | None:
     try:
         return parse_json_as(StoredBenchmark, json.dumps(folder.summary()["benchmarks"][benchmark]).encode())
     except (KeyError, TypeError, ValueError):
@@ -251,11 +252,11 @@ def _read_stored_benchmarks(folder: RunFolder, benchmark: str) -> StoredBenchmar
 
 
 def _list_rows(file: Path, last: dict[str, tuple[str, str, str]]) -> Iterator[Found]:
-    """Yield a file's rows; `last` gets source, model and declaration from each benchmark's last record."""
-    share = ObjectSharing()
+    """Yield a file's rows, and put source, model and declaration of each benchmark's last record into `last`."""
+    rows = RowMaker()
     for offset, record in _list_records(file):
         last[record.benchmark] = record.source, record.model, record.declared
-        yield offset, record.benchmark, share.make_row(record)
+        yield offset, record.benchmark, rows.make_row(record)
 
 
 def _list_records(file: Path) -> Iterator[tuple[int, Record]]:
@@ -282,22 +283,17 @@ def _parse_record(line: bytes, file: Path, number: int | str) -> Record:
         ) from error
 
 
-def check_completeness(file: Path, summary: Path, cases: int, *, cut: bool) -> None:
+def check_completeness(file: Path, summary: Path, cases: int) -> None:
     """Check that a finished run's records are complete."""
     expected = _read_case_count(summary)
+    with file.open("rb") as stream:
+        stream.seek(max(0, stream.seek(0, 2) - 1))
+        cut = stream.read(1) not in {b"", b"\n"}  # Whether the last line has no line end.
     if not cut and (expected is None or cases >= expected):
         return
     number = "" if expected is None else f"holds {cases} of {expected} cases"
     parts = [part for part in (number, "ends within a line" if cut else "") if part]
     raise RunError(f"{file} {' and '.join(parts)}: it was cut short; copy it again")
-
-
-def is_last_line_cut(file: Path) -> bool:
-    """Tell whether the last line has no line end, because it was cut off or is still being written."""
-    with file.open("rb") as stream:
-        size = stream.seek(0, 2)
-        stream.seek(max(0, size - 1))
-        return stream.read(1) not in {b"", b"\n"}
 
 
 def _read_case_count(summary: Path) -> int | None:

@@ -49,8 +49,8 @@ class SharedHashes(Mapping[str, str]):
         return len(self.names)
 
 
-class ObjectSharing:
-    """Makes rows; equal tags, scores, facts and usages, which often repeat, become the same object to save memory."""
+class RowMaker:
+    """Makes rows; to save memory, rows with equal tags, scores, facts or usages share one object for them."""
 
     def __init__(self) -> None:
         self._known: dict[Any, Any] = {}
@@ -69,7 +69,7 @@ class ObjectSharing:
         )
 
     def _share(self, key: Any, value: Any) -> Any:
-        """Return the first object with this key; if too many objects are known already, do not remember another."""
+        """Return the first object that had this key; keep at most `MOST_SHARED` objects."""
         return self._known.get(key, value) if len(self._known) >= MOST_SHARED else self._known.setdefault(key, value)
 
     def _share_mapping(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -97,17 +97,17 @@ _MutableRow: Any = make_dataclass("_MutableRow", _ROW_FIELDS, slots=True)
 _get_fields, _get_amounts = attrgetter(*_ROW_FIELDS), attrgetter(*(item.name for item in fields(Usage)))
 
 
-def collect_rows(found: Iterable[Found], *, many: bool) -> tuple[dict[str, Tally], Mapping[str, int]]:
+def make_tallies(found: Iterable[Found], *, in_file: bool) -> tuple[dict[str, Tally], Mapping[str, int]]:
     """Make a tally per benchmark, and map each case to its record's offset; of repeated cases, the last counts.
 
     Args:
         found: the records, in the order of their file.
-        many: whether to store the rows in a temporary file; this works only if the records are sorted by case.
+        in_file: whether to store the rows in a temporary file; this works only if the records are sorted by case.
     """
-    if many:
+    if in_file:
         file = RowFile(found)
         if file.is_sorted:
-            return {name: Tally(_StoredRows(file, file.places[name])) for name in file.places}, _StoredOffsets(file)
+            return {name: Tally(_StoredRows(file, file.numbers[name])) for name in file.numbers}, _StoredOffsets(file)
         found = file
     grouped: dict[str, dict[str, Row]] = {}
     offsets: dict[str, int] = {}
@@ -121,13 +121,13 @@ def collect_rows(found: Iterable[Found], *, many: bool) -> tuple[dict[str, Tally
 
 
 class RowFile(Iterable[Found]):
-    """Rows in a temporary file; memory holds only each row's place and the first case of each block.
+    """Rows in a temporary file; memory holds only the rows' numbers, and the position and first case of each block.
 
     Rows often share objects; `marshal` writes such an object only once per block. No other process can write the
     temporary file, because it has no name.
 
     Attributes:
-        places: the numbers of each benchmark's rows in the file.
+        numbers: the numbers of each benchmark's rows in the file, from 0.
         is_sorted: whether the rows are sorted by case and no case is repeated.
     """
 
@@ -137,12 +137,12 @@ class RowFile(Iterable[Found]):
         self._starts = array("Q", [0])
         self._firsts: list[str] = []
         self._latest: tuple[int, _Block | None] = -1, None
-        self.places: dict[str, array[int]] = {}
+        self.numbers: dict[str, array[int]] = {}
         self.is_sorted, self.length, last = True, 0, ""
         found = iter(found)
         while block := list(islice(found, BLOCK)):
             for at, (_, benchmark, row) in enumerate(block, self.length):
-                self.places.setdefault(benchmark, array("I")).append(at)
+                self.numbers.setdefault(benchmark, array("I")).append(at)
                 self.is_sorted = self.is_sorted and (row.case > last or not at)
                 last = row.case
             self.length += len(block)
@@ -156,16 +156,16 @@ class RowFile(Iterable[Found]):
         at, block = self._latest
         if block is None or at != number:
             start, end = self._starts[number : number + 2]
-            # Threads and forked processes share the file's position, which `pread` does not use.
+            # Use `pread`, because threads and forked processes share the file's current position.
             block = _Block(os.pread(self._file.fileno(), end - start, start))
             self._latest = number, block
         return block
 
-    def iterate(self, places: Iterable[int]) -> Iterator[Row]:
-        """Yield the rows at these places; each iteration has a current block of its own."""
+    def iterate_rows(self, numbers: Iterable[int]) -> Iterator[Row]:
+        """Yield the rows with these numbers; keep the current block, because another iteration may read another."""
         current, block = -1, None
-        for place in places:
-            number, at = divmod(place, BLOCK)
+        for row_number in numbers:
+            number, at = divmod(row_number, BLOCK)
             if block is None or number != current:
                 current, block = number, self.read_block(number)
             yield block.make_row(at)
@@ -226,27 +226,27 @@ class _Block:
 
 
 class _StoredRows:
-    """Some of the rows in a file; `remember` stores values that several tables compute from these rows."""
+    """Some of the rows in a file, and values that were computed from these rows."""
 
-    def __init__(self, file: RowFile, places: array[int]) -> None:
-        self._file, self._places = file, places
+    def __init__(self, file: RowFile, numbers: array[int]) -> None:
+        self._file, self._numbers = file, numbers
         self._known: dict[object, Any] = {}
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._numbers)
 
     def __iter__(self) -> Iterator[Row]:
-        return self._file.iterate(self._places)
+        return self._file.iterate_rows(self._numbers)
 
     def __getitem__(self, at: int) -> Row:
-        return next(self._file.iterate([self._places[at]]))
+        return next(self._file.iterate_rows([self._numbers[at]]))
 
-    def take(self, places: Iterable[int]) -> _StoredRows:
-        """Select rows by their numbers."""
-        return _StoredRows(self._file, array("I", map(self._places.__getitem__, places)))
+    def select(self, indices: Iterable[int]) -> _StoredRows:
+        """Select rows by their indices."""
+        return _StoredRows(self._file, array("I", map(self._numbers.__getitem__, indices)))
 
-    def remember(self, key: object, compute: Callable[[], _T]) -> _T:
-        """Return what was computed under this key before, or compute it."""
+    def compute_once(self, key: object, compute: Callable[[], _T]) -> _T:
+        """Return the value that was computed with this key before; if there is none, compute it."""
         if key not in self._known:
             self._known[key] = compute()
         known: _T = self._known[key]

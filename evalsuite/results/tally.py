@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evalsuite.stats import Interval
 
 _T = TypeVar("_T")
-UNMEASURED = "unmeasured"  # A record's `facts` state under this key, by metric, why the case lacks a score.
+UNMEASURED = "unmeasured"  # Key in a record's `facts`; the value maps metrics to the reasons for missing scores.
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +114,11 @@ class StoredRows(Protocol):
     def __iter__(self) -> Iterator[Row]: ...
     def __getitem__(self, at: int) -> Row: ...
 
-    def take(self, places: Iterable[int]) -> StoredRows:
-        """Select rows by their numbers."""
+    def select(self, indices: Iterable[int]) -> StoredRows:
+        """Select rows by their indices."""
 
-    def remember(self, key: object, compute: Callable[[], _T]) -> _T:
-        """Return the value that was computed under this key before; if there is none, compute it."""
+    def compute_once(self, key: object, compute: Callable[[], _T]) -> _T:
+        """Return the value that was computed with this key before; if there is none, compute it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,20 +152,20 @@ class Tally:
     def where(self, keep: Callable[[Row], bool] | None = None, **tags: str) -> Tally:
         """Select the rows that have all these tags and, if `keep` is given, for which `keep` returns true."""
         wanted = tags.items()
-        return self._take(
+        return self._select(
             at for at, row in enumerate(self.rows) if wanted <= row.tags.items() and (keep is None or keep(row))
         )
 
-    def _take(self, places: Iterable[int]) -> Tally:
+    def _select(self, indices: Iterable[int]) -> Tally:
         if isinstance(self.rows, tuple):
-            return Tally(tuple(map(self.rows.__getitem__, places)))
-        return Tally(self.rows.take(places))
+            return Tally(tuple(map(self.rows.__getitem__, indices)))
+        return Tally(self.rows.select(indices))
 
-    def _remember(self, key: object, compute: Callable[[], _T]) -> _T:
-        """Compute a value from the rows; keep it if they are in a file, because reading them again takes long."""
+    def _compute_once(self, key: object, compute: Callable[[], _T]) -> _T:
+        """Compute a value from the rows; if they are in a file, compute it only once, because reading takes long."""
         if isinstance(self.rows, tuple):
             return compute()
-        return self.rows.remember(key, compute)
+        return self.rows.compute_once(key, compute)
 
     def groups(self, tag: str) -> dict[str, Tally]:
         """Make one tally for each value of a tag, sorted by value; rows without the tag are in none."""
@@ -173,11 +173,13 @@ class Tally:
         for at, row in enumerate(self.rows):
             if tag in row.tags:
                 found.setdefault(row.tags[tag], array("I")).append(at)
-        return {value: self._take(found[value]) for value in sorted(found)}
+        return {value: self._select(found[value]) for value in sorted(found)}
 
     def metrics(self) -> tuple[str, ...]:
         """List the names of all scores, in order of first appearance."""
-        return self._remember("metrics", lambda: tuple(dict.fromkeys(name for row in self.rows for name in row.scores)))
+        return self._compute_once(
+            "metrics", lambda: tuple(dict.fromkeys(name for row in self.rows for name in row.scores))
+        )
 
     def ran(self) -> Tally:
         """Select the rows whose test passed or failed (no error, not skipped)."""
@@ -185,7 +187,7 @@ class Tally:
 
     def scored(self, metric: str) -> Tally:
         """Select the rows that have this score and did not end in an error."""
-        return self._remember(
+        return self._compute_once(
             ("scored", metric), lambda: self.where(lambda row: row.outcome != "error" and metric in row.scores)
         )
 
@@ -272,7 +274,7 @@ class RunView:
     """One benchmark in one run, as its part of the report needs it.
 
     Attributes:
-        label: the name of the run in tables: the model's name or, if several runs have the same model, the run's.
+        label: the run's name in tables: its model's name or, if several runs have the same model, its folder's name.
         tally: all cases of the benchmark in this run.
         judge: the judge model; None if the run did not use a judge.
         source: a text that says where the samples come from.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.errors import BackendUnavailable, RunError
 from evalsuite.core.json_codec import decode_completion, dumps, encode_request
 from evalsuite.gateway.channel import decode_error
-from evalsuite.models.protocol import Backend, Broken, Outage, Unreachable
+from evalsuite.models.protocol import Backend, BrokenConnection, Outage, UnreachableServer
 
 if TYPE_CHECKING:
     import aiohttp
@@ -64,11 +64,11 @@ class RemoteBackend:
             ) as response:
                 content = await response.read()
         except aiohttp.ClientConnectorError as error:
-            raise Unreachable(f"cannot reach the gateway {service.url}: {error}") from error
+            raise UnreachableServer(f"cannot reach the gateway {service.url}: {error}") from error
         except (aiohttp.ClientPayloadError, aiohttp.ServerDisconnectedError) as error:
-            raise Broken(BROKE_OFF.format(url=service.url)) from error
+            raise BrokenConnection(BROKE_OFF.format(url=service.url)) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise Broken(f"the gateway {service.url} broke off: {type(error).__name__}: {error}") from error
+            raise BrokenConnection(f"the gateway {service.url} broke off: {type(error).__name__}: {error}") from error
         return _read_answer(service.url, response.status, content)
 
     def _open_session(self) -> aiohttp.ClientSession:
@@ -94,7 +94,7 @@ def _read_answer(url: str, status: int, content: bytes) -> dict[str, Any]:
     try:
         plain = json.loads(content)
     except ValueError as error:
-        raise Broken(BROKE_OFF.format(url=url)) from error
+        raise BrokenConnection(BROKE_OFF.format(url=url)) from error
     if not isinstance(plain, dict) or not ({"completion", "error"} & set(plain)):
         raise BackendUnavailable(f"{url} is not an evalsuite gateway: {content[:100]!r}")
     return plain

@@ -70,8 +70,8 @@ def format_metrics(gateway: Gateway, counts: AnswerCounts) -> str:
         _format_metric("tokens_total", "counter", "tokens in answers", ("client", "model", "kind"), counts.tokens),
         _format_metric("errors_total", "counter", "requests that failed for good", ("client", "kind"), counts.errors),
         _format_metric("requests_total", "counter", served_help, ("served",), served),
-        _format_metric("calls_in_flight", "gauge", "calls under way", (), {(): gateway.limiter.places.in_flight}),
-        _format_metric("calls_waiting", "gauge", "calls that wait for their turn", (), {(): gateway.waiting}),
+        _format_metric("calls_in_flight", "gauge", "calls under way", (), {(): gateway.limiter.connections.in_flight}),
+        _format_metric("calls_waiting", "gauge", "calls that wait for their turn", (), {(): gateway.waiting_calls}),
         _format_metric("servers_down", "gauge", "model servers that are down", (), {(): down}),
         _format_metric("keeping", "gauge", "1 while answers can be kept", (), {(): int(not gateway.lost)}),
         _format_metric("spent_dollars", "gauge", "US dollars over the store's life", (), {(): ledger.paid.cost}),
@@ -273,7 +273,7 @@ class GatewayServer:
             raise BadRequest("model: name one; this gateway serves many")
         # Start the ids at the current time, so that answers of all gateways have distinct ids.
         model = CaseModel(self, str(name), None, _read_epoch(headers))
-        return await CaseApi(model, answers=time.time_ns(), stores=False).answer(method, path, content)
+        return await CaseApi(model, answers=time.time_ns(), stores=False).answer_request(method, path, content)
 
 
 def _decode_request(content: bytes) -> Request:

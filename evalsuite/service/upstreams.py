@@ -38,8 +38,8 @@ class Upstreams:
         self.models = tuple(models)
         for url, _, _ in pairs:
             _require_address(url)
-        usual = [] if self._grants else [self.credentials.find_address(None).shown]
-        self._allowed = {*usual, *(self.credentials.find_address(grant.public_url).shown for grant in self._grants)}
+        usual = [] if self._grants else [self.credentials.resolve_address(None).shown]
+        self._allowed = {*usual, *(self.credentials.resolve_address(grant.public_url).shown for grant in self._grants)}
         for model in models:
             open_backend(model, None, self.credentials)
 
@@ -55,7 +55,7 @@ class Upstreams:
 
     async def _list_server_models(self, url: str | None) -> list[str]:
         """List the models of one server; return an empty list if the server has no list or cannot be reached."""
-        backend = OpenAIBackend(self.credentials.find_address(url), self.credentials.make_access("", url))
+        backend = OpenAIBackend(self.credentials.resolve_address(url), self.credentials.make_access("", url))
         try:
             return await backend.list_offered_models() or []
         except (ModelError, Transient, RateLimited):
@@ -96,7 +96,7 @@ class Upstreams:
         if request.base_url is None and self._grants:
             return replace(request, base_url=self._grants[0].public_url)
         try:
-            shown = self.credentials.find_address(request.base_url).shown
+            shown = self.credentials.resolve_address(request.base_url).shown
         except SettingsError as error:
             raise RequestRefused(str(error)) from error
         if shown not in self._allowed:

@@ -54,7 +54,7 @@ async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Tra
         CASE_EFFECTS.reset(token)
     if model.log.failure is not None:
         raise model.log.failure
-    return model.log.complete(make_transcript(result))
+    return model.log.complete_transcript(make_transcript(result))
 
 
 def make_transcript(result: Any, answer: str = ANSWER) -> Transcript:
@@ -215,7 +215,9 @@ class Application:
         with collector.collect_from_process():
             transcript = await self.target.reply(question, exchange)
         # Store the spans for a replay, because new spans would have other durations.
-        model.log.spans += map(read_span, await model.effects.run_once("spans of the application", {}, collector.take))
+        model.log.spans += map(
+            read_span, await model.effects.run_once("spans of the application", {}, collector.get_spans)
+        )
         return transcript
 
 

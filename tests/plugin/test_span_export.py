@@ -56,7 +56,7 @@ class Collector:
 
     async def take(self, request: web.Request) -> web.Response:
         self.bodies.append(await request.read())
-        answer = self.received.receive(self.bodies[-1])
+        answer = self.received.receive_export(self.bodies[-1])
         return web.Response(status=self.status, body=b"".join(answer.chunks))
 
     async def start(self) -> web.AppRunner:

@@ -174,22 +174,22 @@ SAID = '[{"role": "assistant", "parts": []}]'
 def test_a_hostile_export_is_refused_with_one_message(export: Any, words: str) -> None:
     collector = SpanCollector("1" * 32)
     with pytest.raises(BadRequest, match=words):
-        collector.receive(json.dumps(export).encode())
+        collector.receive_export(json.dumps(export).encode())
     with pytest.raises(SolverError, match=words):
-        asyncio.run(collector.take())
+        asyncio.run(collector.get_spans())
 
 
 def test_nested_and_enormous_exports_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BadRequest, match="RecursionError"):
-        SpanCollector("1" * 32).receive(b'{"a":' * 100_000)
+        SpanCollector("1" * 32).receive_export(b'{"a":' * 100_000)
     with pytest.raises(BadRequest, match="more than 32 MiB"):
-        SpanCollector("1" * 32).receive(b" " * (span_receiver.LARGEST_TRACE + 1))
+        SpanCollector("1" * 32).receive_export(b" " * (span_receiver.LARGEST_TRACE + 1))
     monkeypatch.setattr(span_receiver, "MOST_SPANS", 1)
     collector = SpanCollector("1" * 32)
-    collector.receive(json.dumps(one_span(spanId="a")).encode())
-    collector.receive(json.dumps(one_span(spanId="a")).encode())
+    collector.receive_export(json.dumps(one_span(spanId="a")).encode())
+    collector.receive_export(json.dumps(one_span(spanId="a")).encode())
     with pytest.raises(BadRequest, match="more than 1 spans"):
-        collector.receive(json.dumps(one_span(spanId="b")).encode())
+        collector.receive_export(json.dumps(one_span(spanId="b")).encode())
 
 
 def test_spans_of_other_threads_and_traces_find_their_collector() -> None:
@@ -209,13 +209,13 @@ def test_spans_of_other_threads_and_traces_find_their_collector() -> None:
         # A span that cannot be read must not break the application; the case fails in the end.
         tracer.start_span("bad", attributes={"gen_ai.output.messages": "["}).end()
     with pytest.raises(SolverError, match="cannot be read"):
-        asyncio.run(collector.take())
+        asyncio.run(collector.get_spans())
     assert [span["name"] for span in collector._spans.values()] == ["thread"]
 
 
 def test_an_endpoint_without_the_switch_takes_no_spans() -> None:
     api = CaseApi(CaseModel.__new__(CaseModel))
-    assert asyncio.run(api.answer("POST", "/traces", b"{}")).status == 404
+    assert asyncio.run(api.answer_request("POST", "/traces", b"{}")).status == 404
 
 
 def test_the_switch_is_refused_where_it_cannot_work(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,14 +13,14 @@ def logged(messages: tuple[Message, ...], text: str = "", *calls: ToolCall) -> L
 def test_calls_that_go_on_are_one_conversation() -> None:
     first = logged((ASK,), "Which?")
     again = (ASK, Message("assistant", "Which? "), Message("user", "The city."))
-    transcript = CallLog([first, logged(again, "Norway")]).transcript()
+    transcript = CallLog([first, logged(again, "Norway")]).make_transcript()
     assert [message.content for message in transcript.messages] == ["Oslo?", "Which?", "The city.", "Norway"]
     assert transcript.answer == "Norway"
 
 
 def test_calls_about_other_things_are_conversations_of_their_own() -> None:
     other = Message("user", "Rome?")
-    transcript = CallLog([logged((ASK,), "Norway"), logged((other,), "Italy")]).transcript()
+    transcript = CallLog([logged((ASK,), "Norway"), logged((other,), "Italy")]).make_transcript()
     assert [message.content for message in transcript.messages] == ["Oslo?", "Norway", "Rome?", "Italy"]
 
 
@@ -33,7 +33,7 @@ def test_each_call_has_its_own_observation_even_where_ids_repeat() -> None:
         said = Message("assistant", "", (call,))
         messages = (*messages, said, Message("tool", answer, tool_call_id="same"))
     log.calls.append(logged(messages, "done"))
-    events = log.transcript().events
+    events = log.make_transcript().events
     assert [event["kind"] for event in events] == ["turn", "call", "turn", "call", "turn"]
     assert [event["observation"] for event in events if event["kind"] == "call"] == ["sunny", "cold"]
 
@@ -47,7 +47,7 @@ def test_an_observation_is_found_after_the_system_prompt_has_changed() -> None:
         Message("tool", "sunny", tool_call_id="c1"),
     )
     log = CallLog([logged((Message("system", "It is 12:00."), ASK), "", call), logged(later, "done")])
-    (event,) = [event for event in log.transcript().events if event["kind"] == "call"]
+    (event,) = [event for event in log.make_transcript().events if event["kind"] == "call"]
     assert event["observation"] == "sunny"
 
 
@@ -59,7 +59,7 @@ def test_a_handoff_keeps_its_observation() -> None:
         Message("tool", "transferred", tool_call_id="h1"),
     )
     log = CallLog([logged((Message("system", "You triage."), ASK), "", call), logged(later, "done")])
-    (event,) = [event for event in log.transcript().events if event["kind"] == "call"]
+    (event,) = [event for event in log.make_transcript().events if event["kind"] == "call"]
     assert event["observation"] == "transferred"
 
 
@@ -69,19 +69,19 @@ def test_an_id_that_each_turn_uses_again_takes_the_observations_in_their_order()
         answers = [Message("tool", text, tool_call_id="same") for text in seen]
         made = (ToolCall("same", tool, "{}"),) if tool else ()
         calls.append(logged((Message("system", clock), ASK, *answers), "", *made))
-    events = CallLog(calls).transcript().events
+    events = CallLog(calls).make_transcript().events
     assert [event["observation"] for event in events if event["kind"] == "call"] == ["sunny", "warm"]
 
 
 def test_arguments_that_cannot_be_read_are_a_fault() -> None:
     log = CallLog([logged((ASK,), "", ToolCall("1", "look", "[oops"))])
-    (_, event) = log.transcript().events
+    (_, event) = log.make_transcript().events
     assert (event["arguments"], event["faults"]) == ({}, ["unparseable"])
 
 
 def test_a_transcript_that_tells_its_own_story_is_left_alone() -> None:
     own = Transcript("x", messages=(Message("user", "mine"),))
-    assert CallLog([logged((ASK,), "Norway")]).complete(own) is own
+    assert CallLog([logged((ASK,), "Norway")]).complete_transcript(own) is own
 
 
 def test_a_reply_that_is_sent_again_as_text_continues_its_own_conversation() -> None:
@@ -92,7 +92,7 @@ def test_a_reply_that_is_sent_again_as_text_continues_its_own_conversation() -> 
     both = Message("assistant", "I look.\nCalling tools: c0, c1")
     third = logged((ASK, again, told), "Sunny.")
     fourth = logged((ASK, both, Message("user", "Observation:\nwarm\ncold")), "Both.")
-    transcript = CallLog([first, second, third, fourth]).transcript()
+    transcript = CallLog([first, second, third, fourth]).make_transcript()
     texts = [message.content for message in transcript.messages]
     assert texts[:4] == ["Oslo?", "I look.", "Observation:\nwarm\ncold", "Both."]
     assert texts[4:] == ["Oslo?", "I look, too.", "Observation:\nsunny", "Sunny."]
@@ -102,5 +102,5 @@ def test_a_reply_that_is_sent_again_as_text_continues_its_own_conversation() -> 
 
 def test_another_assistants_message_begins_another_conversation() -> None:
     other = (ASK, Message("assistant", "Ask the clerk."), Message("user", "Well?"))
-    transcript = CallLog([logged((ASK,), "Norway"), logged((ASK,), ""), logged(other, "Yes.")]).transcript()
+    transcript = CallLog([logged((ASK,), "Norway"), logged((ASK,), ""), logged(other, "Yes.")]).make_transcript()
     assert [message.content for message in transcript.messages][-4:] == ["Oslo?", "Ask the clerk.", "Well?", "Yes."]

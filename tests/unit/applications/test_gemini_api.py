@@ -10,7 +10,7 @@ import pytest
 
 from evalsuite.applications.case_api import CaseApi
 from evalsuite.applications.chat_api import BadRequest
-from evalsuite.applications.gemini_api import convert_request, make_generation, make_generation_chunks
+from evalsuite.applications.gemini_api import convert_request, make_content_chunks, make_content_response
 from evalsuite.core.types import Completion, Message, ToolCall, Usage
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def test_what_a_chat_model_cannot_be_sent_is_refused_by_name(field: dict[str, An
 
 def test_a_streamed_answer_ends_with_reason_and_usage() -> None:
     usage = Usage(prompt_tokens=10, cached_tokens=4, completion_tokens=3, reasoning_tokens=1)
-    whole = make_generation(Completion("Let me", tool_calls=(CALL,), usage=usage), "gemini", 1)
+    whole = make_content_response(Completion("Let me", tool_calls=(CALL,), usage=usage), "gemini", 1)
     assert whole["usageMetadata"] == {
         "promptTokenCount": 10,
         "cachedContentTokenCount": 4,
@@ -151,7 +151,7 @@ def test_a_streamed_answer_ends_with_reason_and_usage() -> None:
         "thoughtsTokenCount": 1,
         "totalTokenCount": 13,
     }
-    chunks = list(make_generation_chunks(whole))
+    chunks = list(make_content_chunks(whole))
     parts = [part for chunk in chunks for part in chunk["candidates"][0]["content"]["parts"]]
     assert parts[:2] == [{"text": "Let "}, {"text": "me"}]
     assert parts[2] == {"functionCall": {"id": "c1", "name": "weather", "args": {"city": "Oslo"}}}
@@ -167,7 +167,7 @@ class Echo:
     ) -> Completion:
         return Completion("")
 
-    async def embeddings(self, texts: Sequence[str], *, name: str | None = None, **params: Any) -> Completion:
+    async def request_embeddings(self, texts: Sequence[str], *, name: str | None = None, **params: Any) -> Completion:
         raise NotImplementedError
 
 
@@ -176,7 +176,7 @@ class Echo:
 )
 def test_a_stream_without_events_is_one_list(query: str, begins: bytes) -> None:
     body = json.dumps({"contents": HELLO}).encode()
-    answer = asyncio.run(CaseApi(Echo()).answer("POST", f"/models/gemini:streamGenerateContent{query}", body))
+    answer = asyncio.run(CaseApi(Echo()).answer_request("POST", f"/models/gemini:streamGenerateContent{query}", body))
     assert b"".join(answer.chunks).startswith(begins)
 
 

@@ -12,7 +12,7 @@ from evalsuite.applications.responses_api import (
     convert_request,
     make_response_events,
     make_response_object,
-    wrap_request,
+    pass_request_on,
 )
 from evalsuite.core.types import Completion, Message, ToolCall, Usage
 
@@ -185,7 +185,7 @@ def test_a_server_that_has_the_api_gets_the_request_as_it_is() -> None:
         "truncation": "auto",
         "conversation": "conv_1",
     }
-    asked = wrap_request(body, (Message("user", "Earlier"),), {"api": "responses", "temperature": 0})
+    asked = pass_request_on(body, (Message("user", "Earlier"),), {"api": "responses", "temperature": 0})
     sent = {name: value for name, value in body.items() if name not in {"model", "stream", "temperature"}}
     assert asked.params == {"extra_body": {"store": True, **sent}}
     assert [(message.role, message.content) for message in asked.messages] == [
@@ -201,7 +201,7 @@ def test_a_server_that_has_the_api_gets_the_request_as_it_is() -> None:
 
 def test_an_answer_in_the_background_is_refused_everywhere() -> None:
     with pytest.raises(BadRequest, match=r"^background: .True. cannot"):
-        wrap_request({"input": "Hi", "background": True}, (), {})
+        pass_request_on({"input": "Hi", "background": True}, (), {})
 
 
 def test_the_server_s_own_items_come_back_whole_and_streamed() -> None:
@@ -246,7 +246,7 @@ class Echo:
     async def chat(self, prompt: Sequence[Message], **_: Any) -> Completion:
         return Completion(str(len(prompt)))
 
-    async def embeddings(self, texts: Sequence[str], **_: Any) -> Completion:
+    async def request_embeddings(self, texts: Sequence[str], **_: Any) -> Completion:
         raise AssertionError("this test embeds nothing")
 
 
@@ -259,7 +259,7 @@ def test_a_later_request_may_name_a_stored_response(first: dict[str, Any], store
         api = CaseApi(Echo(), stores=stores)
 
         async def respond(**body: Any) -> tuple[int, dict[str, Any]]:
-            answer = await api.answer("POST", "/responses", json.dumps({"input": "x", **body}).encode())
+            answer = await api.answer_request("POST", "/responses", json.dumps({"input": "x", **body}).encode())
             return answer.status, json.loads(b"".join(answer.chunks))
 
         first_status, response = await respond(metadata={"run": "1"}, **first)

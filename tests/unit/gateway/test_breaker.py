@@ -28,13 +28,13 @@ def call_at(seconds: float) -> CallInFlight:
 
 def down(breaker: CircuitBreaker, times: int = LEAST_ROW) -> None:
     for _ in range(times):
-        breaker.note_refusal(call_at(99.0), None, LEAST_ROW, "refused", 1.0)
+        breaker.count_refusal(call_at(99.0), None, LEAST_ROW, "refused", 1.0)
 
 
 def test_a_server_that_is_up_has_no_outage() -> None:
     breaker = CircuitBreaker(Clock())
     down(breaker, LEAST_ROW - 1)
-    assert breaker.down_for is None
+    assert breaker.seconds_down is None
     assert breaker.compute_delay() == 0
 
 
@@ -44,9 +44,9 @@ def test_an_outage_is_counted_from_the_first_call_that_failed_to_the_first_answe
     down(breaker, 1)
     clock.now = 107.0
     down(breaker, LEAST_ROW - 1)
-    assert breaker.down_for == 7.0
-    breaker.note_answer(call_at(107.0))
-    assert breaker.down_for is None
+    assert breaker.seconds_down == 7.0
+    breaker.count_answer(call_at(107.0))
+    assert breaker.seconds_down is None
 
 
 def test_the_terminal_sees_when_the_next_try_comes_and_nobody_else_goes_during_it() -> None:
@@ -54,34 +54,34 @@ def test_the_terminal_sees_when_the_next_try_comes_and_nobody_else_goes_during_i
     breaker = CircuitBreaker(clock)
     down(breaker)
     clock.now += 0.5
-    assert (breaker.down_for, breaker.next_try_in) == (0.5, 0.5)
+    assert (breaker.seconds_down, breaker.seconds_until_probe) == (0.5, 0.5)
     clock.now += 0.5
     assert breaker.compute_delay() == 0
     breaker.probe = call_at(clock.now)
-    assert (breaker.down_for, breaker.next_try_in) == (1.0, None)
+    assert (breaker.seconds_down, breaker.seconds_until_probe) == (1.0, None)
     assert breaker.compute_delay() > 0
 
 
 def test_an_answer_to_a_call_from_before_the_failures_does_not_end_the_outage() -> None:
     breaker = CircuitBreaker(Clock())
     down(breaker)
-    breaker.note_answer(call_at(98.0))
-    assert breaker.down_for is not None
+    breaker.count_answer(call_at(98.0))
+    assert breaker.seconds_down is not None
 
 
 def test_tries_come_later_the_longer_a_server_refuses_everything_and_at_a_time_that_it_names() -> None:
     clock = Clock()
     breaker = CircuitBreaker(clock)
     for _ in range(LEAST_ROW):
-        breaker.note_refusal(call_at(100.0), None, LEAST_ROW, "", 0.0)
-    assert breaker.next_try_in is None
+        breaker.count_refusal(call_at(100.0), None, LEAST_ROW, "", 0.0)
+    assert breaker.seconds_until_probe is None
     clock.now += LEAST_DRY
-    breaker.note_refusal(call_at(clock.now), None, LEAST_ROW, "", 0.0)
-    assert breaker.next_try_in == pytest.approx(FIRST_PROBE)
+    breaker.count_refusal(call_at(clock.now), None, LEAST_ROW, "", 0.0)
+    assert breaker.seconds_until_probe == pytest.approx(FIRST_PROBE)
     for told, wait in ((None, 10.0), (30.0, 30.0)):
         clock.now = 150.0
         probe = call_at(clock.now)
         breaker.probe = probe
-        breaker.note_refusal(probe, told, LEAST_ROW, "", 0.0)
+        breaker.count_refusal(probe, told, LEAST_ROW, "", 0.0)
         breaker.probe = None
-        assert breaker.next_try_in == pytest.approx(wait)
+        assert breaker.seconds_until_probe == pytest.approx(wait)

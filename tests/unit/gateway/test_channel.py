@@ -6,6 +6,7 @@ import asyncio
 import gc
 import queue
 import threading
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -84,14 +85,14 @@ class Answers:
         found: Completion = said if isinstance(said, Completion) else await said
         return found
 
-    async def note_cancelled(self, request: Request, seconds: float) -> None:
+    async def record_cancellation(self, request: Request, seconds: float) -> None:
         self.cancelled.append((request, seconds))
 
     async def read_result(self, effect: Effect) -> Any:
         return self.kept.get(effect.number)
 
     async def store_result(self, effect: Effect, result: Any) -> None:
-        self.kept[effect.number] = {"result": result, **effect.plain()}
+        self.kept[effect.number] = {"result": result, **asdict(effect)}
 
 
 class Wire:
@@ -104,7 +105,7 @@ class Wire:
         ours, theirs, loop = End(), End(), BackgroundLoop()
         ours.other, theirs.other = theirs, ours
         server = ChannelServer(ours, self.controller, gateway)
-        ours.setcallback(server.receive, None)
+        ours.setcallback(server.receive_request, None)
         asker = ChannelAsker(theirs, loop, lambda _: None)
         self.ends += [ours, theirs]
         self.loops.append(loop)
@@ -280,7 +281,7 @@ def test_a_worker_that_dies_with_requests_under_way_leaves_the_others_alone(wire
 def test_a_worker_reports_the_requests_that_its_case_cancelled(wire: Wire) -> None:
     gateway = Answers(lambda _: FULL)
     asker, loop, _ = wire.worker(gateway)
-    loop.submit(asker.note_cancelled(request("slow"), 2.5)).result(WAIT)
+    loop.submit(asker.record_cancellation(request("slow"), 2.5)).result(WAIT)
     assert gateway.cancelled == [(request("slow"), 2.5)]
 
 

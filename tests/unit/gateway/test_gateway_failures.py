@@ -12,7 +12,7 @@ import pytest
 from evalsuite.core.errors import BackendUnavailable, CallFailed, RequestRefused
 from evalsuite.gateway.gateway import NEVER_REACHED, PATIENCE
 from evalsuite.gateway.upstream import ATTEMPTS, FIRST_WAIT
-from evalsuite.models.protocol import Hopeless, Outage, RateLimited, Transient, Unreachable
+from evalsuite.models.protocol import Outage, PermanentFailure, RateLimited, Transient, UnreachableServer
 from tests.unit.gateway.scripted_answers import ANSWER, journal_of, script, slow
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def test_a_key_that_is_withdrawn_midway_ends_its_calls_but_not_the_run(house: Ho
 
 
 def test_a_server_that_is_not_there_is_given_up_soon(house: House, virtual: Virtual) -> None:
-    backend = house.Backend(script(Unreachable("cannot connect to http://host")))
+    backend = house.Backend(script(UnreachableServer("cannot connect to http://host")))
 
     async def main() -> None:
         gateway = house.gateway(backend)
@@ -139,7 +139,7 @@ def test_calls_under_way_when_a_server_goes_down_do_not_delay_the_next_try(virtu
         # Those under way fail one after another, long after the first did.
         await asyncio.sleep(int(request.messages[-1].content.split()[1]) / 20)
         if 1.0 < house.now() < 4.0:
-            raise Unreachable("refused")
+            raise UnreachableServer("refused")
         return house.echo(request)
 
     backend = house.Backend(down_for_three_seconds)
@@ -157,7 +157,7 @@ def test_calls_under_way_when_a_server_goes_down_do_not_delay_the_next_try(virtu
 
 def test_a_server_that_is_absent_stops_many_requests_as_soon_as_one(virtual: Virtual, house: House) -> None:
     def refuse(_: Request) -> Completion:
-        raise Unreachable("refused")
+        raise UnreachableServer("refused")
 
     backend = house.Backend(refuse)
 
@@ -175,7 +175,7 @@ def test_a_server_that_is_absent_stops_many_requests_as_soon_as_one(virtual: Vir
 
 
 def test_a_server_that_goes_away_and_comes_back_is_waited_for(house: House, virtual: Virtual) -> None:
-    backend = house.Backend(script(ANSWER, *[Unreachable("cannot connect")] * (ATTEMPTS - 1), ANSWER))
+    backend = house.Backend(script(ANSWER, *[UnreachableServer("cannot connect")] * (ATTEMPTS - 1), ANSWER))
 
     async def main() -> None:
         gateway = house.gateway(backend)
@@ -314,7 +314,7 @@ def test_an_outage_longer_than_the_patience_is_an_error_of_each_case(house: Hous
 
 
 def test_a_quota_that_is_used_up_in_the_middle_stops_the_run_at_once(house: House, virtual: Virtual) -> None:
-    backend = house.Backend(script(ANSWER, Hopeless("no credit left")))
+    backend = house.Backend(script(ANSWER, PermanentFailure("no credit left")))
 
     async def main() -> None:
         gateway = house.gateway(backend, 1)

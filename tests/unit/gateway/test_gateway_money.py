@@ -393,7 +393,7 @@ def test_no_body_makes_a_server_that_keeps_to_its_bounds_pass_the_limit(
                 with suppress(SpendLimitReached):
                     if path:
                         door = CaseApi(CaseModel(asker, "gpt-test", None, epoch))
-                        await door.answer("POST", path, write_body(path, params | extra))
+                        await door.answer_request("POST", path, write_body(path, params | extra))
                     else:
                         await asker.ask(replace(request, epoch=epoch))
             await gateway.aclose()

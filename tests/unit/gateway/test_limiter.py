@@ -61,12 +61,12 @@ def test_no_more_calls_than_connections_are_ever_in_flight(
             async with admitted(limits, 1):
                 flying += 1
                 most = max(most, flying)
-                assert flying <= limits.places.in_flight <= connections
+                assert flying <= limits.connections.in_flight <= connections
                 await asyncio.sleep(lasts)
                 flying -= 1
 
         await asyncio.gather(*(one(*call) for call in calls))
-        assert (limits.places.in_flight, limits.waiting) == (0, 0)
+        assert (limits.connections.in_flight, limits.waiting) == (0, 0)
         return most
 
     assert virtual(main()) <= connections
@@ -169,7 +169,7 @@ def test_a_waiter_that_gives_up_leaves_nothing_behind(virtual: Virtual) -> None:
         await asyncio.gather(*impatient, return_exceptions=True)
         assert limits.waiting == 0
         await holder
-        return await admit_all(limits, 2), limits.places.in_flight
+        return await admit_all(limits, 2), limits.connections.in_flight
 
     # Those that gave up hold no place and were booked on no pace.
     times, in_flight = virtual(main())
@@ -198,8 +198,8 @@ def test_idle_waits_for_the_last_call(virtual: Virtual) -> None:
         limits = limiter(4)
         calls = asyncio.create_task(admit_all(limits, 6, lasting=2.0))
         await asyncio.sleep(0.5)
-        limits.places.most = 0
-        await limits.places.wait_until_idle()
+        limits.connections.most = 0
+        await limits.connections.wait_until_idle()
         calls.cancel()
         return asyncio.get_running_loop().time()
 
@@ -211,10 +211,10 @@ def serve_one_at_once(pacing: Pacing, calls: int) -> float:
     time = 0.0
     for _ in range(calls):
         served, refused = pacing.start_call(time), pacing.start_call(time)
-        pacing.note_refusal(refused, time + 0.01)
+        pacing.count_refusal(refused, time + 0.01)
         pacing.calls.pop(refused)
         time += 0.2
-        pacing.note_answer(served, time)
+        pacing.count_answer(served, time)
         pacing.calls.pop(served)
         if not pacing.plain:
             break

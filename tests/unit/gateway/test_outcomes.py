@@ -122,7 +122,7 @@ def test_a_request_that_its_case_cancelled_is_cancelled_again(house: House, virt
         # The call goes on and its answer is kept, because it is paid for.
         await asyncio.sleep(5.0)
         for request, _ in meter.cancelled:
-            await gateway.note_cancelled(request, 2.0)
+            await gateway.record_cancellation(request, 2.0)
         again = gateway
         if by in {"a replay", "a resumed run"}:
             await gateway.aclose()
@@ -145,7 +145,7 @@ def test_a_run_and_its_replay_count_no_answer_that_came_after_its_case_gave_up(h
         received = await gateway.ask(house.request())
         _, meter = await hurried(gateway, 2.0)
         for request, _ in meter.cancelled:
-            await gateway.note_cancelled(request, 2.0)
+            await gateway.record_cancellation(request, 2.0)
         await asyncio.sleep(5.0)
         assert gateway.sum_usage() == received.usage
         # What was sent is paid for all the same.

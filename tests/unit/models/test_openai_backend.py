@@ -20,7 +20,7 @@ from evalsuite.models.choice import open_backend
 from evalsuite.models.credentials import Access, AddressGrant, Credentials, Timeouts
 from evalsuite.models.failures import make_error
 from evalsuite.models.openai import OpenAIBackend
-from evalsuite.models.protocol import Hopeless, RateLimited, Transient, Unreachable
+from evalsuite.models.protocol import PermanentFailure, RateLimited, Transient, UnreachableServer
 from evalsuite.models.transport import find_cause
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def test_an_overloaded_server_that_names_a_time_is_waited_for_like_one_that_says
 
 
 def test_a_quota_that_is_used_up_is_not_waited_for() -> None:
-    assert isinstance(make_error(429, {}, "no money (insufficient_quota)", "http://host"), Hopeless)
+    assert isinstance(make_error(429, {}, "no money (insufficient_quota)", "http://host"), PermanentFailure)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_a_server_that_is_not_there_is_unreachable(once: Once) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
-    with pytest.raises(Unreachable, match=f"cannot connect to http://127.0.0.1:{port}/v1: "):
+    with pytest.raises(UnreachableServer, match=f"cannot connect to http://127.0.0.1:{port}/v1: "):
         once(OpenAIBackend(f"http://user:secret@127.0.0.1:{port}/v1"))
 
 
@@ -280,10 +280,12 @@ def test_a_proxy_that_cannot_be_reached_is_named_where_it_was_asked(
 ) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.delenv("no_proxy", raising=False)
-    with pytest.raises(Unreachable, match=r"by way of the proxy that http_proxy names; with NO_PROXY=127\.0\.0\.1"):
+    with pytest.raises(
+        UnreachableServer, match=r"by way of the proxy that http_proxy names; with NO_PROXY=127\.0\.0\.1"
+    ):
         once(given("http://127.0.0.1:10/v1"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    with pytest.raises(Unreachable) as caught:
+    with pytest.raises(UnreachableServer) as caught:
         once(given("http://127.0.0.1:10/v1"))
     assert "proxy" not in str(caught.value)
 

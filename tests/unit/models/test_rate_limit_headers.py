@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.models.failures import read_exhausted_seconds, read_retry_after
+from evalsuite.models.failures import read_quota_wait, read_retry_after
 
 
 def openai(kind: str, remaining: str, reset: str, limit: str = "") -> dict[str, str]:
@@ -34,13 +34,13 @@ def openai(kind: str, remaining: str, reset: str, limit: str = "") -> dict[str, 
     ],
 )
 def test_a_server_that_says_that_nothing_is_left_is_believed(headers: dict[str, str], seconds: float) -> None:
-    assert read_exhausted_seconds(headers) == pytest.approx(seconds)
+    assert read_quota_wait(headers) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("unit", [1, 1000])
 def test_the_end_of_a_window_may_be_a_time_since_1970_in_seconds_or_milliseconds(unit: int) -> None:
     end = str(round((time.time() + 100) * unit))
-    assert 90 < read_exhausted_seconds({"x-ratelimit-remaining": "0", "x-ratelimit-reset": end}) <= 100.5
+    assert 90 < read_quota_wait({"x-ratelimit-remaining": "0", "x-ratelimit-reset": end}) <= 100.5
 
 
 @given(st.text(max_size=30) | st.floats().map(str) | st.integers().map(str))
@@ -51,7 +51,7 @@ def test_whatever_a_header_says_the_wait_is_a_finite_number_of_seconds(text: str
         {"ratelimit-remaining": "0", "ratelimit-reset": text},
         {"ratelimit": f"r=0;t={text}"},
     ):
-        assert 0.0 <= read_exhausted_seconds(headers) < float("inf")
+        assert 0.0 <= read_quota_wait(headers) < float("inf")
     for name in ("retry-after", "retry-after-ms"):
         wait = read_retry_after({name: text})
         assert wait is None or 0.0 <= wait < float("inf")

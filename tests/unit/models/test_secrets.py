@@ -18,7 +18,7 @@ from evalsuite.gateway.concealment import Vault, require_secrets
 from evalsuite.models.choice import open_backend
 from evalsuite.models.credentials import Access, AddressGrant, Credentials, Secret
 from evalsuite.models.openai import OpenAIBackend
-from evalsuite.models.protocol import Hopeless
+from evalsuite.models.protocol import PermanentFailure
 
 if TYPE_CHECKING:
     from tests.conftest import ChatServer
@@ -86,7 +86,7 @@ def test_an_echoed_key_is_masked_in_an_answer(once: Once, chat_server: ChatServe
 
 def test_a_redirect_is_not_followed(once: Once, chat_server: ChatServer) -> None:
     chat_server.reply = lambda _: chat_server.say(status=307, headers={"Location": chat_server.url + "/x"}, body={})
-    with pytest.raises(Hopeless, match="redirects are not followed"):
+    with pytest.raises(PermanentFailure, match="redirects are not followed"):
         once(OpenAIBackend(chat_server.url))
     assert len(chat_server.bodies) == 1
 
