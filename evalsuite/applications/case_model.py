@@ -102,7 +102,7 @@ class CaseModel(ModelHandle):
         return [decode_vector(vector) for vector in (await self.request_embeddings(texts, **params)).embeddings]
 
     async def request_embeddings(self, texts: Sequence[str], *, name: str | None = None, **params: Any) -> Completion:
-        """Embed texts; return a completion with the encoded vectors and the usage.
+        """Request embeddings of texts; return a completion with the encoded vectors and the usage.
 
         Args:
             texts: the texts to embed.
@@ -141,13 +141,13 @@ class CaseModel(ModelHandle):
         return model
 
     @contextlib.contextmanager
-    def _record_failure(self, number: int) -> Iterator[None]:
+    def _record_failure(self, call_number: int) -> Iterator[None]:
         try:
             yield
         except EvalsuiteError as error:
             # The refusal of an invalid request is not recorded, because the application may handle it.
             if not isinstance(error, RequestRefused):
-                self.log.failures[number] = error
+                self.log.failures[call_number] = error
             raise
 
     @property

@@ -28,7 +28,7 @@ from evalsuite.core.errors import (
 from evalsuite.core.types import Completion, Request, Usage
 from evalsuite.gateway.channel import decode_error, encode_error
 from evalsuite.gateway.concealment import UNLIMITED_REQUEST, Vault, get_case_name, make_request_keys, remove_epoch
-from evalsuite.gateway.handle import Effect, ModelCalls, find_effect_result, store_effect_result
+from evalsuite.gateway.handle import Effect, ModelCalls, read_effect_result, store_effect_result
 from evalsuite.gateway.spend import (
     Attempt,
     Ledger,
@@ -170,8 +170,8 @@ class Gateway:
             await self.store.outcomes.store_cancellation(key, seconds)
 
     async def read_result(self, effect: Effect) -> Any:
-        kept = find_effect_result(self.store.tool_calls, effect)
-        for request, usage, _ in ModelCalls.separate_from_result(kept)[1].iterate_usages():
+        kept = read_effect_result(self.store.tool_calls, effect)
+        for request, usage, _ in ModelCalls.split_stored_result(kept)[1].iterate_usages():
             self._used[f"recalled {request}"] = usage
         return kept
 

@@ -46,7 +46,7 @@ class EffectStore(Protocol):
     async def store_result(self, effect: Effect, result: Any) -> None: ...
 
 
-def find_effect_result(calls: StoredToolCalls, effect: Effect) -> Any:
+def read_effect_result(calls: StoredToolCalls, effect: Effect) -> Any:
     """Read the result of a tool call from the journal; None if the journal has no result."""
     # Also look up the case's name with the epoch, because older journals contain this name.
     names = (remove_epoch(effect.case), add_epoch(effect.case))
@@ -82,20 +82,20 @@ class ModelCalls:
     RESULT: ClassVar = "result"
     CALLS: ClassVar = "model_calls"
 
-    def add(self, other: ModelCalls) -> None:
+    def add_calls(self, other: ModelCalls) -> None:
         self.requests += other.requests
         self.answers += other.answers
 
-    def add_to_result(self, result: Any) -> Any:
+    def make_stored_result(self, result: Any) -> Any:
         if not self.requests:
             return result
         return {self.RESULT: result, self.CALLS: {"requests": self.requests, "answers": self.answers}}
 
     @classmethod
-    def separate_from_result(cls, kept: Any) -> tuple[Any, ModelCalls]:
-        if isinstance(kept, dict) and kept.keys() == {cls.RESULT, cls.CALLS}:
-            return kept[cls.RESULT], cls(**kept[cls.CALLS])
-        return kept, cls()
+    def split_stored_result(cls, stored: Any) -> tuple[Any, ModelCalls]:
+        if isinstance(stored, dict) and stored.keys() == {cls.RESULT, cls.CALLS}:
+            return stored[cls.RESULT], cls(**stored[cls.CALLS])
+        return stored, cls()
 
     def iterate_usages(self) -> Iterator[tuple[str, Usage, bool]]:
         """Yield for each answer the request's digest, the usage, and whether the model simulates a user or tool."""
@@ -179,21 +179,21 @@ class CaseEffects:
         if kept is None:
             return effect, None
         self.recalled.append(effect)
-        result, calls = ModelCalls.separate_from_result(kept)
+        result, calls = ModelCalls.split_stored_result(kept)
         for digests in calls.requests:
             self.meter.count_request(digests["content"], digests.copy)
         for _, usage, by_simulator in calls.iterate_usages():
-            (self.players if by_simulator else self.meter).add(usage)
+            (self.players if by_simulator else self.meter).add_usage(usage)
         if self._outer is not None:
-            self._outer.add(calls)
+            self._outer.add_calls(calls)
         return None, result
 
     async def end_call(self, effect: Effect, calls: ModelCalls, result: Any) -> None:
         """Store a tool call's result before the case gets the result."""
         if self._outer is not None:
-            self._outer.add(calls)
+            self._outer.add_calls(calls)
         if self._keeper is not None:
-            await self._keeper.store_result(effect, calls.add_to_result(result))
+            await self._keeper.store_result(effect, calls.make_stored_result(result))
 
 
 CASE_EFFECTS: ContextVar[tuple[CaseEffects, asyncio.AbstractEventLoop] | None] = ContextVar("effects", default=None)
@@ -229,7 +229,7 @@ class CallTimes:
         self._open, self._since = 0, 0.0
         self._served: list[tuple[float, float]] = []
 
-    def begin(self) -> float:
+    def begin_call(self) -> float:
         """Count a call as open; return the current time."""
         now = time.monotonic()
         if not self._open:
@@ -237,11 +237,11 @@ class CallTimes:
         self._open += 1
         return now
 
-    def end(self, began: float, seconds: float) -> None:
+    def end_call(self, began: float, seconds: float) -> None:
         """Close a call.
 
         Args:
-            began: the time that `begin` returned for this call.
+            began: the time that `begin_call` returned for this call.
             seconds: time from sending to the answer; 0 means unknown, and the call then counts as sent at `began`.
         """
         now = time.monotonic()
@@ -295,11 +295,11 @@ class Meter:
         cost = math.fsum(usage.cost for usage in self._usages)
         return replace(sum(self._usages, Usage()), cost=cost)
 
-    def add(self, usage: Usage) -> None:
+    def add_usage(self, usage: Usage) -> None:
         """Count a call; if this meter counts only some of the case's calls, also count it in the case's meter."""
         self._usages.append(usage)
         if self._whole is not None:
-            self._whole.add(usage)
+            self._whole.add_usage(usage)
 
     def assign_draw(self, request: Request, *, shared: bool = False) -> Request:
         """Record a request's fingerprints; return the request with its `draw` (the case's id and a counter).
@@ -394,7 +394,7 @@ class ModelHandle:
         shared = self._shared or params.get("api") == "embeddings"
         import asyncio
 
-        request, began, seconds = self.meter.assign_draw(request, shared=shared), self.meter.times.begin(), 0.0
+        request, began, seconds = self.meter.assign_draw(request, shared=shared), self.meter.times.begin_call(), 0.0
         route = ROUTE.set(None)
         try:
             completion = await self._send_request(request)
@@ -404,8 +404,8 @@ class ModelHandle:
             raise
         finally:
             ROUTE.reset(route)
-            self.meter.times.end(began, seconds)
-        self.meter.add(completion.usage)
+            self.meter.times.end_call(began, seconds)
+        self.meter.add_usage(completion.usage)
         during = DURING.get()
         if during is not None:
             during.answers.append(

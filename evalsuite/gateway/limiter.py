@@ -75,8 +75,8 @@ class CircuitBreaker:
             self.close()
         return delay
 
-    def count_answer(self, call: CallInFlight) -> None:
-        """Update the latency; close the circuit breaker, unless the call was sent before the first refusal."""
+    def record_answer(self, call: CallInFlight) -> None:
+        """Record an answered call; close the circuit breaker unless the call was sent before the first refusal."""
         self._latency += (self._clock() - call.sent - self._latency) / 8
         if call.sent >= self._first_refused_sent:
             self.close()
@@ -89,16 +89,16 @@ class CircuitBreaker:
         if seconds is not None:
             self.on_change(f"the server is back after {seconds:.0f} s")
 
-    def count_refusal(
-        self, call: CallInFlight, wait: float | None, most_chance_refusals: float, words: str, least: float
+    def record_refusal(
+        self, call: CallInFlight, wait: float | None, most_chance_refusals: float, words: str, min_seconds: float
     ) -> None:
-        """Count a failed call, and open the circuit if necessary; `Limiter.count_refusal` explains the arguments."""
+        """Record a failed call, and open the circuit if necessary; `Limiter.record_refusal` explains the arguments."""
         now = self._clock()
         self._refusal_seconds = max(0.01, now - call.sent)
         self._refusals += 1
         if self._refusals == 1:
             self._refused_since, self._first_refused_sent = now, call.sent
-        soon = now - self._refused_since < LEAST_DRY + self._latency and not least and (wait or 0.0) <= BELIEVED
+        soon = now - self._refused_since < LEAST_DRY + self._latency and not min_seconds and (wait or 0.0) <= BELIEVED
         if call is self.probe:
             self.probes += 1
         elif self._open or self._refusals < most_chance_refusals or soon:
@@ -107,7 +107,7 @@ class CircuitBreaker:
             self._open, self._down = True, bool(words)
             if words:
                 self.on_change(f"all calls wait, and one at a time tries again: {words}")
-        pause = min(LONGEST_PROBE, max(FIRST_PROBE, least, DRY_SHARE * (now - self._refused_since)))
+        pause = min(LONGEST_PROBE, max(FIRST_PROBE, min_seconds, DRY_SHARE * (now - self._refused_since)))
         self._next_try = now + (pause if wait is None else wait)
         if now < self.try_at < self._next_try:
             self._next_try = self.try_at
@@ -134,8 +134,8 @@ class ConnectionPool:
         self.waiters: dict[Callable[[], None], None] = {}
         self._idle: asyncio.Event | None = None
 
-    def release(self) -> None:
-        """Count a call that has ended; then let the limiters of all models admit waiting calls."""
+    def release_connection(self) -> None:
+        """Release the connection of a call that has ended; then let the limiters of all models admit waiting calls."""
         self.in_flight -= 1
         if not self.in_flight and self._idle:
             self._idle.set()
@@ -239,7 +239,7 @@ class Limiter:
         self.pacing.calls.pop(call)
         if call is self.breaker.probe:
             self.breaker.probe = None
-        self.connections.release()
+        self.connections.release_connection()
         # Admit waiting calls in the event loop's next iteration: only then does a refused call count as backing off, so
         # no new call overtakes it.
         if self._timer:
@@ -255,25 +255,27 @@ class Limiter:
         finally:
             self._backing_off -= 1
 
-    def count_answer(self, call: CallInFlight) -> None:
-        """Count a call that the server answered, or refused because of the request itself."""
-        self.pacing.count_answer(call, self._clock())
-        self.breaker.count_answer(call)
+    def record_answer(self, call: CallInFlight) -> None:
+        """Record a call that the server answered, or refused because of the request itself."""
+        self.pacing.record_answer(call, self._clock())
+        self.breaker.record_answer(call)
 
     def correct_tokens(self, estimated: int, used: int) -> None:
         """Replace the estimate of a call's tokens by the actual number."""
         self._tokens.book_amount(used - estimated, self._clock())
 
-    def count_refusal(self, call: CallInFlight, retry_after: float | None, words: str = "", least: float = 0.0) -> None:
-        """Count a call that did not reach the server, or that the server refused for lack of capacity.
+    def record_refusal(
+        self, call: CallInFlight, retry_after: float | None, words: str = "", min_seconds: float = 0.0
+    ) -> None:
+        """Record a call that did not reach the server, or that the server refused for lack of capacity.
 
         Args:
             retry_after: seconds that the server asks to wait; None if it states no time.
             words: the failure message for the terminal if the server is down; empty for a rate limit.
-            least: the minimum seconds before the first probe of a server that is down.
+            min_seconds: the shortest time before the first probe of a server that is down.
         """
-        self.pacing.count_refusal(call, self._clock(), probing=self.breaker.refusing_since is not None)
-        self.breaker.count_refusal(call, retry_after, self.pacing.most_chance_refusals, words, least)
+        self.pacing.record_refusal(call, self._clock(), probing=self.breaker.refusing_since is not None)
+        self.breaker.record_refusal(call, retry_after, self.pacing.most_chance_refusals, words, min_seconds)
 
     def fail_waiting_calls(self, error: Exception) -> None:
         """Fail all waiting calls with an error, because no call can succeed."""
@@ -284,5 +286,5 @@ class Limiter:
         self.breaker.close()
 
     def set_quota_reset(self, seconds: float) -> None:
-        """Allow a probe after these seconds, because the server's headers announce new quota for that time."""
+        """Set the time of new quota, which the server's headers state; the next probe is sent then at the latest."""
         self.breaker.try_at = self._clock() + seconds

@@ -110,7 +110,7 @@ class Pacing:
         self.calls[call := CallInFlight(now)] = None
         return call
 
-    def count_answer(self, call: CallInFlight, now: float) -> None:
+    def record_answer(self, call: CallInFlight, now: float) -> None:
         self._refused_share -= self._refused_share / REMEMBERED
         self._latency += (now - call.sent - self._latency) / 8
         gap, self._answer_at = now - self._answer_at, now
@@ -152,7 +152,7 @@ class Pacing:
         at_once = serving[misfits] if serving[misfits] >= serving[-1 - misfits] - 1 else 0
         self.spaced, self.limit = not at_once, at_once or max(FLOOR, self._plain_rate)
 
-    def count_refusal(self, call: CallInFlight, now: float, *, probing: bool = False) -> None:
+    def record_refusal(self, call: CallInFlight, now: float, *, probing: bool = False) -> None:
         self._refused_share += (1.0 - self._refused_share) / REMEMBERED
         # The server refuses calls at once, so earlier calls that are still in flight must be in service.
         self._serving.append(list(self.calls).index(call))

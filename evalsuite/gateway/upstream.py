@@ -104,7 +104,7 @@ class Upstream:
             if self.given_up:
                 raise BackendUnavailable(self.given_up)
             completion = await send()
-            self.limiter.count_answer(call)
+            self.limiter.record_answer(call)
         except Exception as error:
             self._report_failure(error, call)
             raise
@@ -120,14 +120,14 @@ class Upstream:
             # Do not count this attempt, because the request was not sent.
             return
         if isinstance(error, Outage):
-            least = FIRST_CONNECTION if isinstance(error, UnreachableServer) else 0.0
-            self.limiter.count_refusal(call, None, str(error), least)
+            min_seconds = FIRST_CONNECTION if isinstance(error, UnreachableServer) else 0.0
+            self.limiter.record_refusal(call, None, str(error), min_seconds)
         elif not isinstance(error, RateLimited):
-            self.limiter.count_answer(call)
+            self.limiter.record_answer(call)
             self.answered = self.answered or isinstance(error, RequestRefused)
         # If the server wants a request to wait for more than `patience` seconds, the request fails instead.
         elif (error.retry_after or 0.0) <= self._patience:
-            self.limiter.count_refusal(call, error.retry_after)
+            self.limiter.record_refusal(call, error.retry_after)
 
     def describe_outage(self) -> str:
         """Describe the server's outage by its start and the next probe; empty while the server is up."""

@@ -190,13 +190,13 @@ class OpenAIBackend:
         """List the names of the server's models, which costs nothing; return None if the server has no list."""
         import httpx2
 
-        async def get_list(client: AsyncOpenAI, headers: dict[str, Any]) -> httpx2.Response:
+        async def get_model_list(client: AsyncOpenAI, headers: dict[str, Any]) -> httpx2.Response:
             options: Any = {"headers": headers}
             async with asyncio.timeout(self._access.timeouts.connect):
                 return await client.get("/models", cast_to=httpx2.Response, options=options)
 
         try:
-            response = await self.call_client(get_list)
+            response = await self.call_client(get_model_list)
             return [str(model["id"]) for model in json.loads(response.content)["data"]]
         except (ValueError, KeyError, TypeError):
             return None

@@ -229,15 +229,15 @@ def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTAL
     if not isinstance(folder, RunFolder):
         folder = find_run_folder(Path("reports"), str(folder))
     journalled, file = update_records_file(folder.path), folder.path / RECORDS
-    last: dict[str, tuple[str, str, str]] = {}
+    origins: dict[str, tuple[str, str, str]] = {}
     is_large = count_lines(file) > MOST_IN_MEMORY
-    tallies, offsets = make_tallies(_list_rows(file, last), in_file=is_large)
+    tallies, offsets = make_tallies(_list_rows(file, origins), in_file=is_large)
     info = folder.info()
     if "seconds" in info and not journalled:
         check_completeness(file, folder.path / SUMMARY, len(offsets))
     benches = {}
     for name in sorted(tallies):
-        source, model, place = last[name]
+        source, model, place = origins[name]
         declared, gone = declarations.find_benchmark(name, place)
         stored = _read_stored_benchmark(folder, name) if gone else None
         benches[name] = RunBenchmark(tallies[name], source, model, declared, gone, stored)
@@ -251,11 +251,11 @@ def _read_stored_benchmark(folder: RunFolder, benchmark: str) -> StoredBenchmark
         return None
 
 
-def _list_rows(file: Path, last: dict[str, tuple[str, str, str]]) -> Iterator[Found]:
-    """Yield a file's rows, and put source, model and declaration of each benchmark's last record into `last`."""
+def _list_rows(file: Path, origins: dict[str, tuple[str, str, str]]) -> Iterator[Found]:
+    """Yield a file's rows, and put source, model and declaration of each benchmark's last record into `origins`."""
     rows = RowMaker()
     for offset, record in _list_records(file):
-        last[record.benchmark] = record.source, record.model, record.declared
+        origins[record.benchmark] = record.source, record.model, record.declared
         yield offset, record.benchmark, rows.make_row(record)
 
 

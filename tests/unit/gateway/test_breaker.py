@@ -28,7 +28,7 @@ def call_at(seconds: float) -> CallInFlight:
 
 def down(breaker: CircuitBreaker, times: int = LEAST_ROW) -> None:
     for _ in range(times):
-        breaker.count_refusal(call_at(99.0), None, LEAST_ROW, "refused", 1.0)
+        breaker.record_refusal(call_at(99.0), None, LEAST_ROW, "refused", 1.0)
 
 
 def test_a_server_that_is_up_has_no_outage() -> None:
@@ -45,7 +45,7 @@ def test_an_outage_is_counted_from_the_first_call_that_failed_to_the_first_answe
     clock.now = 107.0
     down(breaker, LEAST_ROW - 1)
     assert breaker.seconds_down == 7.0
-    breaker.count_answer(call_at(107.0))
+    breaker.record_answer(call_at(107.0))
     assert breaker.seconds_down is None
 
 
@@ -65,7 +65,7 @@ def test_the_terminal_sees_when_the_next_try_comes_and_nobody_else_goes_during_i
 def test_an_answer_to_a_call_from_before_the_failures_does_not_end_the_outage() -> None:
     breaker = CircuitBreaker(Clock())
     down(breaker)
-    breaker.count_answer(call_at(98.0))
+    breaker.record_answer(call_at(98.0))
     assert breaker.seconds_down is not None
 
 
@@ -73,15 +73,15 @@ def test_tries_come_later_the_longer_a_server_refuses_everything_and_at_a_time_t
     clock = Clock()
     breaker = CircuitBreaker(clock)
     for _ in range(LEAST_ROW):
-        breaker.count_refusal(call_at(100.0), None, LEAST_ROW, "", 0.0)
+        breaker.record_refusal(call_at(100.0), None, LEAST_ROW, "", 0.0)
     assert breaker.seconds_until_probe is None
     clock.now += LEAST_DRY
-    breaker.count_refusal(call_at(clock.now), None, LEAST_ROW, "", 0.0)
+    breaker.record_refusal(call_at(clock.now), None, LEAST_ROW, "", 0.0)
     assert breaker.seconds_until_probe == pytest.approx(FIRST_PROBE)
     for told, wait in ((None, 10.0), (30.0, 30.0)):
         clock.now = 150.0
         probe = call_at(clock.now)
         breaker.probe = probe
-        breaker.count_refusal(probe, told, LEAST_ROW, "", 0.0)
+        breaker.record_refusal(probe, told, LEAST_ROW, "", 0.0)
         breaker.probe = None
         assert breaker.seconds_until_probe == pytest.approx(wait)

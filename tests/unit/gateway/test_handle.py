@@ -78,7 +78,7 @@ def test_the_cost_of_parallel_calls_does_not_depend_on_the_order_in_which_they_e
     for costs in itertools.permutations((0.1, 0.2, 0.3)):
         meter = Meter()
         for cost in costs:
-            meter.add(Usage(1, 10, 5, cost))
+            meter.add_usage(Usage(1, 10, 5, cost))
         usages.append(meter.usage)
     assert set(usages) == {Usage(3, 30, 15, 0.6)}
 

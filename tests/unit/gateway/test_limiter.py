@@ -211,10 +211,10 @@ def serve_one_at_once(pacing: Pacing, calls: int) -> float:
     time = 0.0
     for _ in range(calls):
         served, refused = pacing.start_call(time), pacing.start_call(time)
-        pacing.count_refusal(refused, time + 0.01)
+        pacing.record_refusal(refused, time + 0.01)
         pacing.calls.pop(refused)
         time += 0.2
-        pacing.count_answer(served, time)
+        pacing.record_answer(served, time)
         pacing.calls.pop(served)
         if not pacing.plain:
             break
