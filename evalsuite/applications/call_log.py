@@ -95,7 +95,7 @@ class CallLog:
 
     @property
     def failure(self) -> Exception | None:
-        """The failure of the call that was sent first, because parallel calls may fail in another order in a replay."""
+        """The failure of the call that was sent first; the first call to fail may be another one in a replay."""
         return self.failures[min(self.failures)] if self.failures else None
 
     def add_call(self, call: LoggedCall) -> None:
@@ -104,8 +104,8 @@ class CallLog:
     def complete_transcript(self, transcript: Transcript) -> Transcript:
         """Add the spans to a transcript; if it has neither messages nor events, make both from the logged calls.
 
-        If no calls were logged, use the calls that the spans describe. Name the request fields that were not sent to
-        the model in the fact `left_out` (an entry in the transcript's `facts`).
+        If no calls were logged, use the calls that the spans describe. The transcript's `facts` list under `left_out`
+        which request fields were not sent to the model.
         """
         if self.left_out:
             facts = {**transcript.facts, "left_out": ", ".join(sorted(self.left_out))}

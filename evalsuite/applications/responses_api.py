@@ -19,7 +19,7 @@ READ_ELSEWHERE = frozenset(
     {
         *("input", "instructions", "model", "previous_response_id", "tools", "stream", "stream_options"),
         *("max_output_tokens", "reasoning", "text", "tool_choice", "include"),
-        # Leave out the fields that `CaseApi` handles: it stores responses itself, and copies metadata into the answer.
+        # `CaseApi` handles these fields: it stores responses itself, and copies metadata into the answer.
         *("store", "metadata"),
     }
 )

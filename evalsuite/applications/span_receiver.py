@@ -147,7 +147,7 @@ def _decode_protobuf(content: bytes) -> dict[str, Any]:
     for resource in export.get("resourceSpans", ()):
         for scope in resource.get("scopeSpans", ()):
             for span in scope.get("spans", ()):
-                # Convert ids from base64, as in JSON made from protobuf, to hexadecimal digits, as in OTLP's own JSON.
+                # OTLP's own JSON has ids in hexadecimal, but JSON made from protobuf has them in base64.
                 span |= {name: b64decode(span[name]).hex() for name in IDS if name in span}
     return export
 

@@ -93,7 +93,7 @@ def _find_operation(attributes: Mapping[str, Any]) -> str:
 
 
 def _read_tool_execution(attributes: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return the arguments and result of a tool's span; an empty object replaces arguments of another type."""
+    """Return the arguments and result of a tool's span; the arguments are {} if the span has no JSON object."""
     given = attributes.get("gen_ai.tool.call.arguments", attributes.get("input.value"))
     result = attributes.get("gen_ai.tool.call.result", attributes.get("output.value", ""))
     with suppress(ValueError):

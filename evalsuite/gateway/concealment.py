@@ -1,4 +1,4 @@
-"""Removes secrets from requests and settings for files and workers, and computes the keys of requests.
+"""Removes secrets from requests and settings before these are stored or sent; computes the keys of requests.
 
 Wherever a request is stored, compared or sent to a worker, the start of a secret's SHA-256 hash replaces the secret.
 Only the gateway keeps the secrets; it puts them back into the request that it sends to the server.

@@ -237,7 +237,6 @@ class Gateway:
         return price
 
     async def _retry_request(self, key: str, upstream: Upstream, request: Request, price: Price | None) -> Completion:
-        """Retry a request until it succeeds, cannot succeed, or reaches a limit."""
         retries, limiter = RetrySchedule(self._clock, self._patience), upstream.limiter
         while True:
             try:

@@ -60,8 +60,7 @@ class BackgroundLoop:
 
     def _run_loop(self) -> None:
         while not self._ending:
-            # If a task raises SystemExit or KeyboardInterrupt, the loop stops, although the awaiting caller also gets
-            # the exception.
+            # A task that raises SystemExit or KeyboardInterrupt also stops the loop, so run the loop again.
             with suppress(SystemExit, KeyboardInterrupt):
                 self.loop.run_forever()
 

@@ -54,7 +54,7 @@ BATCH_SHARE = 0.5  # Price of a call in a batch, as a share of the usual price.
 
 
 def make_credentials(settings: Settings) -> Credentials:
-    """Choose each address's API key; an address from a run's folder gets a key only if the user also gives it."""
+    """Choose each address's API key; an address that only a run's folder names gets no key."""
     grants = [
         AddressGrant(name, base_url, key_env, fresh=option in settings.given)
         for name, base_url, key_env, option in (

@@ -104,8 +104,7 @@ class Pacing:
 
     def start_call(self, now: float) -> CallInFlight:
         self._period.sent += 1
-        # A late request may catch up by at most half an interval, because with a whole interval two would be sent at
-        # once.
+        # A late request may catch up by at most half an interval; with a whole interval, two could be sent at once.
         self._free_at = max(self._free_at, now - 0.5 / self.limit) + 1.0 / self.limit
         self.calls[call := CallInFlight(now)] = None
         return call
@@ -154,7 +153,7 @@ class Pacing:
 
     def record_refusal(self, call: CallInFlight, now: float, *, probing: bool = False) -> None:
         self._refused_share += (1.0 - self._refused_share) / REMEMBERED
-        # The server refuses calls at once, so earlier calls that are still in flight must be in service.
+        # A server refuses calls immediately, so earlier calls that are still in flight must be in service.
         self._serving.append(list(self.calls).index(call))
         # Count only refusals of calls that were sent in the paced period.
         self._period.refused += self.plain or call.sent >= self._period.began

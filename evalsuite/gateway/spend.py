@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -66,12 +67,8 @@ class Price:
 
     def bound_cost(self, prompt_tokens: int, completion_tokens: int) -> float:
         """Compute the maximum cost of these tokens, whatever part of the prompt the server caches."""
-        most = self.compute_cost(prompt_tokens, completion_tokens)
-        if self.cached is not None:
-            most = max(most, self.compute_cost(prompt_tokens, completion_tokens, cached=prompt_tokens))
-        if self.cache_write is not None:
-            most = max(most, self.compute_cost(prompt_tokens, completion_tokens, cache_writes=prompt_tokens))
-        return most
+        compute = partial(self.compute_cost, prompt_tokens, completion_tokens)
+        return max(compute(), compute(cached=prompt_tokens), compute(cache_writes=prompt_tokens))
 
 
 def read_price_file(file: Path) -> list[str]:
@@ -391,7 +388,7 @@ class Ledger:
         self._settled.set()
 
     def book_cost(self, amount: float, attempt: Attempt | None) -> None:
-        """Release a reserved amount, and book the call's actual cost; None means a failed call without cost."""
+        """Release a reserved amount, and book the call's cost; if `attempt` is None, the call failed without cost."""
         self._reserved.remove(amount)
         if attempt:
             self.paid += attempt.usage

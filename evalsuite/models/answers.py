@@ -66,7 +66,7 @@ class ReadyAnswers:
         ]
 
     def find_answer(self, benchmark: str, ids: Iterable[str]) -> Mapping[str, Any]:
-        """Find a sample's line in the file; the first of the sample's ids that the file contains decides."""
+        """Find a sample's line in the file by the first of the sample's ids that the file contains."""
         names = list(ids)
         for name in names:
             for key in ((benchmark, name), ("", name)):

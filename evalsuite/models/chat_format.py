@@ -48,7 +48,11 @@ def parse_answer(answer: Any) -> Completion:
     if choice.get("error") or completion.finish_reason == "error":
         # Refuse an answer with the finish reason `error`: the server behind a router failed, so the text is incomplete.
         raise LostAnswer(f"the server failed while it answered: {shorten_answer(choice.get('error') or choice)}")
-    _raise_if_withheld(completion, choice["message"].get("refusal"))
+    if not completion.text and not completion.tool_calls:
+        if choice["message"].get("refusal"):
+            raise WithheldAnswer(f"the model refused: {shorten_answer(choice['message']['refusal'])}")
+        if completion.finish_reason == "content_filter":
+            raise WithheldAnswer("a content filter withheld the whole answer")
     return completion
 
 
@@ -63,15 +67,6 @@ def _read_choice(choice: Any, message: Any, usage: Any) -> Completion:
         usage=read_usage(usage),
         logprobs=read_logprobs((choice.get("logprobs") or {}).get("content")),
     )
-
-
-def _raise_if_withheld(completion: Completion, refusal: Any) -> None:
-    if completion.text or completion.tool_calls:
-        return
-    if refusal:
-        raise WithheldAnswer(f"the model refused: {shorten_answer(refusal)}")
-    if completion.finish_reason == "content_filter":
-        raise WithheldAnswer("a content filter withheld the whole answer")
 
 
 def read_usage(usage: Any) -> Usage:

@@ -105,7 +105,7 @@ class FunctionBackend:
         return RequestRefused(f"function:{self.target} raised {words}{self._locate_error(cause)}")
 
     def _locate_error(self, error: BaseException | None) -> str:
-        """Describe where the function raised by file name and line, without the folder, because reports are shared."""
+        """Return the file name and line where the function raised; omit the folder, because reports are shared."""
         source = getattr(sys.modules.get(self.target.partition(":")[0]), "__file__", None)
         frames = traceback.extract_tb(error.__traceback__) if error is not None else []
         lines = [frame.lineno for frame in frames if frame.filename == source]

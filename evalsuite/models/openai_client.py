@@ -145,7 +145,6 @@ def _open_azure_client(address: Address, access: Access, shared: dict[str, Any])
 
 
 def _make_machine_credential(address: Address) -> AsyncTokenCredential:
-    """Make a credential that gets Entra ID tokens through this machine's login at Azure."""
     try:
         from azure.identity.aio import DefaultAzureCredential
     except ImportError:

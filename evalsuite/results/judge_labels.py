@@ -155,8 +155,8 @@ def compute_ac1(tally: Tally) -> Estimate | None:
 def _pair_scores(tally: Tally, *, nominal: bool = False) -> tuple[list[LabelPair], list[str]]:
     """Pair people's label with the judge's score for each labelled case, with clusters.
 
-    Labelled cases with unequal weights give empty lists. Scores with several names also give empty lists, because their
-    scales may differ. Comparisons of two answers give empty lists unless `nominal` is true.
+    Return empty lists if the labelled cases have unequal weights, or scores with several names, whose scales may
+    differ. Also return empty lists for comparisons of two answers, unless `nominal` is true.
     """
     scores = list_labelled_scores(tally)
     if len({score.score for score in scores}) != 1 or not has_equal_weights(scores):
