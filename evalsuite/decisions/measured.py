@@ -25,17 +25,17 @@ def add_jackknife_interval(
     bounds: tuple[float, float] | None,
     confidence: float,
 ) -> Estimate:
-    """Add a jackknife interval to a derived metric's estimate; replicates are the metric without one group of clusters.
+    """Add an interval to a derived metric's estimate, by a jackknife that leaves out one group of clusters at a time.
 
     Args:
         bounds: the metric's declared range; None if it declares none.
 
     Returns:
         The estimate. It has no interval if leaving out some cluster makes the metric undefined. If all replicates are
-        equal, `make_sameness_interval` makes the interval; this needs a declared range, and a metric that returns no
-        interval itself.
+        equal, `make_constant_statistic_interval` makes the interval, provided that the metric declares a range and
+        returns no interval itself.
     """
-    from evalsuite.stats.clustering import make_replicates_interval, make_sameness_interval
+    from evalsuite.stats.clustering import make_constant_statistic_interval, make_replicates_interval
 
     value, bare = estimate.value, replace(estimate, low=None, high=None)
     names = list(dict.fromkeys(row.cluster for row in cases))
@@ -49,7 +49,7 @@ def add_jackknife_interval(
     varies = len(without) < 2 or any(math.isnan(left) or not math.isclose(left, value) for left in without)
     if varies or bounds is None or estimate.low is not None:
         return bare
-    interval = make_sameness_interval(value, len(names), bounds, confidence)
+    interval = make_constant_statistic_interval(value, len(names), bounds, confidence)
     return replace(bare, low=interval.low, high=interval.high)
 
 
@@ -124,8 +124,8 @@ class MeasuredBenchmark:
     def find_unscored_cases(self, metric: str, cases: Tally) -> tuple[Row, ...]:
         """Find the cases that a metric should count although they lack a score.
 
-        For resources such as latency, the result is empty. For a derived metric, return the cases with errors, and the
-        cases that lack every score that the metric reads.
+        A resource such as latency needs no scores, so no cases are returned. For a derived metric, return the cases
+        with errors, and the cases that lack every score that the metric reads.
         """
         if metric not in self.derived:
             return tuple(row for row in cases if get_score(row, metric) is None)
@@ -135,7 +135,7 @@ class MeasuredBenchmark:
             return tuple(row for row in cases if row.case in self.stored_missing.get(metric, ()))
         read: dict[str, set[object]] = {row.case: set() for row in cases}
         self.derived[metric](
-            Tally(tuple(row.with_scores(_AccessRecordingScores(row.scores, read[row.case])) for row in cases))
+            Tally(tuple(row.with_scores(_RecordingScores(row.scores, read[row.case])) for row in cases))
         )
         names = set().union(*read.values())
         return tuple(
@@ -146,7 +146,7 @@ class MeasuredBenchmark:
         )
 
     def fill_missing_scores(self, metric: str, cases: Tally, value: float) -> Tally:
-        """Give missing cases a value of the metric; as a pass rate, 1 means passed and 0 failed."""
+        """Give a value of the metric to cases without one; a pass rate of 1 means passed, and 0 failed."""
         outcome: Outcome = "passed" if value else "failed"
         return Tally(
             tuple(
@@ -162,10 +162,10 @@ class MeasuredBenchmark:
         return get_failure(self.derived.get(metric))
 
 
-WHOLE = object()  # Stands for "all scores" in the set of score names that a metric reads.
+WHOLE = object()  # Added to the names of the scores that a metric reads, if the metric reads all scores.
 
 
-class _AccessRecordingScores(dict[str, float]):
+class _RecordingScores(dict[str, float]):
     """A case's scores; they record which scores a metric reads."""
 
     def __init__(self, scores: Mapping[str, float], names: set[object]) -> None:
@@ -197,12 +197,12 @@ class _AccessRecordingScores(dict[str, float]):
 def estimate_pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | None:
     """Compute the share of scored cases that passed, or the share of samples that passed in enough epochs."""
     if any("at_least" in row.facts for row in cases):
-        return Tally(tuple(_score_samples(cases))).estimate(PASS_RATE, confidence)
+        return Tally(tuple(_score_repeated_samples(cases))).estimate(PASS_RATE, confidence)
     ran = cases.ran().where(lambda row: row.facts.get(ASSERTS, True))
     return ran.estimate_of([float(row.outcome == "passed") for row in ran], confidence)
 
 
-def _score_samples(cases: Tally) -> Iterator[Row]:
+def _score_repeated_samples(cases: Tally) -> Iterator[Row]:
     for row in cases:
         if "at_least" not in row.facts and (score := get_score(row, PASS_RATE)) is not None:
             yield row.with_scores({PASS_RATE: score})

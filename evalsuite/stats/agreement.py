@@ -89,11 +89,11 @@ def kappa_interval(
     table = _count_label_pairs(check_labels(a, "a"), check_labels(b, "b"), categories, weights)
     value, error = _compute_kappa(table / table.sum(), _compute_agreement_weights(len(table), weights))
     reach = z * error / math.sqrt(len(a))
-    low = _compute_floor_of_sameness(a, b, categories, weights, confidence) if value == 1.0 else value - reach
-    return Kappa(value, _clip_to_range(low), _clip_to_range(value + reach), len(a))
+    low = _bound_full_agreement(a, b, categories, weights, confidence) if value == 1.0 else value - reach
+    return Kappa(value, _clip_coefficient(low), _clip_coefficient(value + reach), len(a))
 
 
-def _compute_floor_of_sameness(
+def _bound_full_agreement(
     a: Labels, b: Labels, categories: Sequence[Hashable] | None, weights: Weights, confidence: float
 ) -> float:
     if weights == "nominal":
@@ -109,9 +109,9 @@ def clustered_kappa(
 ) -> Kappa:
     """Compute plain kappa with the jackknife's interval over clusters, widened if the raters disagree on few items.
 
-    The jackknife's interval is too narrow if few labels differ. To correct this, each bound of the interval extends at
-    least to the corresponding bound of the raw agreement, converted to kappa with the agreement by chance held fixed.
-    For perfect agreement, the lower bound is computed by `kappa_lower_bound`.
+    The jackknife's interval is too narrow if few labels differ. The interval is therefore extended to include the
+    interval of the raw agreement, converted to kappa with the agreement by chance held fixed. For perfect agreement,
+    `kappa_lower_bound` computes the lower bound.
 
     Args:
         clusters: the cluster of each item; None if items are independent.
@@ -127,15 +127,21 @@ def clustered_kappa(
         return Kappa(value, math.nan, math.nan, len(a))
     if value == 1.0:
         return Kappa(value, kappa_lower_bound(a, b, clusters=groups, confidence=confidence), 1.0, len(a))
-    low, high = _make_jackknife_by_cluster(list(zip(a, b, strict=True)), groups, confidence)
+    found = jackknife_interval(
+        _group_by_cluster(list(zip(a, b, strict=True)), groups),
+        lambda pairs: cohen_kappa(*zip(*pairs, strict=True)),
+        confidence=confidence,
+    )
+    # Without a jackknife interval (for example if all replicates are equal), start from kappa's whole range.
+    low, high = (-1.0, 1.0) if math.isnan(found.low) else (found.low, found.high)
     raw = [float(x == y) for x, y in zip(a, b, strict=True)]
     agreement, mean = share_interval(raw, clusters=groups, confidence=confidence), math.fsum(raw) / len(raw)
     # For a fixed agreement by chance, kappa is a linear function of the raw agreement.
     slope = (1 - value) / (1 - mean)
     return Kappa(
         value,
-        _clip_to_range(min(low, value + slope * (agreement.low - mean))),
-        _clip_to_range(max(high, value + slope * (agreement.high - mean))),
+        _clip_coefficient(min(low, value + slope * (agreement.low - mean))),
+        _clip_coefficient(max(high, value + slope * (agreement.high - mean))),
         len(a),
     )
 
@@ -187,16 +193,16 @@ def ac1_interval(
     number = _count_labels(pairs, categories)
     # The logarithm of 1 - AC1 is nearly normal, while AC1 itself is skewed.
     by_cluster = _group_by_cluster(pairs, groups)
-    found = jackknife_interval(by_cluster, lambda some: _compute_log_excess(some, number), confidence=confidence)
+    found = jackknife_interval(by_cluster, lambda some: _compute_log_disagreement(some, number), confidence=confidence)
     agreement = share_interval([float(x == y) for x, y in pairs], clusters=groups, confidence=confidence)
     room = 1 - _compute_ac1_chance(pairs, number)
     low, high = (1 - (1 - bound) / room for bound in (agreement.low, agreement.high))
     if not math.isnan(found.low):
         low, high = min(low, 1 - math.exp(found.high)), max(high, 1 - math.exp(found.low))
-    return Kappa(value, _clip_to_range(low), _clip_to_range(high), len(a))
+    return Kappa(value, _clip_coefficient(low), _clip_coefficient(high), len(a))
 
 
-def _compute_log_excess(pairs: Sequence[tuple[Hashable, Hashable]], number: int) -> float:
+def _compute_log_disagreement(pairs: Sequence[tuple[Hashable, Hashable]], number: int) -> float:
     """Compute log(1 - AC1), the logarithm of disagreement over disagreement by chance; nan for full agreement."""
     apart = sum(x != y for x, y in pairs)
     return math.log(apart / len(pairs) / (1 - _compute_ac1_chance(pairs, number))) if apart else math.nan
@@ -221,20 +227,7 @@ def _group_by_cluster(
     return list(groups.values())
 
 
-def _make_jackknife_by_cluster(
-    pairs: Sequence[tuple[Hashable, Hashable]], clusters: Sequence[Hashable], confidence: float
-) -> tuple[float, float]:
-    interval = jackknife_interval(
-        _group_by_cluster(pairs, clusters),
-        lambda some: cohen_kappa([x for x, _ in some], [y for _, y in some]) if some else math.nan,
-        bounds=(-1.0, 1.0),
-        confidence=confidence,
-    )
-    # Without a jackknife interval (for example if all replicates are equal), return the coefficient's whole range.
-    return (-1.0, 1.0) if math.isnan(interval.low) else (interval.low, interval.high)
-
-
-def _clip_to_range(bound: float) -> float:
+def _clip_coefficient(bound: float) -> float:
     return bound if math.isnan(bound) else min(1.0, max(-1.0, bound))
 
 
@@ -301,12 +294,11 @@ def pairwise_kappas(
     for (one, a), (other, b) in combinations(raters.items(), 2):
         check_same_length(a, b, f"the labels of {one} and {other}")
         both = [(x, y) for x, y in zip(a, b, strict=True) if not (is_missing(x) or is_missing(y))]
-        kappas[one, other] = Kappa(math.nan, math.nan, math.nan, 0)
-        if both:
-            first, second = zip(*both, strict=True)
-            kappas[one, other] = kappa_interval(
-                first, second, categories=categories, weights=weights, confidence=confidence
-            )
+        kappas[one, other] = (
+            kappa_interval(*zip(*both, strict=True), categories=categories, weights=weights, confidence=confidence)
+            if both
+            else Kappa(math.nan, math.nan, math.nan, 0)
+        )
     return kappas
 
 
@@ -346,17 +338,18 @@ def kappa_lower_bound(
     each = error / 2 / (2 * len(sides))
     chance = 0.0
     for side in sides:
-        inside = _compute_share_bound([x in side and y in side for x, y in pairs], groups, each, upper=False) + apart
-        outside = (
-            _compute_share_bound([x not in side and y not in side for x, y in pairs], groups, each, upper=False) + apart
-        )
-        chance += cut_weight * min(2 * share * (1 - share) for share in (inside, outside))
+        inside = [(x in side) + (y in side) for x, y in pairs]
+        shares = [
+            _compute_share_bound([number == both for number in inside], groups, each, upper=False) + apart
+            for both in (2, 0)
+        ]
+        chance += cut_weight * min(2 * share * (1 - share) for share in shares)
     return max(-1.0, 1 - most / chance) if chance > 0 else -1.0
 
 
-def _compute_share_bound(happens: list[bool], clusters: list[Hashable], error: float, *, upper: bool) -> float:
+def _compute_share_bound(outcomes: list[bool], clusters: list[Hashable], error: float, *, upper: bool) -> float:
     """Compute one bound of a share; the bound is wrong with a probability of at most `error`."""
-    interval = share_interval([float(each) for each in happens], clusters=clusters, confidence=1 - 2 * error)
+    interval = share_interval([float(each) for each in outcomes], clusters=clusters, confidence=1 - 2 * error)
     return interval.high if upper else interval.low
 
 
@@ -381,7 +374,7 @@ def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
         ValueError: there are fewer than two raters, the lists differ in length, no item has two ratings, or a rating is
             not a number although the level needs numbers.
     """
-    counts, values = _count_values(ratings)
+    counts, values = _count_ratings(ratings)
     if level != "nominal" and not _are_numbers(values):
         raise ValueError(f"{level} ratings must be numbers; found {values[:5]}")
     counts = counts[counts.sum(axis=1) >= 2]
@@ -397,21 +390,21 @@ def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
 
 
 def compute_alpha_replicates(
-    things: Sequence[Sequence[Hashable]], clusters: Sequence[Hashable], *, level: Literal["nominal", "interval"]
+    items: Sequence[Sequence[Hashable]], clusters: Sequence[Hashable], *, level: Literal["nominal", "interval"]
 ) -> tuple[float, list[float]]:
     """Compute alpha of all items, and per cluster (in order of first appearance) alpha without this cluster's items.
 
-    Each entry of `things` is the list of one item's ratings. The observed and the expected disagreement depend only on
-    sums over items, so a cluster's share of these sums is subtracted to leave the cluster out.
+    Each entry of `items` is the list of one item's ratings. Alpha depends only on sums over items, so a cluster is left
+    out by subtracting its part of these sums.
     """
     import numpy as np
 
-    distinct = {value: None for ratings in things for value in ratings}
+    distinct = {value: None for ratings in items for value in ratings}
     column = {value: at for at, value in enumerate(distinct)}
     number = {cluster: at for at, cluster in enumerate(dict.fromkeys(clusters))}
     distances = _compute_distances(level, list(distinct), np.zeros(len(distinct)))
     observed, totals = np.zeros(len(number)), np.zeros((len(number), len(distinct)))
-    for ratings, cluster in zip(things, clusters, strict=True):
+    for ratings, cluster in zip(items, clusters, strict=True):
         if len(ratings) > 1:
             at = [column[value] for value in ratings]
             observed[number[cluster]] += distances[np.ix_(at, at)].sum() / (len(at) - 1)
@@ -424,11 +417,11 @@ def _compute_alphas(observed: Array | float, totals: Array, distances: Array) ->
     import numpy as np
 
     expected = ((totals @ distances) * totals).sum(axis=1) / np.maximum(totals.sum(axis=1) - 1, 1)
-    undefined = expected < 1e-9  # The subtraction of a cluster's sums may leave a rounding error instead of zero.
+    undefined = expected < 1e-9  # Not `== 0`, because subtracting a cluster's sums leaves rounding errors.
     return np.where(undefined, math.nan, 1 - observed / np.where(undefined, 1.0, expected))
 
 
-def _count_values(ratings: Sequence[Labels]) -> tuple[Array, list[Hashable]]:
+def _count_ratings(ratings: Sequence[Labels]) -> tuple[Array, list[Hashable]]:
     """Count how often each item got each value; return also the sorted values."""
     import numpy as np
 

@@ -14,7 +14,7 @@ from evalsuite.stats.inputs import Array, Labels, Values, check_probability, che
 
 T = TypeVar("T")
 ROUNDING = 1e-12  # Relative spread below which differences between values count as rounding errors.
-_SAME = 1e-9  # Values count as equal if their interval's width, divided by the largest value, is below this limit.
+_SAME = 1e-9  # Relative width below which an interval only shows rounding errors of equal values.
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +78,7 @@ class ClusteredMean:
 
 
 def sum_clusters(values: Array, clusters: Labels | None) -> tuple[Array, Array]:
-    """Return each cluster's sum and number of values, in order of first appearance.
-
-    If `clusters` is None, each value is a cluster.
-    """
+    """Return each cluster's sum and number of values, in order of appearance; None makes each value a cluster."""
     import numpy as np
 
     if clusters is None:
@@ -161,37 +158,36 @@ def mean_interval(values: Values, *, clusters: Labels | None = None, confidence:
     return interval if interval.high - interval.low > noise else Interval(-math.inf, math.inf)
 
 
-def bound_unequal_share(clusters: int, confidence: float = 0.95) -> float:
+def bound_differing_share(clusters: int, confidence: float = 0.95) -> float:
     """Given equal observed clusters, compute an upper bound of the share of different clusters in the population."""
     if clusters < 1:
         raise ValueError(f"a bound needs at least one cluster; got {clusters}")
     return float(-math.expm1(math.log((1 - check_probability(confidence, "confidence")) / 2) / clusters))
 
 
-def make_sameness_interval(
+def make_constant_statistic_interval(
     value: float, clusters: int, bounds: tuple[float, float], confidence: float = 0.95
 ) -> Interval:
     """Compute the interval of a bounded statistic whose value does not change if any single cluster is left out.
 
     The interval is valid for statistics that weight clusters equally, such as means and differences of means. If a
-    share p of the clusters had other values, the statistic would move towards a bound by at most p times its distance
-    from this bound. The interval is too narrow for kappa and rank correlations, which can change more; see
-    `kappa_lower_bound` and `rank_interval`.
+    share p of the clusters had other values, such a statistic would move by at most p times its distance from a bound.
+    Kappa and rank correlations can move more, so `kappa_lower_bound` and `rank_interval` compute their intervals.
     """
-    share = bound_unequal_share(clusters, confidence)
+    share = bound_differing_share(clusters, confidence)
     return Interval(value - share * (value - bounds[0]), value + share * (bounds[1] - value))
 
 
 def make_bounded_interval(mean: ClusteredMean, clusters: int, confidence: float, scale: float) -> Interval:
-    """Clip the t interval to [-scale, scale]; if all clusters are equal, use `make_sameness_interval` instead."""
+    """Clip the t interval to [-scale, scale]; for equal clusters, use `make_constant_statistic_interval` instead."""
     if mean.error == 0:
-        return make_sameness_interval(mean.mean, clusters, (-scale, scale), confidence)
+        return make_constant_statistic_interval(mean.mean, clusters, (-scale, scale), confidence)
     interval = mean.interval(confidence)
     return Interval(max(-scale, interval.low), min(scale, interval.high))
 
 
-FEWEST_CLUSTERS = 2  # Minimum clusters for an interval.
-NO_WIDTH = 1e-12  # A narrower interval only shows rounding errors of equal values.
+FEWEST_CLUSTERS = 2  # Minimum number of clusters for a jackknife interval.
+NO_WIDTH = 1e-12  # Width below which an interval only shows rounding errors of equal values.
 
 
 def jackknife_interval(
@@ -215,7 +211,7 @@ def jackknife_interval(
 
     Returns:
         The interval; (nan, nan) with fewer than two clusters, with an undefined statistic (of all items or without some
-        cluster), or if leaving out clusters never changes the statistic (see `make_sameness_interval`).
+        cluster), or if leaving out clusters never changes the statistic (see `make_constant_statistic_interval`).
 
     Raises:
         ValueError: the confidence is not in (0, 1).

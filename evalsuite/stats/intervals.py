@@ -19,7 +19,6 @@ from evalsuite.stats.inputs import (
 )
 
 RESAMPLES = 9999  # Number of resamples, chosen so that the quantiles of 95% and 99% intervals need no interpolation.
-
 FEW = 30  # Number of successes or failures below which the exact interval replaces Wilson's.
 CELLS_AT_ONCE = 4_000_000  # Maximum resampled values in memory at a time: about 100 MB for any number of cases.
 
@@ -55,11 +54,11 @@ def exact_interval(successes: float, n: float, confidence: float = 0.95) -> Inte
     Each bound is wrong with a probability of at most (1 - confidence) / 2. Clopper and Pearson, "The use of confidence
     or fiducial limits" (Biometrika 26, 1934). `wilson_interval` describes the arguments and errors.
     """
-    wilson_interval(successes, n, confidence)  # Raises ValueError if an argument is invalid.
+    wilson_interval(successes, n, confidence)  # Call it only because it raises ValueError for invalid arguments.
     half, failures = (1 - confidence) / 2, n - successes
     if float(n).is_integer() and float(successes).is_integer() and min(successes, failures) < FEW:
         # For few cases, use a plain sum, because importing scipy takes a tenth of a second.
-        return _make_exact_interval_of_few(int(successes), int(n), half)
+        return _compute_exact_interval_by_sums(int(successes), int(n), half)
     from scipy.special import betaincinv
 
     low = float(betaincinv(successes, failures + 1, half)) if successes else 0.0
@@ -67,10 +66,10 @@ def exact_interval(successes: float, n: float, confidence: float = 0.95) -> Inte
     return Interval(low, high)
 
 
-def _make_exact_interval_of_few(successes: int, n: int, half: float) -> Interval:
+def _compute_exact_interval_by_sums(successes: int, n: int, half: float) -> Interval:
     failures = n - successes
     if failures < successes:
-        turned = _make_exact_interval_of_few(failures, n, half)
+        turned = _compute_exact_interval_by_sums(failures, n, half)
         return Interval(1 - turned.high, 1 - turned.low)
     low = (
         find_by_bisection(lambda share: _compute_binomial_cdf(successes - 1, n, share) > 1 - half, 0.0, 1.0)
@@ -110,12 +109,13 @@ def share_interval(values: Values, *, clusters: Labels | None = None, confidence
     Enumeration for 50 to 400 cases shows that each bound of such a 95% interval is wrong with a probability of at most
     3.6%.
 
-    For n clustered cases, the formulas use an effective number of cases (z / t)^2 q. Here, q is p (1 - p) / e^2 for the
-    share p with the cluster-robust standard error e, but at most n. If all values are equal, e is 0, and q is the
-    number of clusters instead. The symbols z and t are quantiles of the normal distribution, and of the t distribution
-    with the degrees of freedom of e. The effective number of cases is from Korn and Graubard (Survey Methodology 24,
-    1998); Franco et al. (Journal of Survey Statistics and Methodology 7, 2019) also use it in Wilson's interval. Unlike
-    the t interval, the result stays within [0, 1] and is not a single point if all values are equal.
+    For clustered cases, the formulas use an effective number of cases (z / t)^2 q. The number q is p (1 - p) / e^2 for
+    the share p with the cluster-robust standard error e, but at most the number of cases. If all values are equal, e is
+    0, and q is the number of clusters instead. The factor (z / t)^2 compares the quantile z of the normal distribution
+    with the quantile t of the t distribution that has the degrees of freedom of e. The effective number of cases is
+    from Korn and Graubard (Survey Methodology 24, 1998); Franco et al. (Journal of Survey Statistics and Methodology 7,
+    2019) also use it in Wilson's interval. Unlike the t interval, the result stays within [0, 1] and is not a single
+    point if all values are equal.
 
     Args:
         values: 0 or 1, one per case.
@@ -165,11 +165,6 @@ def bootstrap_interval(
     means = totals / sizes
     if len(totals) == 1 or np.ptp(means) <= ROUNDING * np.max(abs(means)):
         return Interval(-math.inf, math.inf)
-    return _compute_bca(totals, sizes, confidence, seed)
-
-
-def _compute_bca(totals: Array, sizes: Array, confidence: float, seed: int) -> Interval:
-    import numpy as np
     from scipy.stats import bootstrap
 
     def compute_mean(sums: Array, counts: Array, axis: int) -> Array:
@@ -190,9 +185,7 @@ def _compute_bca(totals: Array, sizes: Array, confidence: float, seed: int) -> I
 
 MOST_AT_RISK = 0.75
 """Maximum share of the capital that a bet may risk: c in Waudby-Smith and Ramdas, for a fixed sample size."""
-
 BET_HALVINGS = 30  # Number of bisection steps; the result has nine correct digits.
-
 FEWEST_AMOUNTS = 30
 """Minimum clusters. For lognormal amounts (sigma 1), the upper bound fails in 5% of samples of 20, in 3% of 30."""
 
@@ -256,10 +249,8 @@ def betting_interval(
     stake is sqrt(2 log(2 / alpha) / (n v)), at most 0.75 / m. Waudby-Smith and Ramdas, "Estimating means of bounded
     random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686, theorem 3 and section 4.4). The interval's error is
     at most alpha for any number of values and any distribution, if clusters are independent. A cluster's cases form one
-    bet on the sum of their distances from the supposed mean. This sum of distances is divided by the size of the
-    largest cluster, so that the quotient stays within the bounds of a single distance.
-
-    The clusters are shuffled with a fixed seed.
+    bet: the sum of their distances from the supposed mean is divided by the size of the largest cluster, so that no bet
+    counts more than one distance. The clusters are shuffled with a fixed seed.
 
     Args:
         values: finite numbers within the bounds, one per case.

@@ -23,10 +23,7 @@ from evalsuite.stats.paired import compute_mcnemar_pvalue, count_discordant, tan
 from evalsuite.stats.power import compute_dispersion, detectable_mean, detectable_share
 
 NonInferiorityVerdict = Literal["no worse", "worse", "undecided"]
-# The power to find an equal model `no worse`: 5% may stay undecided, as many as a test at the usual level wrongly calls
-# worse.
-EQUAL_PASSES = 0.95
-
+EQUAL_PASSES = 0.95  # The power to find an equal model `no worse`: 5% of such models may stay undecided.
 # Maximum draws of `calibrate`, which estimate a share of 2.5% within 0.7 percentage points. With many clusters, fewer
 # draws (at least 200) are made, to keep the time below a second.
 DRAWS = 2000
@@ -44,9 +41,8 @@ class LossTest:
     pvalue_no_worse: float
     deteriorated: bool  # Whether the candidate's value is worse.
     margin: float  # The smallest deterioration that matters.
-    # Standard deviation of the differences: the standard error times the square root of `n`. The deviation has a
-    # minimum, because the cases may lack rare losses. The minimum is the deviation that rare losses of the whole scale
-    # have if their mean is the margin.
+    # Standard deviation of the differences: the standard error times the square root of `n`. Because the cases may lack
+    # rare losses, the deviation is at least that of rare losses of the whole scale whose mean is the margin.
     deviation: float
     freedom: float = math.inf  # The degrees of freedom of the standard error; infinity for shares.
 
@@ -94,15 +90,14 @@ class PairedClusterSums:
 
     # Each cluster's sum of the baseline's scores, after subtracting the lowest score of both runs from each score.
     before: Array
-    # Each cluster's sum of the candidate's scores, after subtracting the lowest score of both runs from each score.
-    after: Array
+    after: Array  # Each cluster's sum of the candidate's scores, computed in the same way.
     sizes: Array  # The number of cases of each cluster.
     margin: float  # The smallest loss that matters.
     scale: float  # The largest difference that two scores can have.
     shares: bool  # Whether all scores are 0 or 1 and each cluster has one case.
 
     def test(self, totals: Array, sizes: Array) -> LossTest:
-        """Test the loss; `totals` has each cluster's sum of differences, `sizes` its number of cases."""
+        """Test the loss, given each cluster's sum of differences and its number of cases."""
         if self.shares:
             return _test_shares(int((totals < 0).sum()), int((totals > 0).sum()), len(totals), self.margin)
         return _test_means(compute_mean_of_clusters(totals, sizes), totals, sizes, self.margin, self.scale)
@@ -141,8 +136,8 @@ class NonInferiority(LossTest):
         """Simulate candidates with a known true loss from `pairs`; return how often these candidates fail.
 
         To simulate an equal candidate, the two runs' scores are exchanged in each cluster with probability 1/2 (the
-        sign-flip test; Fisher, "The Design of Experiments", 1935, section 21). To simulate a loss of the margin, some
-        clusters, drawn at random, also get the lowest score; their number is such that the mean loss is the margin.
+        sign-flip test; Fisher, "The Design of Experiments", 1935, section 21). To simulate a loss of the margin, the
+        lowest score is also given to random clusters, as many as make the mean loss equal to the margin.
         Each simulated candidate is tested like the real candidate.
 
         Args:
@@ -219,27 +214,40 @@ def compare_paired(
         *sum_clusters(after - lowest, clusters),
         margin=margin,
         scale=scale,
-        shares=scale == 1 and _are_independent_outcomes(before, after, clusters),
+        shares=scale == 1 and _are_unclustered_binary_scores(before, after, clusters),
     )
-    result = (_compare_shares if pairs.shares else _compare_means)(before, after, clusters, pairs, confidence)
-    return _mirror_scores(result, *means) if lower_is_better else result
+    totals, sizes = sum_clusters(after - before, clusters)
+    mean, n = compute_mean_of_clusters(totals, sizes), len(before)
+    if pairs.shares:
+        lost, won = count_discordant(before, after)
+        interval = tango_interval(lost, won, n, confidence)
+        detectable = detectable_share(n, (lost + won) / n, confidence=confidence)
+        method = "exact McNemar test, Tango's score interval"
+    else:
+        interval = make_bounded_interval(mean, mean.clusters, confidence, scale)
+        widening = compute_dispersion(np.append(before, after), scale) / n
+        detectable = _compute_detectable_loss(mean, confidence, scale, widening)
+        method = "paired t test" if clusters is None else "paired t test, cluster-robust"
+    # Undo the mirroring of scores of which a lower one is better.
+    difference, *bounds = (
+        (-mean.mean, -interval.high, -interval.low) if lower_is_better else (mean.mean, interval.low, interval.high)
+    )
+    return NonInferiority(
+        **asdict(pairs.test(totals, sizes)),
+        baseline=means[0],
+        candidate=means[1],
+        difference=difference,
+        low=bounds[0],
+        high=bounds[1],
+        detectable=detectable,
+        method=method,
+        pairs=pairs,
+    )
 
 
-def _are_independent_outcomes(before: Array, after: Array, clusters: Labels | None) -> bool:
+def _are_unclustered_binary_scores(before: Array, after: Array, clusters: Labels | None) -> bool:
     binary = all(((array == 0) | (array == 1)).all() for array in (before, after))
     return binary and (clusters is None or len(set(clusters)) == len(clusters))
-
-
-def _mirror_scores(result: NonInferiority, baseline: float, candidate: float) -> NonInferiority:
-    """Convert a result for mirrored scores (highest score minus score) to a result for the original scores."""
-    return replace(
-        result,
-        baseline=baseline,
-        candidate=candidate,
-        difference=-result.difference,
-        low=-result.high,
-        high=-result.low,
-    )
 
 
 def _test_shares(lost: int, won: int, n: int, margin: float) -> LossTest:
@@ -253,25 +261,6 @@ def _test_shares(lost: int, won: int, n: int, margin: float) -> LossTest:
     )
 
 
-def _compare_shares(
-    before: Array, after: Array, _clusters: Labels | None, pairs: PairedClusterSums, confidence: float
-) -> NonInferiority:
-    lost, won = count_discordant(before, after)
-    n = len(before)
-    interval = tango_interval(lost, won, n, confidence)
-    return NonInferiority(
-        **asdict(_test_shares(lost, won, n, pairs.margin)),
-        baseline=float(before.mean()),
-        candidate=float(after.mean()),
-        difference=(won - lost) / n,
-        low=interval.low,
-        high=interval.high,
-        detectable=detectable_share(n, (lost + won) / n, confidence=confidence),
-        method="exact McNemar test, Tango's score interval",
-        pairs=pairs,
-    )
-
-
 def _test_means(mean: ClusteredMean, totals: Array, sizes: Array, margin: float, scale: float) -> LossTest:
     n = int(sizes.sum())
     return LossTest(
@@ -280,32 +269,12 @@ def _test_means(mean: ClusteredMean, totals: Array, sizes: Array, margin: float,
         pvalue_no_worse=_compute_pvalue_no_worse(totals, sizes, margin, scale),
         deteriorated=mean.mean < 0,
         margin=margin,
-        deviation=_bound_deviation(mean, n, margin, scale),
+        deviation=_compute_guarded_deviation(mean, n, margin, scale),
         freedom=mean.freedom,
     )
 
 
-def _compare_means(
-    before: Array, after: Array, clusters: Labels | None, pairs: PairedClusterSums, confidence: float
-) -> NonInferiority:
-    totals, sizes = sum_clusters(after - before, clusters)
-    mean = compute_mean_of_clusters(totals, sizes)
-    interval = make_bounded_interval(mean, mean.clusters, confidence, pairs.scale)
-    widening = compute_dispersion(np.append(before, after), pairs.scale) / len(before)
-    return NonInferiority(
-        **asdict(_test_means(mean, totals, sizes, pairs.margin, pairs.scale)),
-        baseline=float(before.mean()),
-        candidate=float(after.mean()),
-        difference=mean.mean,
-        low=interval.low,
-        high=interval.high,
-        detectable=_compute_detectable_loss(mean, confidence, pairs.scale, widening),
-        method="paired t test" if clusters is None else "paired t test, cluster-robust",
-        pairs=pairs,
-    )
-
-
-def _bound_deviation(mean: ClusteredMean, n: int, margin: float, scale: float) -> float:
+def _compute_guarded_deviation(mean: ClusteredMean, n: int, margin: float, scale: float) -> float:
     """Compute the deviation per case, which has a minimum, because the cases may lack rare losses; see `LossTest`."""
     return math.sqrt(max(mean.error**2 * n, margin * scale * n / mean.clusters))
 
@@ -314,8 +283,8 @@ def _compute_sign_flip_bound(totals: Array) -> float:
     """Compute the lowest possible p-value of a two-sided sign-flip test: 2^(1 - k) for k clusters that changed.
 
     The t test's p-value is raised to this bound, because similar runs differ in few cases. By the t test alone, four
-    losses and no gain among a hundred cases are significant. But four changes between equal models all have the same
-    sign with a probability of 1/8, which is not significant.
+    losses and no gain among a hundred cases are significant. Between equal models, however, four changes all have the
+    same sign with a probability of 1/8.
     """
     return min(1.0, math.ldexp(1.0, 1 - int((totals != 0).sum())))
 
@@ -324,16 +293,16 @@ def _compute_pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: 
     """Compute the one-sided p-value of a drop by the margin or more, by a t test that allows for rare heavy losses.
 
     The t test cannot take into account a rare heavy loss that the sample lacks. To allow for such a loss, one cluster
-    with the greatest possible loss is added, as the Clopper-Pearson bound adds one success. Also, the p-value is at
-    least that of the binomial test in `_compute_rare_losses`.
+    with the greatest possible loss is added, as the Clopper-Pearson bound adds one success. The p-value is never below
+    the p-value of `_compute_rare_loss_pvalue`.
     """
     size, count = float(sizes.mean()), len(totals)
     guarded = compute_mean_of_clusters(np.append(totals, -scale * size), np.append(sizes, size))
     net = math.fsum(totals) / (size * scale)
-    return max(guarded.pvalue_above(-margin), _compute_rare_losses(net, count, margin / scale))
+    return max(guarded.pvalue_above(-margin), _compute_rare_loss_pvalue(net, count, margin / scale))
 
 
-def _compute_rare_losses(net: float, count: int, share: float) -> float:
+def _compute_rare_loss_pvalue(net: float, count: int, share: float) -> float:
     """Compute a binomial p-value: the probability of at most this net loss if every loss is the greatest possible."""
     from scipy.special import betainc
 
@@ -349,8 +318,8 @@ def _compute_detectable_loss(mean: ClusteredMean, confidence: float, scale: floa
         return scale * detectable_share(mean.clusters, 0.0, confidence=confidence)
     from scipy.special import gammaincinv
 
-    # With few degrees of freedom, a standard error is too small more often than too large, because the median of the
-    # chi-square distribution is below its mean.
+    # Correct the standard error, which is too small more often than too large if degrees of freedom are few, because
+    # the median of the chi-square distribution is below its mean.
     median = 2 * float(gammaincinv(mean.freedom / 2, 0.5)) / mean.freedom
     deviation = mean.error * math.sqrt(mean.clusters / median)
     drop = detectable_mean(
@@ -412,13 +381,13 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
         high=interval.high,
         pvalue=gained.pvalue_two_sided(),
         pvalue_no_worse=max(
-            guarded.pvalue_above(-margin), _compute_rare_losses(gain * clusters / scale, clusters, margin / scale)
+            guarded.pvalue_above(-margin), _compute_rare_loss_pvalue(gain * clusters / scale, clusters, margin / scale)
         ),
         deteriorated=gain < 0,
         detectable=_compute_detectable_loss(gained, confidence, scale),
         method="jackknife of the difference, clusters left out whole",
         margin=margin,
-        deviation=_bound_deviation(replace(gained, clusters=clusters), n, margin, scale),
+        deviation=_compute_guarded_deviation(replace(gained, clusters=clusters), n, margin, scale),
         freedom=gained.freedom,
     )
 

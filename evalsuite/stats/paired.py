@@ -53,8 +53,8 @@ def paired_difference(
         candidate: finite numbers for the same cases, in the same order.
         clusters: the cluster of each case; see `mean_interval`.
         scale: the largest difference that two scores can have, to which the interval is clipped; None if unknown. With
-            a scale, Tango's interval is used for scores of 0 and 1 without clusters, and `make_sameness_interval` if
-            all clusters differ by the same amount.
+            a scale, Tango's interval is used for scores of 0 and 1 without clusters, and
+            `make_constant_statistic_interval` if all clusters differ by the same amount.
 
     Returns:
         For a single cluster, the interval is (-inf, inf) or, if `scale` is known, the whole scale, and p is 1.

@@ -25,8 +25,8 @@ def power_share(n: int, discordance: float, difference: float, confidence: float
 
     Args:
         n: the number of independent cases.
-        discordance: the share of cases whose outcome differs between the two runs; a share below `difference` is raised
-            to `difference`.
+        discordance: the share of cases whose outcome differs between the two runs, at least `difference` (a smaller
+            share is raised).
         difference: size of the true drop, in (0, 1].
         confidence: 1 minus the level of the test.
 
@@ -53,7 +53,6 @@ def _check_share_arguments(n: int, discordance: float, difference: float, confid
 
 
 def _compute_binomial_pmf(k: Array, n: int, share: float) -> Array:
-    """Compute the probability of k successes in n trials."""
     from scipy.special import gammaln, xlog1py, xlogy
 
     ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
@@ -76,7 +75,7 @@ def _find_most_wins(first: int, last: int, level: float) -> Array:
 @lru_cache(maxsize=1024)  # Cached, because the steps of a search need nearly the same blocks.
 def _find_most_wins_in_block(number: int, level: float) -> Array:
     changed = np.arange(number * BLOCK, (number + 1) * BLOCK)
-    few, many = np.full(changed.shape, -1), changed // 2 + 1  # With as many wins as losses, the share did not drop.
+    few, many = np.full(changed.shape, -1), changed // 2 + 1  # A share drops only if wins are fewer than losses.
     while (many - few > 1).any():
         middle = (few + many) // 2
         significant = 2 * _compute_binomial_cdf(middle, changed, 0.5) <= level
@@ -89,8 +88,8 @@ def detectable_share(n: int, discordance: float, *, confidence: float = 0.95, po
 
     Args:
         n: the number of independent cases.
-        discordance: the share of cases whose outcome differs between equal models. The drop is added to this share,
-            because a drop turns passes into failures.
+        discordance: the share of cases whose outcome differs between equal models. The function adds the drop, because
+            it changes further outcomes.
         confidence: 1 minus the level of the two-sided test.
         power: the probability of showing the drop.
 
@@ -106,8 +105,8 @@ def detectable_share(n: int, discordance: float, *, confidence: float = 0.95, po
     low, high = 0.0, 1.0
     while high - low > 1e-4 * high:  # A relative error of 1e-4 does not change the printed digits.
         middle = (low + high) / 2
-        enough = power_share(n, min(1.0, discordance + middle), middle, confidence) >= power
-        low, high = (low, middle) if enough else (middle, high)
+        is_enough = power_share(n, min(1.0, discordance + middle), middle, confidence) >= power
+        low, high = (low, middle) if is_enough else (middle, high)
     return high
 
 
@@ -153,9 +152,8 @@ def detectable_mean(
 ) -> float:
     """Compute the smallest drop of a mean that the paired t test would show with the given power.
 
-    A drop also increases the squared standard error, by `widening * drop * (scale - drop)`. If a drop consists of
-    independent cases that fall by the whole scale, `widening` is 1 divided by the number of cases; see
-    `compute_dispersion`.
+    A drop also increases the squared standard error, by `widening * drop * (scale - drop)`. Give 1 divided by the
+    number of cases as `widening` if single independent cases fall by the whole scale; see `compute_dispersion`.
 
     Args:
         n: the number of independent clusters, at least 2.
@@ -186,11 +184,11 @@ def detectable_mean(
 def compute_dispersion(scores: Values, scale: float) -> float:
     """Compute the variance of scores as a share of the greatest variance with this mean: 1 for scores of 0 and 1.
 
-    A loss increases the variance most if single cases drop by the whole scale; the result estimates which share of this
-    increase to expect.
+    A loss increases the variance most if single cases drop by the whole scale. The result estimates the share of this
+    greatest increase that a loss causes.
     """
     array = convert_to_floats(scores, "scores")
-    # Use the lowest score as the lower end of the range, because only the width of the range is given.
+    # Take the lowest score as the lower end of the range, because `scale` gives only the range's width.
     mean = float((array - array.min()).mean())
     greatest = mean * (scale - mean)
     return min(1.0, float(array.var()) / greatest) if greatest > 0 else 1.0
@@ -224,13 +222,13 @@ def required_n_mean(difference: float, deviation: float, *, confidence: float = 
     return _find_smallest_n(lambda n: power_mean(n, deviation, difference, confidence) >= power, 2)
 
 
-def _find_smallest_n(enough: Callable[[int], bool], start: int) -> int:
+def _find_smallest_n(is_enough: Callable[[int], bool], start: int) -> int:
     low, high = start - 1, start
-    while not enough(high):
+    while not is_enough(high):
         if high > MOST_CASES:
             raise ValueError(f"more than {MOST_CASES} cases would be needed: ask for a larger difference")
         low, high = high, high * 2
-    return bisect_left(range(high), True, low + 1, key=enough)
+    return bisect_left(range(high), True, low + 1, key=is_enough)
 
 
 MOST_EPOCHS = 1000  # Largest number of epochs per question that a search tries.

@@ -75,7 +75,7 @@ def ppi_mean(
     check_same_length(labels, judged, "labels and judged")
     human, machine = convert_to_floats(labels, "labels"), convert_to_floats(judged, "judged")
     rest = convert_to_floats(judged_only, "judged_only")
-    low, high = bounds or _make_range(human, machine, rest)
+    low, high = bounds or _find_default_bounds(human, machine, rest)
     for scores, name in ((human, "labels"), (machine, "judged"), (rest, "judged_only")):
         check_range(scores, low, high, name)
     if weights is None:
@@ -99,12 +99,12 @@ def ppi_mean(
     return PredictionPowered(estimate, max(low, min(left, estimate)), min(high, max(right, estimate)), tuning)
 
 
-def _make_range(*scores: Array) -> tuple[float, float]:
+def _find_default_bounds(*scores: Array) -> tuple[float, float]:
     return min(0.0, *(float(score.min()) for score in scores)), max(1.0, *(float(score.max()) for score in scores))
 
 
 def _compute_bound(rectified: Array, worst: float, rest: Array, tuning: float, level: float) -> float:
-    """Compute a bound as if the worst possible labelled case were added; a negative level gives the lower bound."""
+    """Compute the upper bound, or the lower one for a negative level, as if a worst possible case were labelled."""
     from scipy.special import stdtrit
 
     n, side, mean = len(rectified), math.copysign(1, level), float(rectified.mean())

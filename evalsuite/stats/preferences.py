@@ -71,13 +71,13 @@ def controlled_win_rate(
         ValueError: the list is empty, lists differ in length, an outcome is outside [0, 1], or a number is not finite.
     """
     check_probability(confidence, "confidence")
-    outcomes = _check_outcomes(wins)
+    outcomes = check_range(convert_to_floats(wins, "wins"), 0, 1, "wins")
     check_same_length(outcomes, lengths, "wins and lengths")
     check_same_length(outcomes, rival_lengths, "wins and rival_lengths")
     differences = convert_to_floats(lengths, "lengths") - convert_to_floats(rival_lengths, "rival_lengths")
     spread = float(differences.std())
-    # Add a quarter of a win and a quarter of a loss at two extreme length differences. Without these outcomes, the
-    # coefficient of length would be infinite if the longer answer always won.
+    # Add a quarter of a win and a quarter of a loss at both extreme differences of lengths, because the coefficient of
+    # length would otherwise be infinite if the longer answer always won.
     ends = np.array([[1.0, 1.0], [1.0, -1.0]])
     control = np.tanh(differences / spread) if spread else np.zeros(len(outcomes))
     fit = _fit_logistic(np.column_stack([np.ones(len(outcomes)), control]), outcomes, clusters, ends)
@@ -110,7 +110,7 @@ def bradley_terry(
             comparisons do not connect all players.
     """
     check_probability(confidence, "confidence")
-    outcomes = _check_outcomes([outcome for _, _, outcome in comparisons])
+    outcomes = check_range(convert_to_floats([outcome for *_, outcome in comparisons], "wins"), 0, 1, "wins")
     players = list(dict.fromkeys(name for first, second, _ in comparisons for name in (first, second)))
     place = {name: at for at, name in enumerate(players)}
     design = np.zeros((len(comparisons), len(players)))
@@ -156,12 +156,6 @@ class _LogisticFit:
             max(float(contrast @ covariance @ contrast) for covariance in (self.robust, self.independent))
         )
         return float(contrast @ self.coefficients), float(stdtrit(self.freedom, (1 + confidence) / 2)) * error
-
-
-def _check_outcomes(wins: Values) -> Array:
-    outcomes = convert_to_floats(wins, "wins")
-    check_range(outcomes, 0, 1, "wins")
-    return outcomes
 
 
 def _fit_logistic(design: Array, outcomes: Array, clusters: Labels | None, balanced: Array) -> _LogisticFit:

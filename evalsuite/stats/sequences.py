@@ -107,8 +107,8 @@ class BinarySequence:
         check_population(self._population, self.n)
         self.n += 1
         self._ones += int(value)
-        low = self._below.bound_after(self._ones, self.n)
-        high = 1 - self._above.bound_after(self.n - self._ones, self.n)
+        low = self._below.update_bound(self._ones, self.n)
+        high = 1 - self._above.update_bound(self.n - self._ones, self.n)
         if low > high or self.n == self._population:
             low, high = compute_certain_bounds(self._ones, self.n, self._population)
         self.low, self.high = low, high
@@ -121,11 +121,11 @@ class _InfinitePopulationBound:
         self.level = level
         self.bound = 0.0
 
-    def bound_after(self, ones: int, n: int) -> float:
+    def update_bound(self, ones: int, n: int) -> float:
         """Find the bound after n values by Newton's method from below.
 
-        Each step from an excluded share p ends at an excluded share, because the logarithm of the inverse mixture is
-        concave in p. The search may end after any number of steps, because each of its results is a valid bound.
+        The logarithm of the inverse mixture is concave in the share p. Hence each step from an excluded share ends at
+        an excluded share, and the share after any number of steps is a valid bound.
         """
         if not ones:
             return self.bound
@@ -149,15 +149,15 @@ class _FinitePopulationBound:
         self.population = population
         self.ones = 0
 
-    def bound_after(self, ones: int, n: int) -> float:
-        """Find the bound after n values: from the lowest up, exclude improbable numbers of ones in the population."""
+    def update_bound(self, ones: int, n: int) -> float:
+        """Find the bound after n values: exclude improbable numbers of ones in the population, the lowest first."""
         rest = self.population - n
         self.ones = max(self.ones, ones)
-        while self.ones < ones + rest and self._is_total_unlikely(self.ones, ones, n):
+        while self.ones < ones + rest and self._is_improbable_total(self.ones, ones, n):
             self.ones += 1
         return self.ones / self.population
 
-    def _is_total_unlikely(self, total: int, ones: int, n: int) -> bool:
+    def _is_improbable_total(self, total: int, ones: int, n: int) -> bool:
         if total * n >= ones * self.population:
             return False
         chance = (
@@ -172,7 +172,7 @@ def _compute_log_choose(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
-GRID = 1000  # Number of cells of the range: bounds are rounded outwards to a thousandth of the range.
+GRID = 1000  # Number of steps of the supposed means: bounds are rounded outwards to a thousandth of the range.
 TRUNCATION = 0.5  # Maximum share of the capital that a bet may risk; c in Waudby-Smith and Ramdas.
 
 
@@ -228,13 +228,12 @@ class BoundedSequence:
         if not 0 <= score <= 1:
             raise ValueError(f"scores lie in [{self._least:g}, {self._least + self._range:g}]; got {value}")
         check_population(self._population, self.n)
-        # The product v t in the stake's formula needs no division, because v is (1/4 + squares) / t, where t is the
-        # number of scores.
+        # The stake's formula contains the product v t, which is the sum of squares plus 1/4.
         bet = math.sqrt(2 * math.log(self._target) / (self._squares * math.log(self.n + 2)))
-        low, high = self._below.add_score(score, bet), 1 - self._above.add_score(1 - score, bet)
+        low, high = self._below.update_bound(score, bet), 1 - self._above.update_bound(1 - score, bet)
         self.n += 1
         self._sum += score
-        # Measure the distance from the regularised mean of t scores, (1/2 + sum) / (t + 1).
+        # Sum the squared distances from the regularised mean, (1/2 + sum) / (number of scores + 1).
         self._squares += (score - (0.5 + self._sum) / (self.n + 1)) ** 2
         if low >= high or self.n == self._population:
             low, high = compute_certain_bounds(self._sum, self.n, self._population)
@@ -245,7 +244,7 @@ class BoundedSequence:
 
 
 class _BettingBound:
-    """A gambler who bets, for each supposed mean on a grid, that scores are higher.
+    """The lower bound by a gambler who bets, for each supposed mean on a grid, that scores are higher.
 
     Capital falls as the supposed mean rises, so excluding a mean also excludes all lower means.
     """
@@ -260,7 +259,7 @@ class _BettingBound:
         self._means: Array = np.arange(1, GRID) / GRID
         self._capital: Array = np.ones_like(self._means)
 
-    def add_score(self, score: float, bet: float) -> float:
+    def update_bound(self, score: float, bet: float) -> float:
         """Return the lower bound of the mean after one more score."""
         import numpy as np
 
@@ -268,7 +267,7 @@ class _BettingBound:
         self._capital *= 1 + np.minimum(TRUNCATION / expected, bet) * (score - expected)
         self._n += 1
         self._sum += score
-        self._exclude_lowest(int(np.count_nonzero(self._capital >= self._target)))
+        self._exclude_lowest_means(int(np.count_nonzero(self._capital >= self._target)))
         return self.bound if self._population is None else max(self.bound, self._sum / self._population)
 
     def _compute_expected_score(self) -> Array:
@@ -279,17 +278,16 @@ class _BettingBound:
             return self._means
         remaining = self._population * self._means - self._sum
         impossible = int(np.count_nonzero(remaining <= 0))
-        self._exclude_lowest(impossible)
+        self._exclude_lowest_means(impossible)
         return remaining[impossible:] / (self._population - self._n)
 
     def drop_means_above(self, limit: float) -> None:
-        """Drop the means above a limit to save time, because the bets on lower scores have already excluded them."""
+        """Drop the means above a limit to save time; the bets on lower scores have already excluded these means."""
         if len(self._means) and self._means[-1] > limit:
             kept = int(self._means.searchsorted(limit, side="right"))
             self._means, self._capital = self._means[:kept], self._capital[:kept]
 
-    def _exclude_lowest(self, count: int) -> None:
-        """Exclude the `count` lowest means of those that remain."""
+    def _exclude_lowest_means(self, count: int) -> None:
         if count:
             self.bound = float(self._means[count - 1])
             self._means, self._capital = self._means[count:], self._capital[count:]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.stats import kendall, pearson, spearman
-from evalsuite.stats.correlation import Coefficient, compute_without_each_cluster
+from evalsuite.stats.correlation import Coefficient, compute_coefficient_replicates
 
 SCORES = st.lists(
     st.tuples(st.integers(0, 4), st.sampled_from([0.0, 0.5, 2 / 3, 3.0]), st.integers(0, 5)), min_size=6, max_size=40
@@ -22,7 +22,7 @@ SCORES = st.lists(
 def test_the_values_are_scipys(coefficient: Coefficient, cases: list[tuple[int, float, int]]) -> None:
     measure = {"pearson": pearson, "spearman": spearman, "kendall": kendall}[coefficient]
     x, y, clusters = (list(column) for column in zip(*cases, strict=True))
-    whole, left = compute_without_each_cluster(x, y, clusters, coefficient)
+    whole, left = compute_coefficient_replicates(x, y, clusters, coefficient)
     assert whole == pytest.approx(measure(x, y).statistic, nan_ok=True)
     for cluster, value in zip(dict.fromkeys(clusters), left, strict=True):
         rest = [case for case in cases if case[2] != cluster]
@@ -32,5 +32,5 @@ def test_the_values_are_scipys(coefficient: Coefficient, cases: list[tuple[int, 
 
 
 def test_a_constant_has_no_correlation() -> None:
-    whole, _ = compute_without_each_cluster([1, 1, 1, 1], [1, 2, 3, 4], [1, 2, 3, 4], "kendall")
+    whole, _ = compute_coefficient_replicates([1, 1, 1, 1], [1, 2, 3, 4], [1, 2, 3, 4], "kendall")
     assert math.isnan(whole)

@@ -8,7 +8,7 @@ import pytest
 
 from evalsuite import stats
 from evalsuite.stats.agreement import kappa_lower_bound
-from evalsuite.stats.clustering import bound_unequal_share, make_sameness_interval
+from evalsuite.stats.clustering import bound_differing_share, make_constant_statistic_interval
 from evalsuite.stats.correlation import rank_interval
 
 
@@ -20,15 +20,15 @@ def kappa_of(rare: float, differ: float) -> float:
 
 def test_the_share_of_unlike_clusters_is_clopper_and_pearsons_for_none() -> None:
     for clusters in (1, 8, 200):
-        assert bound_unequal_share(clusters) == pytest.approx(stats.exact_interval(0, clusters).high)
+        assert bound_differing_share(clusters) == pytest.approx(stats.exact_interval(0, clusters).high)
     with pytest.raises(ValueError, match="at least one cluster"):
-        bound_unequal_share(0)
+        bound_differing_share(0)
 
 
 def test_a_mean_of_the_same_values_is_bounded_by_what_was_not_drawn() -> None:
-    found = make_sameness_interval(0.9, 50, (0.0, 1.0))
+    found = make_constant_statistic_interval(0.9, 50, (0.0, 1.0))
     assert (found.low, found.high) == pytest.approx(
-        (0.9 * (1 - bound_unequal_share(50)), 0.9 + 0.1 * bound_unequal_share(50))
+        (0.9 * (1 - bound_differing_share(50)), 0.9 + 0.1 * bound_differing_share(50))
     )
 
 
@@ -128,7 +128,7 @@ def test_weighted_kappa_of_perfect_agreement_has_a_lower_bound(weights: str) -> 
 
 def test_two_runs_that_say_the_same_leave_room_for_a_difference() -> None:
     same = stats.compare_paired([0.5] * 100, [0.5] * 100, margin=0.02)
-    assert (same.low, same.high) == pytest.approx((-bound_unequal_share(100), bound_unequal_share(100)))
+    assert (same.low, same.high) == pytest.approx((-bound_differing_share(100), bound_differing_share(100)))
     derived = stats.compare_statistic((0.8, 0.8), [(0.8, 0.8)] * 8, n=8, clusters=8, margin=0.04, scale=2.0)
     assert derived.low < -0.7
     assert stats.verdicts([derived]) == ["undecided"]

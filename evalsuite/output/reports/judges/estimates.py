@@ -146,11 +146,11 @@ def _compute_kappas_apart(answers: Sequence[tuple[Hashable, Hashable, Hashable]]
 
 def estimate_rho_gain(people: Sequence[float], one: Sequence[float], other: Sequence[float]) -> Gain:
     """Estimate how much higher Spearman's rho with people is for judge `other` than for judge `one`."""
-    from evalsuite.stats.correlation import compute_without_each_cluster
+    from evalsuite.stats.correlation import compute_coefficient_replicates
 
     if len(people) < 3:
         return None, None
     (before, least), (after, most) = (
-        compute_without_each_cluster(people, scores, range(len(people)), "spearman") for scores in (one, other)
+        compute_coefficient_replicates(people, scores, range(len(people)), "spearman") for scores in (one, other)
     )
     return estimate_gain(after - before, [two - first for first, two in zip(least, most, strict=True)], len(people))
