@@ -80,7 +80,7 @@ class TableAligner:
 
     @cached_property
     def _character_similarities(self) -> tuple[Floats, Floats]:
-        """How similar each pair of rows, and each pair of columns, is in its characters."""
+        """The similarity in characters of each pair of rows, and of each pair of columns."""
         short = [[[value[:MOST_CHARACTERS] for value in row] for row in side] for side in (self._first, self._second)]
         columns = (list(zip(*side, strict=True)) for side in short)
         return _score_line_pairs(*short), _score_line_pairs(*columns)
@@ -124,7 +124,7 @@ def _list_distinct_values(table: Codes) -> tuple[Codes, Codes]:
     """Return all rows' distinct values, sorted within each row, and the row index of each value."""
     import numpy as np
 
-    # The smallest number is -2, a blank cell; add 2, because `divmod` below needs numbers from 0.
+    # Shift all numbers by 2, because the smallest is -2 (a blank cell) and `divmod` needs numbers from 0.
     size = int(np.max(table)) + 3
     rows, values = np.divmod(np.unique(table + 2 + size * np.arange(len(table))[:, None]), size)
     return values - 2, rows

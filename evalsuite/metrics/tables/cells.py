@@ -217,7 +217,7 @@ wanted. `unwanted`: the cell has a value although a blank was wanted. `blank`: b
 """
 EQUAL: frozenset[CellVerdict] = frozenset({"same", "other form", "blank"})
 """Verdicts of cells that do not lower the content score."""
-INCOMPLETE = 0.5  # Score of a right value that lacks its sign, its row's or column's name, or a spanned copy.
+INCOMPLETE = 0.5  # Score of a right value whose sign, row name, column name or spanned copy is missing.
 EMPHASIZED = re.compile(r"(?<![\w*])\*(?=\S)([^*]+)(?<=\S)\*(?![\w*])")
 SIGNS = (re.compile(r"[*†‡]+(?!\w)"), re.compile(r"(?<![\w'])[^\W\d_]('+)(?!\w)"))
 """Marks of significance, and primes of letters."""

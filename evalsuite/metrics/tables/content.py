@@ -64,7 +64,7 @@ class ValueGrid:
 
     @cached_property
     def span_numbers(self) -> dict[tuple[int, int], int]:
-        """The number of the span whose text was copied to a position, by position."""
+        """Maps each position to which a span's text was copied to the number of this span."""
         places: dict[tuple[int, int], int] = {}
         for number, span in enumerate(self._spans):
             for row in range(span.row, min(span.row + span.rows, len(self.rows))):
@@ -325,7 +325,7 @@ def _rate_names(left: ValueGrid, right: ValueGrid, places: Iterable[tuple[Place 
 
 
 def _find_span(left: ValueGrid, right: ValueGrid, left_place: Place, right_place: Place) -> tuple[bool, int] | None:
-    """Return whether the left table has the span that covers a position, and the span's number; None without a span."""
+    """Find the span that covers either position; return whether it is a span of the left table, and its number."""
     is_left = bool(left.get_value(left_place))
     number = left.span_numbers.get(left_place) if is_left else right.span_numbers.get(right_place)
     return None if number is None else (is_left, number)

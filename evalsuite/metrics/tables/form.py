@@ -113,7 +113,7 @@ def _list_table_facts(
             f"“{span.text[:60]}” covers {_write_count(span.rows, 'row')} and {_write_count(span.columns, 'column')}"
             for span in wanted.spans[:20]
         )
-        # Count texts instead of spans, because a prediction may also repeat the text in each covered position.
+        # Accept several cells with this text instead of a span: a prediction may repeat it in each covered position.
         yield FormFact("spans", f"Cells cover several places: {listed}", not spans - counts)
     if bold := Counter(map(normalise_cell, wanted.bold)):
         same = table is not None and Counter(map(normalise_cell, table.bold)) == bold

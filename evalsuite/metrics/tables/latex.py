@@ -109,7 +109,7 @@ class Tabular:
     r"""A tabular environment. Only an `&` or `\\` outside of groups and inner environments ends a cell.
 
     Args:
-        head: the first and last token (exclusive) of a head that precedes the environment, as for xtabular.
+        head: the indexes of the first token, and after the last token, of a head outside the environment (xtabular).
 
     Attributes:
         end: the index of the environment's last token.
@@ -243,7 +243,7 @@ class Tabular:
     def _get_depth_change(self, place: int) -> int:
         """Return 1 where a group or inner environment begins, -1 where it ends, otherwise 0."""
         partner = self.source.partner.get(place)
-        # An environment without an end of its own counts as empty, although it is paired with another one's end.
+        # Treat an environment without an end of its own as empty; its partner is the end of another environment.
         if partner is None or self.source.partner.get(partner) != place:
             return 0
         return 1 if partner > place else -1

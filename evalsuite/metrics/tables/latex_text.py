@@ -410,7 +410,7 @@ class TextReader:
         groups = SILENT[name]
         place = self.source.find_option_end(self.source.skip_star(place), is_length=name != "footnotemark")
         if groups:
-            # Only macros with arguments: parentheses after `\hline`, which has none, belong to a cell's text.
+            # Macros without arguments, such as `\hline`, may stand before a cell that begins with parentheses.
             place = self.source.find_option_end(place, "()")
         for further in reversed(range(groups)):
             place = self.source.find_option_end(self.source.find_group_end(place), is_length=not further)

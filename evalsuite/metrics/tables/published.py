@@ -293,7 +293,7 @@ def grits_topology(prediction: Any, reference: Any, *, format: str | None = None
 
 
 def _make_boxes(table: CellGrid) -> list[list[Box]]:
-    """Return the edges (left, top, right, bottom) of the cell that covers each position, relative to the position."""
+    """Return the edges (left, top, right, bottom) of each position's cell, relative to the position."""
     boxes: list[list[Box]] = [[(0, 0, 1, 1)] * table.width for _ in table.rows]
     for span in table.spans:
         for row in range(span.row, min(span.row + span.rows, len(boxes))):

@@ -561,7 +561,7 @@ def _pad_tabbed_rows(rows: list[list[str]]) -> list[list[str]]:
 
 
 def _read_simple_table(lines: list[str], rulers: list[int]) -> CellGrid | None:
-    """Read a table whose rules show where columns begin; the head is above the second of three rules, or the first."""
+    """Read a table whose rules show its columns; the second of three rules ends the head, or the first of fewer."""
     starts = [match.start() for match in re.finditer(r"[=-]+", lines[rulers[0]])]
     first = max(0, rulers[0] - 1) if len(rulers) < 3 else rulers[0]
     last = rulers[-1] if len(rulers) > 1 else len(lines)

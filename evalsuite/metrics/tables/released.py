@@ -312,7 +312,7 @@ def _cut_tables(text: str) -> tuple[str, str]:
 
 
 def _find_from(text: str, start: int, wanted: str) -> int:
-    # The script would search the last character, where a name is never found, and a bar only at the index -1.
+    # A search from -1 sees only the last character. No name fits there, and a bar there also has the index -1.
     return -1 if start == -1 else text.find(wanted, start)
 
 
