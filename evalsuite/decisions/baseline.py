@@ -14,12 +14,11 @@ from evalsuite.decisions.comparison import (
     ComparedMetric,
     ComparisonRules,
     ScoreFlip,
-    ScorePair,
     SharedQuestions,
     find_declaration,
     find_gate_margin,
+    list_compared_metrics,
     list_slices,
-    list_subjects,
     pair_questions,
 )
 from evalsuite.decisions.measured import select_cases
@@ -29,7 +28,6 @@ from evalsuite.results.runs import Run, get_failure
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
-    from evalsuite.core.types import Metric
     from evalsuite.decisions.gates import Gate
     from evalsuite.stats import NonInferiority
 
@@ -75,10 +73,10 @@ def _compare_without_verdicts(
     not_compared = {f"{name}.*": NO_CASES for name in _list_missing_benchmarks(baseline, run, gates)}
     unscored: list[str] = []
     parted: list[tuple[ComparedMetric, SharedQuestions]] = []
-    for subject in list_subjects(run, gates, rules):
+    for subject in list_compared_metrics(run, gates, rules):
         common = _select_questions(baseline, run, subject, matches)
-        reason = _explain_obstacle(common, subject, baseline, run, rules)
-        outcome = reason or compare_metric(common, subject, run, rules)
+        reason = _explain_incomparability(common, subject, baseline, run, rules)
+        outcome = reason or _compare_metric(common, subject, run, rules)
         if isinstance(outcome, str):
             not_compared[str(subject)] = outcome
         else:
@@ -88,7 +86,7 @@ def _compare_without_verdicts(
         flips += [
             ScoreFlip(subject, pair.row.case, pair.before, pair.after) for pair in pairs if pair.before != pair.after
         ]
-        unscored += _list_unscored_questions(common, subject, baseline.folder.name)
+        unscored += _describe_unscored_questions(common, subject, baseline.folder.name)
     against = BaselineComparison(
         name=baseline.folder.name,
         rules=rules,
@@ -100,7 +98,7 @@ def _compare_without_verdicts(
             *_describe_baseline(baseline),
             *list_judge_drifts(baseline, run),
             *list_signature_changes(matches, baseline.folder.name),
-            *_list_changes(matches, baseline.folder.name),
+            *_describe_changed_fingerprints(matches, baseline.folder.name),
         ],
         unscored=unscored,
         expired=_explain_invalid_baseline(baseline, run),
@@ -115,15 +113,12 @@ NO_CASES = (
 
 
 def _list_missing_benchmarks(baseline: Run, run: Run, gates: Sequence[Gate]) -> Iterator[str]:
-    """Find benchmarks that only the baseline has, if both runs collected the same paths.
-
-    If the run has gates, find only benchmarks that a gate covers.
-    """
+    """Find benchmarks that only the baseline has, if both runs collected the same paths; with gates, covered ones."""
     selection = run.info.get("selection")
     if selection is None or selection != baseline.info.get("selection"):
         return
     for name in baseline.benchmarks.keys() - run.benchmarks.keys():
-        if not gates or any(gate.covers(name) for gate in gates):
+        if not gates or any(gate.covers_benchmark(name) for gate in gates):
             yield name
 
 
@@ -162,7 +157,7 @@ def _select_questions(
     return pair_questions(old, now)
 
 
-def _explain_obstacle(
+def _explain_incomparability(
     common: SharedQuestions, subject: ComparedMetric, baseline: Run, run: Run, rules: ComparisonRules
 ) -> str:
     """Explain why a metric cannot be compared; empty if the metric can be compared."""
@@ -193,11 +188,10 @@ def _explain_obstacle(
 
 
 def _compute_paired_share(common: SharedQuestions, run: Run, benchmark: str) -> tuple[float, int]:
-    """Compute which share of all questions is in both runs, and count all questions.
+    """Return which share of the questions both runs have, and the total number of questions.
 
-    For a run that selected only some cases, all questions means the questions of this run. For a complete run, all
-    questions includes those that only the baseline has. If `--until-decided` continued the run beyond `--limit`, all
-    questions means the questions of the smaller run.
+    The total is the number of questions in this run if it selected only some cases, otherwise the number in the larger
+    run. If `--until-decided` continued this run beyond `--limit`, the total is the number in the smaller run.
     """
     settings, sizes = run.info.get("settings", {}), (len(common.after), len(common.before))
     collected = run.info.get("collected", {}).get(benchmark)
@@ -209,7 +203,7 @@ def _compute_paired_share(common: SharedQuestions, run: Run, benchmark: str) -> 
 
 
 def _list_unmatched_cases(matches: Iterable[SharedQuestions], baseline: Run, run: Run) -> dict[str, list[str]]:
-    # Ignore benchmarks that this run did not include: their cases are not missing.
+    # `matches` leaves out benchmarks that only the baseline has, because this run did not ask for their cases.
     sides = [match.list_unmatched_cases() for match in matches]
     new = [row.case for name, bench in run.benchmarks.items() if name not in baseline.benchmarks for row in bench.tally]
     return {
@@ -218,7 +212,7 @@ def _list_unmatched_cases(matches: Iterable[SharedQuestions], baseline: Run, run
     }
 
 
-def _list_changes(matches: Mapping[str, SharedQuestions], name: str) -> list[str]:
+def _describe_changed_fingerprints(matches: Mapping[str, SharedQuestions], name: str) -> list[str]:
     lines = []
     for benchmark, common in matches.items():
         parts = [f"{change} of {count}" for change, count in common.changed.items()]
@@ -230,7 +224,7 @@ def _list_changes(matches: Mapping[str, SharedQuestions], name: str) -> list[str
     return lines
 
 
-def _list_unscored_questions(common: SharedQuestions, subject: ComparedMetric, name: str) -> list[str]:
+def _describe_unscored_questions(common: SharedQuestions, subject: ComparedMetric, name: str) -> list[str]:
     before, after = common.count_unscored_questions(subject.metric)
     where = [f"{count} in {place}" for count, place in ((before, name), (after, "this run")) if count]
     return [f"{subject}: questions left out because of errors: {', '.join(where)}"] if where else []
@@ -278,45 +272,32 @@ def _describe_changed_canaries(name: str, before: Tally, now: Tally, baseline: s
     from evalsuite.stats import count_interval
 
     common = pair_questions(before, now)
+    old, new = compute_accuracy(before), compute_accuracy(now)
+    accuracy = f" (agreement with people {new.value:.0%} after {old.value:.0%})" if old and new else ""
     for metric in now.metrics():
         pairs = common.list_pairs(metric)
         changed = sum(pair.before != pair.after for pair in pairs)
         if not changed:
             continue
         difference = f"{name}.{metric}: {changed} of {len(pairs)} canaries are judged differently than in {baseline}"
-        accuracy = _describe_agreement(before, now)
         if count_interval(changed, len(pairs)).low > LARGEST_CANARY_CHANGE:
             yield f"{difference}{accuracy}: the judge has changed, so a difference is not the model's alone"
         else:
             yield f"{difference}{accuracy}, which is within what a judge may vary"
 
 
-def _describe_agreement(before: Tally, now: Tally) -> str:
-    old, new = compute_accuracy(before), compute_accuracy(now)
-    return f" (agreement with people {new.value:.0%} after {old.value:.0%})" if old and new else ""
-
-
-def compare_metric(
+def _compare_metric(
     common: SharedQuestions, subject: ComparedMetric, run: Run, rules: ComparisonRules
 ) -> NonInferiority | str:
     """Compare one metric on the questions of both runs; if no comparison is possible, return the reason as text."""
-    if subject.metric in run.benchmarks[subject.benchmark].derived:
-        return _compare_derived_metric(common, subject, run, rules)
-    return _compare_means(common.list_pairs(subject.metric), subject, run, common, rules)
-
-
-def _compare_means(
-    pairs: Sequence[ScorePair], subject: ComparedMetric, run: Run, common: SharedQuestions, rules: ComparisonRules
-) -> NonInferiority | str:
     from evalsuite import stats
 
-    every = common.list_scores(subject.metric)
-    metric = find_declaration(run, subject.benchmark, subject.metric)
-    sized = _find_width_and_margin(metric, find_gate_margin(subject, rules), every, subject)
+    if subject.metric in run.benchmarks[subject.benchmark].derived:
+        return _compare_derived_metric(common, subject, run, rules)
+    sized = _find_width_and_margin(subject, run, rules, common.list_scores(subject.metric))
     if isinstance(sized, str):
         return sized
-    width, own = sized
-    margin = rules.get_margin(subject.benchmark) * width if own is None else own
+    width, margin = sized
     lost, scored = common.count_lost_scores(subject.metric)
     # A question without a score in this run may hide a loss as large as the metric's whole range.
     if lost * width > margin * scored:
@@ -324,6 +305,7 @@ def _compare_means(
             f"{lost} of {scored} questions that the baseline scored have no score in this run, which may hide a loss "
             f"of {lost * width / scored:.3g}; {margin:.3g} matters"
         )
+    pairs = common.list_pairs(subject.metric)
     clusters = [pair.row.cluster for pair in pairs]
     return stats.compare_paired(
         [pair.before for pair in pairs],
@@ -347,11 +329,10 @@ def _compare_derived_metric(
         return failure
     if any(math.isnan(value) for value in whole) or clusters < 2:
         return "it is undefined on the cases of both runs"
-    metric = find_declaration(run, subject.benchmark, subject.metric)
-    sized = _find_width_and_margin(metric, find_gate_margin(subject, rules), whole, subject)
+    sized = _find_width_and_margin(subject, run, rules, whole)
     if isinstance(sized, str):
         return sized
-    width, own = sized
+    width, margin = sized
     without = common.compute_replicates(compute)
     if any(math.isnan(value) for pair in without for value in pair):
         return "it is undefined without some cases, so its error is unknown"
@@ -360,16 +341,17 @@ def _compare_derived_metric(
         without,
         n=len(common.shared),
         clusters=clusters,
-        margin=rules.get_margin(subject.benchmark) * width if own is None else own,
+        margin=margin,
         scale=width,
         lower_is_better=subject.lower_is_better,
     )
 
 
 def _find_width_and_margin(
-    metric: Metric, own: float | None, values: Sequence[float], subject: ComparedMetric
-) -> tuple[float, float | None] | str:
-    """Find the width of a metric's range, and the margin of its gate; if the width is unknown, return the reason."""
+    subject: ComparedMetric, run: Run, rules: ComparisonRules, values: Sequence[float]
+) -> tuple[float, float] | str:
+    """Find the width of a metric's range, and the margin; if the width is unknown, return the reason as text."""
+    metric, own = find_declaration(run, subject.benchmark, subject.metric), find_gate_margin(subject, rules)
     if metric.range is not None:
         low, high = metric.range
         outside = [value for value in values if not low <= value <= high]
@@ -387,4 +369,4 @@ def _find_width_and_margin(
         width = max(max(values) - min(values), 2 * own)
     if own is not None and own >= width:
         return f"{subject.metric}: a loss of {own:g} is at least as large as the metric's whole range of {width:g}"
-    return width, own
+    return width, rules.get_margin(subject.benchmark) * width if own is None else own

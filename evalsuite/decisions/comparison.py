@@ -61,10 +61,7 @@ class SharedQuestions:
         """Pair the two runs' scores for a metric, for each shared question that was scored in both runs."""
         found = []
         for question in self.shared:
-            before, after = (
-                _compute_mean_score(self.before[question], metric),
-                _compute_mean_score(self.after[question], metric),
-            )
+            before, after = (compute_mean_score(run[question], metric) for run in (self.before, self.after))
             if before is not None and after is not None:
                 found.append(ScorePair(self.after[question][0], before, after))
         return found
@@ -73,7 +70,7 @@ class SharedQuestions:
         """Count the shared questions that lack a score because of errors, for each run."""
         before, after = (
             sum(
-                _compute_mean_score(run[question], metric) is None
+                compute_mean_score(run[question], metric) is None
                 and any(row.outcome == "error" for row in run[question])
                 for question in self.shared
             )
@@ -83,10 +80,8 @@ class SharedQuestions:
 
     def count_lost_scores(self, metric: str) -> tuple[int, int]:
         """Count the questions that only the baseline scored, and all questions that the baseline scored."""
-        scored = [
-            question for question in self.shared if _compute_mean_score(self.before[question], metric) is not None
-        ]
-        return sum(_compute_mean_score(self.after[question], metric) is None for question in scored), len(scored)
+        scored = [question for question in self.shared if compute_mean_score(self.before[question], metric) is not None]
+        return sum(compute_mean_score(self.after[question], metric) is None for question in scored), len(scored)
 
     def list_scores(self, metric: str) -> list[float]:
         return [
@@ -96,14 +91,6 @@ class SharedQuestions:
             if (score := get_score(row, metric)) is not None
         ]
 
-    def make_tallies(self, without: frozenset[str] = frozenset()) -> tuple[Tally, Tally]:
-        """Select the cases of shared questions in both runs, leaving out the given clusters."""
-        kept = [question for question in self.shared if self.after[question][0].cluster not in without]
-        return (
-            Tally.of(row for question in kept for row in self.before[question]),
-            Tally.of(row for question in kept for row in self.after[question]),
-        )
-
     def compute_replicates(self, compute: Compute) -> list[tuple[float, float]]:
         """Compute a metric in both runs, leaving out each of up to `MOST_GROUPS` groups of clusters (a jackknife)."""
         names = self.list_clusters()
@@ -112,7 +99,10 @@ class SharedQuestions:
 
     def compute_values(self, compute: Compute, without: frozenset[str] = frozenset()) -> tuple[float, float]:
         """Compute a metric in both runs on the shared questions, leaving out the given clusters."""
-        before, after = (compute(tally) for tally in self.make_tallies(without))
+        kept = [question for question in self.shared if self.after[question][0].cluster not in without]
+        before, after = (
+            compute(Tally.of(row for question in kept for row in run[question])) for run in (self.before, self.after)
+        )
         return (before.value if before else math.nan), (after.value if after else math.nan)
 
     def list_clusters(self) -> list[str]:
@@ -152,8 +142,8 @@ def is_same_question(first: Mapping[str, str], other: Mapping[str, str]) -> bool
 def _list_differences(first: Mapping[str, str], other: Mapping[str, str], names: tuple[str, ...]) -> list[str]:
     """List the names of fingerprints that differ between two cases.
 
-    Ignore a fingerprint that only one of the cases has, because older runs lack some fingerprints. Fingerprints of a
-    judge or of injected faults always count: if one case lacks such a fingerprint, it had no judge or no faults.
+    Ignore a fingerprint that only one of the cases has, because older runs lack some fingerprints. The fingerprints
+    `judge` and `faults` always count, because a case without them had no judge or no injected faults.
     """
     both = bool(first) and bool(other)
     return [
@@ -164,7 +154,8 @@ def _list_differences(first: Mapping[str, str], other: Mapping[str, str], names:
     ]
 
 
-def _compute_mean_score(rows: Sequence[Row], metric: str) -> float | None:
+def compute_mean_score(rows: Sequence[Row], metric: str) -> float | None:
+    """Compute the mean of a question's scores over its epochs; None if no epoch was scored."""
     scores = [score for row in rows if (score := get_score(row, metric)) is not None]
     return math.fsum(scores) / len(scores) if scores else None
 
@@ -253,7 +244,7 @@ class BaselineComparison:
         return [self.expired, *lines] if self.expired else lines
 
     def list_undecided_metrics(self, *, enough: bool = False, decisions: Iterable[GateDecision] = ()) -> list[str]:
-        """Report undecided metrics; if `enough` is true, only those that are undecided despite enough cases.
+        """Report undecided metrics; with `enough`, only metrics that are undecided although there are enough cases.
 
         Args:
             decisions: the gates' decisions; a metric is not reported if a gate's decision already states that its cases
@@ -313,12 +304,12 @@ class BaselineComparison:
 
 
 def _is_gate_about(gate: Gate, subject: str) -> bool:
-    """Tell whether a gate applies to a compared metric; `name` is `benchmark[tag=value].metric`."""
+    """Tell whether a gate applies to a compared metric, such as `benchmark[tag=value].metric`."""
     place, _, metric = subject.rpartition(".")
     benchmark, _, cases = place.partition("[")
     wanted = f"{gate.tag}={gate.value}" if gate.tag else gate.value or ""
     is_about = gate.metric == "*" or (cases.removesuffix("]") == wanted and gate.metric == metric)
-    return gate.covers(benchmark) and is_about
+    return gate.covers_benchmark(benchmark) and is_about
 
 
 def _describe_detectable_loss(one: NonInferiority) -> str:
@@ -326,27 +317,28 @@ def _describe_detectable_loss(one: NonInferiority) -> str:
     return f"{loss} (power 80%)"
 
 
-def list_subjects(run: Run, gates: Iterable[Gate], rules: ComparisonRules | None = None) -> Iterator[ComparedMetric]:
+def list_compared_metrics(
+    run: Run, gates: Iterable[Gate], rules: ComparisonRules | None = None
+) -> Iterator[ComparedMetric]:
     """Yield each metric that gates name, in the gates' order; if they name none, each benchmark's primary metric.
 
     A margin is usually a share of a metric's range. A resource such as cost has no range, so it is compared only if a
     gate states its margin (the smallest loss that matters).
     """
     seen = set()
-    for subject in _list_subjects(run, list(gates)):
+    for subject in _list_gated_metrics(run, list(gates)):
         named = rules is not None and find_gate_margin(subject, rules) is not None
         if str(subject) not in seen and (subject.metric not in RESOURCES or named):
             seen.add(str(subject))
             yield subject
 
 
-def _list_subjects(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
+def _list_gated_metrics(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
     for name, bench in run.benchmarks.items():
-        if is_canary(bench.tally):
-            # Leave out canaries: their answers are fixed, so only a changed judge can change their scores.
+        if is_canary(bench.tally):  # Only a changed judge can change the scores of canaries, whose answers are fixed.
             continue
         # Leave out gates of the form `* no worse than RUN`: they name no metric of their own.
-        own = [gate for gate in gates if gate.covers(name) and not (gate.than and gate.metric == "*")]
+        own = [gate for gate in gates if gate.covers_benchmark(name) and not (gate.than and gate.metric == "*")]
         if not own and (not gates or any(gate.than and gate.metric == "*" for gate in gates)) and bench.primary:
             lower = run.lower_is_better(name, bench.primary)
             yield ComparedMetric(name, None, None, bench.primary, lower_is_better=lower)
@@ -418,7 +410,7 @@ def list_slices(compared: Iterable[tuple[ComparedMetric, SharedQuestions]]) -> l
 
 
 def _group_by_tag(common: SharedQuestions, metric: str) -> dict[tuple[str, str], list[ScorePair]]:
-    """Group question pairs by tag and value, leaving out values that very few questions or all questions have."""
+    """Group question pairs by tag and value; leave out a value that fewer than `FEWEST` or all questions have."""
     pairs = common.list_pairs(metric)
     parts: dict[tuple[str, str], list[ScorePair]] = {}
     for pair in pairs:

@@ -16,7 +16,6 @@ each sample's first epoch. If samples share a source, a gate with a confidence i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
@@ -26,11 +25,12 @@ from evalsuite.decisions.comparison import (
     BaselineComparison,
     ComparedMetric,
     ComparisonRules,
+    compute_mean_score,
     find_declaration,
     find_gate_margin,
     group_by_question,
     is_same_question,
-    list_subjects,
+    list_compared_metrics,
 )
 from evalsuite.decisions.measured import PASS_RATE, get_score, is_selected
 
@@ -48,8 +48,7 @@ class ResultSequencer(Generic[T]):
     """Passes on results in the planned order: a result waits until all results planned before it have arrived.
 
     The confidence sequences assume a random sample. The first results to arrive are not a random sample, because
-    correct answers may be faster than wrong answers. Results are used in the planned order instead of the order of
-    arrival.
+    correct answers may be faster than wrong answers.
 
     Args:
         ids: all planned items, in an order that was chosen before the first request.
@@ -61,12 +60,12 @@ class ResultSequencer(Generic[T]):
         self._next = 0
 
     @property
-    def arrived(self) -> int:
+    def waiting_count(self) -> int:
         """The number of results that have arrived but wait for results planned before them."""
         return sum(result is not None for result in self._waiting.values())
 
     @property
-    def awaited(self) -> str | None:
+    def next_item(self) -> str | None:
         """The next item whose result will be used; None if all results have been used."""
         return self._ids[self._next] if self._next < len(self._ids) else None
 
@@ -81,16 +80,16 @@ class ResultSequencer(Generic[T]):
                 yield ready
 
 
-def spread_over_workers(wanted: Sequence[T], hands: int) -> list[T]:
+def spread_over_workers(wanted: Sequence[T], worker_count: int) -> list[T]:
     """Reorder items for workers that each run a contiguous part, so that they finish roughly in the given order."""
-    places = interleave_parts(range(len(wanted)), hands)
+    places = interleave_parts(range(len(wanted)), worker_count)
     return [item for _, item in sorted(zip(places, wanted, strict=True), key=lambda pair: pair[0])]
 
 
-def interleave_parts(ids: Sequence[T], hands: int) -> list[T]:
+def interleave_parts(ids: Sequence[T], worker_count: int) -> list[T]:
     """List the first item of each worker's part, then the second item of each part, and so on."""
     parts, start = [], 0
-    for left in range(max(1, hands), 0, -1):
+    for left in range(max(1, worker_count), 0, -1):
         size = (len(ids) - start) // left
         parts.append(ids[start : start + size])
         start += size
@@ -131,25 +130,25 @@ class EarlyGate:
 
     def add_case(self, benchmark: str, row: Row) -> None:
         if self.gate.metric == PASS_RATE and "at_least" in row.facts:
-            # Wait for the run's end: the metric counts samples, and a sample's result is known only after all of its
-            # epochs.
+            # Decide after the run, because a sample has passed or failed only after all of its epochs.
             self._impossible = True
-        if self._impossible or not self.gate.covers(benchmark) or not is_selected(row, self.gate.tag, self.gate.value):
+        if (
+            self._impossible
+            or not self.gate.covers_benchmark(benchmark)
+            or not is_selected(row, self.gate.tag, self.gate.value)
+        ):
             return
         score = get_score(row, self.gate.metric)
         if score is None or not self._is_independent(row):
             return
         if not 0 <= score <= 1:
-            # Wait for the run's end if scores are unbounded, because the confidence sequences need bounded scores.
+            # Decide after the run, because the confidence sequences need bounded scores.
             self._impossible = True
             return
         self._add_score(score)
 
     def _is_independent(self, row: Row) -> bool:
-        """Tell whether a row is independent of earlier rows.
-
-        A gate whose samples share a source is decided after the run.
-        """
+        """Tell whether a row is independent of earlier rows; if samples share a source, decide the gate later."""
         if self.gate.confidence is None:
             return True
         if row.cluster not in self._sample_of:
@@ -311,23 +310,26 @@ class EarlyDecisions:
 def make_early_comparisons(
     baselines: Sequence[Run], gates: Sequence[Gate], rules: ComparisonRules
 ) -> Callable[[float], Sequence[EarlyComparison]]:
-    """Return a function that takes the share of the error probability for one comparison, and makes all comparisons."""
-    compared = [(baseline, subject) for baseline in baselines for subject in list_subjects(baseline, gates, rules)]
+    """Return a function that makes all early comparisons, given the share of the error probability for each."""
+    compared = [
+        (baseline, subject) for baseline in baselines for subject in list_compared_metrics(baseline, gates, rules)
+    ]
 
     def make_comparisons(share: float) -> list[EarlyComparison]:
-        return [_make_comparison(baseline, subject, rules, share) for baseline, subject in compared]
+        return [_make_early_comparison(baseline, subject, rules, share) for baseline, subject in compared]
 
     return make_comparisons
 
 
-def _make_comparison(baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float) -> EarlyComparison:
+def _make_early_comparison(
+    baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float
+) -> EarlyComparison:
     """Prepare an early comparison; without a range, it decides only metrics whose scores are all 0 or 1."""
     metric = find_declaration(baseline, subject.benchmark, subject.metric)
     before = {}
     for question, rows in group_by_question(baseline.benchmarks[subject.benchmark].tally).items():
-        scores = [score for row in rows if (score := get_score(row, subject.metric)) is not None]
-        if scores:
-            before[question] = math.fsum(scores) / len(scores), rows[0].fingerprints
+        if (score := compute_mean_score(rows, subject.metric)) is not None:
+            before[question] = score, rows[0].fingerprints
     low, high = metric.range or (0.0, 1.0)
     if metric.range is None and any(score not in {0.0, 1.0} for score, _ in before.values()):
         before = {}
@@ -347,7 +349,7 @@ def apply_early_gates(early: Mapping[str, Any] | None, decisions: Iterable[GateD
 
 
 def apply_early_verdicts(early: Mapping[str, Any], against: BaselineComparison) -> BaselineComparison:
-    """Replace a comparison's final verdicts by its early decisions, for each metric with an early decision."""
+    """Replace the final verdict on each metric that was decided early by its early verdict."""
     decided = {
         row["subject"]: row["verdict"]
         for row in early.get("compared", ())
@@ -361,13 +363,13 @@ def apply_early_verdicts(early: Mapping[str, Any], against: BaselineComparison) 
     )
 
 
-def explain_shortening(shard: str | None, early: Mapping[str, Any] | None, aside: str) -> str:
+def explain_shortening(shard: str | None, early: Mapping[str, Any] | None, undecided_gates: str) -> str:
     """Explain why the run deliberately left out cases of the suite; return "" if it left out none."""
     if shard:
         return f"shard {shard}: gates are decided when `evalsuite runs merge` has joined all shards"
     if early:
         return _describe_early_end(early)
-    return f"{LEFT_OUT}: {aside}" if aside else ""
+    return f"{LEFT_OUT}: {undecided_gates}" if undecided_gates else ""
 
 
 def _describe_early_end(early: Mapping[str, Any]) -> str:

@@ -100,7 +100,7 @@ class Gate:
         """Whether the gate requires high values rather than low values."""
         return self.comparison.startswith(">") or (self.comparison == NO_WORSE and self.metric not in RESOURCES)
 
-    def covers(self, benchmark: str) -> bool:
+    def covers_benchmark(self, benchmark: str) -> bool:
         return self.benchmark in {"*", benchmark}
 
     def is_met_by(self, estimate: Estimate) -> bool:
@@ -123,7 +123,7 @@ def read_gates(run: Run) -> tuple[Gate, ...]:
 
 @cache
 def parse_gate(text: str) -> Gate:
-    """Parse a gate; results are cached."""
+    """Parse a gate's text; raise SettingsError if it is not valid."""
     subject = SUBJECT.match(text)
     condition = CONDITION.match(text, subject.end()) if subject else None
     ending = CONFIDENCE.fullmatch(text, condition.end()) if condition else None
@@ -145,9 +145,9 @@ def parse_gate(text: str) -> Gate:
         benchmark=subject["benchmark"] or "*",
         tag=tag,
         value=value,
-        metric=_read_metric(subject),
+        metric=_join_metric_name(subject),
         comparison={"≥": ">=", "≤": "<="}.get(condition["comparison"], condition["comparison"] or NO_WORSE),
-        threshold=_read_threshold(text, _read_metric(subject), condition),
+        threshold=_read_threshold(text, _join_metric_name(subject), condition),
         confidence=confidence,
         than=condition["than"] or "",
         bare=not subject["benchmark"],
@@ -183,7 +183,7 @@ def _locate_syntax_error(text: str, subject: re.Match[str] | None, condition: re
     return f": at column {column} {wanted} is expected, not {f'{rest[0]!r:.40}' if rest else 'the end'}"
 
 
-def _read_metric(subject: re.Match[str]) -> str:
+def _join_metric_name(subject: re.Match[str]) -> str:
     """Accept spaces in names: read `latency p95` as `latency_p95`, and `cost per case` as `cost`."""
     words = (subject["words"] or "").strip()
     return subject["metric"] if words.startswith("per") or not words else f"{subject['metric']}_{words}"
@@ -212,7 +212,7 @@ def _read_threshold(text: str, metric: str, condition: re.Match[str]) -> float:
 
 
 def explain_misspelling(gate: Gate, benchmark: str, metrics: Iterable[str]) -> str:
-    """Explain that a gate's metric may be misspelt, judging by the first case's scores; return "" if it exists.
+    """Explain that a gate's metric, which the first case lacks, may be misspelt; otherwise return "".
 
     Report a name only if it closely resembles an existing name, because later cases may have further scores.
     """
@@ -285,10 +285,10 @@ def _decide_gate(gate: Gate, measured: Mapping[str, MeasuredBenchmark], error_sh
         return [GateDecision(gate, gate.benchmark, "no data", reason=reason)]
     if reason := explain_missing_benchmark(gate, measured):
         return [GateDecision(gate, gate.metric, "no data", reason=reason)]
-    return [decision for name in names for decision in _apply_gate(gate, name, measured[name], error_share)]
+    return [decision for name in names for decision in _decide_on_benchmark(gate, name, measured[name], error_share)]
 
 
-def _apply_gate(gate: Gate, name: str, measured: MeasuredBenchmark, error_share: float) -> list[GateDecision]:
+def _decide_on_benchmark(gate: Gate, name: str, measured: MeasuredBenchmark, error_share: float) -> list[GateDecision]:
     cases = select_cases(measured.tally, gate.tag, gate.value)
     place = f"{name}[{gate.value}]" if gate.value else name
     if gate.value and not len(cases):
@@ -330,7 +330,7 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: MeasuredBenchm
         return GateDecision(gate, subject, "no data", reason=reason)
     if math.isnan(estimate.value):
         return GateDecision(gate, subject, "no data", reason="undefined on these cases")
-    if gate.confidence is not None and not _is_wide(estimate):
+    if gate.confidence is not None and not _has_width(estimate):
         reason = "no interval can be given for it from so few cases, or from cases that are all the same"
         if metric in AMOUNTS:
             reason = "an amount has no interval below 30 independent cases, or if all are equal; leave out the @"
@@ -370,7 +370,7 @@ def _decide_with_missing(
         return replace(met, verdict="no data", reason=reason)
     end = bounds[0] if gate.is_higher_better else bounds[1]
     if metric in measured.derived and met.estimate is not None:
-        worst = _estimate_with_worst(met.estimate, end, len(missing) / len(cases))
+        worst = _estimate_with_worst_values(met.estimate, end, len(missing) / len(cases))
     else:
         worst = measured.estimate_metric(
             metric, measured.fill_missing_scores(metric, cases, end), gate.confidence or DERIVED_CONFIDENCE
@@ -383,8 +383,8 @@ def _decide_with_missing(
     return replace(met, verdict="no data", reason=reason)
 
 
-def _estimate_with_worst(estimate: Estimate, end: float, share: float) -> Estimate | None:
-    """Estimate a derived metric as if a share of the cases (`share`) had its worst value."""
+def _estimate_with_worst_values(estimate: Estimate, end: float, share: float) -> Estimate | None:
+    """Compute a derived metric's estimate as if a `share` of the cases had the worst value, `end`."""
     value, low, high = (
         math.nan if bound is None else bound + share * (end - bound)
         for bound in (estimate.value, estimate.low, estimate.high)
@@ -405,8 +405,8 @@ def _describe_counted_cases(cases: Tally, missing: Sequence[Row]) -> str:
     return f"{scored} of {write_count(len(cases), 'case')} scored, {', '.join(filter(None, parts))} ({names})"
 
 
-def _is_wide(estimate: Estimate) -> bool:
-    """Tell whether an interval has a width; if it has none, all scores were equal, and the interval is not valid."""
+def _has_width(estimate: Estimate) -> bool:
+    """Tell whether an estimate has an interval with a width; equal scores give none, which would claim certainty."""
     if estimate.low is None or estimate.high is None:
         return False
     return estimate.high - estimate.low > ROUNDING * max(1.0, abs(estimate.value))

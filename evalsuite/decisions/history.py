@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evalsuite.decisions.baseline import compare_to_baseline
-from evalsuite.decisions.comparison import ComparedMetric, ComparisonRules, list_subjects
+from evalsuite.decisions.comparison import ComparedMetric, ComparisonRules, list_compared_metrics
 from evalsuite.decisions.gates import Gate, read_gates
 from evalsuite.decisions.measured import MeasuredBenchmark, select_cases
 from evalsuite.decisions.quarantine import drop_quarantined_cases, read_run_quarantine
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from evalsuite.stats import NonInferiority
 
 
-def compute_test_level(look: int, level: float = 0.05) -> float:
+def compute_test_level(number: int, level: float = 0.05) -> float:
     """Compute the significance level of the n-th test: level / (n (n + 1)). The levels of all tests sum to `level`.
 
     By Bonferroni's inequality, a false alarm in any of the tests has at most the probability `level`. The inequality
     also holds for dependent tests, such as comparisons of releases that answer the same questions.
     """
-    return level / (look * (look + 1))
+    return level / (number * (number + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def track_metrics(
     # If a case was in quarantine when a release ran, leave the case out of this release.
     runs = [drop_quarantined_cases(run, read_run_quarantine(run)) for run in runs]
     references = [drop_quarantined_cases(run, read_run_quarantine(runs[-1])) for run in references]
-    listed = list(list_subjects(runs[-1], gates, rules))
+    listed = list(list_compared_metrics(runs[-1], gates, rules))
     standings = {
         reference.folder.name: _compare_releases(reference, runs, gates, rules, max(1, len(listed)) * len(references))
         for reference in references
@@ -94,8 +94,8 @@ def _compare_releases(
     names = [run.folder.name for run in runs]
     later = runs[names.index(reference.folder.name) + 1 :] if reference.folder.name in names else runs
     by_run: dict[str, dict[str, ReferenceComparison]] = {}
-    for look, run in enumerate(later, 1):
-        level = compute_test_level(look) / tests
+    for number, run in enumerate(later, 1):
+        level = compute_test_level(number) / tests
         against = compare_to_baseline(reference, run, gates, rules)
         own = {
             str(subject): ReferenceComparison(

@@ -16,7 +16,7 @@ from evalsuite.decisions.comparison import (
     SharedQuestions,
     find_declaration,
     group_by_question,
-    list_subjects,
+    list_compared_metrics,
     pair_questions,
 )
 from evalsuite.decisions.measured import get_score, select_cases
@@ -79,12 +79,12 @@ class DetectableLoss:
     calibration: Calibration | None = None
 
     @property
-    def visible(self) -> float:
+    def detectable_loss(self) -> float:
         """The smallest loss that the planned run detects with a probability of 80%."""
         return self.variance.compute_detectable_loss(self.questions, self.before, self.after)
 
     @property
-    def needed(self) -> int | None:
+    def questions_needed(self) -> int | None:
         """The number of questions, with the planned epochs, that would show the loss; None if more than a billion."""
         try:
             return self.variance.count_questions_needed(self.loss, self.before, self.after)
@@ -157,7 +157,7 @@ def compute_detectable_losses(
     parts = {part.benchmark: part for part in asked}
     return [
         sight
-        for subject in list_subjects(baseline, gates)
+        for subject in list_compared_metrics(baseline, gates)
         if subject.benchmark in parts and subject.metric not in RESOURCES
         if (sight := _compute_metric_loss(subject, parts[subject.benchmark], baseline, earlier, detect)) is not None
     ]
@@ -200,7 +200,7 @@ def _pair_epochs(tally: Tally, metric: str) -> list[ScorePair]:
 
 
 def _simulate_candidates(pairs: Sequence[ScorePair], loss: float, width: float, questions: int) -> Calibration | None:
-    """Simulate candidate runs of the planned size by drawing pairs of scores for the same question."""
+    """Calibrate a comparison of the planned size from pairs of scores for the same question."""
     from evalsuite.stats import compare_paired
 
     if not pairs or not 0 < loss < width:
@@ -272,19 +272,19 @@ def _estimate_variance(
     crowding = _compute_design_effect(tally, subject.metric)
     shares = crowding == 1 and all(_are_shares(epochs) for epochs in scores.values())
     if pairs:
-        spread = _compute_epoch_variance([pair.after - pair.before for pair in pairs])
+        spread = _compute_variance([pair.after - pair.before for pair in pairs])
         noise = 0.0 if within is None else 2 * within / max(map(len, scores.values()))
         between, source = max(spread - noise, 0.0), f"{len(pairs)} questions of two earlier runs"
     elif within is not None:
         between, source = 0.0, "the baseline's epochs"
     else:
-        between = 2 * _compute_epoch_variance([epochs[0] for epochs in scores.values()])
+        between = 2 * _compute_variance([epochs[0] for epochs in scores.values()])
         source = "the spread of its scores, as if two runs had nothing in common: too cautious; ask two epochs"
     dispersion = compute_dispersion([score for epochs in scores.values() for score in epochs], width)
     return DifferenceVariance(between, within or 0.0, shares, crowding, width, dispersion), source
 
 
-def _compute_epoch_variance(values: Sequence[float]) -> float:
+def _compute_variance(values: Sequence[float]) -> float:
     mean = math.fsum(values) / len(values)
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 
@@ -308,11 +308,10 @@ def estimate_derived_variance(
 ) -> tuple[DifferenceVariance, str] | None:
     """Estimate a question's variance in the difference between two runs; also describe the data behind the estimate.
 
-    The variance of one question is the squared jackknife error of the difference, times the number of questions.
-    Multiplying by the number of questions is right because a derived metric's squared error shrinks in proportion to
-    that number. If two earlier runs exist, the variance comes from the difference between them. If only the baseline
-    exists, assume that two independent runs have the baseline's variance. Assume that more epochs do not change the
-    variance.
+    The variance of one question is the squared jackknife error of the difference, times the number of questions,
+    because a derived metric's squared error shrinks in proportion to this number. If two earlier runs exist, the
+    variance comes from the difference between them. If only the baseline exists, assume that two independent runs have
+    the baseline's variance. Assume that more epochs do not change the variance.
 
     Returns:
         The variance and a description of its data; None if the metric is undefined on all cases or without some group

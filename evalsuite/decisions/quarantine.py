@@ -56,7 +56,7 @@ class Quarantine:
     today: str = ""  # The current day, in ISO 8601; entries with an earlier last day have ended.
 
     @property
-    def ended(self) -> list[QuarantineEntry]:
+    def ended_entries(self) -> list[QuarantineEntry]:
         """The entries whose last day has passed; their cases count in decisions again."""
         return [entry for entry in self.entries if entry.until < self.today]
 
@@ -67,7 +67,7 @@ class Quarantine:
         )
         return next(held, None)
 
-    def plain(self) -> dict[str, Any]:
+    def encode(self) -> dict[str, Any]:
         """Convert the quarantine to JSON data, for workers and for `run.json`."""
         return {"today": self.today, "entries": [asdict(entry) for entry in self.entries]}
 
@@ -142,17 +142,17 @@ def list_quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
         named |= {
             entry for entry in quarantine.entries for row in bench.tally if entry.matches_sample(name, row.sample)
         }
-    for entry in quarantine.ended:
+    for entry in quarantine.ended_entries:
         yield f"the quarantine of {entry} ended on {entry.until}, and it decides again: take it out of the file"
     yield from _list_unused_entries(run, quarantine, named)
 
 
 def _list_unused_entries(run: Run, quarantine: Quarantine, named: Iterable[QuarantineEntry]) -> Iterator[str]:
-    """Report entries that match no case, except entries whose cases a partial run may have left out."""
+    """Report entries that match no case, unless a partial run may have left their cases out."""
     in_part = run.info.get("settings", {}).get("limit") or run.info.get("narrowed") or run.info.get("early")
     for entry in quarantine.entries:
         if entry.benchmark not in run.benchmarks:
             suggestion = suggest_names(entry.benchmark, run.benchmarks)
             yield f"the quarantine names {entry}, and no case of {entry.benchmark} is here{suggestion}"
-        elif not in_part and entry not in named and entry not in quarantine.ended:
+        elif not in_part and entry not in named and entry not in quarantine.ended_entries:
             yield f"the quarantine names {entry}, which this suite does not have"

@@ -131,22 +131,26 @@ def _explain_incomplete(findings: _VerdictFacts) -> Iterator[str]:
             yield f"the comparison with {against.name} is not decided: {narrowed}"
 
 
-def _find_reasons(findings: _VerdictFacts) -> Iterator[tuple[Status, str, Sequence[str]]]:
+def _list_reasons_by_status(findings: _VerdictFacts) -> Iterator[tuple[Status, str, Sequence[str]]]:
     """Yield each status with its headline and its reasons (perhaps none), the most serious status first."""
     run, missed = findings.run, [decision for decision in findings.decisions if decision.verdict == "missed"]
     yield Status.INCOMPLETE, "incomplete: no decision", [*_explain_incomplete(findings)]
     headline = "gates are missed" if len(missed) > 1 else "a gate is missed"
-    yield Status.GATE_MISSED, headline, [f"gate {each.gate.text} is missed{_name_metric(each)}" for each in missed]
+    yield (
+        Status.GATE_MISSED,
+        headline,
+        [f"gate {each.gate.text} is missed{_describe_metric(each)}" for each in missed],
+    )
     yield Status.REGRESSION, "a regression", [line for each in findings.against for line in each.list_regressions()]
     undecided = [line for each in findings.against for line in each.list_undecided_metrics(enough=True)]
     yield Status.REGRESSION, UNDECIDED, undecided
-    yield Status.FAILED, "cases failed", list_failures(run, findings.gates)
+    yield Status.FAILED, "cases failed", list_uncovered_failures(run, findings.gates)
     if other := run.info.get("other_failures"):
         yield Status.FAILED, "other tests failed", [f"{write_count(other, 'failure')} of tests that are not cases"]
-    yield Status.FAILED, "a metric failed", [*_find_failed_metrics(run)]
+    yield Status.FAILED, "a metric failed", [*_explain_failed_metrics(run)]
 
 
-def _find_failed_metrics(run: Run) -> Iterator[str]:
+def _explain_failed_metrics(run: Run) -> Iterator[str]:
     """Report derived metrics whose computation failed; gates on these metrics have no data."""
     for name, bench in run.benchmarks.items():
         for metric, compute in bench.derived.items():
@@ -162,7 +166,7 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
     findings = _collect_verdict_facts(drop_quarantined_cases(run, quarantine), earlier, named)
     # With --partial, only the cases determine the status; comparisons are shown but do not affect the status.
     status, headline, reasons = _choose_status(replace(findings, against=()) if settings.get("partial") else findings)
-    faults = list_faults(run)
+    faults = list_run_faults(run)
     if faults:
         status, headline, reasons = (Status.INCOMPLETE, "the run itself failed: no decision", (*faults, *reasons))
     against = findings.against
@@ -174,7 +178,7 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
         if line not in reasons
     ]
     if status in {Status.GOOD, Status.INCOMPLETE} and not faults:
-        headline = "; ".join([headline, *_qualify_headline(findings)])
+        headline = "; ".join([headline, *_list_headline_additions(findings)])
     verdict = Verdict(
         status,
         headline,
@@ -194,7 +198,7 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
     return replace(verdict, id=_hash_verdict(verdict, run))
 
 
-def _qualify_headline(findings: _VerdictFacts) -> Iterator[str]:
+def _list_headline_additions(findings: _VerdictFacts) -> Iterator[str]:
     """Yield additions to the headline of a good or incomplete run, such as a shortage of cases."""
     if findings.run.info.get("settings", {}).get("partial"):
         yield "with --partial the cases alone decide, no gate"
@@ -205,7 +209,7 @@ def _qualify_headline(findings: _VerdictFacts) -> Iterator[str]:
     free = [
         name
         for name, bench in findings.run.benchmarks.items()
-        if not any(gate.covers(name) for gate in findings.gates)
+        if not any(gate.covers_benchmark(name) for gate in findings.gates)
         and not any(row.facts.get(ASSERTS, True) for row in bench.tally)
         and not any(subject.benchmark == name for each in findings.against for subject, *_ in each.found)
     ]
@@ -227,7 +231,7 @@ def _hash_verdict(verdict: Verdict, run: Run) -> str:
     return hashlib.sha256(dumps([said, gates, compared, cases]).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def list_faults(run: Run) -> tuple[str, ...]:
+def list_run_faults(run: Run) -> tuple[str, ...]:
     """List errors of the run itself, one line per cause; no error share, quarantine or shard excuses these errors."""
     if fault := run.info.get("fault"):
         return (f"the run itself failed: {fault}",)
@@ -256,7 +260,7 @@ def _collect_verdict_facts(run: Run, baselines: Sequence[Run], named: Sequence[G
         against = [apply_early_verdicts(early, each) for each in against]
     decided = [_decide_baseline_gate(gate, run, against) for gate in gates if gate.than]
     own = _decide_run_gates(run, [gate for gate in gates if not gate.than])
-    decisions = [_note_partial_selection(decision, run, narrowed) for decision in [*own, *chain(*decided)]]
+    decisions = [_add_selection_note(decision, run, narrowed) for decision in [*own, *chain(*decided)]]
     return _VerdictFacts(run, gates, decisions, against, narrowed)
 
 
@@ -285,32 +289,28 @@ def _describe_partial_selection(run: Run) -> dict[str, str]:
     return found
 
 
-def _find_undecided_headline(findings: _VerdictFacts) -> str:
-    """Return the headline of a run whose gates are undecided because only some cases were selected, or ""."""
-    reasons = (decision.reason.partition(";")[0] for decision in findings.decisions)
-    return next((reason for reason in reasons if reason.startswith(NOT_DECIDED)), "")
-
-
 def _describe_selected_cases(narrowed: Mapping[str, str], benchmarks: Iterable[str]) -> str:
     return ", ".join(narrowed[name] for name in dict.fromkeys(benchmarks) if name in narrowed)
 
 
-def _note_partial_selection(decision: GateDecision, run: Run, narrowed: Mapping[str, str]) -> GateDecision:
-    """Add a remark on samples to a gate's decision; decide `no data` if only some cases ran or an amount is unknown."""
+def _add_selection_note(decision: GateDecision, run: Run, narrowed: Mapping[str, str]) -> GateDecision:
+    """Add to a decision's reason how cases were selected; decide `no data` for a part of them or an unknown amount."""
     gate = decision.gate
     # A gate on the judge applies to the cases of all benchmarks.
-    about = list(narrowed) if gate.benchmark == JUDGE else [name for name in narrowed if gate.covers(name)]
+    about = list(narrowed) if gate.benchmark == JUDGE else [name for name in narrowed if gate.covers_benchmark(name)]
     if selected := _describe_selected_cases(narrowed, about):
         return replace(decision, verdict="no data", reason=f"{NOT_DECIDED}{selected}{RUN_ALL_HINT}")
     name = decision.subject.partition(".")[0].partition("[")[0]
     cases = run.benchmarks[name].tally if name in run.benchmarks else Tally()
     if unknown := explain_unknown_amount(gate.metric, select_cases(cases, gate.tag, gate.value)):
         return replace(decision, verdict="no data", estimate=None, reason=unknown)
-    notes = (_describe_draw(run, name), _describe_quarantine(run, name), decision.reason)
+    held = run.info.get("quarantined", {}).get(name, 0)
+    quarantined = f"{write_count(held, 'case')} in quarantine" if held else ""
+    notes = (_describe_sample_limit(run, name), quarantined, decision.reason)
     return replace(decision, reason="; ".join(filter(None, notes)))
 
 
-def _describe_draw(run: Run, benchmark: str) -> str:
+def _describe_sample_limit(run: Run, benchmark: str) -> str:
     """State how many of a benchmark's samples `--limit` selected; empty if it selected all samples."""
     entry, settings = run.info.get("collected", {}).get(benchmark), run.info.get("settings", {})
     if not entry or entry["of"] is None or entry["samples"] >= entry["of"]:
@@ -318,23 +318,16 @@ def _describe_draw(run: Run, benchmark: str) -> str:
     return f"{entry['samples']} of {write_count(entry['of'], 'sample')}, drawn by seed {settings.get('seed', 0)}"
 
 
-def _describe_quarantine(run: Run, benchmark: str) -> str:
-    """State how many of a benchmark's cases are in quarantine; empty if no case is in quarantine."""
-    held = run.info.get("quarantined", {}).get(benchmark, 0)
-    return f"{write_count(held, 'case')} in quarantine" if held else ""
-
-
 def _choose_status(findings: _VerdictFacts) -> tuple[Status, str, tuple[str, ...]]:
     """Find the most serious status that has reasons; return its headline and the reasons of all statuses."""
-    found = [(status, headline, lines) for status, headline, lines in _find_reasons(findings) if lines]
+    found = [(status, headline, lines) for status, headline, lines in _list_reasons_by_status(findings) if lines]
     if not found:
         return Status.GOOD, "passed", ()
     status, headline, _ = found[0]
-    return (
-        status,
-        _find_undecided_headline(findings) or headline,
-        tuple(reason for *_, lines in found for reason in lines),
-    )
+    # If gates are undecided because only some cases were selected, say so in the headline.
+    gate_reasons = (decision.reason.partition(";")[0] for decision in findings.decisions)
+    undecided = next((reason for reason in gate_reasons if reason.startswith(NOT_DECIDED)), "")
+    return status, undecided or headline, tuple(reason for *_, lines in found for reason in lines)
 
 
 def read_comparison_rules(settings: Mapping[str, Any]) -> ComparisonRules:
@@ -357,7 +350,7 @@ def _can_end_early(settings: Mapping[str, Any]) -> bool:
     return bool(settings.get("stop_when_decided") or settings.get("until_decided"))
 
 
-def _name_metric(decision: GateDecision) -> str:
+def _describe_metric(decision: GateDecision) -> str:
     """Name the metric that missed the gate, if the gate covers several metrics."""
     wide = "*" in {decision.gate.metric, decision.gate.benchmark}
     return f" by {decision.subject}" if wide else ""
@@ -366,7 +359,7 @@ def _name_metric(decision: GateDecision) -> str:
 def _is_uncollected(gate: Gate, run: Run) -> bool:
     """Tell whether a gate lacks cases because this session did not collect the files with the gate's benchmark.
 
-    A gate on a benchmark that is declared nowhere is not left out, because the name may be misspelt or outdated.
+    A benchmark that is declared in no file does not count as uncollected, because its name may be misspelt or outdated.
     """
     elsewhere = run.info.get("elsewhere")
     if gate.benchmark in (elsewhere or ()):
@@ -378,7 +371,7 @@ def _is_uncollected(gate: Gate, run: Run) -> bool:
 def _has_cases(gate: Gate, run: Run) -> bool:
     """Tell whether a gate covers any case of the run."""
     return any(
-        gate.covers(name) and len(select_cases(bench.tally, gate.tag, gate.value))
+        gate.covers_benchmark(name) and len(select_cases(bench.tally, gate.tag, gate.value))
         for name, bench in run.benchmarks.items()
     )
 
@@ -419,14 +412,14 @@ def estimate_metric(run: Run, name: str, metric: str | None) -> Estimate | None:
     return measured.estimate_metric(metric, measured.tally)
 
 
-def list_failures(run: Run, gates: Sequence[Gate]) -> list[str]:
+def list_uncovered_failures(run: Run, gates: Sequence[Gate]) -> list[str]:
     """Report failures and errors that no gate covers, one line per benchmark.
 
     Samples that pass in too few epochs fail the run regardless of its gates, unless a gate is on `pass_rate`.
     """
     lines = []
     for name, bench in run.benchmarks.items():
-        own = [gate for gate in gates if gate.covers(name)]
+        own = [gate for gate in gates if gate.covers_benchmark(name)]
         by_samples = any(gate.metric in {PASS_RATE, "*"} for gate in own)
         short = [] if by_samples else list_short_samples(bench.tally)
         uncovered = () if own else bench.tally

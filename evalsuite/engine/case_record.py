@@ -232,7 +232,7 @@ def explain_excuse(case: Case, settings: Settings, quarantine: Quarantine | None
     name = case.bound.name
     if quarantine is not None and quarantine.find_entry(name, case.source.id):
         return "quarantine"
-    if any(gate.covers(name) for gate in parse_gates(settings.gate)):
+    if any(gate.covers_benchmark(name) for gate in parse_gates(settings.gate)):
         return "gate"
     return "epochs" if case.bound.declaration.at_least else None
 

@@ -254,7 +254,7 @@ def _explain_gate_without_cases(texts: Sequence[str], cases: Sequence[Case], *, 
             return (
                 f"--gate '{gate.text}': no case of {gate.benchmark} was collected{suggest_names(gate.benchmark, names)}"
             )
-        concerned = [case for case in cases if gate.benchmark == JUDGE or gate.covers(case.bound.name)]
+        concerned = [case for case in cases if gate.benchmark == JUDGE or gate.covers_benchmark(case.bound.name)]
         tags = {pair for case in concerned for pair in case.sample.tags.items()}
         if any(case.bound.faults for case in concerned):
             tags |= {(TAG, kind) for kind in (UNHARMED, *KINDS)}

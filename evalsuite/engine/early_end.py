@@ -74,7 +74,7 @@ class EarlyStopper:
 
     def _end_if_decided(self, tests: EarlyDecisions) -> None:
         # Results count in the planned order, so all cases of stages before the next awaited item's stage have counted.
-        epoch, beyond = self._stages.get(self._order.awaited or "", FIRST)
+        epoch, beyond = self._stages.get(self._order.next_item or "", FIRST)
         if epoch > 1 and not tests.can_use_epochs:
             self._end_undecided("more epochs would decide nothing more")
         elif beyond and not tests.can_use_samples:
@@ -89,7 +89,7 @@ class EarlyStopper:
             {"baseline": test.baseline, "subject": str(test.subject), "verdict": test.verdict}
             for test in self._tests.comparisons
         ]
-        cases = self._order.arrived
+        cases = self._order.waiting_count
         planned = self._at_first if self._goes_on else max(planned, cases)
         facts = {"cases": cases, "planned": planned, "gates": gates, "compared": compared}
         return facts | ({"open": self._open} if self._open else {})

@@ -295,7 +295,7 @@ class OpenRun:
 
     def is_failure_excused(self, case: str, benchmark: str) -> bool:
         """Tell whether a gate or quarantine excuses a case, so that its missed threshold does not fail the session."""
-        return any(gate.covers(benchmark) for gate in self._gates) or self._is_quarantined(case)
+        return any(gate.covers_benchmark(benchmark) for gate in self._gates) or self._is_quarantined(case)
 
     def _is_quarantined(self, case: str) -> bool:
         quarantine = self._spec.quarantine

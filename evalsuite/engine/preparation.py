@@ -67,7 +67,7 @@ class RunSpec:
             "model": self.model,
             "settings": make_public_settings(self.settings).plain(),
             "selection": self.selection,
-            **({"quarantine": self.quarantine.plain()} if self.quarantine else {}),
+            **({"quarantine": self.quarantine.encode()} if self.quarantine else {}),
             "versions": find_package_versions(self.settings.program_env),
         }
 

@@ -259,7 +259,7 @@ class ReportListener:
             "model": self.spec.model,
             "selection": dict(self.spec.selection),
             "part": asdict(self.spec.part) if self.spec.part else None,
-            "quarantine": quarantine.plain() if quarantine else None,
+            "quarantine": quarantine.encode() if quarantine else None,
             "unaskable": self.explain_uncallable_model(),
             # Request the plan from one worker only; if this worker dies before sending the plan, its replacement sends
             # the plan.

@@ -154,7 +154,7 @@ def report_decisions(config: pytest.Config, run: OpenRun) -> None:
     # Make `--lf` rerun the cases that are below their threshold in benchmarks with a missed gate.
     missed = [decision.gate for decision in report.verdict.decisions if decision.verdict == "missed"]
     for benchmark, cases in run.below.items():
-        if any(gate.covers(benchmark) for gate in missed):
+        if any(gate.covers_benchmark(benchmark) for gate in missed):
             remember_failures(config, cases)
 
 

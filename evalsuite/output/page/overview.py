@@ -225,7 +225,7 @@ def list_lower_is_better(runs: Iterable[Run]) -> list[str]:
     for run in runs:
         gates = read_gates(run)
         for name, bench in run.benchmarks.items():
-            bounded = {gate.metric for gate in gates if gate.covers(name) and not gate.is_higher_better}
+            bounded = {gate.metric for gate in gates if gate.covers_benchmark(name) and not gate.is_higher_better}
             metrics = (*bench.tally.metrics(), *bench.derived)
             names |= {
                 f"{name}.{metric}" for metric in metrics if metric in bounded or run.lower_is_better(name, metric)

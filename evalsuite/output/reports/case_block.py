@@ -87,7 +87,7 @@ def list_worst_cases(decision: GateDecision, run: Run) -> list[str]:
     rows = [
         row
         for name, bench in run.benchmarks.items()
-        if gate.covers(name) and decision.subject.startswith((f"{name}.", f"{name}["))
+        if gate.covers_benchmark(name) and decision.subject.startswith((f"{name}.", f"{name}["))
         for row in select_cases(bench.tally, gate.tag, gate.value)
     ]
 

@@ -53,11 +53,11 @@ def _make_loss_row(sight: DetectableLoss) -> list[Cell]:
         str(sight.subject),
         sight.questions,
         sight.after,
-        convert_cell(sight.visible),
+        convert_cell(sight.detectable_loss),
         convert_cell(sight.detectable_loss_at_double_questions),
         convert_cell(sight.detectable_loss_at_double_epochs),
         sight.loss,
-        sight.needed,
+        sight.questions_needed,
         "?" if not sight.noise_known else str(sight.epochs_needed or "none suffice"),
     ]
 
@@ -72,13 +72,15 @@ def advise_on_loss(sight: DetectableLoss) -> str:
         if drawn
         else ""
     )
-    if sight.visible <= sight.loss:
+    if sight.detectable_loss <= sight.loss:
         return f"{name}: a loss of {sight.loss:.3g} can be shown with what is there.{fails}"
-    seen = f"a loss of {sight.visible:.3g} or more" if math.isfinite(sight.visible) else "no loss at all"
+    seen = (
+        f"a loss of {sight.detectable_loss:.3g} or more" if math.isfinite(sight.detectable_loss) else "no loss at all"
+    )
     words = f"{name}: {seen} can be shown, not {sight.loss:.3g}."
-    if sight.needed is not None:
-        more = write_count(sight.needed - sight.questions, "more question")
-        words += f" {sight.loss:.3g} needs {more} ({sight.needed:,} instead of {sight.questions:,})"
+    if sight.questions_needed is not None:
+        more = write_count(sight.questions_needed - sight.questions, "more question")
+        words += f" {sight.loss:.3g} needs {more} ({sight.questions_needed:,} instead of {sight.questions:,})"
         if sight.epochs_needed:
             words += f", or {sight.epochs_needed} epochs in both runs"
         words += "."

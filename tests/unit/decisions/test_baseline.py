@@ -12,7 +12,7 @@ import pytest
 from evalsuite import stats
 from evalsuite.core.types import SHARE
 from evalsuite.decisions.baseline import compare_to_baseline, compare_to_baselines
-from evalsuite.decisions.comparison import BaselineComparison, ComparedMetric, ComparisonRules, list_subjects
+from evalsuite.decisions.comparison import BaselineComparison, ComparedMetric, ComparisonRules, list_compared_metrics
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.decisions.verdict import Status, judge_run
 from evalsuite.output.reports.markdown import render_sections
@@ -232,7 +232,7 @@ def test_without_gates_the_metric_that_stands_for_each_benchmark_is_compared(des
 
 
 def names(run: Run, *gates: str) -> list[str]:
-    return [str(subject) for subject in list_subjects(run, map(parse_gate, gates))]
+    return [str(subject) for subject in list_compared_metrics(run, map(parse_gate, gates))]
 
 
 def test_each_gated_metric_is_compared_once_in_the_order_of_the_gates(desk: Desk) -> None:

@@ -440,9 +440,9 @@ def test_all_tags_with_all_values() -> None:
 
 def test_a_gate_covers_its_benchmark_or_all() -> None:
     gate: Gate = parse_gate("a.b > 0")
-    assert gate.covers("a")
-    assert not gate.covers("ab")
-    assert parse_gate("*.b > 0").covers("ab")
+    assert gate.covers_benchmark("a")
+    assert not gate.covers_benchmark("ab")
+    assert parse_gate("*.b > 0").covers_benchmark("ab")
 
 
 def test_a_gate_without_a_benchmark_is_about_the_only_one() -> None:

@@ -22,8 +22,8 @@ def test_whatever_the_order_of_arrival_results_come_out_as_planned(numbers: list
 
 
 @given(st.lists(st.integers(), unique=True), st.integers(1, 9))
-def test_workers_with_parts_of_a_spread_list_run_it_about_as_wanted(items: list[int], hands: int) -> None:
-    assert interleave_parts(spread_over_workers(items, hands), hands) == items
+def test_workers_with_parts_of_a_spread_list_run_it_about_as_wanted(items: list[int], worker_count: int) -> None:
+    assert interleave_parts(spread_over_workers(items, worker_count), worker_count) == items
 
 
 def test_an_item_without_a_result_holds_nobody_back_and_a_second_result_is_not_heard() -> None:
@@ -32,13 +32,13 @@ def test_an_item_without_a_result_holds_nobody_back_and_a_second_result_is_not_h
     assert not list(order.add_result("a", 1))
     assert not list(order.add_result("a", 7))
     assert list(order.add_result("plain", None)) == [1, 2]
-    assert order.arrived == 2
+    assert order.waiting_count == 2
 
 
 @given(st.integers(0, 50), st.integers(1, 9))
-def test_dealt_items_are_all_items_the_first_of_each_part_first(count: int, hands: int) -> None:
+def test_dealt_items_are_all_items_the_first_of_each_part_first(count: int, worker_count: int) -> None:
     ids = [str(number) for number in range(count)]
-    order = interleave_parts(ids, hands)
+    order = interleave_parts(ids, worker_count)
     assert sorted(order) == sorted(ids)
     assert interleave_parts(list("abcdef"), 2) == list("adbecf")
 
@@ -69,8 +69,8 @@ def test_fast_right_answers_decide_wrongly_when_heard_as_they_come_and_never_in_
 
 def test_what_is_awaited_is_the_first_that_has_not_been_heard() -> None:
     order: ResultSequencer[int] = ResultSequencer(["a", "b", "c"])
-    awaited = [order.awaited]
+    awaited = [order.next_item]
     for item in ("b", "a", "c"):
         list(order.add_result(item, 1))
-        awaited.append(order.awaited)
+        awaited.append(order.next_item)
     assert awaited == ["a", "a", "c", None]

@@ -76,7 +76,7 @@ def test_a_derived_metric_is_planned_by_leaving_out_cases(desk: Desk) -> None:
     moved = run_of(desk, "earlier", [[score + rng.gauss(0, 0.01) for score in scores]])
     (paired,) = compute_detectable_losses([asked], baseline, moved, gates, 0.05)
     assert paired.variance.between < alone.variance.between / 10
-    assert paired.visible < alone.visible
+    assert paired.detectable_loss < alone.detectable_loss
 
 
 def test_a_derived_metric_without_a_declared_range_is_not_planned(desk: Desk) -> None:
@@ -133,8 +133,8 @@ def test_two_earlier_runs_say_how_many_questions_change(desk: Desk) -> None:
     changed = [1 - score if n % 20 == 0 else score for n, score in enumerate(scores)]
     sight = seen(desk, [scores], run_of(desk, "earlier", [changed]))
     assert sight.variance.compute_variance(1, 1) == pytest.approx(0.05, abs=0.003)
-    assert sight.needed is not None
-    assert 1200 < sight.needed < 1500  # z^2 (d + loss) / loss^2 = 7.85 * 0.07 / 0.0004
+    assert sight.questions_needed is not None
+    assert 1200 < sight.questions_needed < 1500  # z^2 (d + loss) / loss^2 = 7.85 * 0.07 / 0.0004
     assert "needs" in advise_on_loss(sight)
     assert sight.calibration is not None
     assert sight.calibration.equal_fails < 0.05 < sight.calibration.loss_fails < 0.5  # 2.5% is meant; few cases.

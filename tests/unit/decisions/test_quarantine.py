@@ -44,7 +44,7 @@ def verdict(desk: Desk, quarantine: Quarantine, *gates: str, base: bool = False)
     """Of eight cases that hold and two, named b0 and b1, that do not; in the baseline all held."""
     made = [desk.record(f"g{n}", {"m": 1.0}) for n in range(8)]
     made += [desk.record(f"b{n}", {"m": 0.0}, "failed") for n in range(2)]
-    run = desk.run(made, settings={"gate": list(gates)}, quarantine=quarantine.plain())
+    run = desk.run(made, settings={"gate": list(gates)}, quarantine=quarantine.encode())
     before = [desk.record(one.sample, {"m": 1.0}) for one in made]
     return judge_run(run, *([desk.run(before, "base")] if base else []))
 
@@ -92,7 +92,7 @@ def test_an_entry_that_names_nothing_is_told(desk: Desk) -> None:
 
 def test_a_quarantine_travels_as_plain_data(file: Path) -> None:
     quarantine = read_quarantine(file, NOW)
-    assert restore_quarantine(quarantine.plain()) == quarantine
+    assert restore_quarantine(quarantine.encode()) == quarantine
     assert restore_quarantine(None) == Quarantine()
 
 
