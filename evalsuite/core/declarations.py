@@ -34,7 +34,7 @@ from evalsuite.core.entry_points import find_target, load_target
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.protocols import Benchmark
 
-DECLARATION = "__evalsuite__"  # the attribute of a test function that stores the argument of `@benchmark`
+DECLARATION = "__evalsuite__"  # Name of the attribute in which a test function stores its benchmark's declaration.
 FIXTURE = "evalsuite_case"
 """Name of the parametrised fixture whose parameter is a case; every benchmark's test function uses this fixture."""
 

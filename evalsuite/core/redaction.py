@@ -19,7 +19,7 @@ SECRET_WORDS = {
 }
 """Text is secret if its name contains one of these words; `max_tokens` and `tokenizer` contain no such word."""
 
-HEADERS = {"headers", "extra_headers", "default_headers"}  # parameters whose values are all secret
+HEADERS = {"headers", "extra_headers", "default_headers"}  # Names of parameters whose entries are all secret.
 
 
 def redact(text: str) -> str:

@@ -91,9 +91,7 @@ class CaseFindings:
                 errors.append(error)
         return errors
 
-    def add_scores(
-        self, scores: NamedScores, scorer_name: str = "a scorer", bound: BoundBenchmark | None = None
-    ) -> None:
+    def add_scores(self, scores: NamedScores, scorer_name: str, bound: BoundBenchmark) -> None:
         """Add scores; raise a `ScoringError` if a name already has a score."""
         for name, given in scores.items():
             if name in self.scores:
@@ -101,8 +99,7 @@ class CaseFindings:
                     f"two scorers give the score {name!r}; give one of them another name, or leave it out"
                 )
             score = given if isinstance(given, Score) else Score(given)
-            range_ = bound.find_range(name) if bound is not None else None
-            self.scores[name] = convert_score(name, score.value, scorer_name, range_)
+            self.scores[name] = convert_score(name, score.value, scorer_name, bound.find_range(name))
             self.facts |= score.facts
             if score.note:
                 self.notes[name] = score.note

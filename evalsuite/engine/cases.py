@@ -139,7 +139,7 @@ def make_cases(
     assignment: ShardAssignment,
     may_match: Callable[[str], bool] | None = None,
 ) -> tuple[list[Case], list[str]]:
-    """Make the cases of a benchmark in this session, in the dataset's order, and their ids.
+    """Make a benchmark's cases for this session, in the dataset's order; also return the cases' ids.
 
     At least one case of a benchmark is made, because pytest skips a function without cases.
 

@@ -165,7 +165,7 @@ def _check_gateway_services(settings: Settings, given_models: AbstractSet[str]) 
 
 
 def explain_unmet_option(
-    cases: Sequence[Case], settings: Settings, gates: Sequence[str] = (), *, is_whole: bool = True
+    cases: Sequence[Case], settings: Settings, gates: Sequence[str], *, is_whole: bool = True
 ) -> str:
     """Explain that no case has a mode of `--mode`, or the benchmark, tag or metric of a gate; empty if one has."""
     return (
@@ -258,7 +258,7 @@ def _explain_gate_without_cases(texts: Sequence[str], cases: Sequence[Case], *, 
         tags = {pair for case in concerned for pair in case.sample.tags.items()}
         if any(case.bound.faults for case in concerned):
             tags |= {(TAG, kind) for kind in (UNHARMED, *KINDS)}
-        # Cases with the tag may be in another part of the run.
+        # In a run of several parts, cases with the gate's tag may be in another part.
         if is_whole and gate.value and not any(value == gate.value and gate.tag in {None, tag} for tag, value in tags):
             wanted = f"{gate.tag}={gate.value}" if gate.tag else gate.value
             present = {f"{tag}={value}" if gate.tag else value for tag, value in tags}

@@ -23,13 +23,22 @@ class EarlyStopper:
     Results in the order of arrival would bias the decision, because fast answers would count first.
     """
 
-    def __init__(self, settings: Settings, gates: Sequence[Gate], reports: Path, stop: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        gates: Sequence[Gate],
+        reports: Path,
+        stop: Callable[[str], None],
+        order: Sequence[str],
+        cases: Iterable[PlannedCase],
+    ) -> None:
         self._stop = stop
         self._tests = _make_early_decisions(settings, gates, reports) if settings.can_end_early else None
-        self._order: ResultSequencer[tuple[str, Row]] = ResultSequencer(())
+        self._order: ResultSequencer[tuple[str, Row]] = ResultSequencer(order)
         self._goes_on = settings.until_decided
-        self._stages: dict[str, tuple[int, bool]] = {}
-        self._at_first = 0  # The number of cases that run even without `--until-decided`.
+        self._stages = {planned.case: (planned.epoch, planned.beyond) for planned in cases} if self._goes_on else {}
+        # The number of cases that run even without `--until-decided`.
+        self._at_first = sum(stage == FIRST for stage in self._stages.values())
         self.decided = False
         self._open = ""  # Why the session ended although a gate or comparison is undecided; else empty.
 
@@ -52,13 +61,6 @@ class EarlyStopper:
         if not self.has_ended:
             self._open = reason
             self._stop(reason)
-
-    def set_order(self, items: Sequence[str], cases: Iterable[PlannedCase] = ()) -> None:
-        """Set the order in which the gates' statistical tests use results."""
-        self._order = ResultSequencer(items)
-        if self._goes_on:
-            self._stages = {planned.case: (planned.epoch, planned.beyond) for planned in cases}
-        self._at_first = sum(stage == FIRST for stage in self._stages.values())
 
     def add_result(self, item: str, result: tuple[str, Row] | None) -> None:
         """Add an item's result (its benchmark and row), or None if no gate and no comparison uses the item."""

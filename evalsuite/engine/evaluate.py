@@ -225,7 +225,7 @@ class _Evaluation:
             case.make_plan_row(_format_case_name(case), compute_planned_fingerprints(case, settings, model))
             for case in self.cases
         )
-        plan = list(plan) if settings.can_end_early else plan  # Keep the plan only if needed for an early end.
+        plan = list(plan) if settings.can_end_early else plan  # Keep the plan in memory only if the run may end early.
         order = [planned.case for planned in plan] if settings.can_end_early else []
         choice, size = self.cases[0].choice, len(self.cases)
         collected = {"cases": size, "selected": size, "samples": choice.samples, "of": choice.of}
@@ -426,7 +426,7 @@ def _explain_need_of_pytest(test: Callable[..., Any]) -> str:
 
 
 def _make_node_id(test: Callable[..., Any], root: Path) -> str:
-    """Return the node id that pytest would give a function; outside of the folder, use its module's name."""
+    """Return the node id that pytest would give a function; if its file is not below `root`, begin with its module."""
     plain = inspect.unwrap(test)
     file = Path(plain.__code__.co_filename)
     is_below = file.is_file() and file.resolve().is_relative_to(root.resolve())
@@ -435,7 +435,7 @@ def _make_node_id(test: Callable[..., Any], root: Path) -> str:
 
 
 def _format_case_name(case: Case) -> str:
-    """Return a case's name as pytest writes it, in which non-ASCII characters are escaped."""
+    """Return a case's name with non-ASCII characters escaped, as pytest writes it."""
     own = case.id.removeprefix(case.bound.nodeid)
     return case.bound.nodeid + own.encode("unicode_escape").decode("ascii")
 

@@ -68,7 +68,7 @@ class RunGateway:
         self._lock = threading.Lock()
         self.gateway = self._open_gateway(give_up)
         self._pending = self._make_pending_batches(on_detached) if settings.batch else None
-        # Start the event loop last, because its thread would keep running after an error in the lines above.
+        # Start the event loop last, because its thread would keep running if another step raised an error.
         self.background = BackgroundLoop()
 
     def _open_gateway(self, give_up: Callable[[EvalsuiteError], None]) -> Gateway:
@@ -210,8 +210,7 @@ class OpenRun:
         self._spec, self._live, self._stop, self._watchers = spec, live, stop, watchers
         self._info = {**spec.make_info(), **selection}
         self._gates = parse_gates(settings.gate)
-        self.early = EarlyStopper(settings, self._gates, spec.reports_folder, stop)
-        self.early.set_order(order, cases)
+        self.early = EarlyStopper(settings, self._gates, spec.reports_folder, stop, order, cases)
         self.baseline = self._find_baseline()
         self._clock, self._started = time.monotonic(), datetime.now(UTC)
         self.hopeless: EvalsuiteError | None = None

@@ -51,7 +51,7 @@ class RunSpec:
     selection: Mapping[str, Any] = field(default_factory=dict)
     lease: RunLock | None = None  # The lock on the resumed run; None for a new run.
     part: RunPart | None = None  # The part that this session runs; None if the session may not be divided into parts.
-    earlier: Mapping[str, Any] = field(default_factory=dict)  # `run.json` of the earlier parts; empty for the first.
+    earlier: Mapping[str, Any] = field(default_factory=dict)  # `run.json` of earlier parts; empty for the first part.
     quarantine: Quarantine | None = None  # Cases excluded from decisions until a date; None without a quarantine file.
 
     @property

@@ -194,7 +194,7 @@ def convert_scores(scores: object, scorer: str) -> NamedScores:
     )
 
 
-def convert_score(name: str, value: Any, scorer_name: str, declared: tuple[float, float] | None = None) -> float:
+def convert_score(name: str, value: Any, scorer_name: str, declared: tuple[float, float] | None) -> float:
     """Convert a score (also a number of numpy) to a float; check that it lies in the `declared` range, if any."""
     try:
         number = math.nan if isinstance(value, str | bytes) else float(value)

@@ -172,7 +172,7 @@ async def _run_scoring(scoring: Scoring, scorer: object) -> Mapping[str, float |
 async def _catch_exception(work: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseException | None]:
     """Return the result or the exception, because any exception of a case's code is an error of this case only.
 
-    The coroutine is created here, because a task that is cancelled before its first step would never await it.
+    Create the coroutine in this function, because a task that is cancelled before its first step would not await it.
     """
     try:
         return await work(), None

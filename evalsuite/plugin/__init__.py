@@ -28,11 +28,10 @@ from evalsuite.plugin.collection import (
 from evalsuite.plugin.fixtures import endpoint, evalsuite_case, judge, model, sample, scores, transcript
 from evalsuite.plugin.listener import LISTENER
 from evalsuite.plugin.options import describe_former_options, list_models
-from evalsuite.plugin.outcomes import advance_to_item, make_report, note_running, show_case_in_debugger
-from evalsuite.plugin.process import PROCESS, note_deselected
+from evalsuite.plugin.outcomes import advance_to_item, make_report, record_running_item, show_case_in_debugger
+from evalsuite.plugin.process import PROCESS, record_deselected_cases
 from evalsuite.plugin.pytest_internals import remove_unknown_lines
 from evalsuite.plugin.session import (
-    configure_plan_only,
     find_run_to_continue,
     finish_session,
     make_header,
@@ -66,15 +65,16 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Set how xdist distributes cases, let `--plan` only collect, and run a session per model if there are several."""
-    configure_plan_only(config)
+    if config.getoption("evalsuite_plan"):
+        config.option.collectonly = True
     set_default_distribution(config)
     models = list_models([str(arg) for arg in config.invocation_params.args])
     if len(models) < 2:
         return None
-    from evalsuite.plugin.several_sessions import run_models
+    from evalsuite.plugin.several_sessions import run_session_per_model
 
     try:
-        return run_models(config, models)
+        return run_session_per_model(config, models)
     except EvalsuiteError as error:
         raise pytest.UsageError(str(error)) from error
 
@@ -166,22 +166,19 @@ def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.It
 
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
 def pytest_choose_items(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Select this machine's shard and set the run's order, after -k and -m have selected items.
-
-    The function's name must begin with `pytest_`, because pytest would otherwise not find the hook.
-    """
+    """Select this machine's shard and set the run's order, after -k and -m have selected items."""
     choose_items(config, items)
     check_judge_and_sandboxes(session, items)
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
-    """Note the cases that pytest deselects in a resumed run, because they still belong to the suite."""
-    note_deselected(items)
+    """Record the cases that pytest deselects in a resumed run, because they still belong to the suite."""
+    record_deselected_cases(items)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Let one worker send the list of cases to the controlling process."""
+    """Let a worker send the number of its cases to the controlling process; one worker also sends the cases."""
     send_plan(session)
 
 
@@ -194,7 +191,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 @pytest.hookimpl(wrapper=True, specname="pytest_runtest_protocol")
 def pytest_item_runs(item: pytest.Item) -> Generator[None, object, object]:
     """Record which item is running, because a case's fixtures need to know."""
-    return (yield from note_running(item))
+    return (yield from record_running_item(item))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -89,14 +89,14 @@ def _refuse_second_function(declared_in: dict[str, tuple[str, bool]], declaratio
         )
 
 
-def count_collected_cases(config: pytest.Config, made: object) -> None:
+def count_collected_cases(config: pytest.Config, items: object) -> None:
     """Count a function's cases: the cases made by pytest, and the cases excluded by `-k` before they were made."""
-    cases = list_cases(made) if isinstance(made, list) else []
+    cases = list_cases(items) if isinstance(items, list) else []
     if not cases:
         return
     choice, collected = cases[0].choice, config.stash[PROCESS].collected
     entry = collected.setdefault(cases[0].bound.name, {"cases": 0, "samples": 0, "of": 0})
-    variants = len(cases) // len(set(map(id, cases)))  # More than one if the test has parameters besides the case.
+    variants = len(cases) // len(set(map(id, cases)))  # Number of items per case: the test may have more parameters.
     entry["cases"] = (entry["cases"] or 0) + len(cases) + choice.left_out * variants
     entry["samples"] = (entry["samples"] or 0) + choice.samples
     entry["of"] = None if choice.of is None or entry["of"] is None else entry["of"] + choice.of
@@ -107,7 +107,7 @@ def _explain_uncallable_model(config: pytest.Config) -> str:
     if config.option.collectonly:
         return ""
     if LISTENER not in config.stash:
-        # Workers get this reason from the controlling process, because they do not have the API keys.
+        # Only the controlling process can tell, because workers have no API keys; it sends the reason to workers.
         return str(get_worker_data(config)[0]["unaskable"])
     return config.stash[LISTENER].explain_uncallable_model()
 
@@ -115,9 +115,8 @@ def _explain_uncallable_model(config: pytest.Config) -> str:
 def _make_keyword_filter(metafunc: pytest.Metafunc) -> Callable[[str], bool] | None:
     """Return a function that tells whether `-k` may select a sample id; pytest makes the final selection.
 
-    The result is None, which means every id, if `-k` was not given, or if an item's names are unknown before pytest
-    makes the item. The names are unknown if the test has other parameters than the case, or if the suite's hooks may
-    add names.
+    Return None, because `-k` may select every id, if `-k` was not given, or if items may have further names. Items may
+    have further names if the test has other parameters than the case, or if a hook of the suite may add names.
     """
     from evalsuite.plugin.pytest_internals import compile_keywords, has_parameters
 
@@ -204,7 +203,7 @@ def _exit_for_problem(session: pytest.Session, items: list[pytest.Item], problem
 
 
 def choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Remove what other shards and parts run; if the run may end early, put the items in the order that counts."""
+    """Remove the items that other shards and parts run; if the run may end early, shuffle the items."""
     process = config.stash[PROCESS]
     settings = process.settings
     if settings.shard or process.part is not None:

@@ -219,7 +219,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int:
 
 
 def _is_sandbox_unneeded(config: pytest.Config) -> bool:
-    """Tell whether the suite has cases, none of which runs programs written by a model."""
+    """Tell whether the suite has cases, but no case runs programs written by a model."""
     from evalsuite.plugin.items import list_cases
     from evalsuite.plugin.pytest_internals import collect_items
 

@@ -29,7 +29,7 @@ class RunningCase(NamedTuple):
     findings: CaseFindings
 
 
-# These fixtures do not use `request`, because pytest would create it three times per test, which takes time.
+# The fixtures of a case do not use `request`, because pytest would create it three times per test, which takes time.
 @pytest.fixture
 def evalsuite_case() -> RunningCase:
     """The item's case, solved and scored; each test of a benchmark uses this fixture."""

@@ -78,8 +78,8 @@ class HookCaller:
     def make_sections(self, run: Run, verdict: Verdict) -> list[Section]:
         sections: list[Section] = []
         with self._report_exceptions("pytest_evalsuite_report"):
-            for added in self._config.hook.pytest_evalsuite_report(run=run, verdict=verdict, config=self._config):
-                sections += map(_require_section, added)
+            for section in self._config.hook.pytest_evalsuite_report(run=run, verdict=verdict, config=self._config):
+                sections += map(_require_section, section)
         return sections
 
     def receive_verdict(self, verdict: Verdict, folder: Path) -> None:
@@ -96,9 +96,9 @@ class HookCaller:
             self._faults.setdefault(hook, f"the hook {hook} raised {type(error).__name__}: {error}")
 
 
-def _require_section(added: object) -> Section:
+def _require_section(section: object) -> Section:
     from evalsuite.output.reports.section import Section
 
-    if not isinstance(added, Section):
-        raise TypeError(f"it returned {added!r:.60} in place of a Section")
-    return added
+    if not isinstance(section, Section):
+        raise TypeError(f"it returned {section!r:.60} in place of a Section")
+    return section

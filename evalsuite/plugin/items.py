@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from evalsuite.engine.case_record import CaseFindings
     from evalsuite.engine.cases import Case
 
-MARK = "evalsuite"  # Mark of the functions of benchmarks, so that `-m evalsuite` selects all cases.
+MARK = "evalsuite"  # Mark of benchmarks' test functions; `-m evalsuite` selects all cases.
 RECORD = "evalsuite_record"  # The attribute of a report that carries a case's record to the controlling process.
 FINDINGS: pytest.StashKey[CaseFindings] = pytest.StashKey()
 LEFT_OUT = "no_model"  # The id of the skipped item that represents a benchmark whose model cannot be called.
@@ -39,7 +39,7 @@ def list_cases(items: Iterable[pytest.Item]) -> list[Case]:
 
 
 def get_findings(item: pytest.Item) -> CaseFindings:
-    """Return the data collected for an item's case; new at each start, because some plugins rerun items."""
+    """Return the data collected for an item's case; if the item runs again, return new data."""
     from evalsuite.engine.case_record import CaseFindings
 
     return item.stash.setdefault(FINDINGS, CaseFindings())

@@ -45,8 +45,8 @@ ENDED = "evalsuite ended the session, for the reason given above"
 """The message that pytest prints; evalsuite's own lines give the reason."""
 
 
-class _SentPlan(NamedTuple):
-    """What a worker has collected."""
+class _WorkerPlan(NamedTuple):
+    """The plan that a worker sends: the cases to run, and counts of the collected cases."""
 
     cases: list[PlannedCase]  # The cases of this session.
     collected: dict[str, dict[str, int | None]]  # As in `CaseProcess`.
@@ -75,11 +75,11 @@ class ReportListener:
         self.broken = self.ending = ""
         self.handlers: dict[int, Any] = {}
         self.live: dict[str, Benchmark] = {}
-        self._sent_plan: _SentPlan | None = None  # None until a worker sends it.
+        self._worker_plan: _WorkerPlan | None = None
         self._session: pytest.Session | None = None
         self._channels: list[Any] = []
         self._items: list[str] = []
-        self._passed_over: set[str] = set()  # Node ids of finished items that are not cases.
+        self._finished_plain_items: set[str] = set()  # Node ids of finished items that are not cases.
         # For each case: the number of failed reports, and how many of these do not fail the session.
         self._failures: dict[str, tuple[int, int]] = {}
         # Workers' requests arrive in one thread per worker, while reports arrive in the main thread.
@@ -103,7 +103,7 @@ class ReportListener:
             return self._run
 
     def open_run(self) -> OpenRun:
-        """Return the run, in the main thread, before the first case begins; end the session if there can be none."""
+        """Return the run, which the main thread makes before the first case; end the session if it cannot be made."""
         try:
             return self.run
         except RunError as error:
@@ -121,22 +121,22 @@ class ReportListener:
             "collected": self._count_selected_cases(plan),
         }
         self._refuse_changed_suite()
-        if self._sent_plan is not None:
+        if self._worker_plan is not None:
             # Free the memory of the cases, because the journal stores them.
-            self._sent_plan = self._sent_plan._replace(cases=[])
+            self._worker_plan = self._worker_plan._replace(cases=[])
         order, watchers = self._list_planned_order(), HookCaller(self._config)
         run = OpenRun(
             self.spec, plan, order, selection=selection, live=self.live, stop=self._stop_session, watchers=watchers
         )
-        if self._sent_plan is not None:
-            run.places.update(self._sent_plan.functions)
+        if self._worker_plan is not None:
+            run.places.update(self._worker_plan.functions)
         return run
 
     @property
     def case_count(self) -> int:
         """The number of cases in all parts."""
-        if self._sent_plan is not None:
-            return self._sent_plan.counted
+        if self._worker_plan is not None:
+            return self._worker_plan.counted
         return self._config.stash[PROCESS].shard_assignment.counted
 
     @property
@@ -163,7 +163,7 @@ class ReportListener:
             )
 
     def _find_gated_elsewhere(self, plan: Sequence[PlannedCase]) -> list[str]:
-        """Find benchmarks that gates in the ini file name and that only test files outside of this session declare."""
+        """Find the benchmarks of the ini file's gates that are declared only in test files outside of this session."""
         absent = self._list_gated_benchmarks() - {planned.benchmark for planned in plan}
         return sorted(find_declared_benchmarks(absent, self._config, self.spec.reports_folder)) if absent else []
 
@@ -176,7 +176,7 @@ class ReportListener:
         return {gate.benchmark for gate in gates} - {"*", JUDGE}
 
     def is_missing_gated_cases(self) -> bool:
-        """Tell whether no case ran although the session has a model and should have collected cases for a gate."""
+        """Tell whether a session with a model ran no case, although a gate is for cases of this session."""
         if self.has_begun or self.settings.partial or not self.settings.model:
             return False
         gated = self._list_gated_benchmarks()
@@ -191,22 +191,22 @@ class ReportListener:
             return []
         from evalsuite.decisions.early_stops import interleave_parts
 
-        awaited = [item for item in self._items if item not in self._passed_over]
+        awaited = [item for item in self._items if item not in self._finished_plain_items]
         return interleave_parts(awaited, len(self._channels) or 1)
 
     def _list_planned_cases(self) -> list[PlannedCase]:
         """Return this session's cases, as sent by a worker or as collected by this process."""
-        if self._sent_plan is not None:
-            return self._sent_plan.cases
+        if self._worker_plan is not None:
+            return self._worker_plan.cases
         return self._config.stash[PROCESS].plan_cases(self._session.items) if self._session is not None else []
 
     def _count_selected_cases(self, plan: Sequence[PlannedCase]) -> dict[str, dict[str, int | None]]:
         """Return how many cases of each benchmark were collected and selected.
 
-        Count the selected cases of earlier parts, too. A benchmark whose cases were not collected counts as one case
-        without samples.
+        Count the selected cases of earlier parts, too. A declared benchmark without collected cases gets the entry
+        `NOT_COLLECTED`: one case that was not selected, so that its gate lacks data.
         """
-        collected = self._sent_plan.collected if self._sent_plan is not None else self._config.stash[PROCESS].collected
+        collected = (self._worker_plan or self._config.stash[PROCESS]).collected
         selected = Counter(planned.benchmark for planned in plan if planned.selected)
         selected.update({name: entry["selected"] for name, entry in self.spec.earlier.get("collected", {}).items()})
         picks = _is_case_selection(self._config) or not self.settings.shard
@@ -237,7 +237,7 @@ class ReportListener:
     @property
     def has_cases(self) -> bool:
         """Whether this session has cases, as far as known."""
-        return bool(self.planned or self._sent_plan is not None)
+        return bool(self.planned or self._worker_plan is not None)
 
     @property
     def failure_count(self) -> int:
@@ -263,7 +263,7 @@ class ReportListener:
             "unaskable": self.explain_uncallable_model(),
             # Request the plan from one worker only; if this worker dies before sending the plan, its replacement sends
             # the plan.
-            "plan": self._sent_plan is None and all(other.isclosed() for other in self._channels),
+            "plan": self._worker_plan is None and all(other.isclosed() for other in self._channels),
         }
         self._channels.append(connect_worker(node, data, self._receive_request))
 
@@ -299,7 +299,7 @@ class ReportListener:
             from evalsuite.journal.planned import decode_plan
 
             cases, *facts = json.loads(text.removeprefix(PLAN))
-            self._sent_plan = _SentPlan(decode_plan(cases), *facts)
+            self._worker_plan = _WorkerPlan(decode_plan(cases), *facts)
             return
         if text is None and not self.has_begun:
             return
@@ -323,7 +323,7 @@ class ReportListener:
                 self.broken = f"the records cannot be kept: {describe_exception(error)}"
                 pytest.exit(f"evalsuite: {self.broken}", INCOMPLETE)
         elif report.when == "teardown" and self.settings.can_end_early:
-            self._passed_over.add(report.nodeid)
+            self._finished_plain_items.add(report.nodeid)
             if self.has_begun:
                 self.run.early.add_result(report.nodeid, None)
         elif self.settings.baseline and self.has_begun and (report.failed or hasattr(report, "wasxfail")):
@@ -358,7 +358,7 @@ class ReportListener:
         self.planned = max(self.planned, get_planned_count(node))
         if error and not self._items:
             self._died_early += 1
-            # Each worker has a channel: each of the first workers, and each replacement so far.
+            # The number of channels is the number of workers so far: the first workers and their replacements.
             if len(self._channels) < 2 * self._died_early:
                 stop_replacing_workers(self._config)
 
@@ -366,11 +366,11 @@ class ReportListener:
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
         """Open the run after a worker has collected; from then on, a signal ends the run with a report."""
         self._items = ids
-        if self._sent_plan is not None and self._uncollected:
+        if self._worker_plan is not None and self._uncollected:
             # After collection errors, stop before any case is paid for, as pytest does without workers; xdist would
             # continue.
             raise pytest.Session.Interrupted(f"{write_count(self._uncollected, 'error')} during collection")
-        if self._sent_plan is not None and not self.has_begun:
+        if self._worker_plan is not None and not self.has_begun:
             self._handle_signals()
             self.open_run()
 

@@ -126,15 +126,15 @@ class LiveLine:
     def _open_terminal(self) -> None:
         if self._thread is not None:
             return
-        self._thread = threading.Thread(target=self._show_until_end, daemon=True)
         try:
-            self._file = StatusFile(get_terminal_file(self._terminal))
+            file = self._file = StatusFile(get_terminal_file(self._terminal))
         except (OSError, ValueError):
             # The output has no file descriptor, for example if pytest runs within a program.
-            self._ended.set()
-        else:
-            if self._file.is_terminal:
-                replace_terminal_file(self._terminal, self._file)
+            return
+        if file.is_terminal:
+            replace_terminal_file(self._terminal, file)
+        show = self._paint_until_end if file.is_terminal else self._print_until_end
+        self._thread = threading.Thread(target=show, args=(file,), daemon=True)
         self._thread.start()
 
     @pytest.hookimpl(tryfirst=True)
@@ -149,12 +149,6 @@ class LiveLine:
     @property
     def _has_called_model(self) -> bool:
         return self._listener.has_begun and self._listener.run.access.has_called_model
-
-    def _show_until_end(self) -> None:
-        if self._file is not None and self._file.is_terminal:
-            self._paint_until_end(self._file)
-        elif self._file is not None:
-            self._print_until_end(self._file)
 
     def _paint_until_end(self, file: StatusFile) -> None:
         while not self._ended.wait(INTERVAL):
@@ -183,8 +177,7 @@ class LiveLine:
         """Return the line's parts, each with its rank; if a terminal is narrow, parts with high ranks are left out."""
         gateway = self._listener.run.access.gateway
         paid, connections = gateway.ledger.paid, gateway.limiter.connections
-        # These are this session's calls only: a resumed run takes over the cost of earlier sessions, not their calls.
-        answers = paid.calls
+        answers = paid.calls  # Answers of this session; `paid.cost` also includes earlier sessions of a resumed run.
         parts = [(0, f"evalsuite {self._done}/{write_count(self._total, 'case')}"), (4, write_count(answers, "answer"))]
         parts += [(1, outage) for outage in gateway.describe_outages()]
         parts += [(1, pause) for pause in gateway.describe_pauses()]

@@ -117,7 +117,7 @@ def pytest_configure(config: pytest.Config) -> None:
     vars(case_record)["run_rule_scorer"] = partial(mutate_scores, scoring.run_rule_scorer)
     vars(solving)["convert_scores"] = partial(mutate_scores, scoring.convert_scores)
     if fault.mutant == "flattered":
-        # Change the scorers' version, too, because the version of a scorer that really changed would differ.
+        # Change the scorers' version, too, because another scorer would have another version.
         vars(scoring)["_describe_version"] = lambda *_: "a mutant"
 
 

@@ -43,12 +43,11 @@ def add_options(parser: pytest.Parser) -> None:
     for name in FORMER:
         group.addoption(f"--{name.replace('_', '-')}", dest=f"evalsuite_{name}", default=None, help=argparse.SUPPRESS)
     for option in OPTIONS:
-        taken: dict[str, Any] = {"action": "store_true"}
+        how: dict[str, Any] = {"action": "store_true"}
         if option.kind is not bool:
-            taken = {"action": "append" if option.repeat else "store", "metavar": option.metavar}
-        dest = f"evalsuite_{option.name}"
+            how = {"action": "append" if option.repeat else "store", "metavar": option.metavar}
         shown = argparse.SUPPRESS if option.per_project else option.help
-        group.addoption(option.flag, dest=dest, default=None, help=shown, **taken)
+        group.addoption(option.flag, dest=f"evalsuite_{option.name}", default=None, help=shown, **how)
         explanation = option.help.replace("%%", "%") if option.per_project else f"default of {option.flag}"
         if option.repeat:
             # In an ini file, the key of a list is in the plural, unless the plural is the key of another option.
@@ -72,7 +71,7 @@ def describe_former_options(config: pytest.Config) -> list[str]:
 
 
 def list_models(args: Sequence[str]) -> list[str]:
-    """List the distinct models that a command line names; the ini file's model counts only if it names none."""
+    """List the distinct models that a command line names with `--model`."""
     named = [
         arg.removeprefix("--model=")
         for before, arg in pairwise(("", *args))
@@ -87,18 +86,14 @@ def is_requesting_cases(config: pytest.Config) -> bool:
     If cases are not requested, as with plain `pytest` in a project with unit tests, they are skipped when no model is
     available.
     """
-    return is_option_given(config) or any("::" in arg for arg in config.args)
-
-
-def is_option_given(config: pytest.Config) -> bool:
-    """Tell whether the command line names one of evalsuite's options."""
-    return any(config.getoption(f"evalsuite_{option.name}") is not None for option in OPTIONS)
+    is_option_given = any(config.getoption(f"evalsuite_{option.name}") is not None for option in OPTIONS)
+    return is_option_given or any("::" in arg for arg in config.args)
 
 
 def expects_verdict(config: pytest.Config) -> bool:
     """Tell whether the session names a model or one of evalsuite's options, and will run tests.
 
-    The command line is read as text, because evalsuite needs this before pytest parses options that conftests declare.
+    The command line is read as text, because pytest parses it completely only after it has imported conftests.
     """
     added = (*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *config.getini("addopts"))
     words = {str(arg).partition("=")[0] for arg in (*added, *config.invocation_params.args)}
@@ -170,18 +165,18 @@ def refuse_unread_settings(config: pytest.Config) -> None:
             raise SettingsError(f"{file}: settings of evalsuite stand here, but pytest {read}; move them or the file")
 
 
-def refuse_run_folders(config: pytest.Config, taken: Sequence[str]) -> None:
+def refuse_run_folders(config: pytest.Config, selected_paths: Sequence[str]) -> None:
     """Refuse to collect tests from a run's folder, even if the command names it, because runs may come from anybody.
 
     Args:
-        taken: the paths that a replayed or resumed run selects, which must belong to this suite.
+        selected_paths: the paths that a replayed or resumed run selects, which must belong to this suite.
     """
     root, here = config.rootpath, config.invocation_params.dir
     for arg in config.args:
         path = here / arg.partition("::")[0]
         if any(is_run_folder(folder) for folder in (path, *path.parents) if root in folder.parents):
             raise SettingsError(f"{arg}: a run's folder holds data alone, so no test in it is collected")
-    for arg in taken:
+    for arg in selected_paths:
         if not is_suite_file(here / arg.partition("::")[0], root):
             raise SettingsError(f"{arg}: the run names tests outside of this suite; name the suite on the command line")
 

@@ -40,7 +40,7 @@ NUMBERS_ALONE = re.compile(r"(AssertionError: )?assert [-+.\de]+( \(.*\))? (==|!
 """Matches a failed comparison of two numbers, which is left out because the block shows the scores."""
 
 
-def note_running(item: pytest.Item) -> Generator[None, object, object]:
+def record_running_item(item: pytest.Item) -> Generator[None, object, object]:
     """Record the running item for as long as it runs."""
     running_items.append(item)
     try:
@@ -114,7 +114,7 @@ def make_report(
     if case is None:
         return report
     if call.excinfo is not None:
-        _note_failure(item, case, call, report)
+        _record_failure(item, case, call, report)
     findings = item.stash.get(FINDINGS, None)
     if report.when == "call" and findings is not None and findings.scores.get("calls") == 0.0:
         lines = "\n".join(entry["content"] for entry in findings.logs["calls"])
@@ -124,8 +124,8 @@ def make_report(
     return report
 
 
-def _note_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Note the exception of a case's phase, and add the case's question, answer and scores to the report."""
+def _record_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    """Record the exception of a case's phase, and add the case's question, answer and scores to the report."""
     from evalsuite.engine.case_record import explain_excuse
     from evalsuite.output.reports.case_block import format_case_block
     from evalsuite.results.tally import choose_primary
@@ -134,12 +134,12 @@ def _note_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], re
     assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
     error = call.excinfo.value
     if isinstance(error, SpendLimitReached) and process.settings.until_decided:
-        _skip_over_budget(findings, report)
+        _skip_for_spent_budget(findings, report)
         return
     is_missed = findings.record_error(error, str(error), in_test=call.when == "call")
     if is_missed:
         excuse = explain_excuse(case, process.settings, process.quarantine)
-        _excuse_failure(findings, report, None if inspects_single_failures(item.config) else excuse)
+        _excuse_failure(findings, report, None if is_inspecting_failures(item.config) else excuse)
     findings.failures += report.failed
     if findings.outcome in {"failed", "error"}:
         record = findings.make_record(case, item.nodeid, process.model_name or "")
@@ -150,7 +150,7 @@ def _note_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], re
         explain_failure(item, call, report, format_case_block(record, scores=scores))
 
 
-def _skip_over_budget(findings: CaseFindings, report: pytest.TestReport) -> None:
+def _skip_for_spent_budget(findings: CaseFindings, report: pytest.TestReport) -> None:
     """Mark a case as skipped, because the budget of a run with --until-decided was spent before the case ended."""
     findings.outcome, findings.cause = "skipped", SpendLimitReached.__name__
     report.outcome = "skipped"
@@ -197,7 +197,7 @@ def _excuse_failure(findings: CaseFindings, report: pytest.TestReport, excuse: s
         report.wasxfail = EXCUSES[excuse]
 
 
-def inspects_single_failures(config: pytest.Config) -> bool:
+def is_inspecting_failures(config: pytest.Config) -> bool:
     """Tell whether the user inspects single failures (`-x`, `--pdb`); each missed threshold then fails its case."""
     option = config.option
     return any(getattr(option, name, False) for name in ("maxfail", "usepdb", "runxfail", "stepwise"))
@@ -217,13 +217,13 @@ def explain_failure(item: pytest.Item, call: pytest.CallInfo[None], report: pyte
     """Add the block to a failed case's report; it replaces the traceback unless `--tb` asks for one.
 
     A case that failed by an exception, not by its threshold, keeps its traceback. The block is a section of the failure
-    itself, because JUnit reports, pytest-html and workers pass on sections as they do tracebacks.
+    itself, because JUnit reports, pytest-html and workers pass on a failure's sections with its text.
     """
     from evalsuite.plugin.pytest_internals import is_traceback, make_failure
 
     assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
     raised = call.excinfo
-    if is_traceback(report.longrepr) and not _replaces_traceback(item.config, call):
+    if is_traceback(report.longrepr) and not _is_traceback_replaced(item.config, call):
         report.longrepr.addsection(SECTION, block, "-")  # type: ignore[union-attr] # it is a traceback
         return
     is_ours = isinstance(raised.value, EvalsuiteError)  # Leave out the class names of evalsuite's own exceptions.
@@ -250,7 +250,7 @@ def explain_failure(item: pytest.Item, call: pytest.CallInfo[None], report: pyte
 @contextmanager
 def _suppress_traceback(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """Keep pytest from formatting a traceback that will be replaced, because formatting is slower than the case."""
-    if call.when != "call" or call.excinfo is None or not _replaces_traceback(item.config, call):
+    if call.when != "call" or call.excinfo is None or not _is_traceback_replaced(item.config, call):
         yield
         return
     item.repr_failure = lambda excinfo, style=None: ""  # type: ignore[method-assign] # noqa: ARG005 - as pytest calls it
@@ -261,7 +261,7 @@ def _suppress_traceback(item: pytest.Item, call: pytest.CallInfo[None]) -> Itera
         del item.repr_failure
 
 
-def _replaces_traceback(config: pytest.Config, call: pytest.CallInfo[None]) -> bool:
+def _is_traceback_replaced(config: pytest.Config, call: pytest.CallInfo[None]) -> bool:
     """Tell whether the block replaces the traceback, as for assertions and evalsuite's errors; false with `--tb`."""
     assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
     return config.option.tbstyle == "auto" and isinstance(
@@ -277,7 +277,7 @@ def _find_statement_text(code: CodeType, number: int) -> str:
     return escape_for_terminal(get_statement_source(linecache.getlines(code.co_filename), number))
 
 
-def get_block(report: pytest.TestReport) -> str:
+def get_case_block(report: pytest.TestReport) -> str:
     """Return the text block of a case in a report; empty if the report has no such block."""
     sections = getattr(report.longrepr, "sections", [])
     return next((str(block) for name, block, _ in sections if name == SECTION), "")

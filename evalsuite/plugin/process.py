@@ -32,16 +32,16 @@ CONTINUED = pytest.StashKey[str | None]()
 
 
 def find_continued_run(config: pytest.Config) -> str | None:
-    """Return the folder of the run of which the parent process started this session as a further part."""
+    """Return the folder of the run that this session continues, if a parent process started it for a later part."""
     if CONTINUED not in config.stash:
         config.stash[CONTINUED] = os.environ.pop(PART, None)
     return config.stash[CONTINUED]
 
 
-def may_run_in_parts(config: pytest.Config, settings: Settings) -> bool:
-    """Tell whether a session may end after a part of the cases.
+def can_run_in_parts(config: pytest.Config, settings: Settings) -> bool:
+    """Tell whether a session can end after a part of the cases.
 
-    It may not if it runs no case, needs the results of all cases, or selects cases by what pytest has collected.
+    A session cannot if it runs no case, needs the results of all cases, or selects single cases by id.
     """
     option = config.option
     needs_all = settings.can_end_early or any(
@@ -66,8 +66,8 @@ class SessionQueue:
         if item in self._positions:
             self._queue.set_position(self._positions[item])
 
-    def __call__(self, most: int) -> Iterator[Case]:
-        return self._queue(most)
+    def __call__(self, limit: int) -> Iterator[Case]:
+        return self._queue(limit)
 
 
 @cache
@@ -97,7 +97,7 @@ class CaseProcess:
         collected: the number of cases of each benchmark before any selection, and how `--limit` chose the samples.
         declared_in: the test function that first declares each benchmark, and whether its cases may be pooled.
         functions: node ids of the benchmarks' functions.
-        lists_all: whether the session also makes the cases that `-k` excludes, to note that it does not run them.
+        lists_all: whether the session also makes the cases that `-k` excludes, because their earlier records count.
         stopping: why this worker must end after the current case; empty if the worker continues.
     """
 
@@ -204,8 +204,8 @@ class CaseProcess:
 PROCESS = pytest.StashKey[CaseProcess]()
 
 
-def note_deselected(items: Iterable[pytest.Item]) -> None:
-    """Note the cases that a resumed run leaves out, because their earlier records still count."""
+def record_deselected_cases(items: Iterable[pytest.Item]) -> None:
+    """Record the cases that a resumed run leaves out, because their earlier records still count."""
     for item in items:
         process = item.config.stash.get(PROCESS, None)
         case = get_case(item)

@@ -167,11 +167,11 @@ def replace_terminal_file(terminal: pytest.TerminalReporter, file: Any) -> None:
 
 
 def get_session(terminal: pytest.TerminalReporter) -> pytest.Session | None:
-    """Return a terminal reporter's session: for `--plan`, the summary hook needs its items but gets no session."""
+    """Return a terminal reporter's session, because pytest passes no session to the hook that shows the plan."""
     return getattr(terminal, "_session", None)
 
 
-def remember_failures(config: pytest.Config, cases: Sequence[str]) -> None:
+def add_to_last_failed(config: pytest.Config, cases: Sequence[str]) -> None:
     """Make `--lf` also run these cases."""
     last_failed: Any = config.pluginmanager.get_plugin("lfplugin")
     if hasattr(last_failed, "lastfailed"):

@@ -28,9 +28,9 @@ from evalsuite.plugin.options import (
     refuse_unread_settings,
 )
 from evalsuite.plugin.outcomes import ReportTrimmer
-from evalsuite.plugin.process import PROCESS, CaseProcess, find_continued_run, may_run_in_parts
+from evalsuite.plugin.process import PROCESS, CaseProcess, can_run_in_parts, find_continued_run
 from evalsuite.plugin.pytest_internals import guard_conftests, replace_in_failure, skip_conftests_of_data
-from evalsuite.plugin.xdist import get_worker_data, has_workers, is_worker, report_planned_count
+from evalsuite.plugin.xdist import get_worker_data, has_workers, is_worker, send_planned_count
 from evalsuite.results.run_folders import RunFolder, RunPart
 
 if TYPE_CHECKING:
@@ -38,12 +38,6 @@ if TYPE_CHECKING:
     from evalsuite.engine.preparation import RunSpec
     from evalsuite.gateway.handle import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
-
-
-def configure_plan_only(config: pytest.Config) -> None:
-    """Make --plan collect the cases without running them."""
-    if config.getoption("evalsuite_plan"):
-        config.option.collectonly = True
 
 
 REPEATED = (
@@ -112,9 +106,9 @@ def _start_controller(config: pytest.Config) -> None:
 def _choose_part(config: pytest.Config, spec: RunSpec) -> RunSpec:
     """Add to a run's specification the part that this session runs.
 
-    A run that the user resumes begins with its first part again, because its code may have changed; answers are stored.
+    A run that the user resumes begins with its first part again, because its code may have changed.
     """
-    if not may_run_in_parts(config, spec.settings):
+    if not can_run_in_parts(config, spec.settings):
         return spec
     if not (continued := find_continued_run(config)):
         return replace(spec, part=RunPart(lists_all=bool(spec.settings.resume)))
@@ -153,10 +147,10 @@ def _make_loop() -> BackgroundLoop:
 
 
 def send_plan(session: pytest.Session) -> None:
-    """Send the number of a worker's cases to the controlling process; if it wants the plan, also send the cases."""
+    """Send the number of a worker's cases to the controlling process; if it asked for the plan, also send the cases."""
     if not is_worker(session.config):
         return
-    report_planned_count(session.config, len(list_cases(session.items)))
+    send_planned_count(session.config, len(list_cases(session.items)))
     data, channel, _ = get_worker_data(session.config)
     if data["plan"]:
         from evalsuite.core.json_codec import dumps
@@ -206,7 +200,7 @@ def finish_session(session: pytest.Session) -> None:
             stopped = stopped or f"a part of the run ended with status {int(session.exitstatus)}"
         if following and not (stopped or run.hopeless or run.detached):
             run.finish_part(following, other_failures)
-            # The listener's status stays INCOMPLETE: code that ends this process now ends the run without a verdict.
+            # Leave the listener's status INCOMPLETE, because the run has no verdict if code ends this process now.
             session.exitstatus = 0
             return
         run.finish_run(stopped, listener.planned, other_failures)
@@ -268,7 +262,7 @@ def _describe_collection_errors(config: pytest.Config) -> str:
 
 
 def _choose_exit_status(session: pytest.Session, listener: ReportListener, run: OpenRun, *, is_stopped: bool) -> int:
-    """Return the exit status of the run if it takes precedence over pytest's own, else pytest's."""
+    """Choose between the exit status of the run and pytest's own exit status."""
     from evalsuite.decisions.verdict import Status
 
     status, own = run.status, int(session.exitstatus)
@@ -324,7 +318,7 @@ def _show_skipped_benchmarks(terminal: pytest.TerminalReporter) -> None:
 
 
 def find_run_to_continue(config: pytest.Config) -> RunFolder | None:
-    """Return the run of which this session was the first part here; None if no part follows or the parent runs it."""
+    """Return the run whose further parts this process must run; None if no part follows or a parent runs the parts."""
     return config.stash[LISTENER].run.folder if _has_ended_part(config) and not find_continued_run(config) else None
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from evalsuite.results.run_folders import RunFolder, check_run_name, explain_int
 SINGLE_RUN_OPTIONS = ("resume", "replay")  # Options that name an earlier run, which has one model.
 
 
-def run_models(config: pytest.Config, models: Sequence[str]) -> int:
+def run_session_per_model(config: pytest.Config, models: Sequence[str]) -> int:
     """Run pytest once per model with the other arguments unchanged, then compare the runs.
 
     Returns:
@@ -59,8 +60,8 @@ def run_models(config: pytest.Config, models: Sequence[str]) -> int:
 def run_further_parts(config: pytest.Config, folder: RunFolder) -> int:
     """Run the parts after this process's part, each in a new session; return the last session's status.
 
-    A session that does not end as planned ends the run, too. If its code ends the process with 0 before the run's
-    verdict, the status is INCOMPLETE.
+    A session that does not end as planned ends the run, too. If the suite's code ends a session with status 0 before
+    the run's verdict, the status is INCOMPLETE.
     """
     args = [str(arg) for arg in config.invocation_params.args]
     _free_session(config)
@@ -101,11 +102,8 @@ def _run_session(
 
 def _remove_options(args: Sequence[str], *options: str) -> list[str]:
     """Remove some options and their values from a list of arguments."""
-    followers = ("", *args)
     return [
-        arg
-        for before, arg in zip(followers, args, strict=False)
-        if before not in options and arg.partition("=")[0] not in options
+        arg for before, arg in pairwise(("", *args)) if before not in options and arg.partition("=")[0] not in options
     ]
 
 

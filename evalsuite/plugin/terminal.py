@@ -21,8 +21,8 @@ from evalsuite.output.page.write import PAGE
 from evalsuite.output.reports.case_block import format_case_blocks, list_worst_cases
 from evalsuite.output.reports.markdown import format_decision_line, format_measured_line
 from evalsuite.plugin.items import list_cases
-from evalsuite.plugin.outcomes import get_block
-from evalsuite.plugin.pytest_internals import get_session, make_failure, remember_failures
+from evalsuite.plugin.outcomes import get_case_block
+from evalsuite.plugin.pytest_internals import add_to_last_failed, get_session, make_failure
 from evalsuite.results.run_folders import REPORT, RunFolder, explain_interruption
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _list_case_annotations(terminal: pytest.TerminalReporter) -> Iterator[str]:
     # Annotate the lines at which tests of cases failed; the text is the case's block of question, answer and scores.
     for outcome, words in OUTCOMES:
         for report in terminal.stats.get(outcome, ()):
-            block = get_block(report)
+            block = get_case_block(report)
             if block:
                 file, line, name = report.location
                 yield _format_annotation(f"{name} - {words}", block, file=file, line=(line or 0) + 1)
@@ -155,7 +155,7 @@ def report_decisions(config: pytest.Config, run: OpenRun) -> None:
     missed = [decision.gate for decision in report.verdict.decisions if decision.verdict == "missed"]
     for benchmark, cases in run.below.items():
         if any(gate.covers_benchmark(benchmark) for gate in missed):
-            remember_failures(config, cases)
+            add_to_last_failed(config, cases)
 
 
 def _report_decisions(config: pytest.Config, report: RunReport) -> None:
@@ -171,15 +171,15 @@ def _report_decisions(config: pytest.Config, report: RunReport) -> None:
 def _make_reports(report: RunReport, *, every_score: bool) -> Iterator[pytest.TestReport]:
     verdict = report.verdict
     for decision in verdict.decisions:
-        red = decision.verdict != "met"
+        is_missed = decision.verdict != "met"
         # Leave the gate's text out of the line, because pytest prints it before the line, as the test's name.
         line = f"{decision.verdict}: {format_measured_line(decision)}"
         metrics = None if every_score else (decision.gate.metric,)
-        blocks = list(_list_case_blocks(decision, report, metrics)) if red else []
+        blocks = list(_list_case_blocks(decision, report, metrics)) if is_missed else []
         # Add an opening bracket: pytest treats the text after it as a test's parameters, and itself adds the closing
         # bracket.
         name = f"[{decision.gate.text}]" if "[" in decision.gate.text else decision.gate.text
-        yield _make_report(f"gates::{name}", line, blocks, red=red)
+        yield _make_report(f"gates::{name}", line, blocks, failed=is_missed)
     for against in verdict.against:
         yield from _make_comparison_reports(against, f" against {against.name}" if len(verdict.against) > 1 else "")
 
@@ -188,9 +188,9 @@ def _make_comparison_reports(against: BaselineComparison, which: str) -> Iterato
     worse = {line.partition(" is ")[0]: line for line in against.list_regressions()}
     for subject, *_ in against.found:
         name = str(subject)
-        yield _make_report(f"baseline::{name}{which}", worse.get(name, ""), red=name in worse)
+        yield _make_report(f"baseline::{name}{which}", worse.get(name, ""), failed=name in worse)
     for line in against.list_incomparable_metrics():
-        yield _make_report(f"baseline::{line.partition(' is ')[0]}{which}", line, red=True)
+        yield _make_report(f"baseline::{line.partition(' is ')[0]}{which}", line, failed=True)
 
 
 def _list_case_blocks(decision: GateDecision, report: RunReport, metrics: Collection[str] | None) -> Iterator[str]:
@@ -200,15 +200,15 @@ def _list_case_blocks(decision: GateDecision, report: RunReport, metrics: Collec
         yield f"{escape_for_terminal(title)}\n{block}"
 
 
-def _make_report(nodeid: str, line: str, blocks: Sequence[str] = (), *, red: bool) -> pytest.TestReport:
+def _make_report(nodeid: str, line: str, blocks: Sequence[str] = (), *, failed: bool) -> pytest.TestReport:
     """Make a test report from a decision; pytest's short summary shows only `line`."""
     file, _, name = nodeid.partition("::")
     return pytest.TestReport(
         nodeid=nodeid,
         location=(file, None, name),
         keywords={},
-        outcome="failed" if red else "passed",
-        longrepr=make_failure(["\n\n".join([line, *blocks]), "\n"], file, 0, line) if red else None,
+        outcome="failed" if failed else "passed",
+        longrepr=make_failure(["\n\n".join([line, *blocks]), "\n"], file, 0, line) if failed else None,
         when="call",
     )
 
@@ -237,7 +237,7 @@ def show_plan(terminal: pytest.TerminalReporter, process: CaseProcess) -> None:
 
 
 def _list_plan_lines(
-    settings: Settings, model: str | None, config: pytest.Config, asked: list[PlannedBenchmark]
+    settings: Settings, model: str | None, config: pytest.Config, counts: list[PlannedBenchmark]
 ) -> list[str]:
     from evalsuite.decisions.gates import parse_gates
     from evalsuite.decisions.planning import compute_detectable_losses, estimate_expenses
@@ -248,7 +248,7 @@ def _list_plan_lines(
 
     reports = config.rootpath / settings.reports
     baseline = load_run(find_run_folder(reports, settings.baseline[0])) if settings.baseline else None
-    spent = estimate_expenses(asked, baseline, _find_price(settings, model))
+    spent = estimate_expenses(counts, baseline, _find_price(settings, model))
     lines = [*render_terminal_table(tabulate_expenses(spent)).splitlines(), ""]
     if baseline is None:
         return [*lines, "calls, tokens, dollars and what can be shown are known from an earlier run: --baseline RUN"]
@@ -259,7 +259,7 @@ def _list_plan_lines(
     ]
     gates = parse_gates(settings.gate)
     earlier = _find_second_baseline(baseline, settings, config)
-    seen = compute_detectable_losses(asked, baseline, earlier, gates, settings.detect)
+    seen = compute_detectable_losses(counts, baseline, earlier, gates, settings.detect)
     if seen:
         lines += [
             f"Against {baseline.folder.name}, with a power of 80%, two-sided at 5%:",
@@ -273,7 +273,7 @@ def _list_plan_lines(
 
 
 def _find_second_baseline(baseline: Run, settings: Settings, config: pytest.Config) -> Run | None:
-    """Find the second baseline's run or, without one, that of the first baseline's baseline; None if missing."""
+    """Load the run of the second baseline, or else of the first baseline's own baseline; None if it is missing."""
     from evalsuite.core.errors import RunError
     from evalsuite.results.run_folders import find_run_folder
     from evalsuite.results.runs import load_run

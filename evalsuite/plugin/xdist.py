@@ -67,15 +67,15 @@ def connect_worker(node: Any, data: dict[str, Any], receive: Callable[[Any, str 
     channel = node.gateway.newchannel()
     node.workerinput[DATA], node.workerinput[CHANNEL] = data, channel
     channel.setcallback(lambda text: receive(channel, text), endmarker=None)
-    node.sendcommand = _send_while_alive(node.sendcommand)
+    node.sendcommand = _make_safe_sender(node.sendcommand)
     return channel
 
 
-def _send_while_alive(send: Callable[..., None]) -> Callable[..., None]:
+def _make_safe_sender(send: Callable[..., None]) -> Callable[..., None]:
     """Wrap the method by which xdist sends commands to a worker, so that commands to a dead worker are dropped.
 
-    xdist may send a command after a worker has died and before it notices the death. The OSError would end the whole
-    session with an internal error, although xdist would give the dead worker's tests to others.
+    xdist may send a command after a worker has died and before it notices the death. Without this function, the failed
+    command ends the session, although xdist would give the dead worker's tests to others.
     """
 
     def send_if_alive(name: str, **arguments: Any) -> None:
@@ -91,13 +91,13 @@ def get_worker_data(config: pytest.Config) -> tuple[dict[str, Any], Any, int]:
     return given[DATA], given[CHANNEL], given["workercount"]
 
 
-def report_planned_count(config: pytest.Config, count: int) -> None:
+def send_planned_count(config: pytest.Config, count: int) -> None:
     """Send the number of cases to the controlling process when a worker ends."""
     config.workeroutput[PLANNED] = count  # type: ignore[attr-defined] # xdist's
 
 
 def get_planned_count(node: Any) -> int:
-    """Return the number of cases that a worker sent with `report_planned_count`; 0 if the worker died."""
+    """Return the number of cases that a worker sent with `send_planned_count`; 0 if the worker died."""
     return int(getattr(node, "workeroutput", {}).get(PLANNED, 0))
 
 
@@ -136,7 +136,7 @@ class WorkerQueue:
     def steal(self, indices: Sequence[int]) -> None:
         """Give back those items whose cases have not begun, because a case must not run in two workers at once.
 
-        If all cases have begun, answer when a later item begins: xdist would repeat a refused request without pause.
+        If all cases have begun, answer only when the next item begins, because xdist repeats a refused request at once.
         """
         with self._torun.lock() as queue:
             waiting = {index for index in queue if isinstance(index, int)}
@@ -148,21 +148,21 @@ class WorkerQueue:
         if is_answered and self._give_back is not None:
             self._give_back(indices=sorted(given))
 
-    def __call__(self, most: int) -> Iterator[Case]:
-        """Yield the next case, then each case among the queue's first `most` items; called in another thread."""
+    def __call__(self, limit: int) -> Iterator[Case]:
+        """Yield the next case, then each case among the queue's first `limit` items; called in another thread."""
         coming, self._next = self._next, None
         if coming is not None and (case := get_solvable_case(coming)) is not None:
             yield case
-        while self._torun is not None and (index := self._take_index(most)) is not None:
+        while self._torun is not None and (index := self._find_next_index(limit)) is not None:
             if (case := get_solvable_case(self._items[index])) is not None:
                 yield case
 
-    def _take_index(self, most: int) -> int | None:
-        """Return the next index in the queue that was not yielded; None if the first `most` were all yielded."""
+    def _find_next_index(self, limit: int) -> int | None:
+        """Return the next index in the queue that was not yielded; None if the first `limit` were all yielded."""
         with self._torun.lock() as queue:
             place = self._locate_last_item(queue) + 1
             # Stop at an entry that is not an index, because the queue may end in xdist's shutdown marker.
-            if place >= min(most, len(queue)) or not isinstance(queue[place], int):
+            if place >= min(limit, len(queue)) or not isinstance(queue[place], int):
                 return None
             self._last, self._place = queue[place], place
             self._begun.add(self._last)

@@ -71,7 +71,7 @@ def test_without_the_terminals_file_there_is_no_live_line_and_without_its_sessio
 def test_without_the_memory_of_failures_lf_does_not_run_the_cases_behind_a_gate() -> None:
     plugin = SimpleNamespace(lastfailed={})
     config: Any = SimpleNamespace(pluginmanager=SimpleNamespace(get_plugin=lambda _: plugin))
-    pytest_internals.remember_failures(config, ["test_x.py::test_x[1]"])
+    pytest_internals.add_to_last_failed(config, ["test_x.py::test_x[1]"])
     assert plugin.lastfailed == {"test_x.py::test_x[1]": True}
 
 
