@@ -30,7 +30,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from evalsuite.core.entry_points import find_target, load_target
+from evalsuite.core.entry_points import find_import_target, load_import_target
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.protocols import Benchmark
 
@@ -71,8 +71,8 @@ def format_declaration_place(benchmark: Benchmark, nodeid: str) -> str:
     plain = benchmark.title == benchmark.name and benchmark.primary is None
     if plain and benchmark.report is None and not benchmark.derived:
         return ""
-    target = find_target("evalsuite.benchmarks", benchmark.name)
-    return target if target and load_target(target) is benchmark else nodeid
+    target = find_import_target("evalsuite.benchmarks", benchmark.name)
+    return target if target and load_import_target(target) is benchmark else nodeid
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +91,9 @@ class Declarations:
             return self.live.get(place), ""
         try:
             if "::" in place:
-                declared = getattr(self._read_test_declaration(place), "benchmark", None)
+                declared = getattr(self._import_declaration(place), "benchmark", None)
             else:
-                declared = _find_in_package(name)
+                declared = _find_registered_benchmark(name)
         except SettingsError as error:
             return None, str(error)
         if not isinstance(declared, Benchmark) or declared.name != name:
@@ -103,13 +103,13 @@ class Declarations:
     def find_arguments(self, place: str, *, shipped: bool) -> dict[str, Any]:
         """Find the arguments that a test file passes to a benchmark; return no arguments if the code is missing."""
         try:
-            declaration = self._read_test_declaration(place) if "::" in place else None
+            declaration = self._import_declaration(place) if "::" in place else None
         except SettingsError:
             return {}
         over = getattr(declaration, "shipped", {}) if shipped else {}
         return {**getattr(declaration, "args", {}), **over}
 
-    def _read_test_declaration(self, place: str) -> object:
+    def _import_declaration(self, place: str) -> object:
         path, *function = place.split("::")
         if self.root is None:
             raise SettingsError(f"{place} is not among the installed packages")
@@ -124,14 +124,14 @@ class Declarations:
             if not file.is_relative_to(self.code.resolve()):
                 raise SettingsError(f"{path} is not in --code {self.code}")
             _require_declaration(self.root, file, place, function)
-        return _find_declaration(_import_file(file, self.root), function)
+        return _find_declaration(_import_test_file(file, self.root), function)
 
 
-def _find_in_package(name: str) -> object:
-    target = find_target("evalsuite.benchmarks", name)
+def _find_registered_benchmark(name: str) -> object:
+    target = find_import_target("evalsuite.benchmarks", name)
     if target is None:
         raise SettingsError(f"no installed package offers the benchmark {name}")
-    return load_target(target)
+    return load_import_target(target)
 
 
 def _require_declaration(root: Path, file: Path, place: str, function: Sequence[str]) -> None:
@@ -146,14 +146,16 @@ def _require_declaration(root: Path, file: Path, place: str, function: Sequence[
         raise SettingsError(f"{file} cannot be read: {error}") from error
     for name in function[:-1]:
         body = [part for node in body if isinstance(node, ast.ClassDef) and node.name == name for part in node.body]
-    if not any(_list_decorators(node for node in body if getattr(node, "name", "") == function[-1])):
+    if not any(_list_benchmark_decorators(node for node in body if getattr(node, "name", "") == function[-1])):
         raise SettingsError(f"{place} declares no benchmark any more")
 
 
 def is_benchmark_declared(file: Path, name: str) -> bool:
     """Tell whether a decorator `@benchmark(...)` in a file names this benchmark; the file is parsed, never imported."""
     word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
-    return any(word.search(ast.unparse(decorator)) for decorator in _list_decorators(ast.walk(_parse_file(file))))
+    return any(
+        word.search(ast.unparse(decorator)) for decorator in _list_benchmark_decorators(ast.walk(_parse_file(file)))
+    )
 
 
 def list_benchmark_names(file: Path) -> set[str]:
@@ -166,7 +168,8 @@ def list_benchmark_names(file: Path) -> set[str]:
                 yield from walk_outside_functions(child)
 
     first = (
-        getattr(decorator, "args", None) for decorator in _list_decorators(walk_outside_functions(_parse_file(file)))
+        getattr(decorator, "args", None)
+        for decorator in _list_benchmark_decorators(walk_outside_functions(_parse_file(file)))
     )
     return {str(args[0].value) for args in first if args and isinstance(args[0], ast.Constant)}
 
@@ -179,7 +182,7 @@ def _parse_file(file: Path) -> ast.Module:
         return ast.parse("")
 
 
-def _list_decorators(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
+def _list_benchmark_decorators(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
     for node in nodes:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield from filter(_is_benchmark_decorator, node.decorator_list)
@@ -190,7 +193,7 @@ def _is_benchmark_decorator(decorator: ast.expr) -> bool:
     return getattr(called, "attr", getattr(called, "id", "")) == "benchmark"
 
 
-def _import_file(file: Path, root: Path) -> ModuleType:
+def _import_test_file(file: Path, root: Path) -> ModuleType:
     package = file.parent
     while (package / "__init__.py").is_file():
         package = package.parent
@@ -200,7 +203,7 @@ def _import_file(file: Path, root: Path) -> ModuleType:
     try:
         if package != file.parent:
             return import_module(".".join(file.relative_to(package).with_suffix("").parts))
-        return _import_under_own_name(file)
+        return _import_under_unique_name(file)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
@@ -210,7 +213,7 @@ def _import_file(file: Path, root: Path) -> ModuleType:
         being_imported.pop()
 
 
-def _import_under_own_name(file: Path) -> ModuleType:
+def _import_under_unique_name(file: Path) -> ModuleType:
     """Import a file under a unique module name, so that files of the same name do not collide."""
     name = f"{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, file)

@@ -49,7 +49,7 @@ SHIPPED: Mapping[Group, Mapping[str, str]] = {
 """Import targets of evalsuite's own names, which also work from a source tree, because no packages are scanned."""
 
 
-def find_target(group: Group, name: str) -> str | None:
+def find_import_target(group: Group, name: str) -> str | None:
     """Find the import target `package.module:NAME` of a name; return None if no package registers the name."""
     if name in SHIPPED[group]:
         return SHIPPED[group][name]
@@ -66,7 +66,7 @@ def list_names(group: Group) -> list[str]:
     return [*SHIPPED[group], *sorted(_list_entry_points(group).keys() - SHIPPED[group])]
 
 
-def load_target(target: str) -> Any:
+def load_import_target(target: str) -> Any:
     """Import the object that `package.module:NAME` names."""
     module, _, attribute = target.partition(":")
     try:

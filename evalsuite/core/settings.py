@@ -269,7 +269,7 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
     if not settings.resume:
         # For a resumed run, check later, because --batch or --gateway may come from the earlier run.
         check_batch_options(settings)
-    _check_comparison(settings)
+    _check_comparison_settings(settings)
     return settings
 
 
@@ -285,7 +285,7 @@ def _derive_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     return derived
 
 
-def _check_comparison(settings: Settings) -> None:
+def _check_comparison_settings(settings: Settings) -> None:
     if not 0 < settings.detect < 1:
         raise SettingsError(f"evalsuite_detect {settings.detect:g}: it lies between 0 and 1, for example 0.02")
     for name in ("min_paired", "max_error_share"):

@@ -143,7 +143,7 @@ def _load_samples(benchmark: Benchmark, setup: Setup, answers: str | None) -> Da
             if not isinstance(sample, Sample):
                 raise SettingsError(f"benchmark {benchmark.name}: sample {number} is {sample!r:.60}, not a Sample")
     if not isinstance(dataset.samples, SampleStream):
-        check_ids(benchmark.name, dataset.samples)
+        check_sample_ids(benchmark.name, dataset.samples)
     return dataset
 
 
@@ -179,7 +179,7 @@ def _replace_by_traces(dataset: Dataset, file: str, benchmark: str) -> Dataset:
     return replace(dataset, samples=samples, source=f"traces in {file}")
 
 
-def check_ids(benchmark: str, samples: Sequence[Sample]) -> None:
+def check_sample_ids(benchmark: str, samples: Sequence[Sample]) -> None:
     """Check that the samples' ids are unique."""
     seen: set[str] = set()
     ids = samples.ids if isinstance(samples, LazySamples) else (sample.id for sample in samples)

@@ -328,16 +328,16 @@ def describe_assertion(error: AssertionError) -> str:
         return ""
     names = {**vars(builtins), **frame.f_globals, **frame.f_locals}
     try:
-        return f"assert {_explain_node(node.test, names)}"
+        return f"assert {_describe_node(node.test, names)}"
     except Exception:  # noqa: BLE001 - reading a value runs the user's code, which may raise anything
         return f"assert {ast.unparse(node.test)}"
 
 
-def _explain_node(node: ast.expr, names: Mapping[str, Any]) -> str:
+def _describe_node(node: ast.expr, names: Mapping[str, Any]) -> str:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return f"not {_explain_node(node.operand, names)}"
+        return f"not {_describe_node(node.operand, names)}"
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        left, right = (ast.Name(_explain_node(side, names)) for side in (node.left, node.comparators[0]))
+        left, right = (ast.Name(_describe_node(side, names)) for side in (node.left, node.comparators[0]))
         return ast.unparse(ast.Compare(left, node.ops, [right]))
     text = repr(_evaluate_expression(node, names))
     if len(text) <= LONGEST_VALUE:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from evalsuite.core.option_values import parse_shard
 from evalsuite.core.types import CANARY, Sample
-from evalsuite.engine.bound import BoundBenchmark, check_ids
+from evalsuite.engine.bound import BoundBenchmark, check_sample_ids
 from evalsuite.gateway.concealment import EPOCH_MARK
 from evalsuite.journal.planned import PlannedCase
 from evalsuite.samples.lazy import LazySample, LazySamples, SampleStream
@@ -187,7 +187,7 @@ def _read_needed_samples(bound: BoundBenchmark, limit: int | None) -> Sequence[S
     if not isinstance(samples, SampleStream):
         return samples
     read = samples.read_first_samples(limit)
-    check_ids(bound.name, read)
+    check_sample_ids(bound.name, read)
     return read
 
 

@@ -126,13 +126,13 @@ def _check_models(settings: Settings, given_models: AbstractSet[str]) -> None:
     if settings.gateway:
         _check_gateway_services(settings, given_models)
         return
-    for model, base_url in _list_models(settings, given_models):
+    for model, base_url in _list_given_models(settings, given_models):
         _check_model(require_model_name(model), base_url, settings)
     if settings.batch and given_models:
         _check_batch_support(settings)
 
 
-def _list_models(settings: Settings, given_models: AbstractSet[str]) -> list[tuple[str | None, str | None]]:
+def _list_given_models(settings: Settings, given_models: AbstractSet[str]) -> list[tuple[str | None, str | None]]:
     roles = {
         "model": (settings.model, settings.model_base_url),
         "judge_model": (settings.judge_model, settings.judge_base_url),
@@ -147,7 +147,7 @@ def _check_batch_support(settings: Settings) -> None:
     from evalsuite.gateway.opening import make_credentials
 
     credentials = make_credentials(settings)
-    for name, base_url in dict.fromkeys(_list_models(settings, {"model", "judge_model", "user_model"})):
+    for name, base_url in dict.fromkeys(_list_given_models(settings, {"model", "judge_model", "user_model"})):
         model = require_model_name(name)
         check_interface(model, open_backend(model, base_url, credentials))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.core.declarations import DECLARATION, being_imported, started_sessions
-from evalsuite.core.entry_points import find_target, list_names, load_target
+from evalsuite.core.entry_points import find_import_target, list_names, load_import_target
 from evalsuite.core.errors import EvalsuiteError, SettingsError
 from evalsuite.core.keywords import refuse_unknown_names
 from evalsuite.core.protocols import AnySolver, Benchmark, Dataset, JudgedScorer, ModelScorer, Scorer, Setup
@@ -123,7 +123,7 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
     if samples is not None and not isinstance(samples, Sequence):
         samples = SampleStream(samples)
     if canary:
-        samples, solver = _list_canaries(name, samples, solver), return_fixed_answer
+        samples, solver = _mark_canaries(name, samples, solver), return_fixed_answer
     if isinstance(name, Benchmark):
         declared = name
     elif samples is None:
@@ -136,7 +136,7 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
             load=lambda _: Dataset(_add_tags(samples, _find_solver_tags(solver)), "samples in the test file"),
             solver=lambda _: solver,  # type: ignore[arg-type, return-value] # None: the test asks by itself
             scorers=lambda _: scorers,
-            **_make_parts_for_case_metrics(name, metrics),
+            **_make_case_metric_arguments(name, metrics),
         )
     if cluster is not None:
         declared = replace(declared, load=partial(_load_clustered_samples, declared.load, cluster))
@@ -152,14 +152,14 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
 
 def find_benchmark(name: str) -> Benchmark:
     """Find a benchmark of evalsuite or of an installed package by its name."""
-    target = find_target("evalsuite.benchmarks", name)
+    target = find_import_target("evalsuite.benchmarks", name)
     if target is None:
         there_are = ", ".join(list_names("evalsuite.benchmarks"))
         raise SettingsError(
             f"@benchmark({name!r}) has no samples, and no installed package offers a benchmark of this name; "
             f"there are {there_are}"
         )
-    declared = load_target(target)
+    declared = load_import_target(target)
     if not isinstance(declared, Benchmark) or declared.name != name:
         raise SettingsError(f"@benchmark({name!r}): {target} is not a Benchmark named {name!r}")
     return declared
@@ -214,7 +214,7 @@ def _add_tags(samples: Sequence[Sample], tags: Tags | None) -> Sequence[Sample]:
     return SampleStream(tagged) if isinstance(samples, SampleStream) else list(tagged)
 
 
-def _list_canaries(
+def _mark_canaries(
     name: str | Benchmark, samples: Sequence[Sample] | None, solver: AnySolver | None
 ) -> Sequence[Sample]:
     if samples is None or solver is not None:
@@ -233,7 +233,7 @@ def _list_canaries(
     return [replace(sample, tags={**sample.tags, CANARY: "judge"}) for sample in samples]
 
 
-def _make_parts_for_case_metrics(name: str, metrics: Sequence[CaseMetric | Measure]) -> dict[str, Any]:
+def _make_case_metric_arguments(name: str, metrics: Sequence[CaseMetric | Measure]) -> dict[str, Any]:
     """Make those arguments of a `Benchmark` that define metrics over all cases."""
     if not metrics:
         return {}

@@ -43,11 +43,6 @@ class EarlyStopper:
         self._open = ""  # Why the session ended although a gate or comparison is undecided; else empty.
 
     @property
-    def is_possible(self) -> bool:
-        """Whether this session may end before all items have run."""
-        return self._tests is not None
-
-    @property
     def has_ended(self) -> bool:
         """Whether the session was ended early on purpose."""
         return self.decided or bool(self._open)

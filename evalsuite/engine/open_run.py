@@ -313,14 +313,13 @@ class OpenRun:
             self._watchers.receive_record(kept.line)
         if self._spans is not None:
             self._spans.add_record(kept.line)
-        if not (self._gates or self.early.is_possible):
+        can_end_early = self._spec.settings.can_end_early
+        # Decode only the records that are needed, because decoding takes longer than this check.
+        is_checked = not self._gates or (kept.benchmark in self._scored and EXCUSED not in kept.line)
+        if is_checked and not can_end_early:
             return
-        # Do not decode every record, because decoding takes longer than the rest of this check.
-        if not self.early.is_possible and kept.benchmark in self._scored and EXCUSED not in kept.line:
-            return
-        plain = json.loads(kept.line)
-        self._check_gated_metrics(plain)
-        if self.early.is_possible:
+        self._check_gated_metrics(json.loads(kept.line))
+        if can_end_early:
             self._add_early_result(decode_record(kept.line))
 
     def store_crash_record(self, case: str, message: str) -> str | None:

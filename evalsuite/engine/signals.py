@@ -12,8 +12,8 @@ from types import FrameType
 from typing import Any
 
 SAME_PRESS_SECONDS = 1.0  # Seconds within which a second SIGINT counts as the same key press (`uv run` sends it again).
-_received: list[int] = []
-_interrupted: list[float] = []
+_received: dict[int, float] = {}
+"""The signals that were received, each with the monotonic time at which it first came."""
 _last_words: list[tuple[int, str]] = []
 """The descriptor of the terminal, and what is written to it when a run ends at once; empty in a worker."""
 
@@ -33,16 +33,15 @@ def _handle_interrupt(number: int, _frame: FrameType | None) -> None:
     """End the run cleanly at the first Ctrl-C, and immediately at the second."""
     now = time.monotonic()
     if number not in _received:
-        _received.append(number)
-        _interrupted.append(now)
+        _received[number] = now
         raise KeyboardInterrupt
-    if _last_words and now - _interrupted[0] > SAME_PRESS_SECONDS:
+    if _last_words and now - _received[number] > SAME_PRESS_SECONDS:
         terminal, words = _last_words[0]
         os.write(terminal, f"\nevalsuite: ended at once{words}\n".encode())
         os._exit(128 + number)
 
 
-def install_handlers(
+def install_signal_handlers(
     *names: str, end: Callable[[str, int], None], terminal: int | None, words: str = ""
 ) -> dict[int, Any]:
     """Set handlers for those signals that still have the default handler.
@@ -57,7 +56,7 @@ def install_handlers(
         _last_words.append((terminal, words))
 
     def end_by_signal(number: int, _frame: FrameType | None) -> None:
-        _received.append(number)
+        _received[number] = time.monotonic()
         # Ignore a second signal of the same kind, because it must not interrupt the writing of the report.
         signal.signal(number, signal.SIG_IGN)
         end(f"ended by {signal.Signals(number).name}; go on with --resume last", 128 + number)
@@ -78,10 +77,9 @@ def _close_terminal_descriptors() -> None:
         os.close(_last_words.pop()[0])
 
 
-def restore_signals(earlier: dict[int, Any]) -> None:
+def restore_signal_handlers(earlier: dict[int, Any]) -> None:
     """Restore the earlier handlers."""
     _received.clear()
-    _interrupted.clear()
     _close_terminal_descriptors()
     for number, handler in earlier.items():
         signal.signal(number, handler)

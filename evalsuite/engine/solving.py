@@ -131,7 +131,7 @@ def _list_waiting_scorings(
     """List the scorings that have to wait: for a judge, another model, or whatever an async scorer awaits."""
     _, asynchronous, judged, asking = case.bound.sorted_scorers
     waiting: list[tuple[object, Scoring]] = [
-        *((scorer, partial(_call_scorer, scorer, case, transcript)) for scorer in asynchronous),
+        *((scorer, partial(_call_async_scorer, scorer, case, transcript)) for scorer in asynchronous),
         *(
             (scorer, partial(_call_judged_scorer, scorer, case, transcript, judge_of(get_own_judge(scorer))))
             for scorer in judged
@@ -155,7 +155,7 @@ async def _call_judged_scorer(
         raise type(error)(f"the judge {judge.name}: {error}") from error
 
 
-async def _call_scorer(
+async def _call_async_scorer(
     scorer: Callable[..., Awaitable[Mapping[str, float | Score]]], case: Case, transcript: Transcript
 ) -> Mapping[str, float | Score]:
     try:

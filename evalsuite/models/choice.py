@@ -6,7 +6,7 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from evalsuite.core.entry_points import SHIPPED, find_target, list_names, load_target
+from evalsuite.core.entry_points import SHIPPED, find_import_target, list_names, load_import_target
 from evalsuite.core.errors import EvalsuiteError, SettingsError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
         own = [name for name in list_names("evalsuite.models") if name not in SHIPPED["evalsuite.models"]]
         kinds = "\n".join([KINDS, *(f"  {f'{name}:...':32} of an installed package" for name in own)])
         raise SettingsError(f"--model {model!r} names no model. A model is one of:\n{kinds}")
-    target = find_target("evalsuite.models", kind) if colon else None
+    target = find_import_target("evalsuite.models", kind) if colon else None
     near = get_close_matches(kind, list_names("evalsuite.models"), 1, 0.8) if target is None and colon else []
     if near and base_url is None:
         raise SettingsError(f"model {model}: no such kind of model; did you mean {near[0]}:{rest}?")
@@ -47,7 +47,7 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
         credentials = credentials or Credentials()
         unknown = kind if colon and kind != "ft" else ""
         return OpenAIBackend(credentials.resolve_address(base_url), credentials.make_access(model, base_url), unknown)
-    make: OpenBackend = load_target(target)
+    make: OpenBackend = load_import_target(target)
     try:
         return make(rest, base_url)
     except EvalsuiteError:
@@ -59,7 +59,7 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
 def import_client(model: str) -> None:
     """Import a model's client ahead of the first call, because importing openai's client takes most of a second."""
     kind, colon, _ = model.partition(":")
-    if not colon or find_target("evalsuite.models", kind) is None:
+    if not colon or find_import_target("evalsuite.models", kind) is None:
         from evalsuite.models import openai
 
         openai.import_client()

@@ -17,8 +17,8 @@ from evalsuite.core.declarations import is_run_folder
 from evalsuite.core.errors import EvalsuiteError
 from evalsuite.plugin.collection import (
     add_parameters_to_samples,
+    check_gates_and_modes,
     check_judge_and_sandboxes,
-    check_options,
     choose_items,
     count_collected_cases,
     make_items,
@@ -161,7 +161,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> None:
     """Refuse gates and `--mode` options that apply to none of the collected cases, before any case runs."""
     add_parameters_to_samples(items)
-    check_options(session, items)
+    check_gates_and_modes(session, items)
 
 
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")

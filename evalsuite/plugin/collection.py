@@ -159,7 +159,7 @@ def add_parameters_to_samples(items: Sequence[pytest.Item]) -> None:
             parameters[FIXTURE] = case.add_parameters(own, item.nodeid)
 
 
-def check_options(session: pytest.Session, items: list[pytest.Item]) -> None:
+def check_gates_and_modes(session: pytest.Session, items: list[pytest.Item]) -> None:
     """Check that each gate and each `--mode` of the command line applies to at least one of the collected cases."""
     config = session.config
     settings = config.stash[PROCESS].settings

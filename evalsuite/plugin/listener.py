@@ -17,9 +17,9 @@ import pytest
 from evalsuite.core.declarations import is_benchmark_declared, list_benchmark_names
 from evalsuite.core.errors import EvalsuiteError, RunError, describe_exception, escape_for_terminal
 from evalsuite.core.phrases import write_count
-from evalsuite.engine.signals import install_handlers
+from evalsuite.engine.signals import install_signal_handlers
 from evalsuite.plugin.items import RECORD, list_cases
-from evalsuite.plugin.options import expects_verdict, read_command_line_gates
+from evalsuite.plugin.options import is_verdict_expected, read_command_line_gates
 from evalsuite.plugin.process import PROCESS
 from evalsuite.plugin.pytest_internals import get_terminal_file
 from evalsuite.plugin.xdist import (
@@ -116,7 +116,7 @@ class ReportListener:
         plan = self._list_planned_cases()
         selection = {
             # Whether the command line selects only some cases: by -k, -m, --lf, a file or an id.
-            "narrowed": _is_case_selection(self._config) or any(arg.endswith(".py") for arg in self._config.args),
+            "narrowed": _is_selecting_cases(self._config) or any(arg.endswith(".py") for arg in self._config.args),
             "elsewhere": self._find_gated_elsewhere(plan),
             "collected": self._count_selected_cases(plan),
         }
@@ -209,7 +209,7 @@ class ReportListener:
         collected = (self._worker_plan or self._config.stash[PROCESS]).collected
         selected = Counter(planned.benchmark for planned in plan if planned.selected)
         selected.update({name: entry["selected"] for name, entry in self.spec.earlier.get("collected", {}).items()})
-        picks = _is_case_selection(self._config) or not self.settings.shard
+        picks = _is_selecting_cases(self._config) or not self.settings.shard
         lacking = dict.fromkeys(self._find_uncollected_benchmarks() - collected.keys(), NOT_COLLECTED)
         return lacking | {
             name: {**entry, "selected": selected[name] if picks else entry["cases"]}
@@ -225,7 +225,7 @@ class ReportListener:
             return set()
         return {
             name
-            for path in _list_paths(self._config)
+            for path in _list_selected_paths(self._config)
             for file in ([path] if path.is_file() else _list_test_files(path, self._config, self.spec.reports_folder))
             for name in list_benchmark_names(file)
         }
@@ -399,7 +399,7 @@ class ReportListener:
         except (AttributeError, OSError, ValueError):
             terminal = os.dup(2)  # Use standard error if pytest's output has no file descriptor.
         names = names or ("SIGINT", "SIGTERM", "SIGHUP")
-        self.handlers |= install_handlers(*names, end=pytest.exit, terminal=terminal, words=words)
+        self.handlers |= install_signal_handlers(*names, end=pytest.exit, terminal=terminal, words=words)
 
 
 def find_least_status(config: pytest.Config) -> int:
@@ -407,12 +407,12 @@ def find_least_status(config: pytest.Config) -> int:
     listener = config.stash.get(LISTENER, None)
     if listener is not None and listener.status is not None:
         return listener.status
-    return INCOMPLETE if expects_verdict(config) and not is_worker(config) else 0
+    return INCOMPLETE if is_verdict_expected(config) and not is_worker(config) else 0
 
 
 def find_declared_benchmarks(names: Iterable[str], config: pytest.Config, reports: Path) -> set[str]:
     """Find those of the named benchmarks that test files outside of this session's paths declare."""
-    collected = _list_paths(config)
+    collected = _list_selected_paths(config)
     found: set[str] = set()
     for file in _list_test_files(config.rootpath, config, reports):
         if not any(file.is_relative_to(path) for path in collected):
@@ -420,7 +420,7 @@ def find_declared_benchmarks(names: Iterable[str], config: pytest.Config, report
     return found
 
 
-def _list_paths(config: pytest.Config) -> list[Path]:
+def _list_selected_paths(config: pytest.Config) -> list[Path]:
     return [Path(arg.partition("::")[0]).resolve() for arg in config.args]
 
 
@@ -439,7 +439,7 @@ def _list_test_files(root: Path, config: pytest.Config, reports: Path) -> Iterat
         yield from ((here / name).resolve() for name in files if any(fnmatch(name, pattern) for pattern in patterns))
 
 
-def _is_case_selection(config: pytest.Config) -> bool:
+def _is_selecting_cases(config: pytest.Config) -> bool:
     """Tell whether the command line selects only some cases of a file."""
     option = config.option
     picked = option.keyword or option.markexpr or option.deselect or getattr(option, "lf", False)

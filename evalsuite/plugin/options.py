@@ -90,7 +90,7 @@ def is_requesting_cases(config: pytest.Config) -> bool:
     return is_option_given or any("::" in arg for arg in config.args)
 
 
-def expects_verdict(config: pytest.Config) -> bool:
+def is_verdict_expected(config: pytest.Config) -> bool:
     """Tell whether the session names a model or one of evalsuite's options, and will run tests.
 
     The command line is read as text, because pytest parses it completely only after it has imported conftests.

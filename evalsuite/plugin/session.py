@@ -17,7 +17,12 @@ from evalsuite.core.errors import EvalsuiteError, describe_exception
 from evalsuite.core.phrases import write_count
 from evalsuite.core.settings import restore_settings
 from evalsuite.engine.preparation import MODELS, format_command, prepare_run
-from evalsuite.engine.signals import describe_ending_signal, install_handlers, intercept_exit, restore_signals
+from evalsuite.engine.signals import (
+    describe_ending_signal,
+    install_signal_handlers,
+    intercept_exit,
+    restore_signal_handlers,
+)
 from evalsuite.plugin.collection import apply_selection, read_selection
 from evalsuite.plugin.items import LEFT_OUT, MARK, list_cases
 from evalsuite.plugin.listener import INCOMPLETE, LISTENER, PLAN, ReportListener, find_least_status
@@ -86,7 +91,7 @@ def _start_controller(config: pytest.Config) -> None:
     )
     refuse_run_folders(config, spec.selection["args"] if spec.selection != selection else ())
     apply_selection(config, spec.selection)
-    spec = _choose_part(config, spec)
+    spec = _add_run_part(config, spec)
     listener = ReportListener(config, spec)
     config.stash[LISTENER] = listener
     config.pluginmanager.register(listener, "evalsuite-listener")
@@ -103,7 +108,7 @@ def _start_controller(config: pytest.Config) -> None:
     )
 
 
-def _choose_part(config: pytest.Config, spec: RunSpec) -> RunSpec:
+def _add_run_part(config: pytest.Config, spec: RunSpec) -> RunSpec:
     """Add to a run's specification the part that this session runs.
 
     A run that the user resumes begins with its first part again, because its code may have changed.
@@ -137,7 +142,7 @@ def _start_worker(config: pytest.Config) -> None:
     config.stash[PROCESS] = CaseProcess(settings, data["model"], quarantine, workers, _make_loop, connect_models, part)
     apply_selection(config, data["selection"])
     # Handle SIGINT, to distinguish the user's Ctrl-C from a KeyboardInterrupt that a scorer raises.
-    install_handlers("SIGINT", end=pytest.exit, terminal=None)
+    install_signal_handlers("SIGINT", end=pytest.exit, terminal=None)
 
 
 def _make_loop() -> BackgroundLoop:
@@ -354,4 +359,4 @@ def stop_process(config: pytest.Config) -> None:
         return
     if listener.has_begun:
         listener.run.close()
-    restore_signals(listener.handlers)
+    restore_signal_handlers(listener.handlers)

@@ -21,8 +21,6 @@ from evalsuite.plugin.options import read_config_settings
 from evalsuite.plugin.process import PART, PROCESS
 from evalsuite.results.run_folders import RunFolder, check_run_name, explain_interruption, shorten_model_name
 
-SINGLE_RUN_OPTIONS = ("resume", "replay")  # Options that name an earlier run, which has one model.
-
 
 def run_session_per_model(config: pytest.Config, models: Sequence[str]) -> int:
     """Run pytest once per model with the other arguments unchanged, then compare the runs.
@@ -31,7 +29,7 @@ def run_session_per_model(config: pytest.Config, models: Sequence[str]) -> int:
         The highest exit status of the sessions. If one is interrupted or terminated, no other starts.
     """
     settings = read_config_settings(config)
-    for name in SINGLE_RUN_OPTIONS:
+    for name in ("resume", "replay"):
         if getattr(settings, name):
             raise SettingsError(
                 f"--{name} continues the run of one model; name one --model, not {' and '.join(models)}"

@@ -68,7 +68,7 @@ def show_verdict(terminal: pytest.TerminalReporter, run: OpenRun, verdict: Verdi
     colour = {} if status == 0 else {"red": True}
     terminal.write_line(f"{verdict.headline} (exit status {status})", bold=True, **colour)
     _print_report_paths(terminal, folder.path)
-    _show_resumption(terminal, folder)
+    _show_resume_command(terminal, folder)
     _print_annotations(terminal, verdict)
     if run.aside:
         terminal.write_line(run.aside)
@@ -79,10 +79,10 @@ def _show_detached_run(terminal: pytest.TerminalReporter, folder: RunFolder) -> 
     terminal.section("evalsuite", sep="=", yellow=True)
     terminal.write_line(escape_for_terminal(explain_interruption(folder.info()) or "not finished yet"))
     terminal.write_line(f"nothing is decided yet (exit status {Status.DETACHED:d})", bold=True)
-    _show_resumption(terminal, folder)
+    _show_resume_command(terminal, folder)
 
 
-def _show_resumption(terminal: pytest.TerminalReporter, folder: RunFolder) -> None:
+def _show_resume_command(terminal: pytest.TerminalReporter, folder: RunFolder) -> None:
     info = folder.info()
     if explain_interruption(info):
         again = f"--resume {folder.name}{format_options_to_repeat(info.get('settings', {}))}"
@@ -150,7 +150,7 @@ def report_decisions(config: pytest.Config, run: OpenRun) -> None:
     if report is None:
         return
     if not explain_interruption(report.run.info):
-        _report_decisions(config, report)
+        _send_decision_reports(config, report)
     # Make `--lf` rerun the cases that are below their threshold in benchmarks with a missed gate.
     missed = [decision.gate for decision in report.verdict.decisions if decision.verdict == "missed"]
     for benchmark, cases in run.below.items():
@@ -158,28 +158,28 @@ def report_decisions(config: pytest.Config, run: OpenRun) -> None:
             add_to_last_failed(config, cases)
 
 
-def _report_decisions(config: pytest.Config, report: RunReport) -> None:
+def _send_decision_reports(config: pytest.Config, report: RunReport) -> None:
     others = [plugin for name in NOT_TOLD if (plugin := config.pluginmanager.get_plugin(name)) is not None]
     report_to_others = config.pluginmanager.subset_hook_caller("pytest_runtest_logreport", others)
     terminal = config.pluginmanager.get_plugin("terminalreporter")
-    for decided in _make_reports(report, every_score=config.option.verbose > 0):
+    for decided in _make_decision_reports(report, every_score=config.option.verbose > 0):
         report_to_others(report=decided)
         if decided.failed and terminal is not None:
             terminal.stats.setdefault("failed", []).append(decided)
 
 
-def _make_reports(report: RunReport, *, every_score: bool) -> Iterator[pytest.TestReport]:
+def _make_decision_reports(report: RunReport, *, every_score: bool) -> Iterator[pytest.TestReport]:
     verdict = report.verdict
     for decision in verdict.decisions:
-        is_missed = decision.verdict != "met"
+        is_unmet = decision.verdict != "met"
         # Leave the gate's text out of the line, because pytest prints it before the line, as the test's name.
         line = f"{decision.verdict}: {format_measured_line(decision)}"
         metrics = None if every_score else (decision.gate.metric,)
-        blocks = list(_list_case_blocks(decision, report, metrics)) if is_missed else []
+        blocks = list(_list_case_blocks(decision, report, metrics)) if is_unmet else []
         # Add an opening bracket: pytest treats the text after it as a test's parameters, and itself adds the closing
         # bracket.
         name = f"[{decision.gate.text}]" if "[" in decision.gate.text else decision.gate.text
-        yield _make_report(f"gates::{name}", line, blocks, failed=is_missed)
+        yield _make_report(f"gates::{name}", line, blocks, failed=is_unmet)
     for against in verdict.against:
         yield from _make_comparison_reports(against, f" against {against.name}" if len(verdict.against) > 1 else "")
 

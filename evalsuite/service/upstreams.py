@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from evalsuite.core.entry_points import find_target
+from evalsuite.core.entry_points import find_import_target
 from evalsuite.core.errors import ModelError, RequestRefused, SettingsError
 from evalsuite.gateway.spend import has_other_model_name
 from evalsuite.models.choice import open_backend
@@ -82,7 +82,7 @@ class Upstreams:
         if self.models and model not in self.models:
             raise RequestRefused(f"this gateway serves {', '.join(self.models)}, and not {model!r:.200}")
         kind, colon, _ = model.partition(":")
-        if colon and find_target("evalsuite.models", kind) is not None:
+        if colon and find_import_target("evalsuite.models", kind) is not None:
             if model not in self.models:
                 raise RequestRefused(
                     f"{model!r:.200} would run on the gateway's own machine; whoever runs it has to name it: "
