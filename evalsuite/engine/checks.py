@@ -153,7 +153,7 @@ def _check_batch_support(settings: Settings) -> None:
 
 
 def _check_gateway_services(settings: Settings, given_models: AbstractSet[str]) -> None:
-    """Check that the gateway services can be reached, and that the model's name is valid; need no API key."""
+    """Check that the gateway services can be reached, and that the model's name is valid; no API key is needed."""
     from evalsuite.service.clients import parse_services
     from evalsuite.service.remote import check_services
 
@@ -167,7 +167,7 @@ def _check_gateway_services(settings: Settings, given_models: AbstractSet[str]) 
 def explain_unmet_option(
     cases: Sequence[Case], settings: Settings, gates: Sequence[str], *, is_whole: bool = True
 ) -> str:
-    """Explain that no case has a mode of `--mode`, or the benchmark, tag or metric of a gate; empty if one has."""
+    """Explain which value of `--mode`, or which gate's benchmark, tag or metric, fits no case; empty if all fit."""
     return (
         _explain_unknown_mode([mode for mode in settings.mode if "=" not in mode], cases)
         or _explain_gate_without_cases(gates, cases, is_whole=is_whole)

@@ -426,7 +426,7 @@ def _explain_need_of_pytest(test: Callable[..., Any]) -> str:
 
 
 def _make_node_id(test: Callable[..., Any], root: Path) -> str:
-    """Return the node id that pytest would give a function; if its file is not below `root`, begin with its module."""
+    """Return the node id that pytest would give a function; outside of `root`, the id begins with its module's name."""
     plain = inspect.unwrap(test)
     file = Path(plain.__code__.co_filename)
     is_below = file.is_file() and file.resolve().is_relative_to(root.resolve())

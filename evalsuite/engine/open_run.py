@@ -314,7 +314,7 @@ class OpenRun:
         if self._spans is not None:
             self._spans.add_record(kept.line)
         can_end_early = self._spec.settings.can_end_early
-        # Decode only the records that are needed, because decoding takes longer than this check.
+        # Decode only the records that are needed, because decoding takes long.
         is_checked = not self._gates or (kept.benchmark in self._scored and EXCUSED not in kept.line)
         if is_checked and not can_end_early:
             return

@@ -275,7 +275,7 @@ def _get_closure_value(cell: Any) -> Any:
 
 
 def _describe_version(scorer: Any, kind: Any) -> str:
-    # Without a version of its own, a scorer of evalsuite has evalsuite's version; any other is known by its source.
+    # Without a version of its own, a scorer of evalsuite has evalsuite's version, any other a hash of its source code.
     if (own := getattr(scorer, "version", None)) is not None:
         return str(own)
     if _is_shipped_class(kind):

@@ -96,7 +96,7 @@ def count_collected_cases(config: pytest.Config, items: object) -> None:
         return
     choice, collected = cases[0].choice, config.stash[PROCESS].collected
     entry = collected.setdefault(cases[0].bound.name, {"cases": 0, "samples": 0, "of": 0})
-    variants = len(cases) // len(set(map(id, cases)))  # Number of items per case: the test may have more parameters.
+    variants = len(cases) // len(set(map(id, cases)))  # Items per case; more than one if the test has parameters.
     entry["cases"] = (entry["cases"] or 0) + len(cases) + choice.left_out * variants
     entry["samples"] = (entry["samples"] or 0) + choice.samples
     entry["of"] = None if choice.of is None or entry["of"] is None else entry["of"] + choice.of
@@ -107,7 +107,7 @@ def _explain_uncallable_model(config: pytest.Config) -> str:
     if config.option.collectonly:
         return ""
     if LISTENER not in config.stash:
-        # Only the controlling process can tell, because workers have no API keys; it sends the reason to workers.
+        # Use the reason that the controlling process sent, because workers have no API keys.
         return str(get_worker_data(config)[0]["unaskable"])
     return config.stash[LISTENER].explain_uncallable_model()
 
@@ -115,8 +115,8 @@ def _explain_uncallable_model(config: pytest.Config) -> str:
 def _make_keyword_filter(metafunc: pytest.Metafunc) -> Callable[[str], bool] | None:
     """Return a function that tells whether `-k` may select a sample id; pytest makes the final selection.
 
-    Return None, because `-k` may select every id, if `-k` was not given, or if items may have further names. Items may
-    have further names if the test has other parameters than the case, or if a hook of the suite may add names.
+    Return None, which stands for every id, if `-k` was not given or if items may have further names. Items may have
+    further names if the test has other parameters than the case, or if a hook of the suite may add names.
     """
     from evalsuite.plugin.pytest_internals import compile_keywords, has_parameters
 

@@ -41,7 +41,7 @@ def find_continued_run(config: pytest.Config) -> str | None:
 def can_run_in_parts(config: pytest.Config, settings: Settings) -> bool:
     """Tell whether a session can end after a part of the cases.
 
-    A session cannot if it runs no case, needs the results of all cases, or selects single cases by id.
+    This is impossible for a session that runs no case, needs the results of all cases, or selects single cases by id.
     """
     option = config.option
     needs_all = settings.can_end_early or any(
