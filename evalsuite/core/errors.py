@@ -1,24 +1,5 @@
 """The exceptions of evalsuite.
 
-    EvalsuiteError
-    ├── SettingsError             an option, a gate or a declaration is invalid
-    ├── DatasetError              a file of samples does not have the expected contents
-    ├── RunError                  a run's folder is missing or damaged, or cannot be written
-    ├── InternalError             evalsuite itself failed: a mistake in its code
-    ├── ModelError                a model call failed permanently
-    │   ├── BackendUnavailable    the model cannot be reached at all: extra, key or server missing
-    │   ├── RequestRefused        the server rejected the request for good
-    │   ├── CallFailed            every retry failed
-    │   ├── SpendLimitReached     the next call would exceed --max-cost
-    │   ├── ReplayMiss            a replayed run does not hold this completion
-    │   └── Detached              the request is in a batch, whose answer a later session reads
-    ├── SolverError               a solver returned something that is not an answer, or an application failed
-    ├── JudgeError                a judge's answers could not be parsed
-    ├── ScoringError              a scorer crashed, or a score is unknown or not a number
-    ├── ToolError                 a tool could not be run at all (a tool that fails gives an observation)
-    └── SandboxError              a program could not be run (a program that fails gives an `Execution.error`)
-        └── SandboxUnavailable    this machine offers no sandbox
-
 Each message says what failed, the value that caused the failure, the reason, and the remedy. Code that calls another
 library converts the library's exceptions to these classes with `raise ... from`.
 """

@@ -1,10 +1,11 @@
-"""The pytest plugin: its hooks, which delegate to the other modules.
+"""The pytest plugin: its hooks and fixtures, which pytest finds here by their names.
 
 A suite uses the plugin if the conftest.py of its root directory has this line:
 
     pytest_plugins = ["evalsuite.plugin"]
 """
 
+# ruff: noqa: F401 - pytest finds imported hooks and fixtures by their names
 from __future__ import annotations
 
 from collections.abc import Generator
@@ -21,36 +22,37 @@ from evalsuite.plugin.collection import (
     check_judge_and_sandboxes,
     choose_items,
     count_collected_cases,
-    make_items,
     mark_function,
-    shorten_report,
+    pytest_generate_tests,
+    pytest_make_collect_report,
 )
 from evalsuite.plugin.fixtures import endpoint, evalsuite_case, judge, model, sample, scores, transcript
 from evalsuite.plugin.listener import LISTENER
-from evalsuite.plugin.options import describe_former_options, list_models
-from evalsuite.plugin.outcomes import advance_to_item, make_report, record_running_item, show_case_in_debugger
-from evalsuite.plugin.process import PROCESS, record_deselected_cases
+from evalsuite.plugin.options import add_options, describe_former_options, list_models
+from evalsuite.plugin.outcomes import (
+    pytest_exception_interact,
+    pytest_item_runs,
+    pytest_runtest_makereport,
+    pytest_runtest_protocol,
+)
+from evalsuite.plugin.process import PROCESS, pytest_deselected
 from evalsuite.plugin.pytest_internals import remove_unknown_lines
 from evalsuite.plugin.session import (
     find_run_to_continue,
-    finish_session,
-    make_header,
+    pytest_collection_finish,
+    pytest_configure,
+    pytest_report_header,
+    pytest_sessionfinish,
     restore_status,
-    send_plan,
     show_summary,
-    start_process,
     stop_process,
     watch_imports,
 )
 from evalsuite.plugin.xdist import refuse_plain_workers, set_default_distribution
 
-__all__ = ["endpoint", "evalsuite_case", "judge", "model", "sample", "scores", "transcript"]
-
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Declare options and ini keys, and watch the conftests that pytest imports from now on."""
-    from evalsuite.plugin.options import add_options
-
     add_options(parser)
     watch_imports(pluginmanager)
 
@@ -91,11 +93,6 @@ def pytest_run_parts(config: pytest.Config) -> Generator[None, Any, Any]:
     return run_further_parts(config, folder)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Read the settings, and set this process up as the controlling process or as a worker."""
-    start_process(config)
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Warn of options that have become project settings, and start the live progress line."""
@@ -107,11 +104,6 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         from evalsuite.plugin.live_line import show_progress
 
         show_progress(session.config, listener)
-
-
-def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Return lines for pytest's header: the model under test, and the run that is replayed or resumed, if any."""
-    return make_header(config)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -132,17 +124,6 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return is_run_folder(collection_path) or None
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report(
-    collector: pytest.Collector,  # noqa: ARG001 - the hook's signature
-) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Show a message instead of a traceback if a benchmark's declaration is invalid."""
-    report = yield
-    if report.failed:
-        shorten_report(report)
-    return report
-
-
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> Generator[None, Any, Any]:
     """Mark a benchmark's function before pytest makes its items; afterwards, count its cases."""
@@ -150,11 +131,6 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> Gener
     made = yield
     count_collected_cases(collector.config, made)
     return made
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make one item per case from a benchmark's function."""
-    make_items(metafunc)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -171,53 +147,10 @@ def pytest_choose_items(session: pytest.Session, config: pytest.Config, items: l
     check_judge_and_sandboxes(session, items)
 
 
-def pytest_deselected(items: list[pytest.Item]) -> None:
-    """Record the cases that pytest deselects in a resumed run, because they still belong to the suite."""
-    record_deselected_cases(items)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Let a worker send the number of its cases to the controlling process; one worker also sends the cases."""
-    send_plan(session)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Move the queue of cases to this item, and start solving as many later cases as may be in flight."""
-    advance_to_item(item, nextitem)
-
-
-@pytest.hookimpl(wrapper=True, specname="pytest_runtest_protocol")
-def pytest_item_runs(item: pytest.Item) -> Generator[None, object, object]:
-    """Record which item is running, because a case's fixtures need to know."""
-    return (yield from record_running_item(item))
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Attach a case's record to its last report."""
-    return (yield from make_report(item, call))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> Generator[None, object, object]:
-    """Make the failed case available in the debugger if the user gave --pdb."""
-    return (yield from show_case_in_debugger(node))
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
     """Let pytest show where a signal interrupted the code, even if it arrived between two lines."""
     remove_unknown_lines(excinfo)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write the report and set the exit status."""
-    finish_session(session)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import FunctionType
@@ -42,7 +42,7 @@ def mark_function(function: object) -> None:
         getattr(pytest.mark, MARK)(declaration)(plain)
 
 
-def make_items(metafunc: pytest.Metafunc) -> None:
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make the cases of a benchmark's function on this machine.
 
     If no model can be called and the command does not request cases, make one skipped item instead of the cases.
@@ -138,15 +138,17 @@ def _has_renaming_hooks(config: pytest.Config) -> bool:
     )
 
 
-def shorten_report(report: pytest.CollectReport) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     """Show file, line and message, not a traceback, if a test file's import raised one of evalsuite's errors."""
+    report = yield
     # pytest stores the exception in this attribute for hooks such as `pytest_exception_interact`.
-    call: pytest.CallInfo[None] | None = getattr(report, "call", None)
-    if call is None or call.excinfo is None or not isinstance(call.excinfo.value, EvalsuiteError):
-        return
-    places = [entry for entry in call.excinfo.traceback if not Path(entry.path).is_relative_to(PACKAGE)]
-    place = f"{Path(places[-1].path).name}:{places[-1].lineno + 1}: " if places else ""
-    report.longrepr = f"{place}{call.excinfo.value}"
+    call: pytest.CallInfo[None] | None = getattr(report, "call", None) if report.failed else None
+    if call is not None and call.excinfo is not None and isinstance(call.excinfo.value, EvalsuiteError):
+        places = [entry for entry in call.excinfo.traceback if not Path(entry.path).is_relative_to(PACKAGE)]
+        place = f"{Path(places[-1].path).name}:{places[-1].lineno + 1}: " if places else ""
+        report.longrepr = f"{place}{call.excinfo.value}"
+    return report
 
 
 def add_parameters_to_samples(items: Sequence[pytest.Item]) -> None:

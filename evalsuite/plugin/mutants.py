@@ -35,51 +35,31 @@ class Mutant(NamedTuple):
 
     summary: str
     options: tuple[str, ...] = ()  # Additional pytest options for the session with this fault.
-    # Makes changed scores from a scorer's scores and the best scores; None if the fault changes no scores.
-    change: Callable[[Scores, Mapping[str, float]], Scores] | None = None
+    changes_scores: bool = False  # Whether `_change_scores` changes the scores of every scorer.
 
 
-def _is_wrong(scores: Scores, best: Mapping[str, float]) -> bool:
-    return any(float(value) != best[name] for name, value in scores.items() if name in best)
-
-
-def _degrade_scores(scores: Scores, best: Mapping[str, float]) -> Scores:
-    return {name: 0.0 if best.get(name, 1.0) else 1.0 for name in scores}
-
-
-def _leave_unchanged(scores: Scores, best: Mapping[str, float]) -> Scores:  # noqa: ARG001 - as the other changes
-    return scores
-
-
-def _drop_if_wrong(scores: Scores, best: Mapping[str, float]) -> Scores:
-    return {} if _is_wrong(scores, best) else scores
-
-
-def _rename_if_wrong(scores: Scores, best: Mapping[str, float]) -> Scores:
-    return {f"{name}_other": value for name, value in scores.items()} if _is_wrong(scores, best) else scores
-
-
-def _skip_if_wrong(scores: Scores, best: Mapping[str, float]) -> Scores:
-    return pytest.skip("a mutant skips wrong answers") if _is_wrong(scores, best) else scores
-
-
-def _fail_if_wrong(scores: Scores, best: Mapping[str, float]) -> Scores:
-    if _is_wrong(scores, best):
-        raise RuntimeError("a mutant fails on wrong answers")
-    return scores
-
-
-def _inflate_scores(scores: Scores, best: Mapping[str, float]) -> Scores:
-    return {name: best.get(name, value) for name, value in scores.items()}
+def _change_scores(mutant: str, scores: Scores, best: Mapping[str, float]) -> Scores:
+    if mutant == "flattered":
+        return {name: best.get(name, value) for name, value in scores.items()}
+    is_wrong = any(float(value) != best[name] for name, value in scores.items() if name in best)
+    if mutant == "degraded" or not is_wrong:
+        return scores
+    if mutant == "dropped":
+        return {}
+    if mutant == "renamed":
+        return {f"{name}_other": value for name, value in scores.items()}
+    if mutant == "skipped":
+        pytest.skip("a mutant skips wrong answers")
+    raise RuntimeError("a mutant fails on wrong answers")
 
 
 MUTANTS: Mapping[str, Mutant] = {
-    "degraded": Mutant("nine of ten answers are wrong", change=_leave_unchanged),
-    "dropped": Mutant("nine of ten answers are wrong and get no score", change=_drop_if_wrong),
-    "renamed": Mutant("nine of ten answers are wrong and get a score of another name", change=_rename_if_wrong),
-    "skipped": Mutant("nine of ten answers are wrong and are skipped by the scorer", change=_skip_if_wrong),
-    "failing": Mutant("nine of ten answers are wrong, and the scorer fails on them", change=_fail_if_wrong),
-    "flattered": Mutant("another scorer gives nothing but the best score", change=_inflate_scores),
+    "degraded": Mutant("nine of ten answers are wrong", changes_scores=True),
+    "dropped": Mutant("nine of ten answers are wrong and get no score", changes_scores=True),
+    "renamed": Mutant("nine of ten answers are wrong and get a score of another name", changes_scores=True),
+    "skipped": Mutant("nine of ten answers are wrong and are skipped by the scorer", changes_scores=True),
+    "failing": Mutant("nine of ten answers are wrong, and the scorer fails on them", changes_scores=True),
+    "flattered": Mutant("another scorer gives nothing but the best score", changes_scores=True),
     "marked": Mutant('half of the cases are marked slow, and -m "not slow" leaves them out', ("-m", "not slow")),
     "chosen": Mutant("one case is chosen by its node id"),
     "sharded": Mutant("one shard of two decides", ("--shard=1/2",)),
@@ -101,7 +81,7 @@ def read_fault() -> Fault | None:
 def pytest_configure(config: pytest.Config) -> None:
     """Change scores after scorers have returned them, if the fault says so."""
     fault = read_fault()
-    if fault is None or (change := MUTANTS[fault.mutant].change) is None:
+    if fault is None or not MUTANTS[fault.mutant].changes_scores:
         config.addinivalue_line("markers", "slow: cases that a mutant leaves out")
         return
     from evalsuite.engine import case_record, scoring, solving
@@ -111,8 +91,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
     def mutate_scores(score: Callable[..., Scores], *arguments: Any) -> Scores:
         scores = score(*arguments)
-        is_degraded = fault.mutant != "flattered" and next(counted) % 10 > 0
-        return change(_degrade_scores(scores, best) if is_degraded else scores, best)
+        if fault.mutant != "flattered" and next(counted) % 10 > 0:
+            scores = {name: 0.0 if best.get(name, 1.0) else 1.0 for name in scores}
+        return _change_scores(fault.mutant, scores, best)
 
     vars(case_record)["run_rule_scorer"] = partial(mutate_scores, scoring.run_rule_scorer)
     vars(solving)["convert_scores"] = partial(mutate_scores, scoring.convert_scores)

@@ -40,7 +40,8 @@ NUMBERS_ALONE = re.compile(r"(AssertionError: )?assert [-+.\de]+( \(.*\))? (==|!
 """Matches a failed comparison of two numbers, which is left out because the block shows the scores."""
 
 
-def record_running_item(item: pytest.Item) -> Generator[None, object, object]:
+@pytest.hookimpl(wrapper=True, specname="pytest_runtest_protocol")
+def pytest_item_runs(item: pytest.Item) -> Generator[None, object, object]:
     """Record the running item for as long as it runs."""
     running_items.append(item)
     try:
@@ -66,7 +67,8 @@ def _send_record(item: pytest.Item) -> None:
     listener.pytest_runtest_logreport(report)
 
 
-def show_case_in_debugger(node: pytest.Item | pytest.Collector) -> Generator[None, object, object]:
+@pytest.hookimpl(wrapper=True)
+def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> Generator[None, object, object]:
     """Make `pp evalsuite_case` show sample, transcript and scores in every frame, with --pdb."""
     case = get_case(node) if isinstance(node, pytest.Item) else None
     if not isinstance(node, pytest.Item) or case is None or not node.config.option.usepdb:
@@ -88,8 +90,9 @@ def show_case_in_debugger(node: pytest.Item | pytest.Collector) -> Generator[Non
         delattr(builtins, FIXTURE)
 
 
-def advance_to_item(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Move the queue of cases to the item."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Move the queue of cases to this item, and start solving as many later cases as may be in flight."""
     if item.config.option.setupplan:
         # Do not solve any case, because with `--setup-plan` pytest only lists the fixtures.
         return
@@ -99,7 +102,8 @@ def advance_to_item(item: pytest.Item, nextitem: pytest.Item | None) -> None:
         item.session.shouldstop = process.stopping
 
 
-def make_report(
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Let pytest report one phase of an item; then add the case's text block and record to the report."""

@@ -204,7 +204,7 @@ class CaseProcess:
 PROCESS = pytest.StashKey[CaseProcess]()
 
 
-def record_deselected_cases(items: Iterable[pytest.Item]) -> None:
+def pytest_deselected(items: Iterable[pytest.Item]) -> None:
     """Record the cases that a resumed run leaves out, because their earlier records still count."""
     for item in items:
         process = item.config.stash.get(PROCESS, None)

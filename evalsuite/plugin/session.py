@@ -61,8 +61,8 @@ def watch_imports(manager: pytest.PytestPluginManager) -> None:
         config.add_cleanup(intercept_exit(lambda: find_least_status(config)))
 
 
-def start_process(config: pytest.Config) -> None:
-    """Set this process up as the controlling process or as a worker."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Read the settings, and set this process up as the controlling process or as a worker."""
     config.addinivalue_line("markers", f"{MARK}(declaration): a benchmark's test function, set by @benchmark")
     started_sessions.append(str(config.rootpath))
     config.pluginmanager.register(ReportTrimmer(config), "evalsuite-trimmer")
@@ -151,7 +151,8 @@ def _make_loop() -> BackgroundLoop:
     return BackgroundLoop()
 
 
-def send_plan(session: pytest.Session) -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Send the number of a worker's cases to the controlling process; if it asked for the plan, also send the cases."""
     if not is_worker(session.config):
         return
@@ -167,7 +168,7 @@ def send_plan(session: pytest.Session) -> None:
             channel.send(PLAN + dumps([encode_plan(plan), process.collected, counted, sorted(process.functions)]))
 
 
-def make_header(config: pytest.Config) -> list[str]:
+def pytest_report_header(config: pytest.Config) -> list[str]:
     """Return lines for pytest's header: the models, and the earlier run that is resumed or replayed, if any.
 
     The list is empty if no setting of evalsuite was given.
@@ -181,7 +182,8 @@ def make_header(config: pytest.Config) -> list[str]:
     return [models, REPEATED] if again else [models]
 
 
-def finish_session(session: pytest.Session) -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write the report and set the exit status."""
     config = session.config
     config.stash[PROCESS].drop_cases()
