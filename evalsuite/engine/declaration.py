@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import inspect
 import os
 import re
 import sys
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
     from evalsuite.output.reports.generic import CaseMetric, Measure
 
 Test = TypeVar("Test", bound=Callable[..., Any])
-_OWN = (
-    *("name", "samples", "solver", "scorers", "epochs", "at_least", "shipped", "metrics", "canary", "pool", "cluster"),
-    "faults",
-)
 PLUGIN_NOT_LOADED = (
     'evalsuite\'s plugin is not loaded: add the line  pytest_plugins = ["evalsuite.plugin"]  to the conftest.py '
     "in the root directory (or run pytest with -p evalsuite.plugin)"
@@ -129,7 +126,8 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
     elif samples is None:
         declared = find_benchmark(name)
     else:
-        refuse_unknown_names(benchmark, {**args, **(shipped or {})}, _OWN)
+        own = inspect.signature(benchmark).parameters.keys() - {"args"}
+        refuse_unknown_names(benchmark, {**args, **(shipped or {})}, own)
         declared = Benchmark(
             name=name,
             title=name,
