@@ -214,14 +214,12 @@ class Agreement:
 
     @classmethod
     def read(cls, folder: Path) -> Agreement:
-        """Read the agreement from the file that `write` writes."""
         path = folder / AGREEMENT
         plain = read_json(path, dict)
         verdicts, agree = (read_field(plain, name, int, path, "the file") for name in ("verdicts", "agree"))
         return cls(read_field(plain, "scorers", str, path, "the file"), verdicts, agree)
 
     def write(self, folder: Path) -> None:
-        """Write the agreement to a file beside the benchmark's data."""
         (folder / AGREEMENT).write_text(f"{json.dumps(asdict(self))}\n", "utf-8")
 
     def describe(self) -> str:

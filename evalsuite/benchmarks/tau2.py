@@ -63,7 +63,7 @@ class Tau2Options:
         return options
 
     def make_world(self) -> World:
-        """Make a world that starts in a task's initial state; without a `World`, all its state must be in memory."""
+        """Make a world that starts in a task's initial state; a plain class must keep all its state in memory."""
         world = copy(self.world) if isinstance(self.world, World) else World(self.world, outside=False)
         world.prepare = run_initial_calls
         return world
@@ -228,20 +228,17 @@ class Reward:
         """
         if "state" not in transcript.facts:
             raise ScoringError("the world of tau2 has no method `state()`, so it cannot be compared with")
+        actions = [(action["name"], action.get("arguments") or {}) for action in sample.metadata["actions"]]
+        async with self._repeat_calls(sample, actions) as world:
+            wanted = convert_to_json(await world.read_final_state())
         scores = {
-            "db": float(transcript.facts["state"] == await self.compute_wanted_state(sample)),
+            "db": float(transcript.facts["state"] == wanted),
             "communicate": float(_has_told_information(sample, transcript)),
             "actions": float(_has_taken_actions(sample.metadata["actions"], transcript)),
         }
         if sample.metadata["env_assertions"]:
             scores["env_assertions"] = float(await self.are_assertions_true(sample, transcript))
         return scores | compute_reward(sample, scores)
-
-    async def compute_wanted_state(self, sample: Sample) -> Any:
-        """Compute the state of a new world after the task's actions; actions that fail are ignored."""
-        actions = [(action["name"], action.get("arguments") or {}) for action in sample.metadata["actions"]]
-        async with self._repeat_calls(sample, actions) as world:
-            return convert_to_json(await world.read_final_state())
 
     async def are_assertions_true(self, sample: Sample, transcript: Transcript) -> bool:
         """Repeat the transcript's calls in a new world, and tell whether all assertions of the task are then true."""
@@ -280,7 +277,7 @@ class Reward:
 
 def compute_reward(sample: Sample, scores: Mapping[str, float]) -> dict[str, float]:
     """Return `reward`, the product of the scores that the task rewards; return {} if such a score is missing."""
-    # A task without assertions (on methods or on the conversation) fulfils the criterion that such assertions are true.
+    # A criterion about assertions is fulfilled if the task has no such assertions.
     fulfilled = {name: 1.0 for name in ("env_assertions", "nl_assertions") if not sample.metadata[name]}
     scored = {**fulfilled, **scores}
     names = [BASES.get(name, name) for name in sample.metadata["basis"]]

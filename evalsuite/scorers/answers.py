@@ -171,9 +171,10 @@ def _contains_word(text: str, label: str) -> bool:
 
 
 def one_of(labels: Iterable[str]) -> OneOf:
-    """Score `labelled`: 1.0 if the answer names exactly one label. Score `accuracy`: 1.0 if it names the target.
+    """Score `labelled`: 1.0 if the answer names exactly one label.
 
-    The metrics `macro_f1`, `micro_f1` and `confusion_matrix` read the facts `label` and `target_label`.
+    Score `accuracy`: 1.0 if the label that the answer names is the target. The metrics `macro_f1`,
+    `micro_f1` and `confusion_matrix` read the facts `label` and `target_label`.
 
     Raises:
         SettingsError: fewer than two labels were given, or two labels have the same text.
@@ -218,7 +219,9 @@ def compute_cosine(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def similar(threshold: float = 0.8, *, model: str = LOCAL_ENCODER, base_url: str | None = None) -> Similar:
-    """Score `similarity`: the cosine to the most similar target. Score `similar`: 1.0 if the cosine is high enough.
+    """Score `similarity`: the cosine to the most similar target.
+
+    Score `similar`: 1.0 if the cosine to the most similar target reaches `threshold`.
 
     Args:
         threshold: the lowest cosine that counts as similar, from -1 to 1.

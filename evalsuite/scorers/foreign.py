@@ -165,10 +165,9 @@ def from_autoevals(
 
     Args:
         scorer: a scorer or its class, such as `Factuality()`. If the scorer has its own client, it keeps this client.
-        documents: a function of sample and transcript that returns the retrieved documents. By default these are the
-            spans' documents or, without such spans, `documents` in the facts or the metadata.
-        judge: whether the scorer needs a model, for which the run's judge then answers. False for scorers such as
-            `Levenshtein`.
+        documents: a function of sample and transcript that returns the retrieved documents; by default, the documents
+            of spans, or else `documents` in the facts or in the sample's metadata.
+        judge: whether the scorer needs a model, which is then the run's judge. False for scorers such as `Levenshtein`.
 
     Raises:
         SettingsError: autoevals is not installed.
@@ -199,8 +198,7 @@ def from_deepeval(
         metric: a metric, or a function such as `AnswerRelevancyMetric` or `functools.partial(GEval, name=...,
             criteria=..., evaluation_params=[...])`. The function is called with `model=` and returns the metric, so it
             needs no OpenAI key.
-        documents: a function of sample and transcript that returns the retrieved documents. By default these are the
-            spans' documents or, without such spans, `documents` in the facts or the metadata.
+        documents: a function that returns the retrieved documents; `from_autoevals` describes it.
         judge: whether the metric needs a model; the run's judge then takes the place of the metric's own model.
 
     Raises:
@@ -255,8 +253,8 @@ def from_inspect(scorer: Any, *, judge: bool = True) -> ForeignScorer | PlainFor
 
     Args:
         scorer: a scorer such as `model_graded_qa()`; if it has a `model=` of its own, it keeps that model.
-        judge: whether the scorer needs a model, for which the run's judge then answers, also in the role `grader`.
-            False for scorers such as `includes()`.
+        judge: whether the scorer needs a model, which is then the run's judge, also in the role `grader`. False for
+            scorers such as `includes()`.
 
     Raises:
         SettingsError: Inspect is not installed.
@@ -314,8 +312,7 @@ def from_ragas(
     Args:
         metric: a metric, or a class or function that makes one, such as `Faithfulness`. With a judge, it gets the
             arguments `llm` and `embeddings` if its signature has them.
-        documents: a function of sample and transcript that returns the retrieved contexts. By default these are the
-            spans' documents or, without such spans, `documents` in the facts or the metadata.
+        documents: a function that returns the retrieved contexts; `from_autoevals` describes it.
         judge: whether the metric needs a model; the run's judge then takes the place of the metric's own model.
 
     Raises:

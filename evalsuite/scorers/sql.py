@@ -95,9 +95,10 @@ def _read_database(path: Path) -> bytes:
 
 
 def find_sql(answer: str) -> str:
-    """Find the SQL query in an answer: the last SQL block, last block, last query outside blocks, or whole answer.
+    """Find the SQL query in an answer.
 
-    Blocks that contain a query are preferred to other blocks without the language SQL.
+    Prefer the last SQL block, then the last other block with a query, then the last block, then the last query outside
+    blocks. If there is none of these, return the whole answer.
     """
     text = _END_SIGNS.sub("", answer)
     blocks = _BLOCK.findall(text)

@@ -130,7 +130,7 @@ def _is_control(event: Mapping[str, Any]) -> bool:
 def match_calls(expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> list[int | None]:
     """Match as many calls as possible (Kuhn's algorithm).
 
-    Return for each expected call the index of its match among the calls that were made, or None.
+    For each expected call, return the index of the made call that matches it, or None.
     """
     taken_by: dict[int, int] = {}
 
@@ -169,7 +169,7 @@ def are_calls_accepted(order: Order, expected: Sequence[ToolUse], made: Sequence
 
 def format_difference(expected: Iterable[ToolUse], made: Sequence[ToolUse]) -> list[str]:
     """Write the lines of a diff: `- ` before an expected call that is missing, `+ ` before an unexpected call."""
-    # Write a call that matches as the expected call, so that a difference in how it is written does not show.
+    # Write a matched call like its expected call, because the diff should show only calls without a match.
     expected = list(expected)
     written = [str(use) for use in made]
     for wanted, at in zip(expected, match_calls(expected, made), strict=True):
@@ -195,7 +195,7 @@ class Calls:
         named = {wanted.tool for wanted in expected}
         made = tool_uses(transcript, controls=named)
         if not self.repeats:
-            made = list(_drop_repeats(made))
+            made = [use for at, use in enumerate(made) if use not in made[:at]]
         paired = sum(at is not None for at in match_calls(expected, made))
         right = are_calls_accepted(self.order, expected, made)
         log = [{"role": "calls", "content": "\n".join(format_difference(expected, made))}]
@@ -215,14 +215,6 @@ class Calls:
                 "metadata={'calls': [...]}, or give tool_calls(expected=...); an empty list expects none"
             )
         return map(read_call, wanted)
-
-
-def _drop_repeats(made: Iterable[ToolUse]) -> Iterator[ToolUse]:
-    seen: list[ToolUse] = []
-    for use in made:
-        if use not in seen:
-            seen.append(use)
-            yield use
 
 
 def _format_note(expected: Sequence[ToolUse], made: Sequence[ToolUse], paired: int) -> str:

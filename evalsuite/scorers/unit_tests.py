@@ -165,8 +165,8 @@ class PassesTests:
 
     async def _check_in_one_process(self, code: str, check: str) -> str:
         """Run a check in the answer's process, because it passes functions or objects of its own to the answer."""
-        # The check prints a random token as its last step. The answer does not know the token, so it cannot pass by
-        # an early exit or by printing.
+        # The check prints a random token as its last step. The answer does not know the token, so neither an early exit
+        # nor printed text makes it pass.
         word = secrets.token_hex(16)
         async with self.sandbox.session(timeout=self.timeout) as session:
             await session.run(_AS_MODULE)

@@ -103,7 +103,6 @@ class FunctionApplication:
     route: bool = False
 
     async def reply(self, question: ApplicationInput, exchange: CaseExchange) -> Transcript:
-        """Call the function with one question or with a conversation's messages."""
         asynchronous = is_async(self.function)
         arguments = self._make_arguments(exchange, asynchronous=asynchronous)
         try:
@@ -145,7 +144,6 @@ class ProgramApplication:
     cwd: Path | str | None = None
 
     async def reply(self, question: ApplicationInput, exchange: CaseExchange) -> Transcript:
-        """Run the program on one question or on a conversation's messages."""
         text = question if isinstance(question, str) else json.dumps(question, ensure_ascii=False)
         endpoint = exchange.model.endpoint()
         command = [part.replace("{base_url}", endpoint.base_url).replace("{input}", text) for part in self.command]

@@ -81,33 +81,27 @@ OBSERVATION_LIMIT = 4000
 TOOL_SECONDS = 60.0
 NOTHING = "(the tool returned nothing)"
 CallOutcome: TypeAlias = "tuple[Mapping[str, Any], Sequence[CallFault], str, str, bool]"
+"""A call's arguments, its faults, the executor's kind, the result as text, and whether the call failed."""
 # Generation parameters from the paper (ToolEyes, arXiv 2401.00741, section on the experimental setup).
 PARAMETERS: Mapping[str, Any] = {"temperature": 0.3, "top_p": 0.5}
 
 
 @dataclass(frozen=True, slots=True)
 class ToolLoop:
-    """The solver for tool use, by ReAct or by native tool calls; made by `react` and `tool_loop`."""
+    """The solver for tool use, made by `react` and `tool_loop`; `react` describes the fields."""
 
     protocol: TurnProtocol  # The format in which turns are written and read.
-    # The sources of each episode's tools. The tool `finish` is added, and `ask_to_user` if there is a user, unless a
-    # source already documents a tool of that name.
     tools: Sequence[ToolSource]
-    # The user who answers the tool `ask_to_user`; with None, the model does not have this tool.
     user: User | None = None
-    max_turns: int = MAX_TURNS  # How many turns the model may take in one episode.
-    # The number of malformed turns in a row that ends an episode; None means no limit.
+    max_turns: int = MAX_TURNS
     patience: int | None = None
-    observation_limit: int = OBSERVATION_LIMIT  # Maximum length of an observation (a tool's result) in characters.
-    tool_seconds: float = TOOL_SECONDS  # Time limit of one tool call, in seconds.
-    # Time limit in seconds for all tool calls of an episode together; None means no limit. The time of model calls does
-    # not count, so that a replay ends at the same call as the original run.
+    observation_limit: int = OBSERVATION_LIMIT
+    tool_seconds: float = TOOL_SECONDS
+    # The time of model calls does not count, so that a replay ends at the same call as the original run.
     seconds: float | None = None
-    # How many tokens, including prompts, the tested model may use in an episode; None means no limit.
     tokens: int | None = None
-    # How much the tested model may cost in an episode, in US dollars; None means no limit.
     dollars: float | None = None
-    params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters.
+    params: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         sources: Sequence[object] = self.tools
@@ -221,10 +215,10 @@ class Episode:
         end = names.index(FINISH.name) if self.loop.protocol.finishes and FINISH.name in names else len(calls)
         results = await asyncio.gather(*(self.run_call(call) for call in calls[:end]))
         for call, result in zip(calls, results, strict=False):
-            self.record_call(number, call, *result)
+            self.record_call(number, call, result)
         if end == len(calls):
             return
-        self.record_call(number, calls[end], *await self.run_call(calls[end]))
+        self.record_call(number, calls[end], await self.run_call(calls[end]))
         if self.answer is None:
             # The call of `finish` had faults and did not end the episode, so run the calls after it.
             await self.run_calls(number, calls[end + 1 :])
@@ -232,27 +226,19 @@ class Episode:
         for call in calls[end + 1 :]:
             late = CallFault("after_finish", "the episode has ended")
             _, faults = self.registry.check(call.name, call.arguments)
-            self.record_call(number, call, call.arguments, (*faults, late), "", f"Error: {late.words}", True)
+            self.record_call(number, call, (call.arguments, (*faults, late), "", f"Error: {late.words}", True))
 
     async def run_call(self, call: Call) -> CallOutcome:
-        """Run a call if it has no faults; return what `record_call` records about it."""
+        """Run a call, unless its arguments have faults."""
         arguments, faults = self.registry.check(call.name, call.arguments)
         if faults:
             text = "Error: " + "; ".join(fault.words for fault in faults)
             return call.arguments, faults, "", text, True
         return arguments, faults, *await self.run_known_tool(call.name, arguments)
 
-    def record_call(
-        self,
-        number: int,
-        call: Call,
-        arguments: Mapping[str, Any],
-        faults: Sequence[CallFault],
-        executor: str,
-        text: str,
-        failed: bool,  # noqa: FBT001 - a part of an outcome
-    ) -> None:
+    def record_call(self, number: int, call: Call, outcome: CallOutcome) -> None:
         """Record a call, and show the model the observation (result)."""
+        arguments, faults, executor, text, failed = outcome
         observation = shorten_with_note(text or NOTHING, self.loop.observation_limit)
         self.events.append(
             {

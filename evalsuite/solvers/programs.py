@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Prompt = str | Callable[[Sample, str], "str | Sequence[Message]"]
 # Function that returns a sample's tables; the keys are the names of variables in programs.
 Tables = Callable[[Sample], "Mapping[str, TableSource]"]
-# Function that writes a program that prints a description of tables; its argument lists the tables' variable names.
+# Function of tables' variable names that writes a program; the program prints a description of the tables.
 Describe = Callable[[Sequence[str]], str]
 
 # Match only top-level packages, because if `a.b` is missing from an installed package `a`, the model invented `a.b`.
@@ -59,14 +59,14 @@ def read_metadata_tables(sample: Sample) -> Mapping[str, TableSource]:
 
 
 def describe_tables(names: Sequence[str]) -> str:
-    """Write a program that describes tables as TReB does (arXiv 2506.18421, section 4), and prints small tables."""
+    """Write a program that describes tables like TReB (arXiv 2506.18421, section 4); it prints small tables in full."""
     return _DESCRIBE.format(names=list(names))
 
 
 async def _make_description(
     sandbox: Sandbox, tables: Mapping[str, TableSource], describe: Describe, seconds: float
 ) -> str:
-    """Describe the installed packages, and the tables by running the program that `describe` writes."""
+    """Describe the installed packages and the tables; run the program that `describe` writes to describe the tables."""
     installed = f"Programs run in {sandbox.environment.description}; nothing can be installed."
     if not tables:
         return installed
@@ -233,7 +233,7 @@ def program_of_thought(
             function returns the user's message or a whole conversation.
         tables: function that returns a sample's tables by variable name; by default, the tables are those in the
             metadata under `tables`.
-        describe: function that writes a program, which prints a description of the named tables; None means no
+        describe: function that writes a program; the program prints a description of the named tables. None means no
             description.
         sandbox: a sandbox that is shared with other solvers; by default a new one, which `aclose` ends.
         timeout: time limit of a program in seconds.
@@ -332,24 +332,13 @@ def interleaved(
     `facts["rounds"]` in the transcript counts the programs that were run. The other `facts` describe the last program;
     `program_of_thought` explains them and the events.
 
+    `program_of_thought` also describes the exceptions, and the arguments that are not listed here.
+
     Args:
         rounds: the maximum number of rounds in which code is run, at least 0.
-        prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the tables). The
-            function returns the user's message or a whole conversation.
         result: function that writes the message after each round, from its `Execution` and the number of rounds that
             remain. If none remains, the message should ask for the final answer.
-        tables: function that returns a sample's tables by variable name; by default, the tables are those in the
-            metadata under `tables`.
-        describe: function that writes a program, which prints a description of the named tables; None means no
-            description.
-        sandbox: a sandbox that is shared with other solvers; by default a new one, which `aclose` ends.
         timeout: time limit of a round's code in seconds.
-        params: generation parameters by their OpenAI names.
-
-    Raises:
-        SandboxUnavailable: the solver is called on a machine where programs cannot be isolated.
-        SandboxError: the solver is called and cannot load a table.
-        ModelError: a call failed permanently.
     """
     own, checked = sandbox is None, select_generation_params(interleaved, params)
     return InterleavedSolver(sandbox or Sandbox(), own, prompt, tables, describe, timeout, checked, rounds, result)

@@ -64,7 +64,7 @@ class ServiceApplication:
             )
 
     async def reply(self, question: str | list[dict[str, Any]], exchange: CaseExchange) -> Transcript:
-        """Send one question; store the answer for a replay, unless the service itself calls evalsuite's endpoint."""
+        """Send one question; store its answer for a replay, unless the service itself calls evalsuite's endpoint."""
         templates = str([None if callable(self.request) else self.request, dict(self.headers)])
         if "{base_url}" in templates or "{api_key}" in templates:
             kept = await self._send_question(question, exchange)

@@ -32,7 +32,7 @@ class GenerateSolver:
         return (*head, Message("user", self.template.replace("{input}", sample.input)))
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Call the model once; further facts of its answer (which only applications give) become the transcript's."""
+        """Call the model once; an application's answer may have facts, which the transcript gets."""
         messages = self.make_messages(sample)
         completion = await model.chat(messages, **self.params)
         return Transcript(
@@ -73,7 +73,7 @@ def get_fixed_answer(sample: Sample) -> str:
 
 
 def make_answers_solver(file: str, benchmark: str) -> Solver:
-    """Make a solver that takes answers from a file, by the id of the sample with or without the mode at its end."""
+    """Make a solver that takes answers from a file; the file has samples' ids, with or without the mode at the end."""
 
     async def take_answer(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - as every solver
         ids = [sample.id, *([sample.tags["cluster"]] if "cluster" in sample.tags else [])]

@@ -202,7 +202,8 @@ def react(  # noqa: PLR0913 - each has a default and is given by name
 
     Args:
         tools: `@tool` functions, or classes with `@tool` methods. Each episode makes its own object of each class, from
-            the sample, so that episodes do not share state.
+            the sample, so that episodes do not share state. The tool `finish` is added, and `ask_to_user` if there is a
+            user, unless a source already documents a tool of this name.
         user: the person who answers the model's questions by the tool `ask_to_user`; with None, the model does not have
             this tool.
         examples: example episodes with other tools, which precede the sample's input in the conversation.

@@ -313,7 +313,7 @@ def tool(
     description: str | None = None,
     seconds: float | None = None,
 ) -> DeclaredTool | Callable[[Callable[..., Any]], DeclaredTool]:
-    """Make a tool from a function or a method; for methods, each episode makes its own object of the class.
+    """Make a tool from a function or a method; each episode makes its own object of a method's class.
 
     The tool's parameters come from the function's signature, and their descriptions from its docstring (Google, NumPy
     or Sphinx style). Parameters may have the types `str`, `int`, `float`, `bool`, `Any` and `Literal`, lists, dicts and

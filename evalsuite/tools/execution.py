@@ -329,7 +329,7 @@ class Registry:
 
 
 def tools_of(made: object) -> list[Tool]:
-    """List the tools that a source returned: the source returned a list of tools, or an object with `@tool` methods.
+    """List the tools in what a source returned: a list of tools, or an object with `@tool` methods.
 
     Raises:
         SettingsError: the source did not return any tools.

@@ -29,7 +29,7 @@ def _run_call(call: dict[str, object]) -> dict[str, object]:
     try:
         return {"result": getattr(module, str(call["name"]))(**arguments)}
     except ModuleNotFoundError as error:
-        # A tool that runs code of the model fails because of this code; any other tool lacks a package.
+        # A missing module is a fault of the model if the tool runs the model's code, otherwise of this machine.
         return _make_error(error) if call["executes_code"] else {"missing": str(error)}
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a published tool raises
         return _make_error(error)

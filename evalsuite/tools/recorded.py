@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,18 +29,15 @@ class CallResult(NamedTuple):
     failed: bool  # Whether the call failed.
 
 
-@dataclass(slots=True)
+@dataclass
 class Recording:
     """The tool calls of an earlier run; they are read from its records when first needed."""
 
     run: Path  # The run's folder.
-    _read: _RecordedCalls | None = field(default=None, repr=False)
 
-    @property
+    @cached_property
     def calls(self) -> _RecordedCalls:
-        if self._read is None:
-            self._read = _read_calls(self.run / RECORDS)
-        return self._read
+        return _read_calls(self.run / RECORDS)
 
     def find_reply(self, request: str, question: str) -> str:
         """Find what the user first replied to a question about a request."""
@@ -101,13 +99,7 @@ class RecordedUser:
     recording: Recording
     kind: str = "recorded"
 
-    async def reply(
-        self,
-        sample: Sample,
-        question: str,
-        before: Sequence[tuple[str, str]],  # noqa: ARG002 - the users' signature
-        model: Model,  # noqa: ARG002 - likewise
-    ) -> str:
+    async def reply(self, sample: Sample, question: str, before: Sequence[tuple[str, str]], model: Model) -> str:  # noqa: ARG002 - the users' signature
         return self.recording.find_reply(str(sample.input), question)
 
 
@@ -138,19 +130,14 @@ class _RecordedCalls:
 def _read_calls(path: Path) -> _RecordedCalls:
     calls = _RecordedCalls()
     try:
-        for record in _list_records(path):
-            calls.add_record(record)
+        with path.open(encoding="utf-8") as lines:
+            for line in filter(str.strip, lines):
+                calls.add_record(json.loads(line))
+    except OSError as error:
+        raise RunError(f"{path}: {error.strerror}; a recording is the folder of an earlier run") from error
     except (AttributeError, KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise RunError(f"{path}: these are not records of a run ({type(error).__name__}: {error})") from error
     return calls
-
-
-def _list_records(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        with path.open(encoding="utf-8") as lines:
-            yield from (json.loads(line) for line in lines if line.strip())
-    except OSError as error:
-        raise RunError(f"{path}: {error.strerror}; a recording is the folder of an earlier run") from error
 
 
 def _hash_call(*call: Any) -> str:

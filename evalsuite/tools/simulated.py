@@ -39,23 +39,13 @@ class ObservationStore:
         self._connection: sqlite3.Connection | None = None
 
     def find_answer(self, question: Any) -> str | None:
-        try:
-            rows = self._open_database().execute(
-                "SELECT observation FROM observations WHERE key = ?", (_hash_question(question),)
-            )
-            row = rows.fetchone()
-        except (sqlite3.Error, OSError) as error:
-            raise self._make_error(error) from error
+        row = self._execute("SELECT observation FROM observations WHERE key = ?", _hash_question(question))
         return row[0] if row else None
 
     def store_answer(self, question: Any, observation: str) -> str:
         """Store an answer to a question if there is none yet; return the stored answer."""
-        row = (_hash_question(question), _encode_canonically(question), observation)
-        try:
-            with self._open_database() as connection:
-                connection.execute("INSERT OR IGNORE INTO observations VALUES (?, ?, ?)", row)
-        except (sqlite3.Error, OSError) as error:
-            raise self._make_error(error) from error
+        values = _hash_question(question), _encode_canonically(question), observation
+        self._execute("INSERT OR IGNORE INTO observations VALUES (?, ?, ?)", *values)
         return self.find_answer(question) or observation
 
     def close(self) -> None:
@@ -76,12 +66,16 @@ class ObservationStore:
             self._connection = connection
         return self._connection
 
-    def _make_error(self, error: Exception) -> ToolError:
-        place = self._folder / FILE if self._folder else "in memory"
-        return ToolError(
-            f"the library of tool observations ({place}) cannot be used: {error}; "
-            "if the file is damaged, delete it and simulated tools will be asked again"
-        )
+    def _execute(self, statement: str, *values: str) -> Any:
+        try:
+            with self._open_database() as connection:
+                return connection.execute(statement, values).fetchone()
+        except (sqlite3.Error, OSError) as error:
+            place = self._folder / FILE if self._folder else "in memory"
+            raise ToolError(
+                f"the library of tool observations ({place}) cannot be used: {error}; "
+                "if the file is damaged, delete it and simulated tools will be asked again"
+            ) from error
 
 
 def _encode_canonically(question: Any) -> str:
@@ -171,13 +165,7 @@ class ScriptedUser:
 
     kind: str = "scripted"
 
-    async def reply(
-        self,
-        sample: Sample,
-        question: str,  # noqa: ARG002 - the users' signature
-        before: Sequence[tuple[str, str]],
-        model: Model,  # noqa: ARG002 - likewise
-    ) -> str:
+    async def reply(self, sample: Sample, question: str, before: Sequence[tuple[str, str]], model: Model) -> str:  # noqa: ARG002 - the users' signature
         replies: Sequence[str] = sample.metadata.get("user", ())
         return replies[len(before)] if len(before) < len(replies) else NOTHING_TO_ADD
 
@@ -281,7 +269,7 @@ class Persona:
         return self.parse_line(completion.text, completion.finish_reason)
 
     def find_simulating_model(self, model: Model) -> Model:
-        """Find the model that plays the user; `model` is the model under test."""
+        """Find the model that plays the user of a case; `model` is the case's model."""
         name, base_url = getattr(model, "user_model", None) or (None, None)
         if name is None:
             raise SettingsError("a Persona is played by a model: name one with evalsuite_user_model or --judge-model")

@@ -68,7 +68,7 @@ class FaultCounter:
         self.results: dict[str, Any] = {}
 
     def take_next_fault(self, tool: str) -> tuple[str, Any]:
-        """Return the kind and the argument of the fault in a tool's next call; the kind is "" if it gets no fault."""
+        """Count a tool's next call; return its fault's kind and argument, or "" and None if the call gets no fault."""
         self._calls[tool] += 1
         earlier = sum(call.name == tool for call in self._effects.recalled)
         return self.faults.get((tool, earlier + self._calls[tool]), ("", None))
@@ -213,7 +213,7 @@ class OpenWorld:
         return world
 
     async def _enter_context(self, world: Any) -> Any:
-        """Enter the object if it is a context manager; otherwise, let the stack call its `aclose` or `close`."""
+        """Enter the object if it is a context manager; otherwise, call `aclose` or `close` when the episode ends."""
         if hasattr(world, "__aenter__"):
             return await self.stack.enter_async_context(world)
         if hasattr(world, "__enter__"):

@@ -157,7 +157,7 @@ class RatedResponses:
         return [str(row.facts["dialogue"]) for row in self.rows]
 
     def compute_replicates(self, coefficient: Coefficient, aspects: Sequence[str]) -> tuple[float, list[float]]:
-        """Compute the mean correlation over aspects, with all dialogues and without each dialogue; NaN if undefined."""
+        """Compute the correlation (mean over aspects) of all dialogues, then without each of them; NaN if undefined."""
         from evalsuite.stats.correlation import compute_rank_replicates
 
         return compute_rank_replicates([self._pair_values(one) for one in aspects], self._list_dialogues(), coefficient)
@@ -182,7 +182,7 @@ def estimate_corrected_means(judges: Sequence[tuple[str, Tally]]) -> list[tuple[
 def _correct_mean(
     question: str, scores: Sequence[tuple[str, float, float]], bounds: tuple[float, float]
 ) -> CorrectedMean | None:
-    """Correct a judge's mean score with a fifth of the human labels (at least `FEWEST`), the same for every run."""
+    """Correct a judge's mean score with a fifth of the human labels (at least `FEWEST`). Runs use the same labels."""
     if not scores:
         return None
     kept = max(FEWEST, len(scores) // 5)

@@ -198,10 +198,7 @@ def _read_ratings(scores: Mapping[str, Any], path: Path, place: str) -> dict[str
 
 
 def _make_fields_reader(*names: str) -> Callable[[Mapping[str, Any]], list[str]]:
-    def read_texts(item: Mapping[str, Any]) -> list[str]:
-        return [read_text_field(item, name) for name in names]
-
-    return read_texts
+    return lambda item: [read_text_field(item, name) for name in names]
 
 
 def _make_pair_set(
@@ -234,12 +231,8 @@ def _read_answers_by_turn(item: Mapping[str, Any]) -> list[str]:
 
 def _make_order_reader(chosen: str, rejected: str) -> Callable[[Mapping[str, Any]], list[str]]:
     """Make a reader of two fields, whose values are swapped if `_choose_verdict` puts the chosen answer second."""
-
-    def read_in_order(item: Mapping[str, Any]) -> list[str]:
-        values = [read_text_field(item, name) for name in (chosen, rejected)]
-        return values if _choose_verdict(item) == "first" else values[::-1]
-
-    return read_in_order
+    in_order, swapped = _make_fields_reader(chosen, rejected), _make_fields_reader(rejected, chosen)
+    return lambda item: in_order(item) if _choose_verdict(item) == "first" else swapped(item)
 
 
 def _choose_verdict(item: Mapping[str, Any]) -> str:

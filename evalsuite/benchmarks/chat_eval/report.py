@@ -213,7 +213,7 @@ class SuccessiveBallots:
     turn: int  # Number of the earlier turn, from 1.
     before: Any  # The verdict or the scores after the earlier turn.
     after: Any  # The verdict or the scores after the later turn.
-    people: str | None  # People's verdict on a comparison; None for dialogue responses, on which people gave ratings.
+    people: str | None  # People's verdict on a comparison; None for a dialogue response, which people rate by scores.
     informed: bool = True  # Whether the debater saw a new speech between the two ballots.
 
     @property

@@ -220,7 +220,7 @@ class ReleasedReAct:
         return Message("user", observation if call.name == ASK_TO_USER.name else f"Function: {observation}")
 
     def make_reminder(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:  # noqa: ARG002 - likewise
-        """Reply to unreadable arguments by the authors' reminder, and to a message without a tool as a tool would."""
+        """Reply to unreadable arguments with the authors' reminder, and to a missing tool name with a tool's error."""
         words = self.reminder_text if turn.fault == "unparseable" else f"Function: {turn.words}"
         return [Message("user", words)]
 

@@ -261,8 +261,7 @@ def _tabulate_turns(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
 def _tabulate_failures(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
     """Show how often each kind of failure occurred, as a table and as the paper's Figure 7."""
     columns = [Column("What went wrong")]
-    counts: list[Counter[str]] = []
-    shares: list[dict[str, float | None]] = []
+    counts: list[dict[str, tuple[int, float | None]]] = []
     for line in lines:
         columns += [Column(line.label, "count"), Column("% of turns", "percent")]
         episodes = _list_episodes(line.tally)
@@ -270,20 +269,15 @@ def _tabulate_failures(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
         found: Counter[str] = Counter()
         for row in episodes:
             found.update(row.facts["faults"])
-        counts.append(found)
-        shares.append({fault: found[fault] / turns if turns else None for fault in FAULTS})
-    present = [fault for fault in FAULTS if any(found[fault] for found in counts)]
+        counts.append({fault: (found[fault], found[fault] / turns if turns else None) for fault in FAULTS})
+    present = [fault for fault in FAULTS if any(count[fault][0] for count in counts)]
     rows: list[list[Cell]] = [
-        [
-            FAULTS[fault],
-            *(cell for found, share in zip(counts, shares, strict=True) for cell in (found[fault], share[fault])),
-        ]
-        for fault in present
+        [FAULTS[fault], *(cell for count in counts for cell in count[fault])] for fault in present
     ]
     note = "Counts of turns or calls; a call may be counted more than once."
     labels = [fault.replace("_", " ") for fault in present]
     series = [
-        Series(line.label, [share[fault] for fault in present]) for line, share in zip(lines, shares, strict=True)
+        Series(line.label, [count[fault][1] for fault in present]) for line, count in zip(lines, counts, strict=True)
     ]
     title = "What went wrong"
     chart = Chart("bars", "tool_eyes_failures", title, labels, series, "percent", y_title="of turns")

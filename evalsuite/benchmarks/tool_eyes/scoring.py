@@ -72,7 +72,7 @@ JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
 # As in the published evaluator, the `match` score of a call without a thought is 5 of 10; the judge is not asked.
 NO_THOUGHT = 0.5
 NOT_RUN = "(this turn was not of the demanded form, so nothing was called)"
-LONGEST_IN_LOG = 200  # In the judge's log, an observation of more characters is replaced by its length.
+LONGEST_IN_LOG = 200  # Maximum characters of an observation in the judge's log; its length replaces a longer one.
 
 
 def compute_rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:  # noqa: ARG001 - as in the released variant
@@ -170,7 +170,7 @@ class _JudgeQuestionsOfEpisode:
         return sum(matches) / len(turns), sum(products) / len(turns)
 
     async def average_turn(self, number: int, step: Step) -> tuple[float, float]:
-        """Return a turn's match and tool selection: the mean match of all calls, and of real calls (0 for others)."""
+        """Return two means over a turn's calls: the scores `match`, and these scores with 0 for calls not real."""
         matches = [await self.judge_match(number, call_number, step) for call_number in range(1, len(step.calls) + 1)]
         products = [match if is_real_call(call) else 0.0 for match, call in zip(matches, step.calls, strict=True)]
         count = max(1, len(matches))
