@@ -314,11 +314,7 @@ def make_early_comparisons(
     compared = [
         (baseline, subject) for baseline in baselines for subject in list_compared_metrics(baseline, gates, rules)
     ]
-
-    def make_comparisons(share: float) -> list[EarlyComparison]:
-        return [_make_early_comparison(baseline, subject, rules, share) for baseline, subject in compared]
-
-    return make_comparisons
+    return lambda share: [_make_early_comparison(baseline, subject, rules, share) for baseline, subject in compared]
 
 
 def _make_early_comparison(

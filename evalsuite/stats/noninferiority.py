@@ -98,9 +98,27 @@ class PairedClusterSums:
 
     def test(self, totals: Array, sizes: Array) -> LossTest:
         """Test the loss, given each cluster's sum of differences and its number of cases."""
+        n, margin = int(sizes.sum()), self.margin
         if self.shares:
-            return _test_shares(int((totals < 0).sum()), int((totals > 0).sum()), len(totals), self.margin)
-        return _test_means(compute_mean_of_clusters(totals, sizes), totals, sizes, self.margin, self.scale)
+            lost, won = int((totals < 0).sum()), int((totals > 0).sum())
+            return LossTest(
+                n=n,
+                pvalue=compute_mcnemar_pvalue(lost, won),
+                pvalue_no_worse=tango_pvalue(lost, won, n, margin),
+                deteriorated=lost > won,
+                margin=margin,
+                deviation=math.sqrt(max((lost + won) / n - ((won - lost) / n) ** 2, margin)),
+            )
+        mean = compute_mean_of_clusters(totals, sizes)
+        return LossTest(
+            n=n,
+            pvalue=max(mean.pvalue_two_sided(), _compute_sign_flip_bound(totals)),
+            pvalue_no_worse=_compute_pvalue_no_worse(totals, sizes, margin, self.scale),
+            deteriorated=mean.mean < 0,
+            margin=margin,
+            deviation=_compute_guarded_deviation(mean, n, margin, self.scale),
+            freedom=mean.freedom,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,30 +266,6 @@ def compare_paired(
 def _are_unclustered_binary_scores(before: Array, after: Array, clusters: Labels | None) -> bool:
     binary = all(((array == 0) | (array == 1)).all() for array in (before, after))
     return binary and (clusters is None or len(set(clusters)) == len(clusters))
-
-
-def _test_shares(lost: int, won: int, n: int, margin: float) -> LossTest:
-    return LossTest(
-        n=n,
-        pvalue=compute_mcnemar_pvalue(lost, won),
-        pvalue_no_worse=tango_pvalue(lost, won, n, margin),
-        deteriorated=lost > won,
-        margin=margin,
-        deviation=math.sqrt(max((lost + won) / n - ((won - lost) / n) ** 2, margin)),
-    )
-
-
-def _test_means(mean: ClusteredMean, totals: Array, sizes: Array, margin: float, scale: float) -> LossTest:
-    n = int(sizes.sum())
-    return LossTest(
-        n=n,
-        pvalue=max(mean.pvalue_two_sided(), _compute_sign_flip_bound(totals)),
-        pvalue_no_worse=_compute_pvalue_no_worse(totals, sizes, margin, scale),
-        deteriorated=mean.mean < 0,
-        margin=margin,
-        deviation=_compute_guarded_deviation(mean, n, margin, scale),
-        freedom=mean.freedom,
-    )
 
 
 def _compute_guarded_deviation(mean: ClusteredMean, n: int, margin: float, scale: float) -> float:
