@@ -119,7 +119,7 @@ def _make_benchmark_setup(declaration: Declaration, settings: Settings, model: s
 
 @contextmanager
 def _name_benchmark_in_errors(benchmark: Benchmark, part: str) -> Iterator[None]:
-    """Convert an exception from making a part (such as the solver); the new error names benchmark and part."""
+    """Convert any exception to an error that names the benchmark and the part (such as its solver) being made."""
     try:
         yield
     except EvalsuiteError:

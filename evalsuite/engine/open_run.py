@@ -147,7 +147,7 @@ class RunGateway:
         self.background.close()
 
     async def _release_batches(self, pending: PendingBatches) -> None:
-        """End the calls that wait for a batch, which would delay the end; the next session collects the answers."""
+        """End the calls that wait for a batch, so that the run can end; the next session collects the answers."""
         from evalsuite.journal.batches import StoredBatches
 
         pending.release()
@@ -158,7 +158,7 @@ class RunWatcher(Protocol):
     """Receives a run's records and verdict, and may add sections to its report."""
 
     @property
-    def faults(self) -> Sequence[str]:
+    def errors(self) -> Sequence[str]:
         """Exceptions that the watchers raised, one line each; they do not affect the run."""
 
     def receive_record(self, line: str) -> None:
@@ -375,7 +375,7 @@ class OpenRun:
         self.journal.end_session(_format_timestamp(datetime.now(UTC)), self.continuation)
         self._write_run_info({**totals, "stopped": self.continuation, "next_part": next_part})
         unsent = self._spans.flush_spans() if self._spans is not None else ""
-        self.aside = "\n".join(filter(None, [*(self._watchers.faults if self._watchers else ()), unsent]))
+        self.aside = "\n".join(filter(None, [*(self._watchers.errors if self._watchers else ()), unsent]))
 
     def _sum_parts(self, other_failures: int) -> dict[str, Any]:
         """Add up what `run.json` states of this session and of the run's earlier parts."""
@@ -419,7 +419,7 @@ class OpenRun:
         texts = [(self.folder.path / name).read_text("utf-8") for name in (REPORT, COMMENT)]
         on_github = [append_step_summary(*texts), append_step_output(self.verdict)]
         unsent = self._spans.flush_spans() if self._spans is not None else ""
-        self.aside = "\n".join(filter(None, [*on_github, *(watchers.faults if watchers else ()), unsent]))
+        self.aside = "\n".join(filter(None, [*on_github, *(watchers.errors if watchers else ()), unsent]))
 
     def _describe_unused_answers(self) -> Iterator[str]:
         file = self._spec.settings.answers

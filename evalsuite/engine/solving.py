@@ -233,7 +233,7 @@ class Prefetcher:
     ) -> None:
         self._background, self._models, self._upcoming, self._window = background, models, upcoming, window
         self._tasks: set[asyncio.Task[None]] = set()
-        # Only the main thread waits for and removes these futures, so that threads seldom have to wake each other.
+        # The main thread itself waits for these futures and removes them, without waking the loop's thread.
         self._results: dict[Case, Future[SolvedCase]] = {}
         self._bounds: set[BoundBenchmark] = set()
         self._in_flight = 0

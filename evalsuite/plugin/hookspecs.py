@@ -59,12 +59,12 @@ class HookCaller:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._wants_records = bool(config.hook.pytest_evalsuite_record.get_hookimpls())
-        self._faults: dict[str, str] = {}
+        self._errors: dict[str, str] = {}
 
     @property
-    def faults(self) -> list[str]:
+    def errors(self) -> list[str]:
         """Exceptions of implementations, one line per hook."""
-        return list(self._faults.values())
+        return list(self._errors.values())
 
     def receive_record(self, line: str) -> None:
         """Pass a record, which is a line of `records.jsonl`, to all implementations of the hook."""
@@ -93,7 +93,7 @@ class HookCaller:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - anybody's code must not cost a release, even by its sys.exit
-            self._faults.setdefault(hook, f"the hook {hook} raised {type(error).__name__}: {error}")
+            self._errors.setdefault(hook, f"the hook {hook} raised {type(error).__name__}: {error}")
 
 
 def _require_section(section: object) -> Section:
