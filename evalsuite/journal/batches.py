@@ -79,7 +79,7 @@ class StoredBatches:
         return [row[0] for row in self._database.read_rows(query, number)]
 
     def list_undelivered_keys(self) -> set[str]:
-        """List the keys of all requests in batches whose result was not delivered to a caller yet."""
+        """List the keys of all batched requests whose result no caller has received yet."""
         return {row[0] for row in self._database.read_rows("SELECT key FROM batch_lines WHERE NOT taken")}
 
     def find_result(self, key: str) -> str | None:

@@ -301,7 +301,7 @@ def _copy_rows(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> 
 
 
 def _iterate_readable_rows(db: sqlite3.Connection, table: str) -> Iterator[tuple[int, ...]]:
-    """Yield each readable row, preceded by its row number: from both ends first, then one by one in between."""
+    """Yield each readable row, with its row number in front; read from both ends, then row by row between them."""
     low = high = None
     try:
         for row in db.execute(f"SELECT rowid, * FROM {table} ORDER BY rowid"):  # noqa: S608 - a constant

@@ -100,7 +100,7 @@ class Journal:
         Raises:
             RunError: the journal does not contain exactly `earlier` cases of the earlier parts.
         """
-        start = (part - 1) << 32  # Number the cases of each part from another start, so that their positions differ.
+        start = (part - 1) << 32  # Each part of a run numbers its cases in a range of its own.
         rows = (
             (
                 self.session,

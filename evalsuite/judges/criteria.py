@@ -95,7 +95,7 @@ class Template(ScaleCriteria):
     text: str  # The judge's prompt; each `{name}` in it is replaced by the section with this name.
     low: int
     high: int
-    # A function that reads the score, or a pattern whose last match contains it. With None, `Likert` reads the answer.
+    # A function that reads the score, or a pattern whose last match contains it; None reads the form of a `Likert`.
     reader: str | Callable[[str], float] | None = None
 
     def __post_init__(self) -> None:
@@ -321,7 +321,7 @@ NUMBERED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Checklist:
-    """Weighted yes/no questions; the value is the sum of the weights answered yes, divided by that of positive weights.
+    """Weighted yes/no questions; the value is the sum of weights answered yes, divided by the sum of positive weights.
 
     A question about a fault has a negative weight: `{"Is it right?": 4, "Is it harmful?": -5}` (as in HealthBench,
     arXiv 2505.08775, section 3).
@@ -396,15 +396,15 @@ class Tree:
     root: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        _find_leaves(self.root)
+        _list_leaves(self.root)
 
     @property
     def worst(self) -> float:
-        return min(_find_leaves(self.root))
+        return min(_list_leaves(self.root))
 
     @property
     def best(self) -> float:
-        return max(_find_leaves(self.root))
+        return max(_list_leaves(self.root))
 
     def write_request(self) -> str:
         return self._make_checklist().write_request()
@@ -425,7 +425,7 @@ class Tree:
         return Reading(float(node), "; ".join(reasons), parts)
 
     def _make_checklist(self) -> Checklist:
-        return Checklist(dict.fromkeys(_find_questions(self.root), 1.0))
+        return Checklist(dict.fromkeys(_list_questions(self.root), 1.0))
 
 
 def _read_json_verdicts(text: str) -> Verdicts:
@@ -459,17 +459,17 @@ def _collect_verdicts(answers: Any) -> Verdicts:
     return verdicts
 
 
-def _find_questions(node: Any) -> list[str]:
+def _list_questions(node: Any) -> list[str]:
     if not isinstance(node, Mapping):
         return []
-    return [node["question"], *_find_questions(node["yes"]), *_find_questions(node["no"])]
+    return [node["question"], *_list_questions(node["yes"]), *_list_questions(node["no"])]
 
 
-def _find_leaves(node: Any) -> list[float]:
+def _list_leaves(node: Any) -> list[float]:
     if isinstance(node, Mapping):
         if set(node) != {"question", "yes", "no"}:
             raise SettingsError(f"a node of a decision tree has question, yes and no; got {', '.join(map(str, node))}")
-        return [*_find_leaves(node["yes"]), *_find_leaves(node["no"])]
+        return [*_list_leaves(node["yes"]), *_list_leaves(node["no"])]
     if isinstance(node, bool) or not isinstance(node, (int, float)):
         raise SettingsError(f"a leaf of a decision tree is a number; got {node!r:.80}")
     return [float(node)]

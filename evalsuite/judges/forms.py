@@ -261,11 +261,11 @@ class PairedScores:
 
     def parse_opinion(self, text: str) -> Opinion:
         places = [replace(self.aspect, name=label) for label in PLACES]
-        return _make_preference_scores(*parse_aspect_scores(text, places, PLACES).values())
+        return _make_scored_opinion(*parse_aspect_scores(text, places, PLACES).values())
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
         means = average_scores(opinion.scores for opinion in opinions)
-        return _make_preference_scores(means["first"], means["second"])
+        return _make_scored_opinion(means["first"], means["second"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,12 +314,12 @@ class GradedChoice(ChoiceForm):
         return f"{ChoiceForm.write_task(self)} By how much?"
 
     def parse_opinion(self, text: str) -> Opinion:
-        """Read the preference; raise ValueError if the verdict, such as `1`, does not say how much better it is."""
+        """Read the preference; raise ValueError if the verdict does not say how much better an answer is."""
         read = _read_verdict(text, GRADES_OR_NONE if self.cannot_tell else GRADES, self._list_verdicts())
-        return Opinion(verdict=CANNOT_TELL) if isinstance(read, str) else _make_preference(read)
+        return Opinion(verdict=CANNOT_TELL) if isinstance(read, str) else _make_graded_opinion(read)
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
-        return _make_preference(math.fsum(opinion.scores[PREFERENCE] for opinion in opinions) / len(opinions))
+        return _make_graded_opinion(math.fsum(opinion.scores[PREFERENCE] for opinion in opinions) / len(opinions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,9 +363,9 @@ def _read_verdict(text: str, choice: ChoiceFormat[T], verdicts: Iterable[str]) -
         raise ValueError(f"it has no line of the form {wanted} at its beginning or end.") from missing
 
 
-def _make_preference_scores(first: float, second: float) -> Opinion:
+def _make_scored_opinion(first: float, second: float) -> Opinion:
     return Opinion({"first": first, "second": second}, find_better(first, second))
 
 
-def _make_preference(preference: float) -> Opinion:
+def _make_graded_opinion(preference: float) -> Opinion:
     return Opinion({PREFERENCE: preference}, find_better(preference, 0.5))

@@ -49,7 +49,7 @@ class WeightedScore:
     log: Log
 
     def make_facts(self) -> dict[str, Any]:
-        """Return facts for a record: `method`, `mass` (see above), and `little`, which is true if the mass is low."""
+        """Return facts for a record: `method`, `mass`, and `little` if `mass` is below `LOW_PROBABILITY`."""
         little = {"little": True} if self.mass < LOW_PROBABILITY else {}
         return {"method": self.method, "mass": self.mass, **little}
 

@@ -105,7 +105,7 @@ def _truncate_text(text: str, rng: Random) -> str | None:
 
 
 def _repeat_or_drop_step(text: str, rng: Random, *, copies: int) -> str | None:
-    """Repeat or drop an item of a list and renumber the list; without a list, a sentence that begins like `First`."""
+    """Repeat or drop a list item, and renumber the list; without a list, do so with a sentence such as `First, ...`."""
     pieces = text.splitlines(keepends=True)
     listed = [at for at, line in enumerate(pieces) if LIST_MARK.match(line)]
     if len(listed) < 2:
@@ -237,7 +237,7 @@ def _change_passages(case: Case, passages: Sequence[str]) -> Case:
 
 
 def _repeat_or_drop_call(transcript: Transcript, rng: Random, copies: int) -> Iterator[Transcript]:
-    """Repeat or drop a tool call with its result; without tool calls, an event about a call; without these, a turn."""
+    """Repeat or drop a tool call with its result or, if the transcript has none, a logged call or a turn."""
     called = [at for at, message in enumerate(transcript.messages) if message.tool_calls]
     logged = [at for at, event in enumerate(transcript.events) if "tool" in event or "calls" in event]
     # Leave out the last message, because it may be the answer itself.

@@ -240,7 +240,7 @@ class AnswerForm(Generic[T]):
                     yield name, read
 
     def _read_bare_value(self, item: str | Mapping[str, Any], *, is_last: bool) -> list[tuple[str, T]]:
-        """Read a line that is only a value; in the last line, also read a last sentence or a box that is a value."""
+        """Read a line that is only a value; in the last line, a value in the last sentence or in a box suffices."""
         if not isinstance(item, str):
             return []
         ((name, field),) = self._fields.items()
@@ -258,7 +258,7 @@ class AnswerForm(Generic[T]):
 
 
 def parse_answer_value(json_value: Any, form: ValueFormat[T]) -> T | None:
-    """Read a JSON number or text as a value of this form; None if it is not one."""
+    """Read a JSON number or text as a value; None if it does not have this form."""
     if not isinstance(json_value, (str, int, float)):
         return None
     text = DECORATION.sub("", str(json_value).translate(FULL_WIDTH)).strip()

@@ -115,7 +115,7 @@ def list_media(sample: Sample, transcript: Transcript, fields: Mapping[str, str]
 
 
 def map_sections_to_fields(fields: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    """Map each section's name to its field; the section of the unnamed field `metadata.KEY` or KEY is called KEY."""
+    """Map each section's name to its field; without a name, a field such as `metadata.KEY` gets the name KEY."""
     if isinstance(fields, str):
         fields = [fields]
     if isinstance(fields, Mapping):

@@ -243,7 +243,7 @@ class Rubric:
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
-        """The declarations of the scores; empty unless the judge may say that it cannot tell."""
+        """The declarations of the scores; empty unless the judge may answer `cannot tell`."""
         range_ = (self.criteria.worst, self.criteria.best) if self.criteria else None
         return declare_scores(self.name, range_) if self.cannot_tell else {}
 

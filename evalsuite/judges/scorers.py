@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 Levels = Literal[3, 5]
 MOST_RIVALS = 8  # At most 8 rivals, because a verdict names an answer by a single digit.
 CHOICES_BY_LEVELS: Mapping[Levels, type[ChoiceForm]] = {3: ChoiceForm, 5: GradedChoice}
-ALONE = "alone"  # Key of the fact about the judge that is asked before a panel: its verdict and number of calls.
+ALONE = "alone"  # Key of the fact with verdict and calls of the single judge that is asked before a panel.
 # The first answer's score for each verdict.
 WINS: Mapping[str | None, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
 
@@ -317,7 +317,7 @@ class BestOf:
         return (SYSTEM_PROMPT, BestOfForm(self.aspect, 3).write_request())
 
     async def _ask_in_order(self, subject: JudgedInput, model: Model, first: int) -> Judgement[list[float]]:
-        """Show the answer with the index `first` first; return 1.0 for the chosen answer, or equal shares for a tie."""
+        """Judge the answers in an order that begins at index `first`; return each answer's share: 1.0 if it is best."""
         answers, count = subject.answers, len(subject.answers)
         form = BestOfForm(self.aspect, count)
         shown = replace(subject, answers=answers[first:] + answers[:first]).format_parts()
@@ -379,7 +379,7 @@ class JudgeScorer:
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
-        """The declarations of the scores; empty unless the judge may say that it cannot tell."""
+        """The declarations of the scores; empty unless the judge may answer `cannot tell`."""
         return declare_scores(self.prefix + PREFERENCE, (0.0, 1.0)) if self._can_abstain() else {}
 
     def _can_abstain(self) -> bool:
