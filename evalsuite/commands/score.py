@@ -209,10 +209,10 @@ def _run_agreement(options: argparse.Namespace) -> int:
 
 
 def _run_grid(options: argparse.Namespace) -> int:
-    from evalsuite.metaeval.table_grid import run_grid, tabulate_grid
+    from evalsuite.metaeval.table_grid import measure_change_effects, tabulate_change_effects
 
-    lines = run_grid([item for path in options.files for item in _read_tables(path)])
-    _print_tables([tabulate_grid(lines)], options.to)
+    lines = measure_change_effects([item for path in options.files for item in _read_tables(path)])
+    _print_tables([tabulate_change_effects(lines)], options.to)
     return int(any(line.failures for line in lines))
 
 

@@ -130,8 +130,8 @@ class MetricAgreement:
     metric: str
     outputs: int  # The number of predictions for which the metric has a value.
     agreement: Mapping[str, Correlation]  # Agreement with people's ratings, one value per measure in `MEASURES`.
-    # How much better `FIRST` agrees with people than this metric, per measure, on predictions for which both have a
-    # value; empty for `FIRST`.
+    # Agreement of `FIRST` minus agreement of this metric, per measure, on predictions that both can score; empty for
+    # `FIRST` itself.
     behind: Mapping[str, Correlation]
 
 
@@ -180,18 +180,18 @@ def compute_agreements(rated: Sequence[RatedTable], values: Mapping[str, Sequenc
     columns = {name: np.array(column) for name, column in values.items()}
     lines = []
     for name, column in columns.items():
-        has = ~np.isnan(column)
+        is_measured = ~np.isnan(column)
         agreement = {
-            measure: draws.interval(statistic, has)
-            for measure, statistic in _list_measures(column, human, references, has).items()
+            measure: draws.interval(statistic, is_measured)
+            for measure, statistic in _make_measures(column, human, references, is_measured).items()
         }
         behind = {}
         if name != FIRST:
-            both = has & ~np.isnan(columns[FIRST])
-            first = _list_measures(columns[FIRST], human, references, both)
-            for measure, statistic in _list_measures(column, human, references, both).items():
+            both = is_measured & ~np.isnan(columns[FIRST])
+            first = _make_measures(columns[FIRST], human, references, both)
+            for measure, statistic in _make_measures(column, human, references, both).items():
                 behind[measure] = draws.interval(_subtract_correlations(first[measure], statistic), both)
-        lines.append(MetricAgreement(name, int(has.sum()), agreement, behind))
+        lines.append(MetricAgreement(name, int(is_measured.sum()), agreement, behind))
     return lines
 
 
@@ -199,8 +199,8 @@ def _subtract_correlations(one: Statistic, two: Statistic) -> Statistic:
     return lambda at: one(at) - two(at)
 
 
-def _list_measures(
-    values: NDArray[Any], human: NDArray[Any], references: NDArray[Any], has: NDArray[Any]
+def _make_measures(
+    values: NDArray[Any], human: NDArray[Any], references: NDArray[Any], is_measured: NDArray[Any]
 ) -> dict[str, Statistic]:
     """Map each name in `MEASURES` to a function that computes the measure for the predictions with given indices.
 
@@ -212,22 +212,22 @@ def _list_measures(
 
     tau = np.full(len(values), np.nan)
     right, pairs = np.zeros(len(values)), np.zeros(len(values))
-    for reference in np.unique(references[has]):
-        places = np.flatnonzero(has & (references == reference))
+    for reference in np.unique(references[is_measured]):
+        places = np.flatnonzero(is_measured & (references == reference))
         ours, theirs = (np.sign(np.subtract.outer(side[places], side[places])) for side in (values, human))
         if spread := math.sqrt((ours**2).sum() * (theirs**2).sum()):
             tau[places] = (ours * theirs).sum() / spread
         pairs[places] = (theirs != 0).sum(axis=1)
         right[places] = ((ours * theirs + 1) / 2 * (theirs != 0)).sum(axis=1)
 
-    def mean_tau(at: NDArray[Any]) -> float:
+    def compute_mean_tau(at: NDArray[Any]) -> float:
         known = tau[at][~np.isnan(tau[at])]
         return float(known.mean()) if len(known) else math.nan
 
     statistics: tuple[Statistic, ...] = (
         lambda at: pearson_r(values[at], human[at]),
         lambda at: spearman_rho(values[at], human[at]),
-        mean_tau,
+        compute_mean_tau,
         lambda at: float(right[at].sum() / pairs[at].sum()) if pairs[at].any() else math.nan,
     )
     return dict(zip(MEASURES, statistics, strict=True))
@@ -237,10 +237,10 @@ def judge_tables(rated: Sequence[RatedTable], settings: Settings, store: Path) -
     """Ask a judge for P-Scores of content and format, from 0 to 10; NaN if an answer cannot be read."""
     scores = [(math.nan, math.nan)] * len(rated)
 
-    async def judge(model: Model) -> None:
+    async def judge_all(model: Model) -> None:
         import asyncio
 
-        async def score(place: int) -> None:
+        async def judge_table(place: int) -> None:
             table = rated[place]
             answer = strip_answer(table.prediction, table.format)
             try:
@@ -250,10 +250,10 @@ def judge_tables(rated: Sequence[RatedTable], settings: Settings, store: Path) -
                 pass
             progress.advance(1)
 
-        await asyncio.gather(*map(score, range(len(rated))))
+        await asyncio.gather(*map(judge_table, range(len(rated))))
 
     with open_session(settings, store) as opened, BuildProgress(len(rated), "output") as progress:
-        opened.run_coroutine(judge)
+        opened.run_coroutine(judge_all)
     if unread := sum(math.isnan(content) for content, _ in scores):
         sys.stderr.write(f"{settings.model}: {unread} of {len(rated)} outputs have no readable judgement\n")
     names = (f"p_content ({settings.model})", f"p_format ({settings.model})")
@@ -261,7 +261,7 @@ def judge_tables(rated: Sequence[RatedTable], settings: Settings, store: Path) -
 
 
 def tabulate_agreements(agreements: Sequence[MetricAgreement], title: str) -> list[Table]:
-    """Tabulate the metrics, best agreement first, and how much each metric agrees less than the metric `FIRST`."""
+    """Tabulate the metrics, best agreement first; a second table shows how far each is behind `FIRST`."""
     ranked, measures = _sort_by_agreement(agreements), [Column(name, "number", 3) for name in MEASURES]
     rows: list[list[Cell]] = [
         [line.metric, line.outputs, *map(_make_estimate, line.agreement.values())] for line in ranked

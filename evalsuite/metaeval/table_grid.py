@@ -63,16 +63,12 @@ CORRUPTIONS = (
 
 def corrupt_table(table: str, written: Format) -> Iterator[tuple[str, str]]:
     """Yield corruptions of the table with their names, mildest first; some are impossible in small tables."""
-    grids = [[list(row) for row in grid.rows] for grid in read_wanted(table, written).tables]
-    names = [grid.name for grid in read_wanted(table, written).tables]
-    cells = sum(bool(cell) for rows in grids for row in rows for cell in row)
-    draw = random.Random(0)  # noqa: S311 - the same changes each time
+    grids = read_wanted(table, written).tables
+    cells = sum(bool(cell) for grid in grids for row in grid.rows for cell in row)
+    rng = random.Random(0)  # noqa: S311 - the same changes each time
 
     def change_table(change: Callable[[Rows], Rows]) -> str:
-        return "\n\n".join(
-            write_table(change([[*row] for row in rows]), written, name)
-            for rows, name in zip(grids, names, strict=True)
-        )
+        return "\n\n".join(write_table(change([[*row] for row in grid.rows]), written, grid.name) for grid in grids)
 
     def change_first_cell(change: Callable[[str], str]) -> str:
         changed = list[str]()
@@ -86,26 +82,26 @@ def corrupt_table(table: str, written: Format) -> Iterator[tuple[str, str]]:
         return change_table(lambda rows: [list(map(change_cell, row)) for row in rows])
 
     yield "one typo", change_first_cell(lambda cell: f"{cell[:-1]}q" if len(cell) > 3 and cell.isalpha() else cell)
-    yield "one wrong cell", change_first_cell(lambda cell: _write_nonsense(cell, draw) if cell else cell)
+    yield "one wrong cell", change_first_cell(lambda cell: _write_nonsense(cell, rng) if cell else cell)
     if cells >= 20:
-        yield "a tenth wrong", change_table(lambda rows: _change_share(rows, 0.1, draw))
+        yield "a tenth wrong", change_table(lambda rows: _change_share(rows, 0.1, rng))
     yield "half of the rows missing", change_table(lambda rows: rows[: max(1, len(rows) // 2)])
-    yield "nine tenths wrong", change_table(lambda rows: _change_share(rows, 0.9, draw))
-    yield "all wrong", change_table(lambda rows: _change_share(rows, 1.0, draw))
+    yield "nine tenths wrong", change_table(lambda rows: _change_share(rows, 0.9, rng))
+    yield "all wrong", change_table(lambda rows: _change_share(rows, 1.0, rng))
     yield "no table", "I am sorry, but I cannot make a table of this text."
 
 
-def _change_share(rows: Rows, share: float, draw: random.Random) -> Rows:
+def _change_share(rows: Rows, share: float, rng: random.Random) -> Rows:
     places = [(row, column) for row, cells in enumerate(rows) for column, cell in enumerate(cells) if cell]
-    for row, column in draw.sample(places, round(share * len(places))):
-        rows[row][column] = _write_nonsense(rows[row][column], draw)
+    for row, column in rng.sample(places, round(share * len(places))):
+        rows[row][column] = _write_nonsense(rows[row][column], rng)
     return rows
 
 
-def _write_nonsense(cell: str, draw: random.Random) -> str:
+def _write_nonsense(cell: str, rng: random.Random) -> str:
     if any(char.isdigit() for char in cell):
-        return str(draw.randrange(10**6, 10**7))
-    return "".join(draw.choice("jkqvwxyz") for _ in range(max(5, len(cell))))
+        return str(rng.randrange(10**6, 10**7))
+    return "".join(rng.choice("jkqvwxyz") for _ in range(max(5, len(cell))))
 
 
 MARKS = {
@@ -120,7 +116,7 @@ BARS = "|x| + |y|"
 
 
 def write_near_pairs(table: str, written: Format) -> Iterator[tuple[str, str, str]]:
-    """Yield small changes: name, reference, and an answer that has the change; some are impossible in small tables."""
+    """Yield the name of each small change that the table allows, a reference table, and the table with the change."""
     grid = read_wanted(table, written).tables[0]
     first, *body = grid.rows
 
@@ -155,7 +151,7 @@ FAILURES_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class GridLine:
+class ChangeEffect:
     """How the score responds to one kind of change, over all tables in which the change is possible."""
 
     change: str
@@ -165,22 +161,22 @@ class GridLine:
     failures: tuple[str, ...]  # The tables whose score does not meet the condition, each with its score.
 
 
-def run_grid(items: Sequence[tuple[str, str, Format]]) -> list[GridLine]:
+def measure_change_effects(items: Sequence[tuple[str, str, Format]]) -> list[ChangeEffect]:
     """Score every table against changed versions of itself."""
     scores: dict[tuple[str, str], list[tuple[str, float]]] = {}
     broken: dict[tuple[str, str], list[str]] = {}
     for name, table, written in items:
-        for change, rule, score, holds in _check_table(table, written):
+        for change, rule, score, holds in _score_changes(table, written):
             scores.setdefault((change, rule), []).append((name, score))
             if not holds:
                 broken.setdefault((change, rule), []).append(f"{name} ({score:.3f})")
-    # Put corruptions last, in order of severity, because few tables have all of them.
+    # Put corruptions last, the mildest first, because small tables do not have all of them.
     keys = sorted(scores, key=lambda key: CORRUPTIONS.index(key[0]) if key[0] in CORRUPTIONS else -1)
     means = {key: sum(score for _, score in scored) / len(scored) for key, scored in scores.items()}
-    return [GridLine(*key, len(scores[key]), means[key], tuple(broken.get(key, ()))) for key in keys]
+    return [ChangeEffect(*key, len(scores[key]), means[key], tuple(broken.get(key, ()))) for key in keys]
 
 
-def _check_table(table: str, written: Format) -> Iterator[tuple[str, str, float, bool]]:
+def _score_changes(table: str, written: Format) -> Iterator[tuple[str, str, float, bool]]:
     whole = table_score(table, table, format=written).value
     yield "none", "stays 1", whole, abs(whole - 1) < SLACK
     for change, changed in write_equal_notations(table, written):
@@ -204,18 +200,18 @@ def _check_table(table: str, written: Format) -> Iterator[tuple[str, str, float,
         before = score
 
 
-def tabulate_grid(lines: Sequence[GridLine]) -> Table:
+def tabulate_change_effects(effects: Sequence[ChangeEffect]) -> Table:
     """Tabulate how the score responds to each kind of change."""
     columns = parse_columns("Change | The score | Tables: count | Mean: number 3 | Fails: count | Where")
     rows: list[list[Cell]] = [
         [
-            line.change,
-            line.rule,
-            line.tables,
-            line.mean,
-            len(line.failures),
-            ", ".join(line.failures[:FAILURES_SHOWN]) + (" ..." if len(line.failures) > FAILURES_SHOWN else ""),
+            effect.change,
+            effect.rule,
+            effect.tables,
+            effect.mean,
+            len(effect.failures),
+            ", ".join(effect.failures[:FAILURES_SHOWN]) + (" ..." if len(effect.failures) > FAILURES_SHOWN else ""),
         ]
-        for line in lines
+        for effect in effects
     ]
     return Table("Known changes", columns, rows)
