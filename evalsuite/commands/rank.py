@@ -26,7 +26,7 @@ from evalsuite.core.types import Record, Sample
 from evalsuite.decisions.gates import parse_gates
 from evalsuite.judges.rubrics import rubric
 from evalsuite.output.reports.judges.ballots import tabulate_biases
-from evalsuite.output.reports.judges.win_rates import JudgedPair, make_win_rates_section
+from evalsuite.output.reports.judges.win_rates import JudgedRunPair, make_win_rates_section
 from evalsuite.output.reports.markdown import convert_for_terminal, format_decision_line, render_sections
 from evalsuite.output.reports.section import Section
 from evalsuite.results.run_folders import find_run_folder
@@ -137,10 +137,10 @@ def _find_answer(record: Record) -> str:
     return (record.transcript.answer if record.transcript else "") or EMPTY
 
 
-def _make_comparison(first: _RunAnswers, second: _RunAnswers, results: JudgeResults) -> JudgedPair:
+def _make_comparison(first: _RunAnswers, second: _RunAnswers, results: JudgeResults) -> JudgedRunPair:
     judged = [row for row in results.tally if row.case in results.scores]
     lengths = [tuple(row.facts["lengths"]) for row in judged]
-    return JudgedPair(
+    return JudgedRunPair(
         first=first.run,
         second=second.run,
         judge=results.judge.partition(": ")[0],

@@ -187,7 +187,7 @@ def _make_page(folder: RunFolder, declarations: Declarations, *, live: bool) -> 
 
 
 def _follow_run(folder: RunFolder, declarations: Declarations) -> None:
-    from evalsuite.output.page.view import update_until_end
+    from evalsuite.output.page.view import update_page_until_end
 
     def print_count(cases: int) -> None:
         sys.stdout.write(
@@ -196,6 +196,6 @@ def _follow_run(folder: RunFolder, declarations: Declarations) -> None:
         sys.stdout.flush()
 
     try:
-        update_until_end(folder, declarations, print_count, lambda: time.sleep(BETWEEN_LOOKS))
+        update_page_until_end(folder, declarations, print_count, lambda: time.sleep(BETWEEN_LOOKS))
     except KeyboardInterrupt:
         sys.stdout.write("\n")

@@ -392,7 +392,7 @@ class OpenRun:
 
     def finish_run(self, interrupted: str | None, planned: int, other_failures: int = 0) -> None:
         """End the run: decide the verdict, and write records, report and summary."""
-        from evalsuite.output.reports.write import append_step_output, append_step_summary, make_no_sections, write_run
+        from evalsuite.output.reports.write import append_step_output, append_step_summary, write_run
 
         stopped = None if self.early.has_ended else str(self.hopeless) if self.hopeless else interrupted
         counted = self.journal.summarise_records()
@@ -412,7 +412,7 @@ class OpenRun:
         self._write_run_info(facts)
         declarations = Declarations(self._spec.root, self._live, frozenset(self.places))
         watchers = self._watchers
-        self.report = write_run(self.folder, declarations, watchers.make_sections if watchers else make_no_sections)
+        self.report = write_run(self.folder, declarations, watchers.make_sections if watchers else None)
         self.verdict = self.report.verdict
         if watchers is not None:
             watchers.receive_verdict(self.verdict, self.folder.path)

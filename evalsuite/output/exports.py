@@ -99,8 +99,7 @@ def make_inspect_log(run: Run, benchmark: str) -> dict[str, Any]:
 def make_inspect_file_name(run: Run, benchmark: str) -> str:
     """Name the log file like inspect, beginning with the time, because inspect's viewer ignores other names.
 
-    In each part of the file's name, keep only letters, digits and `.+-`, because another machine's run may have any
-    name.
+    The name keeps only letters, digits and `.+-`, because a run of another machine may have any name.
     """
     begun = str(run.info.get("started") or "1970-01-01T00:00:00+00:00")
     parts = [re.sub(r"[^\w.+-]|_", "-", part) for part in (begun, benchmark, run.folder.name)]

@@ -118,21 +118,18 @@ def map_significance_stars(runs: Sequence[Run], labels: Sequence[str]) -> dict[t
 
 
 def _format_tables(sections: Sequence[Section], stars: dict[tuple[str, str], str], first: str) -> str:
+    stars_note = (
+        f" Stars: differs from {first}, paired by question, with Holm's correction over all pairs: "
+        "* p < 0.05, ** p < 0.01, *** p < 0.001."
+    )
     tables = []
     for section in sections:
-        legend, marks = (_format_legend(first), stars) if section.title == GLANCE_TITLE else ("", {})
+        legend, marks = (stars_note, stars) if section.title == GLANCE_TITLE else ("", {})
         for block in section.blocks:
             if isinstance(block, Table) and block.rows:
                 caption = ": ".join(filter(None, (section.title, block.title)))
                 tables.append(format_latex_table(block, f"{caption}.{legend}", marks))
     return "% needs \\usepackage{booktabs}\n" + "\n".join(tables)
-
-
-def _format_legend(first: str) -> str:
-    return (
-        f" Stars: differs from {first}, paired by question, with Holm's correction over all pairs: "
-        "* p < 0.05, ** p < 0.01, *** p < 0.001."
-    )
 
 
 def _draw_figures(sections: Sequence[Section], folder: Path) -> str:
@@ -179,7 +176,7 @@ def _format_hashes(tally: Tally) -> str:
 
 
 def _hash_fingerprints(tally: Tally, *names: str) -> str:
-    """Hash these fingerprints of all cases; return `unknown` if any case lacks the first one."""
+    """Hash these fingerprints of all cases; return `unknown` if a case lacks the fingerprint that is named first."""
     if any(names[0] not in row.fingerprints for row in tally):
         return "unknown"
     return digest(sorted([row.fingerprints.get(name, "") for name in names] for row in tally))

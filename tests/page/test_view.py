@@ -10,7 +10,7 @@ import pytest
 
 from evalsuite.cli import main
 from evalsuite.core.json_codec import dumps, encode_record
-from evalsuite.output.page.view import is_in_progress, update_until_end, write_live_page
+from evalsuite.output.page.view import is_in_progress, update_page_until_end, write_live_page
 from evalsuite.results.run_folders import RunFolder
 from evalsuite.results.runs import INSTALLED
 
@@ -74,7 +74,7 @@ def test_the_open_page_follows_the_run_and_sees_its_end(going_on: RunFolder, mak
     def end() -> None:
         going_on.write_info({**json.loads((going_on.path / "run.json").read_text("utf-8")), "seconds": 1.0})
 
-    update_until_end(going_on, INSTALLED, lambda _cases: None, end)
+    update_page_until_end(going_on, INSTALLED, lambda _cases: None, end)
     # The script that it followed is gone, which the browser reports as an error of the page's own making.
     page.get_by_text("Passed", exact=True).wait_for()
 

@@ -1,7 +1,6 @@
 """Builds a run's page: one HTML file from hand-written parts, with a strict content security policy.
 
-The page shows cases in rows; to open a case, it loads a chunk: a group of unchanged lines of `records.jsonl`. Parsing
-each line of `records.jsonl` once suffices, because only rows need parsed records.
+The page shows cases in rows; to open a case, it loads a chunk: a group of unchanged lines of `records.jsonl`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import re
 import sqlite3
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -99,7 +98,7 @@ def _hash_script(text: str) -> str:
 
 
 def encode_safe_json(value: Any) -> str:
-    """Encode a value as JSON for a script element; HTML or script tags in it, such as a model's, do no harm."""
+    """Encode a value as JSON for a script element, so that HTML tags in a model's text cannot end the element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     text = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     return text.encode("utf-8", "replace").decode("utf-8")
@@ -149,20 +148,20 @@ class Chunks:
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown(cancel_futures=True)
 
-    def add(self, name: str, data: bytes) -> None:
+    def add_chunk(self, name: str, data: bytes) -> None:
         """Add a chunk; its name may contain letters, digits and `-`."""
         self._waiting.append((name, self._pool.submit(compress_data, data)))
         while len(self._waiting) > MOST_WAITING_CHUNKS:
-            self._store_first_chunk()
+            self._store_oldest_chunk()
 
     def add_chunk_in_pieces(self, name: str, pieces: Iterable[str]) -> None:
         """Add a chunk in pieces; a chunk next to the page is never completely in memory."""
         if self._beside:
             self._write_chunk(name, _compress_pieces(pieces))
         else:
-            self.add(name, "".join(pieces).encode("utf-8", "replace"))
+            self.add_chunk(name, "".join(pieces).encode("utf-8", "replace"))
 
-    def _store_first_chunk(self) -> None:
+    def _store_oldest_chunk(self) -> None:
         name, packed = self._waiting.popleft()
         if self._beside:
             self._write_chunk(name, [packed.result()])
@@ -182,7 +181,7 @@ class Chunks:
     def finish(self) -> Iterator[tuple[str, str]]:
         """Wait until all chunks are compressed; yield the name and text of each chunk that is inside the page."""
         while self._waiting:
-            self._store_first_chunk()
+            self._store_oldest_chunk()
         yield from self._inside
 
 
@@ -192,26 +191,28 @@ ASKED, ANSWERED, EXPECTED = 160, 160, 80
 OUTCOMES = ("passed", "failed", "error", "skipped")
 
 
-def read_cases(
-    file: Path, number: int, chunks: Chunks, table: CaseTable, keep: Callable[[PageRow], bool] = lambda _make_row: True
-) -> None:
-    """Read a run's records; make a row of each, and chunks of their lines."""
+def add_cases(file: Path, number: int, chunks: Chunks, table: CaseTable, other: CaseTable | None) -> None:
+    """Add a row of each of a run's records to `table`, and the records to `chunks`.
+
+    Args:
+        number: the run's number on the page, from 0.
+        other: the table of another run; if given, only records whose outcome or scores differ are added to `chunks`.
+    """
     lines: list[bytes] = []
     size = chunk = 0
     for line in _list_whole_lines(file):
         row = _make_row(json.loads(line))
-        if not keep(row):
-            table.add(row)
-            continue
-        row["at"] = (chunk, len(lines))
-        table.add(row)
-        lines.append(line)
-        size += len(line)
+        compared = other and other.find_row(row["case"])
+        if other is None or (compared and any(row[part] != compared[part] for part in ("outcome", "scores"))):
+            row["at"] = (chunk, len(lines))
+            lines.append(line)
+            size += len(line)
+        table.add_row(row)
         if size >= CHUNK:
-            chunks.add(f"r{number}-{chunk}", b"".join(lines))
+            chunks.add_chunk(f"r{number}-{chunk}", b"".join(lines))
             lines, size, chunk = [], 0, chunk + 1
     if lines:
-        chunks.add(f"r{number}-{chunk}", b"".join(lines))
+        chunks.add_chunk(f"r{number}-{chunk}", b"".join(lines))
 
 
 def _list_whole_lines(file: Path) -> Iterator[bytes]:
@@ -255,11 +256,6 @@ def _shorten_text(text: Any, longest: int) -> str:
     return " ".join(shown[: 2 * longest].split())[:longest]
 
 
-def has_case_changed(row: PageRow, other: PageRow | None) -> bool:
-    """Tell whether a case's outcome or scores differ between two runs."""
-    return other is not None and (row["outcome"], row["scores"]) != (other["outcome"], other["scores"])
-
-
 PageRow = dict[str, Any]
 PARTS = (
     *("benchmark", "case", "sample", "epoch", "outcome", "tags", "scores", "cause", "seconds", "tokens", "estimated"),
@@ -286,11 +282,11 @@ class CaseTable:
     def __exit__(self, *_: object) -> None:
         self._database.close()
 
-    def add(self, row: PageRow) -> None:
+    def add_row(self, row: PageRow) -> None:
         values = _encode_key(row["case"]), _encode_key(row["benchmark"]), dumps([row[name] for name in PARTS])
         self._database.execute("INSERT OR REPLACE INTO cases VALUES (?, ?, ?)", values)
 
-    def get(self, case: str) -> PageRow | None:
+    def find_row(self, case: str) -> PageRow | None:
         stored = self._database.execute('SELECT row FROM cases WHERE "case" = ?', (_encode_key(case),)).fetchone()
         return dict(zip(PARTS, json.loads(stored[0]), strict=True)) if stored else None
 

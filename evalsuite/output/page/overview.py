@@ -37,8 +37,8 @@ NOT_REPEATED = {
 MOST_VALUES = 60  # If a tag has more values than this, it identifies single cases instead of groups.
 
 
-def describe_run(run: Run, label: str) -> dict[str, Any]:
-    """Describe a run: model, time, options and cost."""
+def encode_run(run: Run, label: str) -> dict[str, Any]:
+    """Convert a run's model, time, options and cost to plain data."""
     info = run.info
     settings = info.get("settings", {})
     return {
@@ -70,7 +70,7 @@ def _list_options(settings: Mapping[str, Any]) -> list[str]:
     return options
 
 
-def describe_verdict(run: Run, verdict: Verdict) -> dict[str, Any]:
+def encode_verdict(run: Run, verdict: Verdict) -> dict[str, Any]:
     """Convert the verdict, with its gates and baselines, to plain data."""
     return {
         "status": int(verdict.status),
@@ -89,11 +89,11 @@ def describe_verdict(run: Run, verdict: Verdict) -> dict[str, Any]:
             }
             for decision in verdict.decisions
         ],
-        "baselines": [_describe_baseline(run, against) for against in verdict.against],
+        "baselines": [_encode_baseline(run, against) for against in verdict.against],
     }
 
 
-def _describe_baseline(run: Run, against: BaselineComparison) -> dict[str, Any]:
+def _encode_baseline(run: Run, against: BaselineComparison) -> dict[str, Any]:
     return {
         "name": against.name,
         "metrics": [
@@ -123,8 +123,8 @@ def _find_margin(run: Run, subject: ComparedMetric, against: BaselineComparison)
 def summarise_benchmark(measured: MeasuredBenchmark) -> dict[str, Any]:
     """Estimate every metric of a benchmark, over all cases and over the cases with each tag value."""
     tags = sorted({tag for row in measured.tally for tag in row.tags})
-    metrics = _convert_metrics(measured, measured.tally)
-    # Read failures first, because a derived metric keeps only its last failure and is computed again for each tag.
+    metrics = _estimate_metrics(measured, measured.tally)
+    # Read failures before the tags are measured, because a derived metric keeps only its latest failure.
     failed = {metric: reason for metric in metrics if (reason := measured.explain_failure(metric))}
     missing = {
         metric: [row.case for row in rows]
@@ -138,7 +138,7 @@ def summarise_benchmark(measured: MeasuredBenchmark) -> dict[str, Any]:
         "metrics": metrics,
         **({"failed_metrics": failed} if failed else {}),
         "tags": {
-            tag: {value: _convert_metrics(measured, cases) for value, cases in groups.items()}
+            tag: {value: _estimate_metrics(measured, cases) for value, cases in groups.items()}
             for tag in tags
             # Leave out tags whose value differs in almost every case, because they identify cases instead of groups.
             if len(groups := measured.tally.groups(tag)) <= max(2, len(measured.tally) // 2)
@@ -146,7 +146,7 @@ def summarise_benchmark(measured: MeasuredBenchmark) -> dict[str, Any]:
     }
 
 
-def _convert_metrics(measured: MeasuredBenchmark, cases: Tally) -> dict[str, Any]:
+def _estimate_metrics(measured: MeasuredBenchmark, cases: Tally) -> dict[str, Any]:
     return {metric: convert_cell(measured.estimate_metric(metric, cases)) for metric in measured.list_metrics()}
 
 
@@ -296,8 +296,8 @@ def _encode_estimate(value: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class PairedRuns:
-    """Two runs, compared in one metric over the questions that both runs scored."""
+class PairedComparison:
+    """A comparison of two runs in one metric, over the questions that both runs scored."""
 
     n: int  # Number of questions.
     before: float | None = None  # The metric's mean in the first run.
@@ -307,38 +307,33 @@ class PairedRuns:
     pvalue: float | None = None  # Two-sided p-value for no difference; None for fewer than two questions.
 
 
-def compare_all_questions(
-    questions: SharedQuestions, metric: str, bounds: tuple[float, float] | None, comparisons: int = 1
-) -> PairedRuns:
-    """Compare two runs over all questions that both runs scored.
-
-    Args:
-        bounds: the metric's declared range; None if it declares none.
-    """
-    return _compare_pairs(questions.list_pairs(metric), bounds, comparisons)
-
-
 def compare_by_tag(
-    questions: SharedQuestions, metric: str, bounds: tuple[float, float] | None, comparisons: int = 1
-) -> Iterator[tuple[str, PairedRuns]]:
+    questions: SharedQuestions, metric: str, bounds: tuple[float, float] | None, comparisons: int
+) -> Iterator[tuple[str, PairedComparison]]:
     """Yield comparisons with keys: "" for all questions, `tag:value` for the questions with this tag value."""
     pairs = questions.list_pairs(metric)
     parts: dict[str, dict[str, list[ScorePair]]] = {}
     for pair in pairs:
         for tag, value in pair.row.tags.items():
             parts.setdefault(tag, {}).setdefault(value, []).append(pair)
-    yield "", _compare_pairs(pairs, bounds, comparisons)
+    yield "", compare_pairs(pairs, bounds, comparisons)
     for tag, values in sorted(parts.items()):
         if len(values) <= MOST_VALUES:
             for value, part in sorted(values.items()):
-                yield f"{tag}:{value}", _compare_pairs(part, bounds, comparisons)
+                yield f"{tag}:{value}", compare_pairs(part, bounds, comparisons)
 
 
-def _compare_pairs(pairs: Sequence[ScorePair], bounds: tuple[float, float] | None, comparisons: int) -> PairedRuns:
+def compare_pairs(pairs: Sequence[ScorePair], bounds: tuple[float, float] | None, comparisons: int) -> PairedComparison:
+    """Compare two runs over questions that both runs scored.
+
+    Args:
+        bounds: the metric's declared range; None if it declares none.
+        comparisons: the number of comparisons for which p-value and interval are corrected.
+    """
     from evalsuite import stats
 
     if len(pairs) < 2:
-        return PairedRuns(len(pairs))
+        return PairedComparison(len(pairs))
     before, after = [pair.before for pair in pairs], [pair.after for pair in pairs]
     clusters = [pair.row.cluster for pair in pairs]
     repeated = len(set(clusters)) < len(clusters)
@@ -356,9 +351,9 @@ def _compare_pairs(pairs: Sequence[ScorePair], bounds: tuple[float, float] | Non
     if shares and not repeated:
         pvalue = stats.mcnemar(before, after)
         if pvalue > 0.05 / comparisons:
-            # If the exact test finds no difference, let the interval reach zero: Tango's interval is only asymptotic.
+            # Tango's interval is an approximation: extend it to zero if the exact test finds no difference.
             ends = (min(0.0, found.low), max(0.0, found.high))
-    return PairedRuns(
+    return PairedComparison(
         len(pairs),
         math.fsum(before) / len(before),
         math.fsum(after) / len(after),

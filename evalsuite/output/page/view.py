@@ -24,7 +24,7 @@ from evalsuite.results.run_folders import RunFolder, explain_interruption, repla
 from evalsuite.results.runs import load_run
 
 LIVE = "live.js"  # Script that is rewritten together with the page; browsers poll it to notice changes.
-# If the run's lock does not tell whether the run goes on, it counts as ended after this many seconds without a record.
+# If the lock cannot show whether a run goes on, the run counts as ended after this many seconds without a record.
 QUIET = 600.0
 
 
@@ -61,20 +61,21 @@ def write_live_page(folder: RunFolder, declarations: Declarations) -> int:
     return cases
 
 
-def update_until_end(
-    folder: RunFolder, declarations: Declarations, tell: Callable[[int], None], wait: Callable[[], None]
+def update_page_until_end(
+    folder: RunFolder, declarations: Declarations, report_cases: Callable[[int], None], wait: Callable[[], None]
 ) -> None:
     """Keep the page of a run up to date until the run ends.
 
     Args:
-        wait: function that waits until the next check.
+        report_cases: function that gets the number of ended cases whenever the page was written.
+        wait: function that waits until the run should be checked again.
     """
     shown = 0.0
     while is_in_progress(folder):
         written = _find_last_write(folder)
         if written != shown:
             shown = written
-            tell(write_live_page(folder, declarations))
+            report_cases(write_live_page(folder, declarations))
         wait()
     # Write the final page again, because a live page may have replaced the final page that the run wrote.
     write_final_page(folder, declarations)

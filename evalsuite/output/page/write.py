@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.decisions.verdict import Verdict, measure_run
-from evalsuite.output.page.document import CaseTable, Chunks, build_page, has_case_changed, read_cases
+from evalsuite.output.page.document import CaseTable, Chunks, add_cases, build_page
 from evalsuite.output.page.overview import (
     compare_run_pairs,
     convert_sections,
-    describe_run,
-    describe_verdict,
+    encode_run,
+    encode_verdict,
     list_lower_is_better,
     make_benchmark_rows,
     make_comparison_rows,
@@ -46,10 +46,10 @@ def write_page(
     runs = [run] if baseline is None else [run, baseline]
     overview = {
         "kind": "run",
-        "runs": [describe_run(each, each.folder.name) for each in runs],
+        "runs": [encode_run(each, each.folder.name) for each in runs],
         "subject": 0,
         "against": None if baseline is None else 1,
-        "verdict": describe_verdict(run, verdict),
+        "verdict": encode_verdict(run, verdict),
         "benchmarks": make_benchmark_rows(run, benchmarks),
         "lower_is_better": list_lower_is_better(runs),
         "estimates": [select_estimates(benchmarks)],
@@ -72,7 +72,7 @@ def write_comparison_page(
     """Write the page of several runs into a folder."""
     overview: dict[str, Any] = {
         "kind": "comparison",
-        "runs": [describe_run(run, label) for run, label in zip(runs, labels, strict=True)],
+        "runs": [encode_run(run, label) for run, label in zip(runs, labels, strict=True)],
         "subject": 1,
         "against": 0,
         "verdict": None,
@@ -82,8 +82,7 @@ def write_comparison_page(
             select_estimates({name: summarise_benchmark(bench) for name, bench in measure_run(run).items()})
             for run in runs
         ],
-        # In a history, compare each release only with its reference release, because all pairs of runs would be too
-        # many.
+        # A history has no comparison of all pairs of runs, because there would be too many.
         "differences": compare_run_pairs(runs, list(combinations(range(len(runs)), 2)) if history is None else []),
         "sections": convert_sections(sections, ()),
     }
@@ -100,19 +99,10 @@ def _write_page_file(file: Path, title: str, overview: dict[str, Any], runs: Seq
         tables: list[CaseTable] = []
         for number, path in enumerate(records):
             tables.append(stack.enter_context(CaseTable()))
-            _read_run_cases(path, number, chunks, tables[-1], tables[0] if number >= whole else None)
+            if path.is_file():
+                add_cases(path, number, chunks, tables[-1], tables[0] if number >= whole else None)
         for number, table in enumerate(tables):
             chunks.add_chunk_in_pieces(f"index-{number}", table.encode_in_pieces())
         inside = list(chunks.finish())
     replace_file(file, build_page(title, {**overview, "bytes": size}, inside))
     return file
-
-
-def _read_run_cases(path: Path, number: int, chunks: Chunks, table: CaseTable, first: CaseTable | None) -> None:
-    """Read a run's cases; if `first` is given, keep records only of cases that changed since then."""
-    if not path.is_file():
-        return
-    if first is None:
-        read_cases(path, number, chunks, table)
-    else:
-        read_cases(path, number, chunks, table, lambda row: has_case_changed(row, first.get(row["case"])))

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 
 MOST = 1000  # Maximum characters of each text; the command `evalsuite report case --full` prints all of it.
 INDENT = 10
-# Find the scores' names in the block's text, because a worker sends no more than this text. Only labels, such as
-# `score`, begin at the start of a line; other lines are indented.
 SHOWN_SCORE = re.compile(r"^score +(\S+)", re.MULTILINE)
+"""Matches the name of each score that a case's block shows; a worker sends nothing but the block's text."""
 NUMBER = Column("", "number", 4)
 
 
@@ -36,11 +35,11 @@ def format_case_block(record: Record, *, most: int | None = MOST, scores: Collec
         most: the maximum number of characters of each text; None shows all of each text.
         scores: names of scores to show in addition to those with a reason. If it is empty, all scores are shown.
     """
-    return "\n".join(_format_labelled_text(label, text, most) for label, text in _list_parts(record, scores))
+    return "\n".join(_format_labelled_text(label, text, most) for label, text in _list_labelled_texts(record, scores))
 
 
 def add_baseline_answer(block: str, record: Record, *, most: int | None = MOST) -> str:
-    """Append the baseline's answer to a case's block, with those of its scores that the block already shows."""
+    """Append the baseline's answer to a case's block, with the baseline's values of the scores that the block shows."""
     answer = record.transcript.answer if record.transcript else record.error or "no answer"
     shown = frozenset(SHOWN_SCORE.findall(block))
     values = ", ".join(
@@ -50,7 +49,7 @@ def add_baseline_answer(block: str, record: Record, *, most: int | None = MOST) 
     return f"{block}\n{line}"
 
 
-def _list_parts(record: Record, scores: Collection[str]) -> Iterator[tuple[str, str]]:
+def _list_labelled_texts(record: Record, scores: Collection[str]) -> Iterator[tuple[str, str]]:
     yield "question", record.input
     if record.transcript is not None:
         yield "answer", record.transcript.answer or "(empty)"

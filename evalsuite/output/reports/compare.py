@@ -18,7 +18,7 @@ from evalsuite.core.errors import RunError
 from evalsuite.decisions.comparison import pair_questions
 from evalsuite.decisions.history import FlakyCase, MetricHistory, ReleaseEstimate, find_flaky_cases
 from evalsuite.decisions.verdict import estimate_metric
-from evalsuite.output.page.overview import PairedRuns, compare_all_questions, map_metric_ranges
+from evalsuite.output.page.overview import PairedComparison, compare_pairs, map_metric_ranges
 from evalsuite.output.page.write import write_comparison_page
 from evalsuite.output.reports.generic import list_primary_first
 from evalsuite.output.reports.judges.win_rates import tabulate_ratings
@@ -95,10 +95,7 @@ def write_comparison(
 
 
 def make_run_labels(runs: Sequence[Run], names: Sequence[str] = ()) -> list[str]:
-    """Check the user's labels.
-
-    Runs without labels of the user's are labelled by model; if two runs have the same model, by run name.
-    """
+    """Return the user's labels; without labels, the runs' models or, if two runs have the same model, their names."""
     if names and (len(names) != len(runs) or len(set(names)) < len(names)):
         raise RunError(f"{len(runs)} runs need {len(runs)} different labels; got {', '.join(names)}")
     models = [str(run.info.get("model") or "no model") for run in runs]
@@ -124,7 +121,7 @@ def compare_runs(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
 
 
 def _find_benchmark(runs: Sequence[Run], name: str) -> RunBenchmark:
-    """Return the benchmark of the first run that has its code; if none has it, that of the first run."""
+    """Find a benchmark in the first run that has the benchmark's code; if none has it, in the first run."""
     benches = [run.benchmarks[name] for run in runs if name in run.benchmarks]
     return next((bench for bench in benches if bench.benchmark is not None), benches[0])
 
@@ -140,10 +137,10 @@ def _make_glance_section(runs: Sequence[Run], labels: Sequence[str], names: Sequ
     for name in names:
         bench = _find_benchmark(runs, name)
         metric = bench.primary
-        falls = metric is not None and _is_lower_better(runs, name, metric)
+        lower_is_better = metric is not None and _is_lower_better(runs, name, metric)
         estimates = [estimate_metric(run, name, metric) for run in runs]
-        rows.append([name, f"{metric} {'↓' if falls else '↑'}" if metric else None, *estimates])
-        best.append(find_best_value(estimates, lower_is_better=falls))
+        rows.append([name, f"{metric} {'↓' if lower_is_better else '↑'}" if metric else None, *estimates])
+        best.append(find_best_value(estimates, lower_is_better=lower_is_better))
     columns = [Column("benchmark"), Column("metric"), *(Column(label, "number", 3) for label in labels)]
     note = "Means with 95% intervals; ↑ more is better, ↓ less is better; the best in bold."
     return Section(GLANCE_TITLE, [Table("", columns, rows, note, best)])
@@ -163,7 +160,9 @@ def make_paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> 
     tallies = [
         (label, run.benchmarks[name].tally) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks
     ]
-    metrics, repeated = _list_distinct_metrics([tally for _, tally in tallies])
+    names = list(dict.fromkeys(metric for _, tally in tallies for metric in tally.metrics()))
+    hashes = [[_hash_values([tally for _, tally in tallies], metric)] for metric in names]
+    metrics, repeated = split_distinct_metrics(names, hashes)
     ranges, comparisons = map_metric_ranges(runs), math.comb(len(tallies), 2)
     paired = [
         (other, base, pair_questions(before, after))
@@ -174,7 +173,7 @@ def make_paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> 
             other,
             base,
             metric,
-            *_make_cells(compare_all_questions(both, metric, ranges.get(f"{name}.{metric}"), comparisons)),
+            *_make_pair_cells(compare_pairs(both.list_pairs(metric), ranges.get(f"{name}.{metric}"), comparisons)),
         ]
         for metric in list_primary_first(metrics, _find_benchmark(runs, name).primary)
         for other, base, both in paired
@@ -211,12 +210,6 @@ def make_rank_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Ta
     return tabulate_ratings(f"Ranks by {metric}, question by question", outcomes, clusters)
 
 
-def _list_distinct_metrics(tallies: Sequence[Tally]) -> tuple[list[str], list[str]]:
-    """List metrics that differ from each other; describe in one line each metric that repeats another's values."""
-    metrics = list(dict.fromkeys(metric for tally in tallies for metric in tally.metrics()))
-    return split_distinct_metrics(metrics, [[_hash_values(tallies, metric)] for metric in metrics])
-
-
 def _hash_values(tallies: Sequence[Tally], metric: str) -> bytes:
     """Hash a metric's values; two hashes are equal only if the two metrics have the same value in every case."""
     whole = hashlib.sha256()
@@ -227,7 +220,7 @@ def _hash_values(tallies: Sequence[Tally], metric: str) -> bytes:
     return whole.digest()
 
 
-def _make_cells(pair: PairedRuns) -> list[Cell]:
+def _make_pair_cells(pair: PairedComparison) -> list[Cell]:
     return [pair.n, pair.before, pair.after, pair.difference, pair.pvalue]
 
 
@@ -235,25 +228,22 @@ FEWEST, MOST = 3, 12  # Minimum and maximum number of spokes in a radar chart; o
 
 
 def make_radar_chart(
-    name: str,
-    views: Sequence[RunView],
-    section: Section,
-    primary: str | None,
-    falls: Callable[[str], bool] = lambda _metric: False,
+    name: str, views: Sequence[RunView], section: Section, primary: str | None, lower_is_better: Callable[[str], bool]
 ) -> Chart | None:
-    """Make a radar chart with a polygon per run; None if there are too few spokes, or if the section has one.
+    """Make a radar chart with a polygon per run; None if it has too few spokes, or the section has a radar chart.
 
     Metrics for which lower is better are left out, because a greater distance from the centre must always be better.
 
-    Each spoke of the chart is a metric whose values are from 0 to 1 in every run. If fewer than three metrics have
-    values from 0 to 1, each spoke is a value of one tag, and shows the primary metric's mean for it.
+    Each spoke of the chart is a metric whose values are from 0 to 1 in every run. If there are fewer than three such
+    metrics, each spoke is one value of a tag, and shows the mean of the primary metric over the cases with this value.
     """
     if any(isinstance(block, Chart) and block.kind == "radar" and block.has_values for block in section.blocks):
         return None
-    if len(metrics := [metric for metric in _list_share_metrics(views) if not falls(metric)][:MOST]) >= FEWEST:
+    metrics = [metric for metric in _list_share_metrics(views) if not lower_is_better(metric)][:MOST]
+    if len(metrics) >= FEWEST:
         series = [Series(view.label, [view.tally.mean(metric) for metric in metrics]) for view in views]
         return _make_radar(name, metrics, series, f"{name}: means of its metrics, in percent")
-    for tag, values in _make_tag_groups(views).items():
+    for tag, values in _map_tag_values(views).items():
         if primary and FEWEST <= len(values) <= MOST:
             series = [Series(view.label, _list_means(view.tally, tag, values, primary)) for view in views]
             return _make_radar(name, values, series, f"{name}: mean {primary} by {tag}, in percent")
@@ -270,7 +260,7 @@ def _list_share_metrics(views: Sequence[RunView]) -> list[str]:
     ]
 
 
-def _make_tag_groups(views: Sequence[RunView]) -> dict[str, list[str]]:
+def _map_tag_values(views: Sequence[RunView]) -> dict[str, list[str]]:
     tags = sorted({tag for view in views for row in view.tally for tag in row.tags})
     return {tag: sorted({value for view in views for value in view.tally.groups(tag)}) for tag in tags}
 
@@ -290,36 +280,34 @@ HISTORY = "history.md"
 MOST_FLAKY = 20  # Maximum number of flaky cases (whose outcome changes) to show, most changes first.
 
 
-def write_history(runs: Sequence[Run], courses: Sequence[MetricHistory], target: Path) -> Path:
+def write_history(runs: Sequence[Run], histories: Sequence[MetricHistory], target: Path) -> Path:
     """Write history.md, its page and its charts into a folder."""
     target.mkdir(parents=True, exist_ok=True)
-    sections = [*make_history_sections(courses), *_make_flaky_section(find_flaky_cases(runs))]
+    sections = [
+        *(Section(str(each.subject), [_draw_history(each), _make_history_table(each)]) for each in histories),
+        *_make_flaky_sections(find_flaky_cases(runs)),
+    ]
     pictures = draw_charts(list_charts(sections), target)
     file = target / HISTORY
     replace_file(
-        file, f"# {len(runs)} releases\n\n{describe_drifts(courses)}\n\n{render_sections(sections, pictures)}\n"
+        file, f"# {len(runs)} releases\n\n{describe_drifts(histories)}\n\n{render_sections(sections, pictures)}\n"
     )
     drifts = {
-        "drifts": [line for course in courses for line in course.list_drifts()],
-        "latest": [line for course in courses for line in course.list_drifts(latest_only=True)],
+        "drifts": [line for history in histories for line in history.list_drifts()],
+        "latest": [line for history in histories for line in history.list_drifts(latest_only=True)],
     }
     write_comparison_page(runs, [run.folder.name for run in runs], sections, target, drifts)
     return file
 
 
-def describe_drifts(courses: Sequence[MetricHistory]) -> str:
+def describe_drifts(histories: Sequence[MetricHistory]) -> str:
     """List the metrics that drifted from a reference release, or state that no metric drifted."""
-    lines = [line for course in courses for line in course.list_drifts()]
+    lines = [line for history in histories for line in history.list_drifts()]
     return "\n".join(f"- {escape_markdown(line)}" for line in lines) or "No drift from a reference is shown."
 
 
-def make_history_sections(courses: Sequence[MetricHistory]) -> list[Section]:
-    """Make one section per metric, with its chart and one row per release."""
-    return [Section(str(course.subject), [_draw_history(course), _make_history_table(course)]) for course in courses]
-
-
-def _make_flaky_section(cases: Sequence[FlakyCase]) -> list[Section]:
-    """List cases that passed and failed in different epochs or runs of one model; may be empty."""
+def _make_flaky_sections(cases: Sequence[FlakyCase]) -> list[Section]:
+    """List questions that passed in one epoch or run of a model and failed in another."""
     if not cases:
         return []
     columns = parse_columns("benchmark | sample | model | passed: count | failed: count")
@@ -330,13 +318,13 @@ def _make_flaky_section(cases: Sequence[FlakyCase]) -> list[Section]:
     return [Section("Flaky cases", [Table("", columns, rows, note)])]
 
 
-def _make_history_table(course: MetricHistory) -> Table:
-    references = list(dict.fromkeys(name for release in course.releases for name in release.standings))
+def _make_history_table(history: MetricHistory) -> Table:
+    references = list(dict.fromkeys(name for release in history.releases for name in release.standings))
     columns = [Column("release"), Column("started"), Column("model"), Column("value with 95% interval", "number", 4)]
     for name in references:
         against = Column(f"against {name}", "number", 4)
         columns += [against, Column("p", "pvalue"), Column("level", "pvalue"), Column("")]
-    rows = [_make_release_row(release, references) for release in course.releases]
+    rows = [_make_release_row(release, references) for release in history.releases]
     note = (
         "Every release is compared with the same reference, paired by question. `drift`: a fall is shown at a level "
         "that, summed over all looks and metrics, stays at 5%, and a loss of the margin is not excluded."
@@ -357,13 +345,13 @@ def _make_release_row(release: ReleaseEstimate, references: Sequence[str]) -> li
     return row
 
 
-def _draw_history(course: MetricHistory) -> Chart:
-    name = re.sub(r"\W+", "_", str(course.subject)).strip("_")
+def _draw_history(history: MetricHistory) -> Chart:
+    name = re.sub(r"\W+", "_", str(history.subject)).strip("_")
     return Chart(
         "lines",
         f"history_{name}",
-        str(course.subject),
-        [release.run for release in course.releases],
-        [Series("value", [release.estimate for release in course.releases])],
+        str(history.subject),
+        [release.run for release in history.releases],
+        [Series("value", [release.estimate for release in history.releases])],
         y_title="mean, 95% interval",
     )

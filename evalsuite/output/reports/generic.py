@@ -40,8 +40,8 @@ def make_generic_section(
     """
     metrics = list_primary_first(dict.fromkeys(metric for run in runs for metric in run.tally.metrics()), primary)
     blocks: list[Table | Chart | Passage] = [
-        _tabulate_all_cases(runs, metrics, derived, first=primary),
-        *_explain_failures(derived),
+        _tabulate_all_cases(runs, metrics, derived, primary),
+        *_make_failure_passages(derived),
     ]
     if len(runs) == 1:
         blocks += _tabulate_by_tag(name, runs[0], metrics)
@@ -59,19 +59,21 @@ def list_primary_first(metrics: Iterable[str], primary: str | None) -> list[str]
 
 
 def _tabulate_all_cases(
-    runs: Sequence[RunView], metrics: Sequence[str], derived: Mapping[str, DerivedMetric], *, first: str | None
+    runs: Sequence[RunView], metrics: Sequence[str], derived: Mapping[str, DerivedMetric], primary: str | None
 ) -> Table:
-    measures: dict[str, Callable[[RunView], Estimate | None]] = {
-        metric: partial(_estimate_metric, metric) for metric in metrics
-    }
-    measures |= {metric: partial(_compute_derived_metric, measure) for metric, measure in derived.items()}
-    ordered = list_primary_first(measures, first)
+    ordered = list_primary_first(dict.fromkeys((*metrics, *derived)), primary)
     columns = [Column("run"), Column("cases", "count"), *(Column(metric, "number", 3) for metric in ordered)]
-    rows = [[run.label, len(run.tally), *(measures[metric](run) for metric in ordered)] for run in runs]
-    return Table("", columns, rows, _name_missing_scores(runs, metrics))
+    rows: list[list[Cell]] = [
+        [
+            *(run.label, len(run.tally)),
+            *(derived[each](run.tally) if each in derived else run.estimate(each, run.tally) for each in ordered),
+        ]
+        for run in runs
+    ]
+    return Table("", columns, rows, _describe_missing_scores(runs, metrics))
 
 
-def _name_missing_scores(runs: Sequence[RunView], metrics: Sequence[str]) -> str:
+def _describe_missing_scores(runs: Sequence[RunView], metrics: Sequence[str]) -> str:
     """State how many cases have each score, for scores that some cases lack."""
     scored = (
         (run, metric, sum(1 for _ in run.tally.scored(metric)), len(run.tally)) for run in runs for metric in metrics
@@ -84,14 +86,6 @@ def _name_missing_scores(runs: Sequence[RunView], metrics: Sequence[str]) -> str
     return f"Some cases lack a score: {', '.join(lacking)}." if lacking else ""
 
 
-def _estimate_metric(metric: str, run: RunView) -> Estimate | None:
-    return run.estimate(metric, run.tally)
-
-
-def _compute_derived_metric(measure: DerivedMetric, run: RunView) -> Estimate | None:
-    return measure(run.tally)
-
-
 def _tabulate_by_tag(name: str, run: RunView, metrics: Sequence[str]) -> Iterator[Table | Chart]:
     columns = [Column("cases", "count"), *(Column(metric, "number", 3) for metric in metrics)]
     for tag in _list_grouping_tags(run.tally):
@@ -101,10 +95,10 @@ def _tabulate_by_tag(name: str, run: RunView, metrics: Sequence[str]) -> Iterato
         ]
         yield Table(f"By {tag}", [Column(tag), *columns], rows)
         if metrics and len(groups) > 1:
-            yield _make_charts(name, tag, metrics, run, groups)
+            yield _make_tag_chart(name, tag, metrics, run, groups)
 
 
-def _explain_failures(derived: Mapping[str, DerivedMetric]) -> list[Passage]:
+def _make_failure_passages(derived: Mapping[str, DerivedMetric]) -> list[Passage]:
     reasons = {name: get_failure(metric) for name, metric in derived.items()}
     return [Passage("", f"{name} is not measured: {why}.") for name, why in reasons.items() if why]
 
@@ -115,7 +109,7 @@ def _list_grouping_tags(tally: Tally) -> list[str]:
     return [tag for tag in tags if 1 < len(tally.groups(tag)) <= MOST_VALUES]
 
 
-def _make_charts(name: str, tag: str, metrics: Sequence[str], run: RunView, groups: Mapping[str, Tally]) -> Chart:
+def _make_tag_chart(name: str, tag: str, metrics: Sequence[str], run: RunView, groups: Mapping[str, Tally]) -> Chart:
     """Draw the first metric; if it ranges from 0 to 1, draw all other metrics from 0 to 1 on the same axis."""
     shares = [metric for metric in metrics if _is_share(run, metric)][:MOST_CHARTED]
     drawn = shares if metrics[0] in shares else metrics[:1]
@@ -144,16 +138,15 @@ MOST_ATTEMPTS = 5  # Maximum k in the table of pass@k, because each k has a colu
 
 def tabulate_pass_at_k(views: Sequence[RunView]) -> Table | None:
     """Tabulate pass@k and pass^k with intervals, for each k up to the number of epochs; None for a single epoch."""
-    most = min(MOST_ATTEMPTS, max(map(_find_fewest_attempts, (view.tally for view in views)), default=0))
+    most = min(MOST_ATTEMPTS, max(map(_count_fewest_attempts, (view.tally for view in views)), default=0))
     if most < 2:
         return None
     kinds = [("at", "@"), ("hat", "^")]
     columns = [Column("run"), Column("pass@1", "percent")]
     columns += [Column(f"pass{sign}{k}", "percent") for _, sign in kinds for k in range(2, most + 1)]
     names = ["pass_at_1", *(f"pass_{kind}_{k}" for kind, _ in kinds for k in range(2, most + 1))]
-    rows: list[list[Cell]] = [
-        [view.label, *(_compute_pass_metric(name, view.tally) for name in names)] for view in views
-    ]
+    metrics = [metric for name in names if (metric := find_built_in_metric(name))]
+    rows: list[list[Cell]] = [[view.label, *(metric(view.tally) for metric in metrics)] for view in views]
     note = (
         "The chance that one of k attempts at a sample passes its test (pass@k), and that all of them do (pass^k); a "
         "dash where a sample has fewer attempts. Gates can name them: pass_at_2, pass_hat_2."
@@ -161,14 +154,9 @@ def tabulate_pass_at_k(views: Sequence[RunView]) -> Table | None:
     return Table("Repeated attempts", columns, rows, note)
 
 
-def _find_fewest_attempts(tally: Tally) -> int:
+def _count_fewest_attempts(tally: Tally) -> int:
     attempts = Counter(row.sample for row in tally.ran())
     return min(attempts.values(), default=0)
-
-
-def _compute_pass_metric(name: str, tally: Tally) -> Cell:
-    metric = find_built_in_metric(name)
-    return metric(tally) if metric else None
 
 
 def warn_of_cut_off_answers(label: str, tally: Tally, declared: str) -> Iterator[Passage]:
@@ -216,7 +204,7 @@ class CaseMetric:
 
 
 def make_case_metric(metric: CaseMetric | Measure) -> CaseMetric:
-    """Make a metric of a function of all scored cases, with the function's name; return a metric unchanged."""
+    """Convert a function of all scored cases to a metric of the same name; return a `CaseMetric` unchanged."""
     if isinstance(metric, CaseMetric):
         return metric
     name = str(getattr(metric, "__name__", "<"))
@@ -235,7 +223,7 @@ def make_report_function(
 def _make_report(metrics: Sequence[CaseMetric], title: str, name: str, runs: Sequence[RunView]) -> Section:
     section = make_generic_section(title, name, runs, {metric.name: metric for metric in metrics})
     drawn = [
-        _name_run_in_title(block, run, number if len(runs) > 1 else 0)
+        _name_run_in_title(block, run, number) if len(runs) > 1 else block
         for metric in metrics
         if metric.draw
         for number, run in enumerate(runs, 1)
@@ -245,9 +233,7 @@ def _make_report(metrics: Sequence[CaseMetric], title: str, name: str, runs: Seq
 
 
 def _name_run_in_title(block: Table | Chart, run: RunView, number: int) -> Table | Chart:
-    """Add the run's label to the title of a table or chart, unless `number` is 0, which stands for a single run."""
-    if not number:
-        return block
+    """Add the run's label to the title of a table or chart, and the run's number to a chart's file name."""
     title = f"{block.title}: {run.label}"
     if isinstance(block, Chart):
         return replace(block, title=title, name=f"{block.name}_{number}")

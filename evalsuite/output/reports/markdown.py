@@ -59,7 +59,8 @@ def render_table(table: Table) -> str:
     if not table.rows:
         return ""
     table = drop_unmeasured_columns(table)
-    text = _render_table(table, _emphasise_best, [escape_markdown(column.title) for column in table.columns], "pipe")
+    heads = [escape_markdown(column.title) for column in table.columns]
+    text = _render_table(table, _format_markdown_cell, heads, "pipe")
     title = f"### {escape_markdown(table.title)}" if table.title else ""
     return "\n\n".join(part for part in (title, text, table.note) if part)
 
@@ -67,7 +68,7 @@ def render_table(table: Table) -> str:
 def render_terminal_table(table: Table) -> str:
     """Render a table for a terminal, without control characters; mark each row's best value with the word "best"."""
     table = drop_unmeasured_columns(table)
-    return _render_table(table, _format_marked_cell, [column.title for column in table.columns], "simple")
+    return _render_table(table, _format_terminal_cell, [column.title for column in table.columns], "simple")
 
 
 def _render_table(
@@ -83,7 +84,7 @@ def _render_table(
     return tabulate(rows, heads, form, colalign=sides, disable_numparse=True)
 
 
-def _format_marked_cell(cell: Cell, column: Column, best: float | None) -> str:
+def _format_terminal_cell(cell: Cell, column: Column, best: float | None) -> str:
     mark = " best" if is_best(cell, column, best) else ""
     return re.sub(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]+", " ", format_plain_cell(cell, column)) + mark
 
@@ -111,11 +112,11 @@ def format_cell(cell: Cell, column: Column) -> str:
     return escape_markdown(text) if isinstance(cell, str) or column.style == "pvalue" else text
 
 
-def _emphasise_best(cell: Cell, column: Column, best: float | None) -> str:
+def _format_markdown_cell(cell: Cell, column: Column, best: float | None) -> str:
     return f"**{format_cell(cell, column)}**" if is_best(cell, column, best) else format_cell(cell, column)
 
 
-def render_links(sections: Sequence[Section]) -> str:
+def render_section_links(sections: Sequence[Section]) -> str:
     """Return one line with a link to each section; the links use GitHub's anchors."""
     links = [f"[{escape_markdown(section.title)}](#{make_anchor(section.title)})" for section in sections]
     return " · ".join(links)

@@ -44,13 +44,9 @@ def make_benchmark_section(name: str, views: Sequence[RunView], bench: RunBenchm
     section = _make_own_section(name, views, bench)
     cut = [note for view in views for note in warn_of_cut_off_judges(view.label, view.tally)]
     added = [table for table in (tabulate_signatures(views), tabulate_pass_at_k(views)) if table is not None]
-    return Section(section.title, [*cut, *_insert_before_folded(section.blocks, added)])
-
-
-def _insert_before_folded(blocks: Sequence[Block], added: Sequence[Table]) -> list[Block]:
-    folded = (at for at, block in enumerate(blocks) if block.folded)
-    first = next(folded, len(blocks))
-    return [*blocks[:first], *added, *blocks[first:]]
+    blocks = section.blocks
+    first_folded = next((at for at, block in enumerate(blocks) if block.folded), len(blocks))
+    return Section(section.title, [*cut, *blocks[:first_folded], *added, *blocks[first_folded:]])
 
 
 def _make_own_section(name: str, views: Sequence[RunView], bench: RunBenchmark) -> Section:
@@ -81,9 +77,14 @@ def build_report(run: Run, verdict: Verdict, measured: Mapping[str, MeasuredBenc
         for name, bench in run.benchmarks.items()
     }
     sections += by_name.values()
-    sections += _tabulate_faults(run, measured)
-    sections += _make_errors_section(run)
-    sections += _make_worst_cases_sections(run, {name for name, own in by_name.items() if _has_case_passages(own)})
+    sections += _make_fault_sections(run, measured)
+    sections += _make_error_sections(run)
+    cases_shown = {
+        name
+        for name, section in by_name.items()
+        if any(isinstance(block, Passage) and block.folded for block in section.blocks)
+    }
+    sections += _make_worst_cases_sections(run, cases_shown)
     sections.append(_make_signature_section(run))
     return sections
 
@@ -172,7 +173,7 @@ def _make_benchmarks_section(run: Run, measured: Mapping[str, MeasuredBenchmark]
     return Section("Benchmarks", [Table("", columns, rows)])
 
 
-def _tabulate_faults(run: Run, measured: Mapping[str, MeasuredBenchmark]) -> list[Section]:
+def _make_fault_sections(run: Run, measured: Mapping[str, MeasuredBenchmark]) -> list[Section]:
     """Tabulate each primary metric by kind of injected fault; cases without faults have a row of their own."""
     rows: list[list[Cell]] = []
     for name, bench in run.benchmarks.items():
@@ -188,7 +189,7 @@ def _tabulate_faults(run: Run, measured: Mapping[str, MeasuredBenchmark]) -> lis
     return [Section("Faults on purpose", [Table("", columns, rows, note)])] if rows else []
 
 
-def _make_errors_section(run: Run) -> list[Section]:
+def _make_error_sections(run: Run) -> list[Section]:
     """Group errors by cause, and show one message for each cause."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for row in run.all_rows():
@@ -214,10 +215,6 @@ def _remove_details(message: str) -> str:
     return re.sub(r"\d[\d.,:]*", "#", re.sub(r"'[^']{40,}'", "'...'", message))
 
 
-def _has_case_passages(section: Section) -> bool:
-    return any(isinstance(block, Passage) and block.folded for block in section.blocks)
-
-
 def _make_worst_cases_sections(run: Run, shown: Collection[str]) -> list[Section]:
     """Show a benchmark's worst cases, unless its own section already shows cases."""
     blocks: list[Block] = []
@@ -225,29 +222,29 @@ def _make_worst_cases_sections(run: Run, shown: Collection[str]) -> list[Section
         primary = bench.primary
         if primary is None or name in shown:
             continue
-        falls = run.lower_is_better(name, primary)
+        lower_is_better = run.lower_is_better(name, primary)
         low, high = (run.metrics(name).get(primary) or SHARE).range or (0.0, 1.0)
-        best = low if falls else high
-        lowest = nsmallest(LOWEST, _rank_cases(bench.tally.scored(primary), primary, best, falls=falls))
-        for *_, case in lowest:
+        best = low if lower_is_better else high
+        ranked = _make_sort_keys(bench.tally.scored(primary), primary, best, lower_is_better=lower_is_better)
+        for *_, case in nsmallest(LOWEST, ranked):
             record = run.read(case)
-            blocks += [_make_passage(record, primary), *_make_judgement_passages(record)]
-    if not blocks:
-        return []
-    return [Section("Lowest scores", blocks)]
+            blocks += [_make_case_passage(record, primary), *_make_judgement_passages(record)]
+    return [Section("Lowest scores", blocks)] if blocks else []
 
 
-def _rank_cases(cases: Tally, metric: str, best: float, *, falls: bool) -> Iterator[tuple[bool, float, str]]:
+def _make_sort_keys(
+    cases: Tally, metric: str, best: float, *, lower_is_better: bool
+) -> Iterator[tuple[bool, float, str]]:
     """Yield sort keys for cases below the best score: failed cases come first, then the worst scores."""
     return (
-        (row.outcome != "failed", -score if falls else score, row.case)
+        (row.outcome != "failed", -score if lower_is_better else score, row.case)
         for row in cases
         # Compare scores as they are printed; otherwise a listed case could seem to have the best score.
         if f"{(score := row.scores[metric]):.3f}" != f"{best:.3f}"
     )
 
 
-def _make_passage(record: Record, metric: str) -> Passage:
+def _make_case_passage(record: Record, metric: str) -> Passage:
     title = f"{record.case.rpartition('::')[2]}: {metric} {record.scores[metric]:.3f}"
     return Passage(title, format_case_block(record, most=LONGEST_TEXT), folded=True)
 
@@ -312,7 +309,7 @@ def make_baseline_section(against: BaselineComparison) -> Section:
         + _describe_left_out(against)
     )
     shown = Table("", columns, rows, note.strip()) if rows else Passage("", note.strip())
-    return Section(f"Against {against.name}", [shown, *_make_slices_table(against), *_make_flips_table(against)])
+    return Section(f"Against {against.name}", [shown, *_make_slice_tables(against), *_make_flip_tables(against)])
 
 
 def _describe_left_out(against: BaselineComparison) -> str:
@@ -326,7 +323,7 @@ def _describe_left_out(against: BaselineComparison) -> str:
     return " ".join(parts)
 
 
-def _make_slices_table(against: BaselineComparison) -> list[Table]:
+def _make_slice_tables(against: BaselineComparison) -> list[Table]:
     lost = [each for each in against.slices if each.loss > 0]
     if not lost:
         return []
@@ -341,7 +338,7 @@ def _make_slices_table(against: BaselineComparison) -> list[Table]:
     return [Table("Slices that lost most", columns, rows, note)]
 
 
-def _make_flips_table(against: BaselineComparison) -> list[Table]:
+def _make_flip_tables(against: BaselineComparison) -> list[Table]:
     if not against.flips:
         return []
     rows: list[list[Cell]] = [

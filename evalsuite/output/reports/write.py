@@ -20,8 +20,8 @@ from evalsuite.output.reports.markdown import (
     escape_markdown,
     format_decision_line,
     format_plain_cell,
-    render_links,
     render_passage,
+    render_section_links,
     render_sections,
 )
 from evalsuite.output.reports.plots import can_draw, draw_charts
@@ -51,11 +51,6 @@ MARKER = "<!-- evalsuite verdict "
 NO_PICTURES = "Pictures need matplotlib: pip install 'evalsuite[plots]', then `evalsuite report` on this run."
 
 
-def make_no_sections(_run: Run, _verdict: Verdict) -> Sequence[Section]:
-    """Return no additional sections."""
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class RunReport:
     """A run's report before it is written to files."""
@@ -68,11 +63,13 @@ class RunReport:
 
     def render_text(self, pictures: Sequence[str] = ()) -> str:
         """Render the report as Markdown; show the pictures only of the named charts."""
-        text = "\n\n".join((self.top, render_links(self.sections), render_sections(self.sections, pictures)))
+        text = "\n\n".join(
+            (self.heading, render_section_links(self.sections), render_sections(self.sections, pictures))
+        )
         return f"{text}\n\n{NO_PICTURES}\n" if list_charts(self.sections) and not can_draw() else text + "\n"
 
     @property
-    def top(self) -> str:
+    def heading(self) -> str:
         """The first lines of report and comment: the verdict, and a hidden mark in which programs find its id."""
         return f"{format_heading(self.verdict, self.run.info.get('model'))}\n\n{MARKER}{self.verdict.id} -->"
 
@@ -82,12 +79,12 @@ class RunReport:
         return next(iter(self.baselines), None)
 
 
-def make_report(run: Run, more: MoreSections = make_no_sections) -> RunReport:
+def make_report(run: Run, more: MoreSections | None = None) -> RunReport:
     """Decide a run's verdict and make its report, without writing files."""
-    measured, baselines = measure_run(run), find_baselines(run)
-    verdict = judge_run(run, *baselines)
+    baselines = [load_run(find_run_folder(run.folder.path.parent, name)) for name in run.baselines]
+    measured, verdict = measure_run(run), judge_run(run, *baselines)
     sections = build_report(run, verdict, measured)
-    sections[-1:-1] = more(run, verdict)
+    sections[-1:-1] = more(run, verdict) if more else ()
     return RunReport(run, baselines, verdict, measured, sections)
 
 
@@ -108,21 +105,16 @@ def write_report(report: RunReport, target: Path) -> None:
         replace_file(target / REPORT, f"{text}\n{why}\n")
 
 
-def write_run(folder: RunFolder, declarations: Declarations, more: MoreSections = make_no_sections) -> RunReport:
+def write_run(folder: RunFolder, declarations: Declarations, more: MoreSections | None = None) -> RunReport:
     """Decide the verdict of a finished run, and write the report into the run's folder."""
     report = make_report(load_run(folder, declarations), more)
     write_report(report, folder.path)
     return report
 
 
-def find_baselines(run: Run) -> list[Run]:
-    """Read the baselines that the run names."""
-    return [load_run(find_run_folder(run.folder.path.parent, name)) for name in run.baselines]
-
-
 def format_comment(report: RunReport) -> str:
     """Write a pull request's comment: the most important sections and some failed cases, as far as they fit."""
-    text = report.top
+    text = report.heading
     for section in report.sections:
         if section.title in FIRST_SCREEN or section.title.startswith("Against "):
             more = render_sections([section], ())
@@ -174,12 +166,12 @@ def append_step_output(verdict: Verdict) -> str:
     return _append_text(target, f"verdict={verdict.id}", "later steps do not get the verdict") if target else ""
 
 
-def _append_text(file: str, text: str, otherwise: str) -> str:
+def _append_text(file: str, text: str, consequence: str) -> str:
     try:
         with Path(file).open("a", encoding="utf-8") as stream:
             stream.write(text + "\n")
     except OSError as error:
-        return f"{otherwise}: {describe_exception(error)}"
+        return f"{consequence}: {describe_exception(error)}"
     return ""
 
 

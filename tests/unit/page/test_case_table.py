@@ -41,10 +41,10 @@ def test_rows_written_in_pieces_are_the_latest_of_each_case_in_order(rows: list[
     latest = {row["case"]: row | {"at": row["at"] and list(row["at"])} for row in rows}
     with CaseTable() as table:
         for row in rows:
-            table.add(row)
+            table.add_row(row)
         for case, row in latest.items():
-            assert table.get(case) == row
-        assert table.get("no such case") is None
+            assert table.find_row(case) == row
+        assert table.find_row("no such case") is None
         ordered = sorted(latest.values(), key=lambda row: (row["benchmark"], row["case"]))
         names, *stored = json.loads("".join(table.encode_in_pieces()))
         assert [dict(zip(names, row, strict=True)) for row in stored] == ordered
@@ -52,7 +52,7 @@ def test_rows_written_in_pieces_are_the_latest_of_each_case_in_order(rows: list[
 
 def test_halves_of_surrogate_pairs_cost_no_page() -> None:
     with CaseTable() as table:
-        table.add(dict.fromkeys(PARTS, "\ud800"))
+        table.add_row(dict.fromkeys(PARTS, "\ud800"))
         assert json.loads("".join(table.encode_in_pieces()))[1] == ["?"] * len(PARTS)
 
 

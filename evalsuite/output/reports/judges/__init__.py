@@ -78,7 +78,7 @@ class _SignatureGroup:
     little: list[bool] = field(default_factory=list)
 
     @property
-    def share(self) -> float | None:
+    def low_probability_share(self) -> float | None:
         """The share of scores whose total probability is low; None if no score is probability-weighted."""
         return sum(self.little) / len(self.little) if self.little else None
 
@@ -89,7 +89,7 @@ def tabulate_signatures(views: Sequence[RunView]) -> Table | None:
     if not signed:
         return None
     rows: list[tuple[Cell, ...]] = [
-        (label, ", ".join(cases.modes), ", ".join(cases.scores), signature, cases.cases, cases.share)
+        (label, ", ".join(cases.modes), ", ".join(cases.scores), signature, cases.cases, cases.low_probability_share)
         for label, signature, cases in signed
     ]
     weighted = any(cases.little for _, _, cases in signed)
@@ -117,7 +117,7 @@ def _group_by_signature(tally: Tally) -> dict[str, _SignatureGroup]:
 
 
 def _find_low_probabilities(facts: Mapping[str, Any], signature: str, scores: Sequence[str]) -> Iterator[bool]:
-    """Yield for each judge whether one of its probability-weighted scores has a low total probability."""
+    """Tell, for each judge with probability-weighted scores, whether one of them has a low total probability."""
     if not signature.startswith("weighted|"):
         return
     for prefix, part in (("", facts), *facts.items()):
@@ -139,7 +139,7 @@ DEBATE_NOTE = (
 
 
 def tabulate_debates(title: str, tally: Tally, prefix: str = "") -> Table | None:
-    """Tabulate cases that one judge decided, debated cases, and all cases; None without debates on demand."""
+    """Tabulate cases that one judge decided, cases that a panel debated, and all cases; None without cases."""
     cases = [case for case in read_ballots(tally, prefix) if ALONE in case.facts]
     debated = [case for case in cases if case.facts["calls"] > case.facts[ALONE]["calls"]]
     settled = [case for case in cases if case not in debated]

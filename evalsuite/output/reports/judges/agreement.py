@@ -36,7 +36,7 @@ class Rating:
     """One rater's verdict or score for one item."""
 
     cluster: str  # The group of items that depend on each other, such as the two orders of one case.
-    thing: Hashable  # The rated item.
+    item: Hashable  # The rated item.
     rater: str  # The rater's name.
     value: JudgedValue  # The rater's verdict or score.
 
@@ -145,7 +145,7 @@ def measure_agreement(kind: RaterKind, questions: Iterable[RatingSet]) -> list[R
     for question, level, ratings in questions:
         raters = tuple(dict.fromkeys(rating.rater for rating in ratings))
         if len(raters) > 1:
-            kappas = _make_kappas(ratings, raters) if level == "nominal" else ()
+            kappas = _compute_kappas(ratings, raters) if level == "nominal" else ()
             agreements.append(RaterAgreement(kind, question, raters, _compute_alpha(ratings, level), kappas))
     return agreements
 
@@ -157,8 +157,8 @@ def _compute_alpha(ratings: Sequence[Rating], level: Literal["nominal", "interva
     values: dict[Hashable, list[JudgedValue]] = {}
     clusters: dict[Hashable, str] = {}
     for rating in ratings:
-        values.setdefault(rating.thing, []).append(rating.value)
-        clusters.setdefault(rating.thing, rating.cluster)
+        values.setdefault(rating.item, []).append(rating.value)
+        clusters.setdefault(rating.item, rating.cluster)
     value, without = compute_alpha_replicates(list(values.values()), list(clusters.values()), level=level)
     if math.isnan(value):
         return None
@@ -166,10 +166,10 @@ def _compute_alpha(ratings: Sequence[Rating], level: Literal["nominal", "interva
     return Estimate.of(value, interval.low, interval.high, len(values))
 
 
-def _make_kappas(ratings: Sequence[Rating], raters: Sequence[str]) -> tuple[tuple[str, str, float | None], ...]:
+def _compute_kappas(ratings: Sequence[Rating], raters: Sequence[str]) -> tuple[tuple[str, str, float | None], ...]:
     from evalsuite.stats import cohen_kappa
 
-    by_rater = {rater: {rating.thing: rating.value for rating in ratings if rating.rater == rater} for rater in raters}
+    by_rater = {rater: {rating.item: rating.value for rating in ratings if rating.rater == rater} for rater in raters}
     kappas: list[tuple[str, str, float | None]] = []
     for one, other in combinations(raters, 2):
         both = [item for item in by_rater[one] if item in by_rater[other]]

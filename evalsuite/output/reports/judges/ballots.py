@@ -127,7 +127,7 @@ class JudgeBias:
     excess: Estimate | None = None  # The value of `judge` minus `expected`, with an interval.
 
     @property
-    def flagged(self) -> bool:
+    def is_significant(self) -> bool:
         """Whether the bias is significant: the interval of `excess` excludes zero."""
         if self.excess is None or self.excess.low is None or self.excess.high is None:
             return False
@@ -165,7 +165,7 @@ BIAS_NOTE = (
 
 
 def _make_bias_row(judge: str, bias: JudgeBias) -> tuple[Cell, ...]:
-    flagged = None if bias.excess is None else ("yes" if bias.flagged else "no")
+    flagged = None if bias.excess is None else ("yes" if bias.is_significant else "no")
     cases = bias.judge.n if bias.judge else None
     return (judge, bias.name, bias.judge, bias.expected, bias.excess, cases, flagged)
 

@@ -74,7 +74,7 @@ class JudgeResults:
 
 
 def group_labels_by_case(people: Mapping[str, float], sheets: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
-    """List each case's labels, one per person; for a case without single persons' labels, use the joint label."""
+    """List each case's labels, one per person; if the case has only a joint label, list this label."""
     return {case: [sheet[case] for sheet in sheets if case in sheet] or [label] for case, label in people.items()}
 
 
@@ -110,7 +110,7 @@ def _tabulate_judges(judges: Sequence[JudgeResults]) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
             judge.name,
-            _estimate_mean(list(judge.scores.values())),
+            _estimate_mean_score(list(judge.scores.values())),
             (judge.asked - judge.untold - len(judge.scores)) / judge.asked,
             judge.untold / judge.asked,
             judge.asked,
@@ -197,7 +197,7 @@ def _compare_judges(
     for one, other in combinations(judges, 2):
         cases = [case for case in people if case in one.scores and case in other.scores]
         if one.score == other.score and cases:
-            rows.append((one.name, other.name, *_make_gain_rows(one, other, people, labels, cases), len(cases)))
+            rows.append((one.name, other.name, *_make_gain_cells(one, other, people, labels, cases), len(cases)))
     columns = parse_columns(
         "Judge | Other judge | More often right (%): percent | p: pvalue | Kappa gained: number 2 | p: pvalue | Rho "
         "gained: number 2 | p: pvalue | Labels: count"
@@ -209,7 +209,7 @@ def _compare_judges(
     return Table("Judges compared", columns, rows, note)
 
 
-def _make_gain_rows(
+def _make_gain_cells(
     one: JudgeResults,
     other: JudgeResults,
     people: Mapping[str, float],
@@ -293,7 +293,7 @@ def _tabulate_length_bias(judges: Sequence[JudgeResults], people: Mapping[str, f
     return Table("Longer answers", columns, rows, note) if rows else None
 
 
-def _estimate_mean(values: Sequence[float]) -> Estimate | None:
+def _estimate_mean_score(values: Sequence[float]) -> Estimate | None:
     if set(values) <= {0.0, 1.0}:
         return estimate_share(values, [str(at) for at in range(len(values))])
     return estimate_mean(values)

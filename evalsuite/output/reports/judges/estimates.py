@@ -63,7 +63,7 @@ def estimate_corrected_mean(
     bounds: tuple[float, float] | None = None,
     weights: Sequence[float] | None = None,
 ) -> CorrectedMean | None:
-    """Estimate the mean of people's labels: prediction-powered, from the judge's scores, and from labels alone.
+    """Estimate the mean of people's labels from the judge's scores, the labels, and both (prediction-powered).
 
     Args:
         scores: one pair per case: people's score and the judge's score. People's score may be None; the cases that have
@@ -131,11 +131,11 @@ def estimate_gain(value: float, without: Sequence[float], n: int) -> Gain:
 def estimate_kappa_gain(people: Sequence[Hashable], one: Sequence[Hashable], other: Sequence[Hashable]) -> Gain:
     """Estimate how much higher Cohen's kappa with people is for judge `other` than for judge `one`."""
     answers = list(zip(people, one, other, strict=True))
-    without = [_compute_kappas_apart([*answers[:at], *answers[at + 1 :]]) for at in range(len(answers))]
-    return estimate_gain(_compute_kappas_apart(answers), without, len(answers))
+    without = [_subtract_kappas([*answers[:at], *answers[at + 1 :]]) for at in range(len(answers))]
+    return estimate_gain(_subtract_kappas(answers), without, len(answers))
 
 
-def _compute_kappas_apart(answers: Sequence[tuple[Hashable, Hashable, Hashable]]) -> float:
+def _subtract_kappas(answers: Sequence[tuple[Hashable, Hashable, Hashable]]) -> float:
     from evalsuite.stats import cohen_kappa
 
     if not answers:

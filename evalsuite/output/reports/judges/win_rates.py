@@ -10,7 +10,7 @@ from evalsuite.results.tally import Estimate
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedPair:
+class JudgedRunPair:
     """One judge's comparisons of two runs; each list has one entry per judgement that could be read."""
 
     first: str  # The name of the run under test.
@@ -22,14 +22,14 @@ class JudgedPair:
     asked: int  # The number of cases that the judge was asked about.
 
 
-def make_win_rates_section(comparisons: Sequence[JudgedPair]) -> Section:
+def make_win_rates_section(comparisons: Sequence[JudgedRunPair]) -> Section:
     """Make a report section about runs compared by judges; if a judge compared three or more runs, add ratings."""
     judges = list(dict.fromkeys(comparison.judge for comparison in comparisons))
-    ratings = [_tabulate_ratings(judge, [one for one in comparisons if one.judge == judge]) for judge in judges]
+    ratings = [_tabulate_judge_ratings(judge, [one for one in comparisons if one.judge == judge]) for judge in judges]
     return Section("Runs compared", (_tabulate_win_rates(comparisons), *(table for table in ratings if table)))
 
 
-def _tabulate_win_rates(comparisons: Sequence[JudgedPair]) -> Table:
+def _tabulate_win_rates(comparisons: Sequence[JudgedRunPair]) -> Table:
     columns = parse_columns(
         "Run | Against | Judge | Wins: count | Ties: count | Losses: count | Win rate (%): percent | At equal lengths "
         "(%): percent | Not read: count"
@@ -39,10 +39,10 @@ def _tabulate_win_rates(comparisons: Sequence[JudgedPair]) -> Table:
         "win. The win rate at equal lengths is a logistic regression's (length-controlled AlpacaEval, "
         "arXiv 2404.04475, without its term for the difficulty of instructions). Cases of one sample count together."
     )
-    return Table("Win rates", columns, [_make_row(comparison) for comparison in comparisons], note)
+    return Table("Win rates", columns, [_make_win_rate_row(comparison) for comparison in comparisons], note)
 
 
-def _make_row(comparison: JudgedPair) -> tuple[Cell, ...]:
+def _make_win_rate_row(comparison: JudgedRunPair) -> tuple[Cell, ...]:
     from evalsuite import stats
 
     outcomes, names = comparison.outcomes, (comparison.first, comparison.second, comparison.judge)
@@ -63,7 +63,7 @@ def _make_row(comparison: JudgedPair) -> tuple[Cell, ...]:
     )
 
 
-def _tabulate_ratings(judge: str, comparisons: Sequence[JudgedPair]) -> Table | None:
+def _tabulate_judge_ratings(judge: str, comparisons: Sequence[JudgedRunPair]) -> Table | None:
     outcomes = [(one.first, one.second, outcome) for one in comparisons for outcome in one.outcomes]
     clusters = [cluster for one in comparisons for cluster in one.clusters]
     return tabulate_ratings(f"Ratings by {judge}", outcomes, clusters)

@@ -34,7 +34,7 @@ def test_a_judge_that_takes_the_first_place_always_flips_and_is_flagged(made: An
     assert value(found[FLIPS].judge) == 1.0
     assert value(found[FIRST].judge) == 1.0
     assert found[FIRST].expected == 0.5
-    assert found[FIRST].flagged
+    assert found[FIRST].is_significant
 
 
 def test_a_judge_that_sticks_to_its_answers_has_no_position_bias(made: Any) -> None:
@@ -42,7 +42,7 @@ def test_a_judge_that_sticks_to_its_answers_has_no_position_bias(made: Any) -> N
     found = measured(made, [both_orders(made, f"s{at}", said, said) for at, said in enumerate(verdicts)])
     assert value(found[FLIPS].judge) == 0.0
     assert value(found[FIRST].excess) == 0.0
-    assert not found[FIRST].flagged
+    assert not found[FIRST].is_significant
 
 
 def test_first_places_count_only_where_both_orders_were_shown(made: Any) -> None:
@@ -69,14 +69,14 @@ def test_length_is_held_against_people_on_the_same_cases(made: Any) -> None:
     ]
     longer = measured(made, rows)[LONGER]
     assert (value(longer.judge), longer.expected, value(longer.excess)) == (1.0, 0.5, 0.5)
-    assert longer.flagged
+    assert longer.is_significant
 
 
 def test_a_judge_that_likes_what_people_like_is_not_biased_to_length(made: Any) -> None:
     rows = [made.row(f"s{at}", "first", [made.ballot("first")], lengths=[90, 10], human="first") for at in range(20)]
     longer = measured(made, rows)[LONGER]
     assert value(longer.excess) == 0.0
-    assert not longer.flagged
+    assert not longer.is_significant
 
 
 def test_ties_of_either_and_equal_lengths_say_nothing_about_length(made: Any) -> None:
