@@ -17,9 +17,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.batches.server import (
+    BatchMissing,
     BatchServer,
     BatchState,
-    Gone,
     copy_error,
     explain_missing_answers,
     format_line,
@@ -56,33 +56,25 @@ class PendingBatches:
         on_detached: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.tell, self._detach, self._on_detached = tell, detach, on_detached
-        self._senders: list[BatchBackend] = []
+        self.backends: list[BatchBackend] = []
         self.left = ""
 
-    def add_sender(self, sender: BatchBackend) -> None:
-        self._senders.append(sender)
-
-    def describe_waits(self) -> list[str]:
-        now = time.time()
-        return [words for sender in list(self._senders) for words in sender.describe_waits(now)]
+    def describe_batches(self) -> list[str]:
+        return [words for backend in list(self.backends) for words in backend.describe_batches()]
 
     def detach_if_idle(self) -> None:
         """End a session with `--detach` once all requests are in batches; called after each poll of a batch."""
-        if self._detach and not self.left and all(sender.is_everything_sent for sender in self._senders):
-            waits = self.describe_waits()
-            self.stop_waiting(f"not finished yet, {'; '.join(waits)}" if waits else "no batch is under way")
+        if self._detach and not self.left and all(backend.is_everything_sent for backend in self.backends):
+            batches = self.describe_batches()
+            self.left = f"not finished yet, {'; '.join(batches)}" if batches else "no batch is under way"
+            self._on_detached(self.left)
+            self.stop_waiting()
 
-    def stop_waiting(self, reason: str) -> None:
-        """Stop waiting for all batches, and report the reason."""
-        if not self.left:
-            self.left = reason
-            self._on_detached(reason)
-            self.release()
-
-    def release(self) -> None:
+    def stop_waiting(self) -> None:
+        """Let every call that waits for a batch fail with the error `Detached`."""
         self.left = self.left or "the session has ended"
-        for sender in self._senders:
-            sender.release(self.left)
+        for backend in self.backends:
+            backend.stop_waiting(self.left)
 
 
 class BatchBackend:
@@ -102,9 +94,10 @@ class BatchBackend:
         self._arrived = asyncio.Event()
         self._under_way: dict[int, BatchState | None] = {}
         self._since: dict[int, float] = {}
-        self._earlier: set[str] | None = None  # Keys of requests whose batches earlier sessions sent.
+        self._earlier: set[str] = set()  # Keys of requests whose batches earlier sessions sent.
+        self._has_resumed = False
         self._tasks: set[asyncio.Task[None]] = set()
-        pending.add_sender(self)
+        pending.backends.append(self)
 
     def check(self) -> None:
         self._backend.check()
@@ -112,17 +105,18 @@ class BatchBackend:
     async def complete(self, request: Request) -> Completion:
         """Wait until a batch has the answer to a request; an earlier session may have sent this batch."""
         self._resume_earlier_batches()
-        # Earlier versions computed the key from the request to which `--max-cost` had added a limit for the answer.
+        # Earlier versions computed the key after `--max-cost` had limited the length of the request's answer.
         asked = (UNLIMITED_REQUEST.get() or request, request)
         keys = [
             key for each in asked for key in make_request_keys(self.identity, Vault().conceal_request(each), older=True)
         ]
-        sent = (key for key in keys if key in (self._earlier or ()) and key not in self._waiting)
+        sent = (key for key in keys if key in self._earlier and key not in self._waiting)
         key = next(sent, keys[0])
         return self._read_result(key, request, await self._await_result(key, request))
 
     def _resume_earlier_batches(self) -> None:
-        if self._earlier is None:
+        if not self._has_resumed:
+            self._has_resumed = True
             self._earlier = self._batches.list_undelivered_keys()
             for kept in self._batches.list_open_batches(self._asked):
                 self._start_task(self._resume_batch(kept))
@@ -134,7 +128,7 @@ class BatchBackend:
         task.add_done_callback(self._tasks.discard)
 
     async def _await_result(self, key: str, request: Request) -> str:
-        if self._earlier and key in self._earlier:
+        if key in self._earlier:
             result = self._batches.find_result(key)
             if result is not None:
                 return result
@@ -144,7 +138,7 @@ class BatchBackend:
         self._waiting[key] = waiting
         path, body = self._backend.make_batch_line(request)
         try:
-            if not (self._earlier and key in self._earlier):
+            if key not in self._earlier:
                 self._queue_line(path, key, format_line(key, path, body))
             return await waiting
         finally:
@@ -162,26 +156,25 @@ class BatchBackend:
             return read_completion(self._backend, request, json.loads(result))
         except Exception:
             self._batches.mark_delivered(key)
-            if self._earlier:
-                self._earlier.discard(key)
+            self._earlier.discard(key)
             raise
 
     @property
     def is_everything_sent(self) -> bool:
         """Whether all waiting requests are in batches that were sent and are not finished."""
-        looked = all(state is not None and not state.over for state in self._under_way.values())
-        return looked and not any(self._gathered.values())
+        is_known = all(state is not None and not state.has_ended for state in self._under_way.values())
+        return is_known and not any(self._gathered.values())
 
-    def describe_waits(self, now: float) -> list[str]:
+    def describe_batches(self) -> list[str]:
         return [
             f"{state.batch}: {_describe_progress(state)}, sent at "
             f"{datetime.fromtimestamp(self._since[number]).astimezone():%H:%M} "
-            f"({_describe_age(now - self._since[number])} ago)"
+            f"({_describe_age(time.time() - self._since[number])} ago)"
             for number, state in list(self._under_way.items())
             if state is not None
         ]
 
-    def release(self, reason: str) -> None:
+    def stop_waiting(self, reason: str) -> None:
         for waiting in list(self._waiting.values()):
             if not waiting.done():
                 waiting.set_exception(Detached(reason))
@@ -210,7 +203,7 @@ class BatchBackend:
         try:
             kept = self._batches.record_batch(self._asked, path, uuid.uuid4().hex, lines)
             self._under_way[kept.number] = None
-            file = await self._server.upload(f"evalsuite-{kept.number}", b"".join(lines.values()))
+            file = await self._server.upload_file(f"evalsuite-{kept.number}", b"".join(lines.values()))
             self._batches.store_file_id(kept.number, file)
             state = await self._create_batch(kept, file)
         except Exception as error:  # noqa: BLE001 - every caller receives the error
@@ -220,26 +213,26 @@ class BatchBackend:
             self._fail_requests(lines, error)
         else:
             self._pending.tell(f"{state.batch}: {write_count(len(lines), 'request')} sent")
-            self._start_task(self._follow_batch(kept, state))
+            self._start_task(self._poll_until_ended(kept, state))
 
     async def _create_batch(self, kept: StoredBatch, file: str) -> BatchState:
         try:
             state = await self._server.create_batch(file, kept.path, kept.mark)
         except Transient:
             # The batch may exist, because the server's answer may have been lost after the batch was created.
-            made = await self._ask_until_answered(lambda: self._server.find_batch(kept.mark))
+            made = await self._retry_until_answered(lambda: self._server.find_batch(kept.mark))
             if made is None:
                 raise
             state = made
         self._batches.store_batch_id(kept.number, state.batch)
         return state
 
-    async def _ask_until_answered(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Repeat a request about a batch until the server answers, because the batch, once sent, must be paid for."""
+    async def _retry_until_answered(self, request: Callable[[], Awaitable[T]]) -> T:
+        """Repeat a request until the server answers it, because a batch that was created is billed in any case."""
         pause, told = FIRST_LOOK, ""
         while True:
             try:
-                return await ask()
+                return await request()
             except RateLimited as error:
                 pause = max(pause, error.retry_after or 0.0)
             except Transient as error:
@@ -254,30 +247,23 @@ class BatchBackend:
         self._under_way[kept.number] = None
         keys = self._batches.list_unanswered_keys(kept.number)
         try:
-            state = await self._ask_until_answered(lambda: self._find_batch(kept))
+            state = await self._retry_until_answered(lambda: self._find_batch(kept))
+            if state is None:
+                self._batches.delete_batch(kept.number)
+                raise Transient("the session ended before this request was sent")
         except Exception as error:  # noqa: BLE001 - every caller receives the error
             self._under_way.pop(kept.number, None)
             self._give_up_batch(kept, keys, error)
-            return
-        if state is None:
-            self._under_way.pop(kept.number, None)
-            self._batches.delete_batch(kept.number)
-            self._forget_keys(keys)
-            self._fail_requests(keys, Transient("the session ended before this request was sent"))
-            return
-        await self._follow_batch(kept, state)
+        else:
+            await self._poll_until_ended(kept, state)
 
     def _give_up_batch(self, kept: StoredBatch, keys: Sequence[str], error: Exception) -> None:
         """Fail the requests of an unreadable batch. A later session may still read the batch, unless it was deleted."""
-        if isinstance(error, Gone):
+        if isinstance(error, BatchMissing):
             self._pending.tell(str(error))
             self._batches.delete_batch(kept.number)
-        self._forget_keys(keys)
+        self._earlier.difference_update(keys)
         self._fail_requests(keys, error)
-
-    def _forget_keys(self, keys: Iterable[str]) -> None:
-        if self._earlier:
-            self._earlier.difference_update(keys)
 
     async def _find_batch(self, kept: StoredBatch) -> BatchState | None:
         """Find an earlier session's batch by its id or, if the id was never received, by the marker in its metadata.
@@ -285,7 +271,7 @@ class BatchBackend:
         If the server has no batch with the marker, create the batch from the file that was uploaded.
         """
         if kept.batch:
-            return await self._read_state(kept.batch)
+            return await self._server.read_batch(kept.batch)
         state = await self._server.find_batch(kept.mark)
         if state is None and kept.file:
             return await self._create_batch(kept, kept.file)
@@ -293,30 +279,23 @@ class BatchBackend:
             self._batches.store_batch_id(kept.number, state.batch)
         return state
 
-    async def _read_state(self, batch: str) -> BatchState:
-        state = await self._server.read_batch(batch)
-        if state is None:
-            raise Gone(f"{batch}: the server has no such batch")
-        return state
-
-    async def _follow_batch(self, kept: StoredBatch, state: BatchState) -> None:
+    async def _poll_until_ended(self, kept: StoredBatch, state: BatchState) -> None:
         self._since[kept.number] = kept.created
         pause = FIRST_LOOK
         keys = self._batches.list_unanswered_keys(kept.number)
         try:
-            while True:
-                self._under_way[kept.number] = state
-                if state.over:
-                    break
+            self._under_way[kept.number] = state
+            while not state.has_ended:
                 await asyncio.sleep(pause)
                 pause = min(LONGEST_PAUSE, max(FIRST_LOOK, (time.time() - kept.created) / 20))
-                state = await self._ask_until_answered(partial(self._read_state, state.batch))
+                state = await self._retry_until_answered(partial(self._server.read_batch, state.batch))
                 self._pending.detach_if_idle()
+                self._under_way[kept.number] = state
             keys = await self._collect_results(kept, state)
         except Exception as error:  # noqa: BLE001 - every caller receives the error
             self._give_up_batch(kept, keys, error)
         else:
-            self._forget_keys(keys)
+            self._earlier.difference_update(keys)
             self._report_missing_answers(keys, state)
         finally:
             self._under_way.pop(kept.number, None)
@@ -327,17 +306,15 @@ class BatchBackend:
         for file in state.files:
             results = await self._fetch_results(file)
             self._batches.store_results(kept.number, results)
-            there = self._deliver_results(results)
-            keys = [key for key in keys if key not in there]
+            delivered = self._deliver_results(results)
+            keys = [key for key in keys if key not in delivered]
         self._batches.close_batch(kept.number, state.status)
         return keys
 
     async def _fetch_results(self, file: str) -> list[tuple[str, str]]:
-        """Fetch a file's lines; if lines are unreadable, fetch the file again, and skip them after the last attempt."""
+        """Download a file and read its lines. If any are unreadable, try again; after `FETCHES` times, skip them."""
         for _ in range(FETCHES):
-            content = await self._ask_until_answered(partial(self._server.fetch, file))
-            if content is None:
-                raise Gone(f"{file}: the server has no such file")
+            content = await self._retry_until_answered(partial(self._server.download_file, file))
             results, unreadable = parse_result_lines(content)
             if not unreadable:
                 break
@@ -350,10 +327,10 @@ class BatchBackend:
             waiting = self._waiting.get(key)
             if waiting is not None and not waiting.done():
                 waiting.set_result(result)
-        if self._earlier is not None:
-            # If no caller waits for a result, a later caller reads it from the journal.
-            self._earlier |= {key for key, _ in results} - set(self._waiting)
-        return {key for key, _ in results}
+        keys = {key for key, _ in results}
+        # If no caller waits for a result, a later caller reads it from the journal.
+        self._earlier |= keys - set(self._waiting)
+        return keys
 
     def _report_missing_answers(self, keys: Sequence[str], state: BatchState) -> None:
         """Report and fail the requests whose answer is in no file of a batch."""
@@ -389,7 +366,7 @@ def _describe_age(seconds: float) -> str:
 
 
 def require_openai_backend(model: str, backend: Backend) -> OpenAIBackend:
-    """Return the backend if its server has OpenAI's API."""
+    """Return a backend whose server has OpenAI's API; refuse any other backend."""
     if isinstance(backend, OpenAIBackend):
         return backend
     raise SettingsError(
@@ -398,19 +375,14 @@ def require_openai_backend(model: str, backend: Backend) -> OpenAIBackend:
     )
 
 
-def wrap_in_batches(backend: Backend, model: str, batches: StoredBatches, pending: PendingBatches) -> Backend:
-    """Replace a backend by one that sends batches."""
-    return BatchBackend(require_openai_backend(model, backend), model, batches, pending)
-
-
-def check_interface(model: str, backend: Backend) -> None:
+def require_batch_interface(model: str, backend: Backend) -> None:
     """Check, before anything is sent, that a model's server has a batch interface."""
-    asyncio.run(_probe_interface(model, BatchServer(require_openai_backend(model, backend))))
+    asyncio.run(_list_one_batch(model, BatchServer(require_openai_backend(model, backend))))
 
 
-async def _probe_interface(model: str, server: BatchServer) -> None:
+async def _list_one_batch(model: str, server: BatchServer) -> None:
     try:
-        await server.probe_interface()
+        await server.list_one_batch()
     except (RateLimited, Transient, ModelError) as error:
         raise BackendUnavailable(
             f"--batch: {model} has no batch interface at its server, or it cannot be reached: {error}"

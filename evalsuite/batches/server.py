@@ -6,9 +6,9 @@ Source: the OpenAI API reference, "Files" and "Batch". vLLM's `run-batch` reads 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from evalsuite.core.errors import RequestRefused
 from evalsuite.core.json_codec import dumps
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request
     from evalsuite.models.openai import OpenAIBackend
 
+T = TypeVar("T")
 WINDOW: Literal["24h"] = "24h"  # The only value for a batch's completion window that the API accepts.
 MARK = "evalsuite"  # Metadata key of a batch's marker, by which a later session finds the batch.
 ENDED_STATUSES = frozenset({"completed", "expired", "cancelled", "failed"})
@@ -38,7 +39,7 @@ class BatchState:
     errors: tuple[Mapping[str, Any], ...]  # Reasons why the batch was rejected: code, message and optional line.
 
     @property
-    def over(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the batch has ended, so that the server will add no results."""
         return self.status in ENDED_STATUSES
 
@@ -54,7 +55,7 @@ class BatchServer:
     def __init__(self, backend: OpenAIBackend) -> None:
         self._backend = backend.copy_without_size_limit()
 
-    async def upload(self, name: str, content: bytes) -> str:
+    async def upload_file(self, name: str, content: bytes) -> str:
         async def upload_content(client: AsyncOpenAI, headers: dict[str, Any]) -> str:
             file = (f"{name}.jsonl", content, "application/jsonl")
             uploaded = await client.files.create(file=file, purpose="batch", extra_headers=_drop_mime_type(headers))
@@ -73,23 +74,15 @@ class BatchServer:
                 metadata={MARK: mark},
                 extra_headers=headers,
             )
-            return _convert_batch(batch.model_dump())
+            return _decode_batch_state(batch.model_dump())
 
         return await self._backend.call_client(create)
 
-    async def read_batch(self, batch: str) -> BatchState | None:
-        """Read a batch's state; return None if the server has no such batch."""
+    async def read_batch(self, batch: str) -> BatchState:
+        async def retrieve_batch(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState:
+            return _decode_batch_state((await client.batches.retrieve(batch, extra_headers=headers)).model_dump())
 
-        async def retrieve_batch(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState | None:
-            from openai import NotFoundError
-
-            try:
-                plain = await client.batches.retrieve(batch, extra_headers=headers)
-            except NotFoundError:
-                return None
-            return _convert_batch(plain.model_dump())
-
-        return await self._backend.call_client(retrieve_batch)
+        return await self._fetch(retrieve_batch, f"{batch}: the server has no such batch")
 
     async def find_batch(self, mark: str) -> BatchState | None:
         """Find the batch with this marker in its metadata among the latest batches; None if no batch has the marker."""
@@ -99,7 +92,7 @@ class BatchServer:
             for _ in range(LATEST):
                 for batch in page.data:
                     if (batch.metadata or {}).get(MARK) == mark:
-                        return _convert_batch(batch.model_dump())
+                        return _decode_batch_state(batch.model_dump())
                 if not page.has_next_page():
                     break
                 page = await page.get_next_page()
@@ -107,26 +100,35 @@ class BatchServer:
 
         return await self._backend.call_client(search_batches)
 
-    async def fetch(self, file: str) -> bytes | None:
-        """Download a file of answers or errors; return None if the server has no such file."""
+    async def download_file(self, file: str) -> bytes:
+        async def download_content(client: AsyncOpenAI, headers: dict[str, Any]) -> bytes:
+            return (await client.files.content(file, extra_headers=_drop_mime_type(headers))).content
 
-        async def download_content(client: AsyncOpenAI, headers: dict[str, Any]) -> bytes | None:
+        return await self._fetch(download_content, f"{file}: the server has no such file")
+
+    async def _fetch(self, fetch: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]], missing: str) -> T:
+        """Fetch a batch or a file; raise `BatchMissing` with the message `missing` if the server does not have it."""
+
+        async def fetch_or_return_none(client: AsyncOpenAI, headers: dict[str, Any]) -> T | None:
             from openai import NotFoundError
 
             try:
-                return (await client.files.content(file, extra_headers=_drop_mime_type(headers))).content
+                return await fetch(client, headers)
             except NotFoundError:
                 return None
 
-        return await self._backend.call_client(download_content)
+        found = await self._backend.call_client(fetch_or_return_none)
+        if found is None:
+            raise BatchMissing(missing)
+        return found
 
-    async def probe_interface(self) -> None:
-        """Check whether the server has a batch interface."""
+    async def list_one_batch(self) -> None:
+        """List one batch, which raises an error if the server has no batch interface."""
 
-        async def list_one_batch(client: AsyncOpenAI, headers: dict[str, Any]) -> None:
+        async def list_batch(client: AsyncOpenAI, headers: dict[str, Any]) -> None:
             await client.batches.list(limit=1, extra_headers=headers)
 
-        await self._backend.call_client(list_one_batch)
+        await self._backend.call_client(list_batch)
 
     async def aclose(self) -> None:
         await self._backend.aclose()
@@ -136,7 +138,7 @@ def _drop_mime_type(headers: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in headers.items() if name.lower() != "content-type"}
 
 
-def _convert_batch(plain: Mapping[str, Any]) -> BatchState:
+def _decode_batch_state(plain: Mapping[str, Any]) -> BatchState:
     counts = plain.get("request_counts") or {}
     errors = (plain.get("errors") or {}).get("data") or ()
     files = (plain.get("output_file_id"), plain.get("error_file_id"))
@@ -168,13 +170,13 @@ BUSY = {"token_limit_exceeded", "rate_limit_exceeded"}
 """Error codes of a batch that was refused because too many requests are waiting already."""
 
 AGAIN = 60.0  # Seconds until a batch that was refused with a code in `BUSY` is sent again.
-WORDS = 500  # Maximum characters of a server's message in an error.
+WORDS = 500  # Maximum characters of a server's message that an error quotes.
 MODEL_ERROR_FIELDS = {"code": "model_not_found", "param": "body.model"}
 """Fields of an error that concerns the whole batch, because all its lines name the same model."""
 
 
-class Gone(RequestRefused):
-    """The server deleted a batch or a file with its answers."""
+class BatchMissing(RequestRefused):
+    """The server does not have a batch or a file of answers."""
 
     def __init__(self, what: str) -> None:
         super().__init__(
@@ -184,7 +186,7 @@ class Gone(RequestRefused):
 
 def copy_error(error: Exception) -> Exception:
     """Copy an error for each caller, because one exception for all callers would gather all their stack frames."""
-    if isinstance(error, Gone):
+    if isinstance(error, BatchMissing):
         return RequestRefused(*error.args)
     made = type(error)(*error.args)
     if isinstance(error, RateLimited) and isinstance(made, RateLimited):
@@ -210,13 +212,13 @@ def explain_missing_answers(keys: Sequence[str], state: BatchState) -> tuple[set
         keys: the requests' keys, in the order of the batch's lines.
     """
     refused = _find_refused_keys(keys, state)
-    about = f"{state.batch} {_describe_end(state)}"
-    reason = _explain_failure(state, about)
+    message = f"{state.batch} {_describe_end(state)}"
+    reason = _make_request_error(state, message)
     if isinstance(reason, Transient | RateLimited):
-        about += "; requests without an answer will be sent again"
+        message += "; requests without an answer will be sent again"
     elif state.status == "cancelled" and keys:
-        about += "; requests without an answer will not be sent again"
-    return refused, about, reason
+        message += "; requests without an answer will not be sent again"
+    return refused, message, reason
 
 
 def _describe_end(state: BatchState) -> str:
@@ -237,13 +239,13 @@ def _is_model_refused(state: BatchState) -> bool:
     return any(error.get(field) == value for error in state.errors for field, value in MODEL_ERROR_FIELDS.items())
 
 
-def _explain_failure(state: BatchState, about: str) -> Exception:
+def _make_request_error(state: BatchState, message: str) -> Exception:
     if state.status == "cancelled":
-        return RequestRefused(about)
+        return RequestRefused(message)
     if state.status == "failed" and any(error.get("code") in BUSY for error in state.errors):
-        return RateLimited(about, AGAIN)
+        return RateLimited(message, AGAIN)
     hopeless = _is_model_refused(state) or not any(error.get("line") for error in state.errors)
     if state.status == "failed" and hopeless:
-        return PermanentFailure(about)
+        return PermanentFailure(message)
     # Raise a transient error, because requests without an answer were not billed and may be sent again.
-    return Transient(about)
+    return Transient(message)

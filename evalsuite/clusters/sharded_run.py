@@ -58,11 +58,14 @@ class ShardResult:
 
 def run_shard(job: ShardJob, send: Callable[[list[str]], None]) -> ShardResult:
     """Run a shard's session in the current directory, and wait for its end."""
+    from evalsuite.service.clients import TOKEN
+
+    environment = {**os.environ, **({TOKEN: job.token} if job.token else {})}
     with tempfile.TemporaryDirectory(prefix="evalsuite-shard-") as home:
         folder = Path(home) / "reports" / f"shard-{job.part}"
         with (Path(home) / "output").open("w+", encoding="utf-8", errors="replace") as output:
             process = subprocess.Popen(  # noqa: S603 - the user's own options
-                _make_command(job, folder), stdout=output, stderr=subprocess.STDOUT, env=_make_environment(job)
+                _make_command(job, folder), stdout=output, stderr=subprocess.STDOUT, env=environment
             )
             try:
                 _send_new_records(process, folder / JOURNAL, send)
@@ -80,12 +83,6 @@ def _make_command(job: ShardJob, folder: Path) -> list[str]:
         *(f"--shard={job.part}/{job.parts}", f"--gateway={job.gateway}"),
         *(f"--reports={folder.parent}", f"--run={folder.name}"),
     ]
-
-
-def _make_environment(job: ShardJob) -> dict[str, str]:
-    from evalsuite.service.clients import TOKEN
-
-    return {**os.environ, **({TOKEN: job.token} if job.token else {})}
 
 
 def _send_new_records(process: subprocess.Popen[bytes], journal: Path, send: Callable[[list[str]], None]) -> None:
@@ -123,17 +120,6 @@ def _pack_folder(folder: Path) -> bytes:
         return packed.getvalue()
 
 
-def unpack_folder(result: ShardResult, into: Path) -> Path:
-    """Unpack the run folder of one shard into a folder; return the path of the shard's folder."""
-    if not result.folder:
-        raise RunError(
-            f"shard {result.part} left no run (exit status {result.status}):\n{result.output.strip()[-2000:]}"
-        )
-    with tarfile.open(fileobj=io.BytesIO(result.folder)) as tar:
-        tar.extractall(into, filter="data")
-    return into / f"shard-{result.part}"
-
-
 GRACE = 30.0  # Seconds within which a stopped gateway must exit.
 
 
@@ -141,7 +127,7 @@ GRACE = 30.0  # Seconds within which a stopped gateway must exit.
 def run_own_gateway(options: Sequence[str], root: Path, store: Path) -> Iterator[str]:
     """Run a gateway service on loopback for the shards of one run; yield its address.
 
-    The gateway imports functions that serve as models from `root`.
+    Models that are Python functions are imported from the folder `root`.
     """
     # The gateway must not outlive a killed driver, because the gateway would keep its store locked.
     command = [*TETHERED_PYTHON, "-m", "evalsuite", "gateway", "--port=0", f"--store={store}", *options]
@@ -164,7 +150,7 @@ def run_own_gateway(options: Sequence[str], root: Path, store: Path) -> Iterator
         process.stdout.close()
 
 
-STORE = "gateway.sqlite"  # File name of the store of a run's own gateway, until the run's shards are joined.
+STORE = "gateway.sqlite"  # The store of the gateway that serves one run; deleted once the run's shards are joined.
 NO_TESTS = 5
 ENDED = {0, 1, 10, 11, 12}  # Exit statuses of sessions that ended normally.
 
@@ -177,8 +163,8 @@ class ShardedRun:
 
         self.path = reports / name
         if not (self.path / STORE).is_file():
-            # Check the name only for a new run: a gateway's store means that an earlier driver died, and this run
-            # continues with the stored answers.
+            # Check the name only for a new run. A gateway's store from an earlier driver, which died, shows that this
+            # run continues with the stored answers.
             check_run_name(reports, name)
         self.path.mkdir(parents=True, exist_ok=True)
         self._journal = Journal(self.path / JOURNAL)
@@ -187,7 +173,7 @@ class ShardedRun:
         self._statuses: list[int] = []
 
     @property
-    def cases(self) -> int:
+    def case_count(self) -> int:
         return len(self._cases)
 
     def add_records(self, lines: Iterable[str]) -> None:
@@ -216,7 +202,13 @@ class ShardedRun:
         self._statuses.append(result.status)
         if result.status == NO_TESTS:
             raise RunError(f"shard {result.part} has no case: there are fewer cases than --shards")
-        return unpack_folder(result, home)
+        if not result.folder:
+            raise RunError(
+                f"shard {result.part} left no run (exit status {result.status}):\n{result.output.strip()[-2000:]}"
+            )
+        with tarfile.open(fileobj=io.BytesIO(result.folder)) as tar:
+            tar.extractall(home, filter="data")
+        return home / f"shard-{result.part}"
 
     def compute_status(self, verdict: int) -> int:
         """Compute the exit status that a single session with all cases would have."""
@@ -278,29 +270,26 @@ class RayCluster:
     def _list_alive_nodes(self) -> list[dict[str, Any]]:
         return [node for node in self._ray.nodes() if node["Alive"]]
 
-    def count_nodes(self) -> int:
-        return len(self._list_alive_nodes())
-
-    def run(
-        self, jobs: Sequence[ShardJob], receive: Callable[[list[str]], None], tell: Callable[[str], None]
+    def run_shards(
+        self, jobs: Sequence[ShardJob], receive: Callable[[list[str]], None], report_progress: Callable[[str], None]
     ) -> Iterator[ShardResult]:
         """Run shards; yield each result as it arrives."""
         ray = self._ray
         own_node = ray.get_runtime_context().get_node_id()
         nearby = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(own_node, soft=False)
-        # Run the actor on this node, because other nodes may die, and their records with them.
+        # Run the actor on this node: if another node died, the records there would be lost.
         collector = ray.remote(RecordCollector).options(num_cpus=0, scheduling_strategy=nearby).remote()
         task = ray.remote(_run_shard_on_node).options(num_cpus=self._cpus, max_retries=RETRIES)
         waiting = {task.remote(job, collector): job for job in jobs}
         while waiting:
             ended, _ = ray.wait(list(waiting), timeout=BETWEEN_LOOKS)
-            receive(ray.get(collector.take.remote()))
+            receive(ray.get(collector.take_records.remote()))
             for reference in ended:
                 job = waiting.pop(reference)
                 yield self._get_result(reference, job)
             done = f"{len(jobs) - len(waiting)} of {write_count(len(jobs), 'shard')}"
-            tell(f"{done} on {write_count(self.count_nodes(), 'node')}")
-        receive(ray.get(collector.take.remote()))
+            report_progress(f"{done} on {write_count(len(self._list_alive_nodes()), 'node')}")
+        receive(ray.get(collector.take_records.remote()))
 
     def _get_result(self, reference: Any, job: ShardJob) -> ShardResult:
         try:
@@ -341,10 +330,10 @@ class RecordCollector:
     def __init__(self) -> None:
         self._lines: list[str] = []
 
-    def put(self, lines: list[str]) -> None:
+    def add_records(self, lines: list[str]) -> None:
         self._lines += lines
 
-    def take(self) -> list[str]:
+    def take_records(self) -> list[str]:
         lines, self._lines = self._lines, []
         return lines
 
@@ -354,6 +343,6 @@ def _run_shard_on_node(job: ShardJob, collector: Any) -> ShardResult:
 
     def send_records(lines: list[str]) -> None:
         # Wait for each transfer, so that unsent records do not fill the memory if the network is slow.
-        ray.get(collector.put.remote(lines))
+        ray.get(collector.add_records.remote(lines))
 
     return run_shard(job, send_records)

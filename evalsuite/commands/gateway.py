@@ -221,10 +221,10 @@ def _run_shards(
 
     def print_progress(words: str) -> None:
         nonlocal last_line
-        line = f"{words}, {write_count(sharded.cases, 'case')}\n"
+        line = f"{words}, {write_count(sharded.case_count, 'case')}\n"
         if line != last_line:
             last_line = line
             sys.stdout.write(line)
             sys.stdout.flush()
 
-    return cluster.run(jobs, sharded.add_records, print_progress)
+    return cluster.run_shards(jobs, sharded.add_records, print_progress)

@@ -143,13 +143,13 @@ def _list_given_models(settings: Settings, given_models: AbstractSet[str]) -> li
 
 def _check_batch_support(settings: Settings) -> None:
     """Check that the server of every model of the run has a batch interface."""
-    from evalsuite.batches.backend import check_interface
+    from evalsuite.batches.backend import require_batch_interface
     from evalsuite.gateway.opening import make_credentials
 
     credentials = make_credentials(settings)
     for name, base_url in dict.fromkeys(_list_given_models(settings, {"model", "judge_model", "user_model"})):
         model = require_model_name(name)
-        check_interface(model, open_backend(model, base_url, credentials))
+        require_batch_interface(model, open_backend(model, base_url, credentials))
 
 
 def _check_gateway_services(settings: Settings, given_models: AbstractSet[str]) -> None:

@@ -98,10 +98,11 @@ class RunGateway:
 
             return RemoteBackend(backend, parse_services(self._settings.gateway))
         if self._pending is not None:
-            from evalsuite.batches.backend import wrap_in_batches
+            from evalsuite.batches.backend import BatchBackend, require_openai_backend
             from evalsuite.journal.batches import StoredBatches
 
-            return wrap_in_batches(backend, model, StoredBatches(self._journal.database), self._pending)
+            batches = StoredBatches(self._journal.database)
+            return BatchBackend(require_openai_backend(model, backend), model, batches, self._pending)
         return backend
 
     def _make_pending_batches(self, on_detached: Callable[[str], None]) -> PendingBatches:
@@ -115,7 +116,7 @@ class RunGateway:
         return bool(self.gateway.served)
 
     def describe_waiting_batches(self) -> list[str]:
-        return self._pending.describe_waits() if self._pending is not None else []
+        return self._pending.describe_batches() if self._pending is not None else []
 
     def get_usage(self) -> dict[str, Any] | None:
         """Return the usage of all calls so far, as JSON data; None if no call was made."""
@@ -150,7 +151,7 @@ class RunGateway:
         """End the calls that wait for a batch, so that the run can end; the next session collects the answers."""
         from evalsuite.journal.batches import StoredBatches
 
-        pending.release()
+        pending.stop_waiting()
         StoredBatches(self._journal.database).delete_answered_results()
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.batches.backend import check_interface
+from evalsuite.batches.backend import require_batch_interface
 from evalsuite.core.errors import BackendUnavailable, SettingsError
 from evalsuite.core.settings import make_settings
 from evalsuite.models.choice import open_backend
@@ -205,9 +205,9 @@ def test_a_request_that_only_the_spend_limit_bounds_is_sent_once_with_and_withou
 
 def test_a_model_without_a_batch_interface_is_one_message(chat_server: Any) -> None:
     with pytest.raises(SettingsError, match="--batch: local:smollm2 has no batch interface"):
-        check_interface("local:smollm2", open_backend("local:smollm2"))
+        require_batch_interface("local:smollm2", open_backend("local:smollm2"))
     with pytest.raises(BackendUnavailable, match="--batch: gpt-test has no batch interface at its server"):
-        check_interface("gpt-test", open_backend("gpt-test", chat_server.url))
+        require_batch_interface("gpt-test", open_backend("gpt-test", chat_server.url))
 
 
 @pytest.mark.parametrize(

@@ -323,7 +323,7 @@ class ServerOfBatches:
         self._write = write
         self._files: dict[str, bytes] = {}
 
-    async def upload(self, name: str, content: bytes) -> str:
+    async def upload_file(self, name: str, content: bytes) -> str:
         self._files[name] = content
         return name
 
@@ -341,7 +341,7 @@ class ServerOfBatches:
         response = {"status_code": 200, "body": said | {"usage": usage}}
         return json.dumps({"custom_id": sent["custom_id"], "response": response}).encode() + b"\n"
 
-    async def fetch(self, file: str) -> bytes:
+    async def download_file(self, file: str) -> bytes:
         return self._files[file]
 
     async def aclose(self) -> None:
