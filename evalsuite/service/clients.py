@@ -36,7 +36,7 @@ PORT = 4747  # The default port of a service.
 
 @dataclass(frozen=True, slots=True)
 class ServiceAddress:
-    """One gateway service."""
+    """The address of a gateway service, and the token that it requires."""
 
     url: str  # The gateway's address without a final slash.
     token: Secret | None  # The client's token; None if the service requires none.
@@ -85,7 +85,7 @@ SHORTEST = 16  # Minimum characters of a token.
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One client."""
+    """A client of a gateway service."""
 
     name: str  # The client's name in metrics and messages.
     token: Secret | None = None  # The client's token; `ANYBODY` has None.
@@ -99,7 +99,7 @@ CURRENT_CLIENT: ContextVar[Client] = ContextVar("asking", default=ANYBODY)
 """The client of the current request; if several clients wait for one call, the first client pays."""
 
 
-class Clients:
+class ClientRegistry:
     """Finds the client to which a token belongs.
 
     Args:
@@ -123,25 +123,25 @@ class Clients:
         return owner
 
 
-def read_clients(path: Path) -> Clients:
+def read_clients(path: Path) -> ClientRegistry:
     """Read a file of clients: for each name, a JSON object with `token` and optional `share`, `max_rpm`, `max_tpm`."""
     try:
         text, mode = path.read_text("utf-8"), path.stat().st_mode
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"--clients {path}: {error}; {_describe_form()}") from error
+        raise SettingsError(f"--clients {path}: {error}; {_describe_file()}") from error
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise SettingsError(f"--clients {path}: others can read the tokens in it; chmod 600 {path}")
     try:
         plain = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SettingsError(f"--clients {path}: not JSON ({error}); {_describe_form()}") from error
+        raise SettingsError(f"--clients {path}: not JSON ({error}); {_describe_file()}") from error
     if not isinstance(plain, dict) or not plain:
-        raise SettingsError(f"--clients {path}: names no client; {_describe_form()}")
+        raise SettingsError(f"--clients {path}: names no client; {_describe_file()}")
     clients = [_read_client(name, entry, path) for name, entry in plain.items()]
     tokens = [client.token.reveal() for client in clients if client.token]
     if len(set(tokens)) < len(tokens):
         raise SettingsError(f"--clients {path}: two clients have one token")
-    return Clients(clients)
+    return ClientRegistry(clients)
 
 
 def _read_client(name: str, entry: Any, path: Path) -> Client:
@@ -149,21 +149,21 @@ def _read_client(name: str, entry: Any, path: Path) -> Client:
     token, share = fields.get("token"), fields.get("share", 1.0)
     where = f"--clients {path}, {name!r}"
     if not name or not name.isprintable():
-        raise SettingsError(f"{where}: not a name of printable characters; {_describe_form()}")
+        raise SettingsError(f"{where}: not a name of printable characters; {_describe_file()}")
     if not isinstance(token, str) or len(token) < SHORTEST or not token.isascii() or not token.isprintable():
-        raise SettingsError(f"{where}: no token of at least {SHORTEST} plain characters; {_describe_form()}")
+        raise SettingsError(f"{where}: no token of at least {SHORTEST} plain characters; {_describe_file()}")
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
-        raise SettingsError(f"{where}: share is {share!r}; expected a number above 0 and at most 1; {_describe_form()}")
+        raise SettingsError(f"{where}: share is {share!r}; expected a number above 0 and at most 1; {_describe_file()}")
     limits = {field: fields.get(field) for field in ("max_rpm", "max_tpm")}
     for field, limit in limits.items():
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-            raise SettingsError(f"{where}: {field} is {limit!r}; expected a whole number above 0; {_describe_form()}")
+            raise SettingsError(f"{where}: {field} is {limit!r}; expected a whole number above 0; {_describe_file()}")
     if unknown := sorted(set(fields) - {"token", "share", *limits}):
-        raise SettingsError(f"{where}: unknown field {unknown[0]!r}; {_describe_form()}")
+        raise SettingsError(f"{where}: unknown field {unknown[0]!r}; {_describe_file()}")
     return Client(name, Secret(token), float(share), **limits)
 
 
-def _describe_form() -> str:
+def _describe_file() -> str:
     example = {"ci": {"token": secrets.token_urlsafe(24), "share": 0.5, "max_rpm": 600}}
     return f"for example {json.dumps(example)}"
 
@@ -242,7 +242,7 @@ class SharedLedger(Ledger):
         limit = None if self._limit is None or client.share == 1 else client.share * self._limit
         return Ledger(limit, Usage(cost=self._paid.get(client.name, 0.0)))
 
-    def set_paid(self, paid: Mapping[str, float], elsewhere: Mapping[str, float]) -> None:
+    def set_paid_amounts(self, paid: Mapping[str, float], elsewhere: Mapping[str, float]) -> None:
         """Set what each client has paid so far, at this gateway and at other gateways with the same store.
 
         Args:

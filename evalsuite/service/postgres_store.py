@@ -116,7 +116,7 @@ class PostgresStore:
 
     @property
     def tool_calls(self) -> NoReturn:
-        """Raise `RunError`: the sessions that run the cases store the tool calls, not the service."""
+        """Raise `RunError`, because the sessions that run the cases store the tool calls."""
         raise RunError("a gateway service runs no case, and keeps no tool calls")
 
     def _get_connection(self) -> psycopg.Connection[Any]:
@@ -143,7 +143,7 @@ class PostgresStore:
         self._run_with_reconnect(create_tables)
 
     def _run_with_reconnect(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
-        """Call a function with the connection. If the server restarts, reconnect; only an outage's first call waits."""
+        """Call a function with the connection. During an outage, only the first call waits until it can reconnect."""
         until = time.monotonic() + (0.0 if self._down else RESTART)
         for attempt in itertools.count():
             try:
@@ -167,11 +167,10 @@ class PostgresStore:
 
         return self._run_with_reconnect(execute_statement)
 
-    def read_paid(self) -> dict[str, float]:
-        """Return the US dollars that each client paid, without this gateway's calls in flight."""
+    def read_paid_amounts(self) -> dict[str, float]:
         return {name: float(cost) for name, cost in self._run_statement(PAID, self._gateway)}
 
-    def read_reserved_elsewhere(self) -> dict[str, float]:
+    def read_amounts_reserved_elsewhere(self) -> dict[str, float]:
         rows = self._run_statement(ELSEWHERE, self._gateway, time.time() - LOST_AFTER_SECONDS)
         return {client: float(reserved) for client, reserved in rows}
 

@@ -90,7 +90,7 @@ def _read_answer(url: str, status: int, content: bytes) -> dict[str, Any]:
     if status >= 500:
         raise Outage(f"the gateway {url} answers {status}")
     if status != 200:
-        raise BackendUnavailable(f"the gateway {url} answers {status}: {_read_message(content)}")
+        raise BackendUnavailable(f"the gateway {url} answers {status}: {_read_error_message(content)}")
     try:
         plain = json.loads(content)
     except ValueError as error:
@@ -100,7 +100,7 @@ def _read_answer(url: str, status: int, content: bytes) -> dict[str, Any]:
     return plain
 
 
-def _read_message(content: bytes) -> str:
+def _read_error_message(content: bytes) -> str:
     try:
         return str(json.loads(content)["error"]["message"])
     except (ValueError, KeyError, TypeError):
@@ -139,7 +139,7 @@ async def _check_service(service: ServiceAddress) -> None:
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         raise BackendUnavailable(f"--gateway {service.url}: {_explain_failure(service.url, error)}") from error
     if response.status != 200:
-        raise BackendUnavailable(f"--gateway {service.url}: {_read_message(content)}")
+        raise BackendUnavailable(f"--gateway {service.url}: {_read_error_message(content)}")
     try:
         json.loads(content)["client"]
     except (ValueError, KeyError, TypeError) as error:

@@ -25,7 +25,7 @@ from evalsuite.core.errors import EvalsuiteError, RequestRefused, SpendLimitReac
 from evalsuite.core.json_codec import decode_request, dumps, encode_completion
 from evalsuite.gateway.channel import encode_error
 from evalsuite.gateway.gateway import GRACE, Gateway
-from evalsuite.service.clients import CURRENT_CLIENT, MINUTE, Client, Clients, Quota, ShareUsedUp, is_loopback
+from evalsuite.service.clients import CURRENT_CLIENT, MINUTE, Client, ClientRegistry, Quota, ShareUsedUp, is_loopback
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request, Usage
@@ -53,9 +53,6 @@ class AnswerCounts:
         self.answers[client, shown] += 1
         self.tokens[client, shown, "prompt"] += usage.prompt_tokens
         self.tokens[client, shown, "completion"] += usage.completion_tokens
-
-    def count_failure(self, client: str, error: Exception) -> None:
-        self.errors[client, type(error).__name__] += 1
 
 
 def format_metrics(gateway: Gateway, counts: AnswerCounts) -> str:
@@ -97,10 +94,6 @@ EPOCH = "x-evalsuite-epoch"
 """The header that distinguishes repetitions of a request: equal requests of one epoch get one answer."""
 
 
-def _describe_model(name: str) -> dict[str, Any]:
-    return {"id": name, "object": "model", "created": 0, "owned_by": "evalsuite"}
-
-
 def _read_epoch(headers: Mapping[str, str]) -> int:
     text = headers.get(EPOCH, "1")
     if not text.isdecimal() or not 1 <= int(text) < 10**9:
@@ -131,7 +124,7 @@ class GatewayServer:
         self,
         gateway: Gateway,
         store: ServiceStore,
-        clients: Clients,
+        clients: ClientRegistry,
         upstreams: Upstreams,
         *,
         local: bool,
@@ -165,7 +158,7 @@ class GatewayServer:
             entry = await quota.admit_request() if quota else []
             completion = await self._ask_gateway(client, admitted)
         except EvalsuiteError as error:
-            self.counts.count_failure(client.name, error)
+            self.counts.errors[client.name, type(error).__name__] += 1
             self._log_call(client, request, type(error).__name__, None, began)
             raise
         if quota:
@@ -256,18 +249,20 @@ class GatewayServer:
     async def _handle_openai(self, request: web.Request) -> web.StreamResponse:
         try:
             path = "/" + request.match_info["path"]
-            answer = await self._call_api(request.method, path, await request.read(), request.headers)
+            answer = await self._answer_openai_request(request.method, path, await request.read(), request.headers)
         except BadRequest as error:
             answer = make_error_answer(400, str(error))
         except EvalsuiteError as error:
             answer = make_failure_answer(error)
         return _make_response(answer)
 
-    async def _call_api(self, method: str, path: str, content: bytes, headers: Mapping[str, str]) -> HttpAnswer:
-        """Answer a request from an OpenAI client; the request names the model."""
+    async def _answer_openai_request(
+        self, method: str, path: str, content: bytes, headers: Mapping[str, str]
+    ) -> HttpAnswer:
         if method == "GET" and path.rstrip("/") == "/models":
             names = await self._upstreams.list_models()
-            return make_json_answer({"object": "list", "data": [_describe_model(name) for name in names]})
+            models = [{"id": name, "object": "model", "created": 0, "owned_by": "evalsuite"} for name in names]
+            return make_json_answer({"object": "list", "data": models})
         name = "" if method == "GET" else parse_body(content).get("model")
         if method != "GET" and not (isinstance(name, str) and name):
             raise BadRequest("model: name one; this gateway serves many")

@@ -6,10 +6,9 @@ import asyncio
 import signal
 import ssl
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +23,7 @@ from evalsuite.gateway.limiter import Limiter
 from evalsuite.gateway.spend import read_prices
 from evalsuite.models.credentials import MEBIBYTE, Access, Timeouts
 from evalsuite.service.audit import AuditLog
-from evalsuite.service.clients import ANYBODY, Clients, SharedLedger, is_loopback, read_clients
+from evalsuite.service.clients import ANYBODY, ClientRegistry, SharedLedger, is_loopback, read_clients
 from evalsuite.service.server import GatewayServer
 from evalsuite.service.store import ServiceStore, open_store
 from evalsuite.service.upstreams import Upstreams
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
 
 POLL_SECONDS = 1.0  # Seconds between two reads of the amount that other gateways have spent.
-POLLS_UNTIL_RETRY = 60  # Polls after which models that were given up (for example without credit) are tried again.
+POLLS_UNTIL_RETRY = 60  # Number of polls between retries of models that were given up, for example for lack of credit.
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class ServiceSettings:
 
 def run_until_signal(service: ServiceSettings) -> None:
     """Run a gateway until SIGINT or SIGTERM."""
-    clients = read_clients(service.clients) if service.clients else Clients()
+    clients = read_clients(service.clients) if service.clients else ClientRegistry()
     tls = _load_certificate(service)
     if not is_loopback(service.host) and (tls is None or not clients.known):
         raise SettingsError(
@@ -81,7 +80,7 @@ def _load_certificate(service: ServiceSettings) -> ssl.SSLContext | None:
     return context
 
 
-async def _run_service(service: ServiceSettings, clients: Clients, tls: ssl.SSLContext | None) -> None:
+async def _run_service(service: ServiceSettings, clients: ClientRegistry, tls: ssl.SSLContext | None) -> None:
     settings = service.settings
     audit = AuditLog(service.audit, _report_error) if service.audit else None
     times = Timeouts(settings.connect_timeout, settings.silence_timeout)
@@ -89,7 +88,7 @@ async def _run_service(service: ServiceSettings, clients: Clients, tls: ssl.SSLC
     upstreams = Upstreams(service.models, service.upstreams, access)
     prices = read_prices(settings.price)
     store = open_store(service.store, clients.known or (ANYBODY,), service.max_age)
-    ledger = SharedLedger(settings.max_cost, clients.known or (ANYBODY,), store.read_paid())
+    ledger = SharedLedger(settings.max_cost, clients.known or (ANYBODY,), store.read_paid_amounts())
     gateway = Gateway(
         upstreams.open_backend,
         store,
@@ -112,7 +111,7 @@ async def _run_service(service: ServiceSettings, clients: Clients, tls: ssl.SSLC
             raise SettingsError(f"--host {service.host} --port {service.port}: {error.strerror or error}") from error
         host, port = f"[{service.host}]" if ":" in service.host else service.host, runner.addresses[0][1]
         _print_addresses(f"{'https' if tls else 'http'}://{host}:{port}", service, clients)
-        await _wait_for_signal(partial(_update_spending, gateway, ledger, store))
+        await _update_until_signal(gateway, ledger, store)
     finally:
         await runner.cleanup()
         await gateway.aclose()
@@ -124,29 +123,24 @@ def _report_error(error: EvalsuiteError) -> None:
     sys.stderr.write(f"evalsuite gateway: {error}\n")
 
 
-async def _wait_for_signal(keep_up: Callable[[int], None]) -> None:
+async def _update_until_signal(gateway: Gateway, ledger: SharedLedger, store: ServiceStore) -> None:
+    """Read every second what other gateways with this store have spent, because all of them share one spend limit."""
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ended.set)
-    for beat in count():
+    for poll in count():
         with suppress(TimeoutError):
             async with asyncio.timeout(POLL_SECONDS):
                 await ended.wait()
-        if ended.is_set():
-            return
-        keep_up(beat)
+                return
+        if poll % POLLS_UNTIL_RETRY == 0:
+            gateway.reset_for_next_run()
+        if store.shared and ledger.limit is not None:
+            with suppress(RunError):
+                ledger.set_paid_amounts(store.read_paid_amounts(), store.read_amounts_reserved_elsewhere())
 
 
-def _update_spending(gateway: Gateway, ledger: SharedLedger, store: ServiceStore, beat: int) -> None:
-    """Read every second what other gateways with this store have spent, because all of them share one spend limit."""
-    if beat % POLLS_UNTIL_RETRY == 0:
-        gateway.reset_for_next_run()
-    if store.shared and ledger.limit is not None:
-        with suppress(RunError):
-            ledger.set_paid(store.read_paid(), store.read_reserved_elsewhere())
-
-
-def _print_addresses(url: str, service: ServiceSettings, clients: Clients) -> None:
+def _print_addresses(url: str, service: ServiceSettings, clients: ClientRegistry) -> None:
     who = ", ".join(client.name for client in clients.known) or "everybody on this host"
     sys.stdout.write(
         f"evalsuite gateway: {url}\n"

@@ -24,11 +24,11 @@ class ServiceStore(Store, Protocol):
 
     shared: bool  # Whether other gateways may use the store at the same time.
 
-    def read_paid(self) -> dict[str, float]:
+    def read_paid_amounts(self) -> dict[str, float]:
         """Return the US dollars that each client paid or may have to pay, without this gateway's calls in flight."""
 
-    def read_reserved_elsewhere(self) -> dict[str, float]:
-        """Return the part of `read_paid` that is reserved for calls in flight at other gateways, by client."""
+    def read_amounts_reserved_elsewhere(self) -> dict[str, float]:
+        """Return the part of `read_paid_amounts` that is reserved for calls in flight at other gateways, by client."""
 
     def read_latest_calls(self, client: str, seconds: float) -> list[tuple[float, float]]:
         """List a client's calls within the last `seconds`, oldest first, as pairs of age in seconds and tokens."""
@@ -84,7 +84,7 @@ class SqliteStore(Answers):
             ) from error
         super().__init__(Database(path))
         self._max_age = max_age
-        # No outcomes of requests: the sessions that run the cases store them.
+        # Store no outcomes of requests, because the sessions that run the cases store them.
         self.outcomes = None
         self._numbers = {client.name: self._get_client_number(client.name) for client in clients}
 
@@ -97,11 +97,10 @@ class SqliteStore(Answers):
             return self._get_client_number(client)
         return int(row[0])
 
-    def read_paid(self) -> dict[str, float]:
-        """Return the US dollars that each client has paid or may have to pay."""
+    def read_paid_amounts(self) -> dict[str, float]:
         return {name: float(cost) for name, cost in self._database.read_rows(PAID)}
 
-    def read_reserved_elsewhere(self) -> dict[str, float]:
+    def read_amounts_reserved_elsewhere(self) -> dict[str, float]:
         """Return an empty mapping, because no other gateway uses this file."""
         return {}
 

@@ -37,7 +37,10 @@ class Upstreams:
         self.credentials = Credentials(self._grants, access)
         self.models = tuple(models)
         for url, _, _ in pairs:
-            _require_address(url)
+            try:
+                parse_address(url)
+            except SettingsError as error:
+                raise SettingsError(f"--upstream: {error}") from error
         usual = [] if self._grants else [self.credentials.resolve_address(None).shown]
         self._allowed = {*usual, *(self.credentials.resolve_address(grant.public_url).shown for grant in self._grants)}
         for model in models:
@@ -105,10 +108,3 @@ class Upstreams:
                 f"with --model-base-url, or start the gateway with: evalsuite gateway --upstream {shown}"
             )
         return request
-
-
-def _require_address(url: str) -> None:
-    try:
-        parse_address(url)
-    except SettingsError as error:
-        raise SettingsError(f"--upstream: {error}") from error

@@ -19,7 +19,7 @@ from evalsuite.gateway.limiter import Limiter
 from evalsuite.models.credentials import Secret
 from evalsuite.service import server
 from evalsuite.service.audit import AuditLog
-from evalsuite.service.clients import CURRENT_CLIENT, MINUTE, Client, Clients, Quota
+from evalsuite.service.clients import CURRENT_CLIENT, MINUTE, Client, ClientRegistry, Quota
 from evalsuite.service.store import SqliteStore
 from evalsuite.service.upstreams import Upstreams
 from tests.unit.gateway.conftest import ScriptedBackend, echo, request
@@ -87,7 +87,9 @@ def test_a_restarted_gateway_counts_the_calls_of_the_last_minute(
         store = SqliteStore(tmp_path / "store.sqlite", [client], None)
         gateway = Gateway(lambda *_: ScriptedBackend(echo), store, Limiter(8))
         try:
-            service = server.GatewayServer(gateway, store, Clients([client]), Upstreams(["gpt-test"], []), local=True)
+            service = server.GatewayServer(
+                gateway, store, ClientRegistry([client]), Upstreams(["gpt-test"], []), local=True
+            )
             for text in texts:
                 await service.ask(request(text))
         finally:
@@ -143,7 +145,7 @@ def test_a_full_disk_is_told_once_and_requests_go_on() -> None:
 async def send_parts(parts: list[bytes]) -> list[bytes]:
     """Send the part of a request on a connection each, and return what arrives until the gateway closes each."""
     nothing: Any = None
-    runner = server.GatewayServer(nothing, nothing, Clients(), nothing, local=True).make_runner()
+    runner = server.GatewayServer(nothing, nothing, ClientRegistry(), nothing, local=True).make_runner()
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
 
