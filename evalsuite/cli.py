@@ -17,7 +17,7 @@ from evalsuite.core.option_values import split_help_table
 class CommandForm(NamedTuple):
     """A subcommand such as `gate`, or a second-level subcommand such as `gate attack`."""
 
-    name: str  # NAME in the functions `add_NAME_arguments` and `run_NAME`, which implement the subcommand.
+    name: str  # NAME in the function `run_NAME`, which implements the subcommand.
     summary: str  # What the command does, in one line.
     takes_more: bool = False  # Whether the command passes unknown options to pytest.
 
@@ -137,27 +137,32 @@ def parse_command(arguments: Sequence[str]) -> argparse.Namespace:
     options, further = parse(words[2 if word else 1 :])
     if further and not form.takes_more:
         parser.error(f"unrecognized arguments: {' '.join(further)}")
-    options.further, options.run = further, _import_function(words[0], form, "run_{}")
+    options.further, options.parser = further, parser
+    options.run = getattr(_import_module(words[0], form), f"run_{form.name}")
     return options
 
 
 def make_form_parser(name: str, word: str = "") -> argparse.ArgumentParser:
     """Make the parser of a command, or of one of its second-level subcommands."""
+    from evalsuite.commands import ARGUMENTS
+
     forms = COMMANDS[name]
     summary = forms[word].summary
     parser = argparse.ArgumentParser(
         prog=f"evalsuite {name} {word}".rstrip(), description=f"{summary[0].upper()}{summary[1:]}."
     )
-    _import_function(name, forms[word], "add_{}_arguments")(parser)
+    module = _import_module(name, forms[word])
+    add_arguments = module.add_build_arguments if name == "build" else ARGUMENTS[f"run_{forms[word].name}"]
+    add_arguments(parser)
     if not word and len(forms) > 1:
         others = "; ".join(f"`evalsuite {name} {other}`: {form.summary}" for other, form in forms.items() if other)
         parser.epilog = f"{parser.epilog or ''} Further forms: {others}.".strip()
     return parser
 
 
-def _import_function(command: str, form: CommandForm, pattern: str) -> Any:
+def _import_module(command: str, form: CommandForm) -> Any:
     module = MODULES.get(form.name) or MODULES.get(command, f"commands.{command}")
-    return getattr(import_module(f"evalsuite.{module}"), pattern.format(form.name))
+    return import_module(f"evalsuite.{module}")
 
 
 def _make_overview_parser() -> argparse.ArgumentParser:

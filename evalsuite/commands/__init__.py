@@ -6,7 +6,8 @@ import argparse
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from inspect import cleandoc
 from pathlib import Path
 from typing import Any
@@ -44,11 +45,19 @@ def _parse_argument_table(table: str) -> dict[str, tuple[list[str], str, str]]:
 
 
 _SHARED = _parse_argument_table(SHARED)
-_SHARED_DETAILS = {"reports": Path("reports"), "code": Path, "to": Path, "html": Path}
+_SHARED_DETAILS = {"reports": Path("reports"), "code": Path}
+PATHS = {"DIR", "FILE", "FOLDER"}  # Placeholders of arguments that are paths.
+
+Command = Callable[[argparse.Namespace], int]
+AddArguments = Callable[[argparse.ArgumentParser], None]
+ARGUMENTS: dict[str, AddArguments] = {}
+"""For each command's function, by name, the function that adds the command's arguments to a parser."""
 
 
-def add_arguments(parser: argparse.ArgumentParser, table: str, *, required: Sequence[str] = (), **details: Any) -> None:
-    """Add the arguments that a help text lists to a parser; the text after an empty line becomes the parser's epilog.
+def declare_arguments(
+    table: str, *, required: Sequence[str] = (), more: AddArguments | None = None, **details: Any
+) -> Callable[[Command], Command]:
+    """Declare a command's arguments by a help text; the text after an empty line becomes the end of the command's help.
 
     A line consists of an argument's flags and placeholder, at least two spaces, and the help. Help may continue on
     indented lines. A prefix `name=` before the flags sets the name of the parsed attribute. After the placeholder, `?`,
@@ -57,29 +66,50 @@ def add_arguments(parser: argparse.ArgumentParser, table: str, *, required: Sequ
 
     Args:
         required: the names of options that must be given.
+        more: a function that adds further arguments to the command's parser.
         details: maps an argument's name to a default value, a type, a pair (type, default) or a list of choices.
     """
+
+    def declare(command: Command) -> Command:
+        ARGUMENTS[command.__name__] = partial(
+            _add_arguments, table=table, required=required, more=more, details=details
+        )
+        return command
+
+    return declare
+
+
+def _add_arguments(
+    parser: argparse.ArgumentParser,
+    table: str,
+    required: Sequence[str],
+    more: AddArguments | None,
+    details: Mapping[str, Any],
+) -> None:
     entries, _, epilog = cleandoc(table).partition("\n\n")
     parser.epilog = " ".join(epilog.split()) or parser.epilog
     for name, entry in _parse_argument_table(entries).items():
         flags, form, text = entry if entry[2] else _SHARED[name]
-        detail = details.get(name, None if entry[2] else _SHARED_DETAILS.get(name))
         metavar = form.rstrip("?*+")
-        more: dict[str, Any] = {"dest": name} if flags else {}
+        usual = Path if metavar in PATHS else None
+        detail = details.get(name, usual if entry[2] else _SHARED_DETAILS.get(name, usual))
+        keywords: dict[str, Any] = {"dest": name} if flags else {}
         if not form:
-            more["action"] = "store_true"
+            keywords["action"] = "store_true"
         elif isinstance(detail, list):
-            more["choices"] = detail
+            keywords["choices"] = detail
         else:
             kind, default = detail if isinstance(detail, tuple) else (detail, None)
             if not callable(kind):
                 kind, default = (None if kind is None else type(kind)), kind
-            more |= {"metavar": metavar, "type": kind, "default": default}
+            keywords |= {"metavar": metavar, "type": kind, "default": default}
         if form != metavar:
-            more |= {"action": "append", "default": []} if flags else {"nargs": form[len(metavar) :]}
+            keywords |= {"action": "append", "default": []} if flags else {"nargs": form[len(metavar) :]}
         if name in required:
-            more["required"] = True
-        parser.add_argument(*(flags or [name]), help=text, **more)
+            keywords["required"] = True
+        parser.add_argument(*(flags or [name]), help=text, **keywords)
+    if more is not None:
+        more(parser)
 
 
 def make_declarations(code: Path | None) -> Declarations:

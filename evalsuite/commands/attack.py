@@ -6,12 +6,11 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.commands import add_arguments, require_suite, run_own_command
+from evalsuite.commands import declare_arguments, require_suite, run_own_command
 from evalsuite.core.declarations import is_suite_file
 from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.phrases import write_count
@@ -35,18 +34,13 @@ ADVICE = {
 }
 
 
-def add_attack_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the run and the suite."""
-    table = """
+@declare_arguments("""
     --reports RUN
     suite=PATH*  the suite, as for pytest (default: as in the run)
 
     Each fault runs the suite on the run's own answers, so nothing is asked and nothing is paid; the run and the suite
     do not change. The exit status is 1 if a fault leaves the session green.
-    """
-    add_arguments(parser, table)
-
-
+""")
 def run_attack(options: argparse.Namespace) -> int:
     """Print each injected fault and the exit status with which the suite then ends."""
     import pytest
@@ -61,8 +55,8 @@ def run_attack(options: argparse.Namespace) -> int:
     run = load_run(folder)
     survivors = 0
     with tempfile.TemporaryDirectory(prefix="evalsuite-attack-") as scratch:
-        attack = _AttackReplays(run, options.suite, options.reports, Path(scratch))
-        status, verdict = attack.run_suite("", ())
+        attack = _FaultReplayer(run, options.suite, options.reports, Path(scratch))
+        status, verdict = attack.replay_suite("", ())
         if status:
             remedy = "attack a green run" if options.suite else "attack a green run, or name the suite, as for pytest"
             raise RunError(f"a replay of {folder.name} ends with status {status} ({verdict}): {remedy}")
@@ -70,7 +64,7 @@ def run_attack(options: argparse.Namespace) -> int:
             if not attack.is_applicable(name):
                 sys.stdout.write(f"{name:<10}not possible here: {mutant.summary}\n")
                 continue
-            status, verdict = attack.run_suite(name, attack.make_arguments(name, mutant))
+            status, verdict = attack.replay_suite(name, attack.make_arguments(name, mutant))
             # If pytest itself broke off the session, the exit status shows nothing about the gates.
             survivors += status in {0, pytest.ExitCode.INTERNAL_ERROR}
             told = {0: "STAYS GREEN", pytest.ExitCode.INTERNAL_ERROR: "NOT TESTED, because the session broke off"}.get(
@@ -84,7 +78,7 @@ def run_attack(options: argparse.Namespace) -> int:
 
 
 @dataclass(frozen=True)
-class _AttackReplays:
+class _FaultReplayer:
     """Replays a run several times, each time with a different fault."""
 
     run_: Run
@@ -103,25 +97,26 @@ class _AttackReplays:
         return len(rows) > 1
 
     def make_arguments(self, name: str, mutant: Mutant) -> tuple[str, ...]:
-        """Make the pytest arguments that inject a fault; the fault `chosen` also needs the id of one case to run."""
+        """Make the pytest arguments that inject a fault; for the fault `chosen`, they also name one case."""
         if name == "mistyped":
             return tuple(f"--only-gate={misname_metric(gate.text)}" for gate in read_gates(self.run_))
         return (*mutant.options, *((self._find_first_case(),) if name == "chosen" else ()))
 
-    def run_suite(self, name: str, arguments: tuple[str, ...]) -> tuple[int, str]:
-        """Replay the run's stored answers through the suite; return the exit status and the first reason for it."""
+    def replay_suite(self, name: str, arguments: tuple[str, ...]) -> tuple[int, str]:
+        """Replay the run's stored answers through the suite; return the session's exit status and its first reason."""
         chosen = any("::" in argument for argument in arguments)
         suite = [] if chosen else self.suite or self._list_paths()
         label = name or "unchanged"
+        baselines = self.run_.info.get("settings", {}).get("baseline") or ()
         command = [
             *(sys.executable, "-m", "pytest", "-q", *PLUGINS, "-p", "no:cacheprovider"),
             *(f"--replay={self.run_.folder.path.resolve()}", f"--reports={self.scratch}", f"--run={label}"),
-            *(f"--baseline={path}" for path in self._find_baselines()),
+            *(f"--baseline={find_run_folder(self.reports, baseline).path.resolve()}" for baseline in baselines),
             *arguments,
             *suite,
         ]
         if not self.suite and Path.cwd() in (runs := self.run_.folder.path.resolve().parent).parents:
-            # Ignore the folder of runs, because a run may bring test files that the user did not name.
+            # Ignore the folder of runs, because a run may contain test files that the user did not name.
             command.append(f"--ignore={runs}")
         fault = {"EVALSUITE_MUTANT": json.dumps(self._encode_fault(name))} if name else {}
         ended = run_own_command(command, {**os.environ, **fault})
@@ -157,7 +152,3 @@ class _AttackReplays:
                     choose = min if self.run_.lower_is_better(name, metric) else max
                     best[metric] = choose(best.get(metric, value), value)
         return best
-
-    def _find_baselines(self) -> Iterator[Path]:
-        for name in self.run_.info.get("settings", {}).get("baseline") or ():
-            yield find_run_folder(self.reports, name).path.resolve()

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from evalsuite.commands import add_arguments
+from evalsuite.commands import declare_arguments
 from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.option_values import make_int_parser
 from evalsuite.results.run_folders import (
@@ -29,15 +29,13 @@ BASELINE_FILES = (INFO, "records.jsonl", SUMMARY)  # The files of a run that a c
 USERS = ("GITHUB_ACTOR", "GITLAB_USER_LOGIN")  # Environment variables that name the user who started a CI job.
 
 
-def add_baseline_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the baseline's name and the folder of runs."""
-    table = """
+@declare_arguments(
+    """
     --reports
     name=RUN?  the baseline (default: baseline)
-    """
-    add_arguments(parser, table, name="baseline")
-
-
+    """,
+    name="baseline",
+)
 def run_baseline(options: argparse.Namespace) -> int:
     """Print a baseline's origin: its run, model, verdict and promotion."""
     folder = find_run_folder(options.reports, options.name)
@@ -52,9 +50,8 @@ def run_baseline(options: argparse.Namespace) -> int:
     return 0
 
 
-def add_promote_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the run, the baseline's folder, the reason, and the days for which the baseline is valid."""
-    table = """
+@declare_arguments(
+    """
     --reports RUN
     --to DIR    folder of the baseline, which is replaced (default: REPORTS/baseline)
     --why TEXT  reason, which the baseline keeps
@@ -62,10 +59,10 @@ def add_promote_arguments(parser: argparse.ArgumentParser) -> None:
 
     Only a finished run of all cases whose exit status was 0 becomes a baseline. Its run.json, records.jsonl and
     summary.json are copied; run.json also gets who promoted it, when, why, and a hash of each file.
-    """
-    add_arguments(parser, table, required=("why",), to=Path, days=make_int_parser(1))
-
-
+    """,
+    required=("why",),
+    days=make_int_parser(1),
+)
 def run_promote(options: argparse.Namespace) -> int:
     """Check a passed run again, from its records, and copy it to the baseline's folder with a note of its origin."""
     from evalsuite.output.reports.write import make_report

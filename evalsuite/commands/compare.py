@@ -1,4 +1,4 @@
-"""`evalsuite compare`: compare runs, single cases (`cases`), two tables (`tables`), or a course of runs (`history`)."""
+"""`evalsuite compare`: compare runs, cases (`cases`), two tables (`tables`), or releases over time (`history`)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from evalsuite.commands import add_arguments, make_declarations, print_lines
-from evalsuite.commands.score import read_table, score_pair, show_score, write_page
+from evalsuite.commands import declare_arguments, make_declarations, print_lines
+from evalsuite.commands.score import print_score, read_table, score_pair, write_diff_page
 from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.option_values import make_int_parser
 from evalsuite.core.phrases import write_count
@@ -23,17 +23,12 @@ if TYPE_CHECKING:
     from evalsuite.results.tally import Row
 
 
-def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the runs, their labels, and the output folder."""
-    table = """
+@declare_arguments("""
     --reports --code
     names=RUN+     two runs or more: names or folders, or `last`
     --label NAME*  label of a run; once for each run, in their order (default: the name of its model)
     --to DIR       folder for comparison.md, .html and .json and the pictures (default: reports/compare-A-B)
-    """
-    add_arguments(parser, table, to=Path)
-
-
+""")
 def run_compare(options: argparse.Namespace) -> int:
     """Write the files of a comparison of runs, and print its summary."""
     from evalsuite.output.reports.compare import write_comparison
@@ -56,18 +51,16 @@ class ChangedCase:
     score_change: float  # The greatest difference of a score (second minus first run); 0.0 if the runs share no score.
 
 
-def add_diff_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that name the two runs."""
-    table = """
+@declare_arguments(
+    """
     --reports
     first=A    a run's name or folder, or `last`
     second=B   the other run, named like A
     --answers  also show each case's question and answers
     --most N   number of cases to list (default: 50)
-    """
-    add_arguments(parser, table, most=(make_int_parser(0), 50))
-
-
+    """,
+    most=(make_int_parser(0), 50),
+)
 def run_diff(options: argparse.Namespace) -> int:
     """Print the cases that differ between two runs."""
     before, after = (load_run(find_run_folder(options.reports, name)) for name in (options.first, options.second))
@@ -108,27 +101,27 @@ def _summarise_changes(before: Run, after: Run, changes: list[ChangedCase], most
             yield f"{write_count(alone, 'case')} in {run.folder.name} alone"
 
 
-def add_table_diff_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the two tables and the options for reading and showing them."""
-    table = """
+@declare_arguments(
+    """
     first=A      a file with a table, such as a model's answer
     second=B     the file with the wanted table
     --format --any-order --html
     --most N     number of cells to list (default: 50)
-    """
-    add_arguments(parser, table, first=Path, second=Path, most=(make_int_parser(0), 50))
-
-
+    """,
+    first=Path,
+    second=Path,
+    most=(make_int_parser(0), 50),
+)
 def run_table_diff(options: argparse.Namespace) -> int:
     """Print the table with its differences marked, then a line for each cell that differs."""
     pair = {"prediction": read_table(options.first), "reference": read_table(options.second)}
     score = score_pair(pair, options.format, any_order=options.any_order)
     differing = score.differences
-    show_score(score)
+    print_score(score)
     print_lines(["", *differing[: options.most], *([] if differing else ["no cell differs"])])
     if len(differing) > options.most:
         sys.stdout.write(f"... and {len(differing) - options.most} more (--most)\n")
-    write_page([(options.first.name, score)], options.html)
+    write_diff_page([(options.first.name, score)], options.html)
     return 0
 
 
@@ -136,19 +129,14 @@ T = TypeVar("T")
 DRIFT_STATUS = 11  # Exit status if the newest release has drifted from a reference; a regression has the same status.
 
 
-def add_history_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the runs, the references and the output folder."""
-    table = """
+@declare_arguments("""
     --reports --code
     names=RUN*        releases in their order: names or folders (default: all finished runs of the folder, by time)
     --reference RUN*  run with which every later release is compared; may be repeated (default: the first release)
     --to DIR          folder for history.md, page and pictures (default: reports/history)
 
     The exit status is 11 if the newest release has drifted from a reference.
-    """
-    add_arguments(parser, table, to=Path)
-
-
+""")
 def run_history(options: argparse.Namespace) -> int:
     """Write the history; return `DRIFT_STATUS` if the newest release has drifted from a reference, otherwise 0."""
     from evalsuite.decisions.history import track_metrics

@@ -1,4 +1,4 @@
-"""`evalsuite export`: write cases or numbers for tools, a `paper`, a `bundle`, or a leaderboard's `submission`."""
+"""`evalsuite export`: write cases or numbers for other tools, a `paper`, a `bundle` or a leaderboard's `submission`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from evalsuite.commands import add_arguments, make_declarations, print_lines
+from evalsuite.commands import declare_arguments, make_declarations, print_lines
 from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import dumps, encode_record
 from evalsuite.core.phrases import write_count
@@ -28,31 +28,6 @@ from evalsuite.results.run_folders import INFO, REPORT, SUMMARY, find_run_folder
 from evalsuite.results.runs import Run, flatten_record, list_columns, load_run
 
 
-def add_export_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the runs, the format, and the output file."""
-    table = """
-    --reports --code
-    names=RUN+        names or folders of runs, or `last`
-    format=--to FORMAT  the format
-    -o --output PATH  file (for inspect: folder) to write; default: by format
-
-    csv, parquet and jsonl hold every case; text that a spreadsheet would run as a formula gets an apostrophe in CSV.
-    latex is a table of the benchmarks' primary metrics with intervals. inspect is a log for each benchmark, lm-eval the
-    harness's results JSON.
-    """
-    add_arguments(parser, table, required=("format",), format=list(FORMATS), output=Path)
-
-
-def run_export(options: argparse.Namespace) -> int:
-    """Write the files and print their paths."""
-    runs = [load_run(find_run_folder(options.reports, name), make_declarations(options.code)) for name in options.names]
-    write, usual = FORMATS[options.format]
-    target = options.output or Path(usual)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    print_lines(write(runs, target))
-    return 0
-
-
 def _list_case_rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
     for run in runs:
         for record in run.records:
@@ -60,8 +35,7 @@ def _list_case_rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
 
 
 def _write_csv(runs: Sequence[Run], target: Path) -> list[Path]:
-    # The records are read twice: once to find all columns, once to write rows, because all rows may not fit into
-    # memory.
+    # Read the records twice, first to find the columns, because all rows together may not fit into memory.
     columns = list_columns(_list_case_rows(runs))
     with target.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
@@ -137,19 +111,42 @@ FORMATS: dict[str, tuple[Callable[[Sequence[Run], Path], list[Path]], str]] = {
 """The writer of each format, and the default of `-o`."""
 
 
-def add_cases_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the run, the selection of its cases, and the output file."""
-    table = """
+@declare_arguments(
+    """
+    --reports --code
+    names=RUN+        names or folders of runs, or `last`
+    format=--to FORMAT  the format
+    -o --output PATH  file (for inspect: folder) to write; default: by format
+
+    csv, parquet and jsonl hold every case; text that a spreadsheet would run as a formula gets an apostrophe in CSV.
+    latex is a table of the benchmarks' primary metrics with intervals. inspect is a log for each benchmark, lm-eval the
+    harness's results JSON.
+    """,
+    required=("format",),
+    format=list(FORMATS),
+    output=Path,
+)
+def run_export(options: argparse.Namespace) -> int:
+    """Write the files and print their paths."""
+    runs = [load_run(find_run_folder(options.reports, name), make_declarations(options.code)) for name in options.names]
+    write, usual = FORMATS[options.format]
+    target = options.output or Path(usual)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    print_lines(write(runs, target))
+    return 0
+
+
+@declare_arguments(
+    """
     --reports RUN
     --failed          only cases that failed or ended in an error
     -o --output FILE  file to write (default: samples.jsonl)
 
     Each line has id, input, target (null where it must be filled in), tags, and the answer with its error.
     `load_samples(FILE)` reads the file.
-    """
-    add_arguments(parser, table, output=Path("samples.jsonl"))
-
-
+    """,
+    output=Path("samples.jsonl"),
+)
 def run_cases(options: argparse.Namespace) -> int:
     """Write the samples of a run's cases, each sample once."""
     run = load_run(find_run_folder(options.reports, options.name), make_declarations(None))
@@ -166,9 +163,8 @@ def run_cases(options: argparse.Namespace) -> int:
     return 0
 
 
-def add_paper_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the runs, their labels, and the output folder."""
-    table = """
+@declare_arguments(
+    """
     --reports --code
     names=RUN+     two runs or more, the first being the baseline
     --label NAME*  label of a run; once for each run, in their order
@@ -176,10 +172,9 @@ def add_paper_arguments(parser: argparse.ArgumentParser) -> None:
 
     Include tables.tex, figures.tex and appendix.tex in a document that loads the packages booktabs and graphicx.
     Scripts beyond Latin need lualatex or xelatex with a font that has them.
-    """
-    add_arguments(parser, table, to=Path("paper"))
-
-
+    """,
+    to=Path("paper"),
+)
 def run_paper(options: argparse.Namespace) -> int:
     """Write tables.tex, appendix.tex, and figures.tex with its figures."""
     runs = [load_run(find_run_folder(options.reports, name), make_declarations(options.code)) for name in options.names]
@@ -195,18 +190,13 @@ def run_paper(options: argparse.Namespace) -> int:
 TEXTS = (INFO, RECORDS, SUMMARY, REPORT)  # Files in a bundle besides the journal.
 
 
-def add_bundle_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the run and the output file."""
-    table = """
+@declare_arguments("""
     --reports RUN
     -o --output FILE  default: RUN.zip
 
     `evalsuite runs verify RUN.zip` compares every printed number with the answers inside. To run the cases on those
     answers again: unzip it into reports/RUN, then `pytest cases/ --replay RUN`.
-    """
-    add_arguments(parser, table, output=Path)
-
-
+""")
 def run_bundle(options: argparse.Namespace) -> int:
     """Write a run's files and its journal into a zip file."""
     folder = find_run_folder(options.reports, options.name)
@@ -242,9 +232,8 @@ def unpack_bundle(bundle: Path, folder: Path) -> None:
         raise RunError(f"{bundle} is not a bundle, or the bundle is damaged: {error}") from error
 
 
-def add_submit_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the benchmark, the run, the modes whose answers are submitted, and the output file."""
-    table = """
+@declare_arguments(
+    """
     benchmark=NAME     the leaderboard's benchmark
     --reports RUN
     --mode MODE*       mode whose answer is submitted if a question ran in several; may be repeated, in order of
@@ -254,10 +243,9 @@ def add_submit_arguments(parser: argparse.ArgumentParser) -> None:
 
     Each line has id, model_name, question, generation and pred_answer. Questions without references are answered but
     not scored. The exit status is 1 if an answer is missing.
-    """
-    add_arguments(parser, table, benchmark=["treb"], output=Path)
-
-
+    """,
+    benchmark=["treb"],
+)
 def run_submit(options: argparse.Namespace) -> int:
     """Write the submission without the cases that ended in an error, because they have no answer."""
     from evalsuite.benchmarks.treb.report import choose_rows, make_submission_line

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import add_arguments
+from evalsuite.commands import declare_arguments
 from evalsuite.commands.report import remake_report
 from evalsuite.core.errors import EvalsuiteError, SettingsError, escape_for_terminal
 from evalsuite.core.option_values import list_named_baselines
@@ -24,17 +24,12 @@ if TYPE_CHECKING:
     from evalsuite.decisions.verdict import Verdict
 
 
-def add_gate_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the run, and for gates and baselines that replace the run's gates and baselines."""
-    table = """
+@declare_arguments("""
     --reports RUN
     --gate CONDITION*  gate that replaces the run's own; may be repeated
     --baseline RUN*    baseline that replaces the run's own; may be repeated
     --code --to
-    """
-    add_arguments(parser, table)
-
-
+""")
 def run_gate(options: argparse.Namespace) -> int:
     """Print the decisions and the verdict's id, and return the exit status; the run itself does not change."""
     from evalsuite.decisions.gates import parse_gates
@@ -71,25 +66,20 @@ class CommentError(EvalsuiteError):
     """A comment could not be posted."""
 
 
-def add_comment_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the folder, and the id of the verdict that the folder must contain."""
-    table = """
+@declare_arguments("""
     folder=FOLDER  a run's folder, or the folder of `gate --to`
     --verdict ID   id of the verdict, as `gate` printed it and the step's output `verdict` holds it; a folder with
         another verdict is refused
 
     On GitHub the token is GITHUB_TOKEN or GH_TOKEN; on GitLab it is GITLAB_TOKEN, a project access token with the scope
     `api`. Outside of a CI job the comment is printed.
-    """
-    add_arguments(parser, table, folder=Path)
-
-
+""")
 def run_comment(options: argparse.Namespace) -> int:
     """Post the verdict's comment, replacing the comment of an earlier commit.
 
-    If the verdict is missing or invalid, the comment says so and the exit status is 2, because an earlier "passed" must
-    not stay. Otherwise the exit status is that of the verdict, because code under test could have ended the session's
-    step with 0. No file of the folder is imported or executed, because the CI step has a secret token and must not run
+    If the verdict is missing or invalid, the comment says so and the exit status is 2, so that no earlier comment still
+    says "passed". Otherwise the exit status is the verdict's, because code under test could have ended the session with
+    status 0. No file of the folder is imported or executed, because the CI step has a secret token and must not run
     code of the pull request.
     """
     from evalsuite.output.reports.markdown import escape_markdown
@@ -110,19 +100,19 @@ def run_comment(options: argparse.Namespace) -> int:
     return status
 
 
-def read_comment(folder: Path, wanted: str | None) -> tuple[str, int]:
-    """Read a folder's comment and exit status, and check that the comment is about the verdict of the folder's summary.
+def read_comment(folder: Path, verdict_id: str | None) -> tuple[str, int]:
+    """Read a folder's comment and exit status; refuse a comment on another verdict than that of the folder's summary.
 
     Args:
-        wanted: the verdict's id; None accepts any id.
+        verdict_id: the id of the verdict that the folder must contain; None accepts any id.
     """
     from evalsuite.output.reports.write import MARKER
     from evalsuite.results.run_folders import COMMENT, SUMMARY
 
-    if wanted is not None and not re.fullmatch(r"[0-9a-f]{16}", wanted):
+    if verdict_id is not None and not re.fullmatch(r"[0-9a-f]{16}", verdict_id):
         raise SettingsError(
-            f"--verdict={wanted!r:.40} is not an id: the step that decides ended without a verdict, and the step's log "
-            "says why"
+            f"--verdict={verdict_id!r:.40} is not an id: the step that decides ended without a verdict, and the step's "
+            "log says why"
         )
     try:
         body = (folder / COMMENT).read_text("utf-8")
@@ -135,10 +125,10 @@ def read_comment(folder: Path, wanted: str | None) -> tuple[str, int]:
     id_, status = (summary.get(name) if isinstance(summary, dict) else None for name in ("verdict_id", "status"))
     marked = re.search(rf"^{MARKER}(\w+) -->$", body, re.MULTILINE)
     found = marked[1] if marked else None
-    if not isinstance(id_, str) or not isinstance(status, int) or found != id_ or wanted not in {None, id_}:
+    if not isinstance(id_, str) or not isinstance(status, int) or found != id_ or verdict_id not in {None, id_}:
         raise SettingsError(
-            f"{folder} holds the verdict {found} in {COMMENT} and {id_} in {SUMMARY}, not {wanted or 'one verdict'}; "
-            "post from the folder that `evalsuite gate --to` wrote"
+            f"{folder} holds the verdict {found} in {COMMENT} and {id_} in {SUMMARY}, not {verdict_id or 'one verdict'}"
+            "; post from the folder that `evalsuite gate --to` wrote"
         )
     return body, status
 
@@ -147,16 +137,15 @@ def read_comment(folder: Path, wanted: str | None) -> tuple[str, int]:
 class CommentHost:
     """Access to the comments of one pull request or merge request."""
 
-    comments: str  # The URL at which the request's comments are listed.
+    comments: str  # The URL that lists the comments of the pull request or merge request.
     one: Callable[[int], str]  # Returns the URL of a comment, given its id.
     headers: Mapping[str, str]
     edit: str  # The HTTP method that replaces a comment.
-    own: Callable[[Mapping[str, Any]], bool]  # Tells whether evalsuite may have written a comment, given as JSON data.
+    own: Callable[[Mapping[str, Any]], bool]  # Tells whether a comment (JSON data) may be one of evalsuite's.
 
     def post_comment(self, body: str, marker: str) -> str:
         """Replace the earlier comment that contains the marker, or add a comment; describe what was done."""
-        comments = (comment for page in self._list_pages() for comment in page)
-        ours = (each for each in comments if marker in str(each.get("body")) and self.own(each))
+        ours = (each for each in self._list_comments() if marker in str(each.get("body")) and self.own(each))
         earlier = next((int(each["id"]) for each in ours), None)
         if earlier is None:
             self._call_api("POST", self.comments, {"body": body})
@@ -164,10 +153,10 @@ class CommentHost:
         self._call_api(self.edit, self.one(earlier), {"body": body})
         return f"replaced comment {earlier}"
 
-    def _list_pages(self) -> Iterator[list[dict[str, Any]]]:
+    def _list_comments(self) -> Iterator[dict[str, Any]]:
         for number in range(1, MOST_PAGES + 1):
             page = self._call_api("GET", f"{self.comments}?per_page={PER_PAGE}&page={number}")
-            yield page
+            yield from page
             if len(page) < PER_PAGE:
                 return
 
@@ -194,7 +183,7 @@ class CommentHost:
 
 
 def find_comment_host(environment: Mapping[str, str]) -> CommentHost | str:
-    """Find the CI job's forge, or the reason why no comment can be posted (empty outside of CI)."""
+    """Find the forge of this CI job. If no comment can be posted, return the reason; outside of CI, it is empty."""
     if environment.get("GITHUB_ACTIONS") == "true":
         return _find_github_host(environment)
     return _find_gitlab_host(environment) if environment.get("GITLAB_CI") == "true" else ""

@@ -10,12 +10,13 @@ import sys
 import time
 from collections.abc import Container
 from contextlib import ExitStack
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.model_session import add_options
-from evalsuite.commands import add_arguments, make_declarations, require_suite
+from evalsuite.commands import declare_arguments, make_declarations, require_suite
 from evalsuite.commands.gate import print_verdict
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.phrases import write_count
@@ -32,9 +33,8 @@ SHARED = (
 """Settings with the same meaning for a gateway as for a session."""
 
 
-def add_gateway_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the gateway's address, clients, store, upstream servers and limits."""
-    table = """
+@declare_arguments(
+    """
     --host HOST                address on which the gateway listens (default: 127.0.0.1)
     --port PORT                port on which the gateway listens (default: 4747; 0: a free port)
     --tls-cert FILE            certificate (PEM); required beyond loopback
@@ -55,22 +55,13 @@ def add_gateway_arguments(parser: argparse.ArgumentParser) -> None:
     The keys of model servers are in this process's environment (OPENAI_API_KEY) and nowhere else. Sessions connect by
     --gateway URL, other programs by OPENAI_BASE_URL=URL/v1. A session sends the token in EVALSUITE_GATEWAY_TOKEN,
     another program sends its token as the API key. docs/scaling.md has an example for a CI matrix.
-    """
-    add_arguments(
-        parser,
-        table,
-        host="127.0.0.1",
-        port=PORT,
-        tls_cert=Path,
-        tls_key=Path,
-        clients=Path,
-        audit=Path,
-        store="gateway.sqlite",
-        max_age=24.0,
-    )
-    add_options(parser, SHARED, defaults=True)
-
-
+    """,
+    host="127.0.0.1",
+    port=PORT,
+    store="gateway.sqlite",
+    max_age=24.0,
+    more=partial(add_options, names=SHARED, defaults=True),
+)
 def run_gateway(options: argparse.Namespace) -> int:
     """Serve until a signal arrives."""
     from evalsuite.service.serving import ServiceSettings, run_until_signal
@@ -108,9 +99,13 @@ ADDRESSES = (
 )
 
 
-def add_ray_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the suite, the cluster, and the packages that the cluster's nodes need."""
-    table = """
+def _forbid_abbreviations(parser: argparse.ArgumentParser) -> None:
+    # argparse would otherwise mistake some options of pytest for abbreviated options of this command.
+    parser.allow_abbrev = False
+
+
+@declare_arguments(
+    """
     suite=SUITE        folder or file of the cases, below the current directory
     --shards N         number of shards, each a task of Ray's
     --address ADDRESS  HOST:PORT of the cluster, or `auto` to find one (default: start one on this machine)
@@ -124,12 +119,12 @@ def add_ray_arguments(parser: argparse.ArgumentParser) -> None:
     All other options are pytest's and evalsuite's own, as in a session: --model, --gate, --limit, -k. Limits and
     prices of calls (--max-rpm, --max-cost, --price ...) apply to the gateway that all shards ask. Keys stay in this
     process's environment. A shard whose node dies is run again on another node; stored answers are not asked for again.
-    """
-    add_arguments(parser, table, required=("shards",), shards=int, cpus=1.0)
-    # If argparse allowed abbreviations, it would mistake some options of pytest for options of this command.
-    parser.allow_abbrev = False
-
-
+    """,
+    required=("shards",),
+    shards=int,
+    cpus=1.0,
+    more=_forbid_abbreviations,
+)
 def run_ray(options: argparse.Namespace) -> int:
     """Run all shards and join them; return the exit status that a single session would have."""
     from evalsuite.clusters.sharded_run import STORE, RayCluster, ShardedRun
@@ -141,11 +136,11 @@ def run_ray(options: argparse.Namespace) -> int:
     require_suite(options.suite)
     name = options.name or time.strftime("ray-%Y-%m-%d-%H%M%S")
     command = shlex.join(["evalsuite", "ray", options.suite, "--shards", str(options.shards)])
-    with ExitStack() as ends:
+    with ExitStack() as stack:
         cluster = RayCluster(options.address, Path.cwd(), options.pip, options.cpus)
-        ends.callback(cluster.close)
+        stack.callback(cluster.close)
         sharded = ShardedRun(options.reports, name, command)
-        gateway, arguments = _find_gateway(options, cluster, sharded.path, ends)
+        gateway, arguments = _provide_gateway(options, cluster, sharded.path, stack)
         declarations = make_declarations(Path(options.suite.partition("::")[0]))
         report = sharded.join_results(_run_shards(options, cluster, gateway, arguments, sharded), declarations)
     # Delete the gateway's store, because the run's journal contains all its answers.
@@ -156,8 +151,8 @@ def run_ray(options: argparse.Namespace) -> int:
     return status
 
 
-def _find_gateway(
-    options: argparse.Namespace, cluster: RayCluster, folder: Path, ends: ExitStack
+def _provide_gateway(
+    options: argparse.Namespace, cluster: RayCluster, folder: Path, stack: ExitStack
 ) -> tuple[str, list[str]]:
     """Return the gateway's address and the sessions' arguments; start a gateway if the user names none."""
     from evalsuite.clusters.sharded_run import STORE, run_own_gateway
@@ -176,7 +171,7 @@ def _find_gateway(
             "gateway --host ... --tls-cert ... --clients ...` and name it with --gateway"
         )
     served = run_own_gateway([*own, *make_upstream_options(rest)], Path.cwd(), folder / STORE)
-    return ends.enter_context(served), [options.suite, *rest]
+    return stack.enter_context(served), [options.suite, *rest]
 
 
 def read_given_settings(arguments: list[str], names: Container[str]) -> tuple[dict[str, list[str]], list[str]]:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalsuite.commands import add_arguments, print_lines
-from evalsuite.commands.init_ci import find_repository, write_new_file, write_workflow
+from evalsuite.commands import declare_arguments, print_lines
+from evalsuite.commands.init_ci import find_repository, set_up_workflow, write_new_file
 from evalsuite.models.choice import INSTALL_LOCAL
 
 CONFTEST = 'pytest_plugins = ["evalsuite.plugin"]\n'
@@ -57,7 +57,7 @@ PYTEST_INI_NAMES = {"pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini"}
 
 
 @dataclass(frozen=True, slots=True)
-class PytestFile:
+class SettingsFile:
     """The file from which pytest reads a project's settings."""
 
     path: Path
@@ -70,17 +70,7 @@ class PytestFile:
         return TOML_GATE if self.path.suffix == ".toml" else INI_GATE
 
 
-def add_init_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the project's folder, and the workflow's forge and model."""
-    table = """
-    folder=DIR?    the project's root (default: here)
-    --model MODEL  with --ci: the model of the workflow (default: gpt-4). With --model, the model is also asked now, for
-        the first baseline
-
-    Writes conftest.py, evals/test_first.py and a gate in pytest.toml. Existing files do not change; lines that an
-    existing file lacks are printed in its format.
-    """
-    add_arguments(parser, table, folder=Path())
+def _add_ci_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ci",
         choices=("auto", "github", "gitlab"),
@@ -90,12 +80,24 @@ def add_init_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+@declare_arguments(
+    """
+    folder=DIR?    the project's root (default: here)
+    --model MODEL  with --ci: the model of the workflow (default: gpt-4). With --model, the model is also asked now, for
+        the first baseline
+
+    Writes conftest.py, evals/test_first.py and a gate in pytest.toml. Existing files do not change; lines that an
+    existing file lacks are printed in its format.
+    """,
+    folder=Path(),
+    more=_add_ci_option,
+)
 def run_init(options: argparse.Namespace) -> int:
     """Write the files that do not exist yet, and print the next steps."""
     root: Path = options.folder
     print_lines((*_write_test_files(root), *_write_gate(root)))
     if options.ci:
-        return write_workflow(root, options.ci, options.model)
+        return set_up_workflow(root, options.ci, options.model)
     sys.stdout.write(
         "\nRun it:  pytest evals/ --model=gpt-4        (the key comes from OPENAI_API_KEY)\n"
         f"Without a key:  {INSTALL_LOCAL}\n"
@@ -112,7 +114,7 @@ def _write_test_files(root: Path) -> Iterator[str]:
 
 
 def _write_gate(root: Path) -> Iterator[str]:
-    found = find_pytest_file(root)
+    found = find_settings_file(root)
     if found is None:
         yield write_new_file(root / "pytest.toml", f"[pytest]\n{TOML_GATE}")
     elif found.gated:
@@ -122,19 +124,19 @@ def _write_gate(root: Path) -> Iterator[str]:
         yield f"kept     {found.path}: add this gate below [{found.section}] yourself:\n{found.gate.rstrip()}"
 
 
-def find_pytest_file(root: Path) -> PytestFile | None:
+def find_settings_file(root: Path) -> SettingsFile | None:
     """Find the settings file that pytest would read for `evals/`: the nearest file, up to the repository's root."""
     here, top = root.resolve(), find_repository(root)
     above = [folder for folder in here.parents if folder == top or top in folder.parents]
     candidates = (
-        _read_pytest_file(folder / name, root if folder == here else folder)
+        _read_settings_file(folder / name, root if folder == here else folder)
         for folder in (here, *above)
         for name in PYTEST_FILES
     )
     return next((found for found in candidates if found is not None), None)
 
 
-def _read_pytest_file(file: Path, shown: Path) -> PytestFile | None:
+def _read_settings_file(file: Path, shown_folder: Path) -> SettingsFile | None:
     """Read a settings file; None if pytest would ignore the file. Let pytest report files that cannot be parsed."""
     if not file.is_file():
         return None
@@ -157,4 +159,4 @@ def _read_pytest_file(file: Path, shown: Path) -> PytestFile | None:
     if not present and file.name not in PYTEST_INI_NAMES:
         return None
     gated = any(name in {"evalsuite_gate", "evalsuite_gates"} for name in there)
-    return PytestFile(shown / file.name, section, gated)
+    return SettingsFile(shown_folder / file.name, section, gated)

@@ -95,7 +95,7 @@ class InstallCommands:
     install: str
     prefix: str  # The prefix of every command that starts a program of the project's environment, such as `uv run`.
     reason: str  # The file that shows which installer the project uses.
-    lacking: str = ""  # How to add evalsuite to the file in `reason`; empty if that file names evalsuite already.
+    lacking: str = ""  # The command that adds evalsuite to the requirements; empty if they name evalsuite already.
 
 
 def find_repository(root: Path) -> Path:
@@ -127,24 +127,24 @@ def find_installer(root: Path) -> InstallCommands:
     for folder in dict.fromkeys((here, find_repository(root))):
         for name, (install, prefix, add) in locked.items():
             if (folder / name).is_file():
-                return InstallCommands(install, prefix, name, "" if _is_evalsuite_named(folder / name) else add)
+                return InstallCommands(install, prefix, name, "" if _has_evalsuite(folder / name) else add)
         requirements = sorted(folder.glob("*requirements*.txt"), key=lambda file: (len(file.name), file.name))
-        named = [file for file in requirements if _is_evalsuite_named(file)]
+        named = [file for file in requirements if _has_evalsuite(file)]
         if requirements:
             file, extra = (named or requirements)[0], "" if named else " evalsuite"
             return InstallCommands(f"pip install -r {os.path.relpath(file, here)}{extra}", "", file.name)
         pyproject = folder / "pyproject.toml"
         if pyproject.is_file() and re.search(r"^\[project\]", pyproject.read_text("utf-8"), re.MULTILINE):
-            extra = "" if _is_evalsuite_named(pyproject) else " evalsuite"
+            extra = "" if _has_evalsuite(pyproject) else " evalsuite"
             return InstallCommands(f"pip install {os.path.relpath(folder, here)}{extra}", "", pyproject.name)
     return InstallCommands("pip install evalsuite", "", "no requirements")
 
 
-def _is_evalsuite_named(file: Path) -> bool:
+def _has_evalsuite(file: Path) -> bool:
     return re.search(r"""(^|["'\s/])evalsuite\b""", file.read_text("utf-8", "replace"), re.MULTILINE) is not None
 
 
-def write_workflow(root: Path, forge: str, model: str | None) -> int:
+def set_up_workflow(root: Path, forge: str, model: str | None) -> int:
     """Write the first baseline and the workflow, then run the workflow's commands as a trial.
 
     Args:
@@ -155,10 +155,10 @@ def write_workflow(root: Path, forge: str, model: str | None) -> int:
     if installer.lacking:
         sys.stdout.write(f"lacking  {installer.reason} does not name evalsuite: {installer.lacking}\n")
     with tempfile.TemporaryDirectory(prefix="evalsuite-proof-") as scratch:
-        return _TrialRun(root, Path(scratch)).show_both_runs()
+        return _WorkflowTrial(root, Path(scratch)).run_green_and_red()
 
 
-def make_decide_command(model: str, *more: str) -> list[str]:
+def make_session_command(model: str, *more: str) -> list[str]:
     """Return the command that runs the cases and decides the gates; the workflow and its trial run use this command."""
     # Limit the cost only of models without a prefix, such as gpt-4, because evalsuite knows no price of other models.
     limit = [] if ":" in model else ["--max-cost=5"]
@@ -203,7 +203,7 @@ def _write_workflow_file(root: Path, forge: str, model: str | None, installer: I
     )
 
     def fill_template(*more: str) -> str:
-        decide = installer.prefix + shlex.join(make_decide_command(model or "gpt-4", *more))
+        decide = installer.prefix + shlex.join(make_session_command(model or "gpt-4", *more))
         evalsuite = f"{installer.prefix}evalsuite"
         return template.format(
             name=name,
@@ -241,18 +241,17 @@ def _get_last_lines(text: str) -> str:
 
 
 @dataclass
-class _TrialRun:
-    """A trial run of the workflow's commands, with a scripted model in place of the real model."""
+class _WorkflowTrial:
+    """Runs the workflow's commands on trial, with a scripted model in place of the real model."""
 
     root: Path
     scratch: Path
 
-    def show_both_runs(self) -> int:
-        """Show one green and one red run; return 0 if both runs have the right status and comment."""
+    def run_green_and_red(self) -> int:
+        """Make one green and one red run; return 0 if both runs have the right status and comment."""
         sys.stdout.write("\nproof: the workflow's commands, with a scripted model that costs nothing\n")
-        # In the scripted model's first run, all answers are wrong; its records contain the questions and the expected
-        # answers.
-        status, shown = self._run_decision("learn")
+        # Without a script, all of the model's answers are wrong; the records contain each question's expected answer.
+        status, shown = self._run_session("learn")
         records = self.scratch / "learn" / "pr" / "records.jsonl"
         if not records.is_file():
             sys.stdout.write(
@@ -261,9 +260,9 @@ class _TrialRun:
             )
             return 1
         script = self.scratch / "script.json"
-        script.write_text(json.dumps(_map_answers(records)), "utf-8")
-        green = self._show_workflow_run("green", script)
-        red = self._show_workflow_run("red", None, f"--baseline={self.scratch / 'green' / 'pr'}")
+        script.write_text(json.dumps(_read_expected_answers(records)), "utf-8")
+        green = self._run_workflow("green", script)
+        red = self._run_workflow("red", None, f"--baseline={self.scratch / 'green' / 'pr'}")
         if green == 0 and red not in {0, None}:
             sys.stdout.write("  proven: status and comment agree, green and red; nothing was kept or posted\n")
             return 0
@@ -274,14 +273,14 @@ class _TrialRun:
         )
         return 1
 
-    def _run_decision(self, name: str, *more: str, script: Path | None = None) -> tuple[int, str]:
-        command = make_decide_command(MODEL, f"--reports={self.scratch / name}", *more)
+    def _run_session(self, name: str, *more: str, script: Path | None = None) -> tuple[int, str]:
+        command = make_session_command(MODEL, f"--reports={self.scratch / name}", *more)
         given = {"GITHUB_OUTPUT": str(self.scratch / f"{name}.output"), SCRIPT: str(script or "")}
         return _run_workflow_command(command, self.root, self.scratch, given)
 
-    def _show_workflow_run(self, name: str, script: Path | None, *more: str) -> int | None:
-        """Run the workflow's two commands; return their exit status, or None if they differ."""
-        status, shown = self._run_decision(name, *more, script=script)
+    def _run_workflow(self, name: str, script: Path | None, *more: str) -> int | None:
+        """Run the workflow's two commands, and print the result; return None if their exit statuses differ."""
+        status, shown = self._run_session(name, *more, script=script)
         output = self.scratch / f"{name}.output"
         verdict = output.read_text("utf-8").strip() if output.is_file() else ""
         command = ["evalsuite", "gate", "comment", str(self.scratch / name / "pr"), f"--{verdict or 'verdict='}"]
@@ -293,7 +292,7 @@ class _TrialRun:
         return status if posted == status else None
 
 
-def _map_answers(records: Path) -> dict[str, str]:
+def _read_expected_answers(records: Path) -> dict[str, str]:
     answers = {}
     for line in records.read_bytes().splitlines():
         record = json.loads(line)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evalsuite.builders.model_session import add_options
-from evalsuite.commands import add_arguments, make_declarations
+from evalsuite.commands import declare_arguments, make_declarations
 from evalsuite.commands.judged_again import AnswersToJudge, rejudge_answers
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, SettingsError, escape_for_terminal
@@ -39,9 +39,8 @@ TAKEN = ("judge_base_url", "judge_param", "judge_key_env", "max_connections", "m
 """The options of a session that `evalsuite judge` also accepts."""
 
 
-def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the run, the judges, the question and benchmark that they judge, and people's labels."""
-    table = """
+@declare_arguments(
+    """
     --reports RUN
     --judge MODEL*     a judge; may be repeated, to compare
     --criteria --scale
@@ -53,11 +52,12 @@ def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
         is 10 if a gate is missed, and 12 if a gate has no data or no answer of a judge could be read
     --probes N         random cases per kind of mutation test, each with about 20 to 35 calls; 0 makes no tests
         (default: 20)
-    """
-    add_arguments(parser, table, required=("judge",), passes=float, people=Path, probes=(make_int_parser(0), 20))
-    add_options(parser, TAKEN)
-
-
+    """,
+    required=("judge",),
+    passes=float,
+    probes=(make_int_parser(0), 20),
+    more=partial(add_options, names=TAKEN),
+)
 def run_judge(options: argparse.Namespace) -> int:
     """Judge the answers, print the judges' measured agreement, write it to the run's folder, and decide the gates."""
     gates = parse_gates(options.gate)
@@ -76,13 +76,13 @@ def run_judge(options: argparse.Namespace) -> int:
         raise RunError(
             f"no label belongs to a case of {folder.path}: leave the column `case` as `evalsuite judge sheet` wrote it"
         )
-    subject = prepare_answers(run, bench, records, options)
+    answers = prepare_answers(run, bench, records, options)
     seed = run.info.get("settings", {}).get("seed") or 0
     target = folder.path / AGAIN / "judge"
     target.mkdir(parents=True, exist_ok=True)
     store = target / "store.sqlite"
     judges = _select_scores(
-        [results for name in options.judge for results in judge_answers(name, subject, options, store, people, seed)],
+        [results for name in options.judge for results in judge_answers(name, answers, options, store, people, seed)],
         options.score,
     )
     _require_labels_on_scale(people, judges)
@@ -136,7 +136,7 @@ def read_answered_records(run: Run, bench: str, folder: RunFolder) -> list[Recor
 
 
 def prepare_answers(run: Run, bench: str, records: list[Record], options: argparse.Namespace) -> AnswersToJudge:
-    """Choose the scorers that call a judge: a rubric made from the options or, without it, the benchmark's own."""
+    """Combine answers with the scorers that judge them: a rubric from `--criteria`, or else the benchmark's own."""
     if options.criteria:
         return AnswersToJudge(records, [_make_rubric(options)], {}, getattr(options, "passes", None))
     if options.scale:
@@ -158,7 +158,7 @@ def prepare_answers(run: Run, bench: str, records: list[Record], options: argpar
 
 
 def _restore_setup(run: Run, declared: Benchmark, records: list[Record], place: str, judge: str) -> Setup:
-    """Restore the run's settings: its data, modes and seed, and the arguments of its benchmark's declaration."""
+    """Restore what the run's benchmark had: data, modes, seed, and the arguments of its declaration."""
     settings = run.info.get("settings", {})
     folder = Path(settings["data"]) / declared.name if settings.get("data") else None
     data = folder if folder and folder.is_dir() else None
@@ -181,7 +181,7 @@ def _make_rubric(options: argparse.Namespace) -> JudgedScorer:
 
 
 def judge_answers(
-    name: str, subject: AnswersToJudge, options: argparse.Namespace, store: Path, people: Mapping[str, float], seed: int
+    name: str, answers: AnswersToJudge, options: argparse.Namespace, store: Path, people: Mapping[str, float], seed: int
 ) -> list[JudgeResults]:
     """Judge the answers with one judge, within the limits of the command's options."""
     from evalsuite.gateway.loop import BackgroundLoop
@@ -190,7 +190,7 @@ def judge_answers(
     settings = make_settings({**values, "judge_model": name})
     background = BackgroundLoop()
     try:
-        return background.run(rejudge_answers(settings, subject, options.probes, store, people, seed))
+        return background.run(rejudge_answers(settings, answers, options.probes, store, people, seed))
     finally:
         background.close()
 
@@ -205,7 +205,7 @@ def decide_judge_gates(
 ) -> list[GateDecision]:
     """Decide every gate separately for each judge.
 
-    A gate sets a bound for a judge's agreement with people, such as `judge.kappa`, or for a judge's scores, such as
+    A gate bounds a judge's agreement with people, such as `judge.kappa`, or its scores, such as
     `qa.corrected_faithful`.
 
     Args:
@@ -228,7 +228,7 @@ def decide_judge_gates(
 
 
 def describe_needed_labels(decision: GateDecision, labels: int) -> str:
-    """Estimate how many more labels a missed gate needs if the estimate stays and only its interval narrows."""
+    """State how many more labels would meet a missed gate, if they narrow the interval around the same estimate."""
     gate, estimate = decision.gate, decision.estimate
     if decision.verdict != "missed" or gate.confidence is None or estimate is None or not labels:
         return ""

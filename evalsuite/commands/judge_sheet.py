@@ -15,7 +15,7 @@ from random import Random
 from statistics import pstdev
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import add_arguments, make_declarations
+from evalsuite.commands import declare_arguments, make_declarations
 from evalsuite.commands.judge import SCORES, prepare_answers, read_scores
 from evalsuite.commands.judged_again import AnswersToJudge
 from evalsuite.commands.report import AGAIN
@@ -44,9 +44,8 @@ COLUMNS = ("case", "input", "answer", "label")
 SPREAD_WEIGHT = 0.25  # Weight of the judges' disagreement in a case's sampling probability; 0 ignores it.
 
 
-def add_label_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the run, the choice of cases, the question, and the sheet's file."""
-    table = """
+@declare_arguments(
+    """
     --reports RUN
     --cases N          number of cases (default: 50)
     --seed N           seed of the random choice of cases (default: 0)
@@ -60,10 +59,11 @@ def add_label_arguments(parser: argparse.ArgumentParser) -> None:
     The sheet shows neither scores nor the model. The page shows what the judge sees, takes labels by keyboard and saves
     them as CSV; in the table, each person fills in the column `label` of a separate copy: yes or no, or a number.
     `evalsuite judge RUN --people FILE` then says how far a judge agrees with the labels.
-    """
-    add_arguments(parser, table, cases=(make_int_parser(1), 50), seed=0, output=Path("labels.csv"))
-
-
+    """,
+    cases=(make_int_parser(1), 50),
+    seed=0,
+    output=Path("labels.csv"),
+)
 def run_label(options: argparse.Namespace) -> int:
     """Write the sheet; refuse to overwrite an existing file, because it may contain labels."""
     folder = find_run_folder(options.reports, options.name)
@@ -77,10 +77,10 @@ def run_label(options: argparse.Namespace) -> int:
         raise RunError(f"{folder.path} has no case with an answer to label")
     table, page = _choose_files(options)
     questions = {name: _choose_question(run, name, answered, options) for name in names}
-    answered = [record for record in answered if questions[record.benchmark].is_asked(record)]
+    answered = [record for record in answered if questions[record.benchmark].is_judged(record)]
     earlier = [] if options.random else read_scores(folder.path / AGAIN / "judge" / SCORES)
     spreads = [0.0 if options.random else questions[one.benchmark].compute_spread(one, earlier) for one in answered]
-    strata = [_find_stratum(record, options.equally) for record in answered]
+    strata = [_make_stratum_name(record, options.equally) for record in answered]
     weights = draw_per_stratum(strata, spreads, options.cases, options.seed)
     chosen = [(answered[at], weight) for at, weight in weights.items()]
     weighted = len(set(weights.values())) > 1
@@ -106,7 +106,7 @@ def run_label(options: argparse.Namespace) -> int:
 def draw_cases(spreads: Sequence[float], count: int, seed: int) -> dict[int, float]:
     """Draw cases in random order; cases on which judges disagree are more likely to be drawn.
 
-    A case's sampling probability has two parts: 75% is uniform over the cases, and 25% is proportional to the standard
+    Three quarters of the sampling probability are equal for all cases, and one quarter is proportional to the standard
     deviation of the judges' scores. With these probabilities, no weight exceeds 4/3 of the average weight. Cases are
     drawn by systematic sampling in random order (Madow, 1949).
 
@@ -152,8 +152,8 @@ def draw_per_stratum(strata: Sequence[str], spreads: Sequence[float], count: int
     return {at: drawn[at] for at in order}
 
 
-def _find_stratum(record: Record, tags: str | None) -> str:
-    """Join the values of the given tags to the name of the case's stratum; refuse a tag that the case lacks."""
+def _make_stratum_name(record: Record, tags: str | None) -> str:
+    """Join a case's values of the given tags into the name of its stratum; refuse a tag that the case lacks."""
     names = tags.split(",") if tags else []
     if missing := [name for name in names if name not in record.tags]:
         raise RunError(f"--equally: {record.case} has no tag {missing[0]!r}; it has {', '.join(record.tags) or 'none'}")
@@ -191,15 +191,15 @@ def _choose_question(run: Run, bench: str, records: Sequence[Record], options: a
     own = [record for record in records if record.benchmark == bench]
     plain = rubric("Is the answer right?")
     try:
-        subject = prepare_answers(run, bench, own, options) if own else AnswersToJudge(own, [plain], {})
+        answers = prepare_answers(run, bench, own, options) if own else AnswersToJudge(own, [plain], {})
     except RunError as error:
         sys.stdout.write(escape_for_terminal(f"the page asks whether the answer is right, because {error}") + "\n")
-        subject = AnswersToJudge(own, [plain], {})
-    named = {name: scorer for scorer in subject.scorers for name in _list_score_names(scorer)}
+        answers = AnswersToJudge(own, [plain], {})
+    named = {name: scorer for scorer in answers.scorers for name in _list_score_names(scorer)}
     if options.score and options.score not in named:
         raise RunError(f"{bench} has no judge for {options.score}; it has {', '.join(named)}")
     score = options.score or next(iter(named), "")
-    return _SheetQuestion(subject, named.get(score, subject.scorers[0]), score)
+    return _SheetQuestion(answers, named.get(score, answers.scorers[0]), score)
 
 
 def _list_score_names(scorer: JudgedScorer) -> list[str]:
@@ -211,14 +211,14 @@ def _list_score_names(scorer: JudgedScorer) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _SheetQuestion:
-    """The question of a judge's scorer, which people answer about the cases of a benchmark."""
+    """The question that people answer about a benchmark's cases: the one that a scorer asks its judge."""
 
-    subject: AnswersToJudge
+    answers: AnswersToJudge
     scorer: JudgedScorer
     score: str  # The name of the score.
 
     def compute_spread(self, record: Record, earlier: Sequence[Mapping[str, Any]]) -> float:
-        """Compute the standard deviation of the scores that judges gave a case, in the run and in `earlier`."""
+        """Compute the standard deviation of all judges' scores of a case; `earlier` has scores from after the run."""
         parts = [part for part in (record.facts, *record.facts.values()) if isinstance(part, Mapping)]
         ballots = [ballot for part in parts for ballot in part.get("ballots") or () if isinstance(ballot, Mapping)]
         values = [ballot["scores"][self.score] for ballot in ballots if self.score in ballot.get("scores", {})]
@@ -228,14 +228,14 @@ class _SheetQuestion:
         values += [value for value in found if value is not None]
         return pstdev(values) if len(values) > 1 else 0.0
 
-    def is_asked(self, record: Record) -> bool:
+    def is_judged(self, record: Record) -> bool:
         """Tell whether the scorer would call the judge for a case; a benchmark's scorer may judge only some cases."""
         asks = getattr(self.scorer, "asks", None)
-        return asks is None or asks(*self.subject.make_case(record))
+        return asks is None or asks(*self.answers.make_case(record))
 
     def describe_case(self, record: Record, seed: int) -> dict[str, Any]:
-        """Describe a case for the page; two answers to compare are shown in random order."""
-        sample, transcript = case = self.subject.make_case(record)
+        """Describe a case for the page; if people compare two answers, these are in random order."""
+        sample, transcript = case = self.answers.make_case(record)
         scorer, low, high = self.scorer, 0.0, 1.0
         choices = [("y", "yes", "yes"), ("n", "no", "no")]
         question, media = "Is the answer right?", find_media(sample.input)
@@ -258,7 +258,7 @@ class _SheetQuestion:
             choices = [("1", "answer 1 is better", first), ("2", "answer 2 is better", second), ("0", "tie", "tie")]
             if not scorer.rivals:
                 low, high, choices = aspect.low, aspect.high, _list_scale_points(aspect)
-        pictures = [url for part in media if (url := _find_picture(part))]
+        pictures = [url for part in media if (url := _find_picture_url(part))]
         # The page loads no remote file, so a remote picture is shown as its address.
         sections = [*sections, *(("picture", url) for url in pictures if not url.startswith("data:"))]
         return {
@@ -278,6 +278,6 @@ def _list_scale_points(scale: Any) -> list[tuple[str, str, str]]:
     return [(str(point), "", str(point)) for point in range(scale.low, scale.high + 1)]
 
 
-def _find_picture(part: Mapping[str, Any]) -> str:
+def _find_picture_url(part: Mapping[str, Any]) -> str:
     url = part["image_url"].get("url") if isinstance(part.get("image_url"), Mapping) else None
     return url if isinstance(url, str) else ""

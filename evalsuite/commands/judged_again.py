@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import BackendUnavailable, CallFailed, JudgeError, ModelError, RequestRefused, SettingsError
 from evalsuite.core.types import COUNTED_APART, Completion, Message, Record, Request, Sample, Score, Transcript
@@ -52,7 +52,7 @@ class AnswersToJudge:
 
     records: Sequence[Record]  # Records of the cases that have an answer.
     scorers: Sequence[JudgedScorer]  # The scorers that call the judge.
-    samples: Mapping[str, Sample]  # Samples by id; for a missing sample, one is made from the record.
+    samples: Mapping[str, Sample]  # Samples by id; `make_case` makes a missing sample from its record.
     passes: float | None = None  # The lowest score that passes; None uses each scorer's own threshold.
 
     def make_case(self, record: Record) -> Case:
@@ -86,7 +86,7 @@ class AnswersToJudge:
 
 async def rejudge_answers(
     settings: Settings,
-    subject: AnswersToJudge,
+    answers: AnswersToJudge,
     mutated: int,
     store: Path,
     people: Mapping[str, float] | None = None,
@@ -101,13 +101,13 @@ async def rejudge_answers(
     """
     gateway = _open_gateway(settings, store)
     try:
-        asking = _JudgeCalls(_VersionedAsker(gateway), settings, subject)
-        scores = await asking.score_records(subject.records)
+        caller = _JudgeCaller(_VersionedGateway(gateway), settings, answers)
+        scores = await caller.score_records(answers.records)
         found = (name.removesuffix(COUNTED_APART) for case in scores.values() for name in case)
         names = list(dict.fromkeys(found)) or [""]
-        results = [_make_results(settings.judge_model or "", name, subject, scores) for name in names]
+        results = [_make_results(settings.judge_model or "", name, answers, scores) for name in names]
         tested = [
-            await _MutationTest(asking, asking.scorer_of[result.score], result, mutated, seed).test_judge(people or {})
+            await _MutationTest(caller, caller.scorer_of[result.score], result, mutated, seed).test_judge(people or {})
             if mutated and result.scores
             else {}
             for result in results
@@ -134,7 +134,7 @@ def _open_gateway(settings: Settings, store: Path) -> Gateway:
 
 
 @dataclass(frozen=True, slots=True)
-class _VersionedAsker:
+class _VersionedGateway:
     """Sends requests to a gateway; each version of a `function:` judge has stored answers of its own.
 
     For `function:` judges, ignore stored answers without a version; older stores contain such answers.
@@ -153,12 +153,12 @@ class _VersionedAsker:
 
 
 @dataclass(frozen=True, slots=True)
-class _JudgeCalls:
+class _JudgeCaller:
     """Calls one judge for many answers at once."""
 
     asker: Asker
     settings: Settings
-    subject: AnswersToJudge
+    answers: AnswersToJudge
     failures: list[ModelError] = field(default_factory=list)
     scorer_of: dict[str, JudgedScorer] = field(default_factory=dict)  # The scorer of each score, by the score's name.
 
@@ -177,9 +177,9 @@ class _JudgeCalls:
         return {record.case: value for record, value in zip(records, values, strict=True)}
 
     async def _score_record(self, record: Record) -> dict[str, Score]:
-        case = self.subject.make_case(record)
-        scored = await asyncio.gather(*(self.score_case(scorer, case) for scorer in self.subject.scorers))
-        for scorer, scores in zip(self.subject.scorers, scored, strict=True):
+        case = self.answers.make_case(record)
+        scored = await asyncio.gather(*(self.score_case(scorer, case) for scorer in self.answers.scorers))
+        for scorer, scores in zip(self.answers.scorers, scored, strict=True):
             self.scorer_of.update(dict.fromkeys(scores, scorer))
         return {name: score for case_scores in scored for name, score in case_scores.items()}
 
@@ -196,18 +196,18 @@ class _JudgeCalls:
 
     async def request_change(self, kind: str, text: str) -> str | None:
         """Let the judge's model change a text; return None if the model's own check finds the change wrong."""
-        changed = await self._ask(f"{mark_sections([('text', text)])}\n\n{WRITTEN[kind]} {REPLY}")
+        changed = await self._ask_judge(f"{mark_sections([('text', text)])}\n\n{WRITTEN[kind]} {REPLY}")
         if not is_plausible_change(kind, text, changed):
             return None
         check = YesNo(SAME)
         asked = f"{mark_sections([('text', text), ('other', changed)])}\n\n{check.write_request()}"
         try:
-            same = check.read_answer(await self._ask(asked))
+            same = check.read_answer(await self._ask_judge(asked))
         except ValueError:
             return None
         return changed if (same.value == 1.0) == (kind in TRICKS) else None
 
-    async def _ask(self, prompt: str) -> str:
+    async def _ask_judge(self, prompt: str) -> str:
         try:
             completion = await self._make_judge().chat([Message("system", SYSTEM_PROMPT), Message("user", prompt)])
         except (RequestRefused, CallFailed):
@@ -219,7 +219,7 @@ class _JudgeCalls:
 class _MutationTest:
     """Tests whether a judge lowers its score for corrupted answers, and whether it resists tricks."""
 
-    asking: _JudgeCalls
+    caller: _JudgeCaller
     scorer: JudgedScorer
     judge: JudgeResults
     most: int  # The maximum number of cases per kind of mutation.
@@ -227,18 +227,18 @@ class _MutationTest:
 
     async def test_judge(self, people: Mapping[str, float]) -> dict[str, dict[str, float]]:
         """Return the outcomes of each test (such as `detects_numbers`) by case: 1.0 if the judge passed, else 0.0."""
-        cases = {record.case: self.asking.subject.make_case(record) for record in self.asking.subject.records}
+        cases = {record.case: self.caller.answers.make_case(record) for record in self.caller.answers.records}
         good = {case: cases[case] for case in self._list_passing_cases(people)}
         found: dict[str, dict[str, float]] = {}
-        caught: dict[str, tuple[Case, float]] = {}  # Each case's detected corrupted answer, with its score.
+        detected: dict[str, tuple[Case, float]] = {}  # Each case's detected corrupted answer, with its score.
         for kind in CORRUPTIONS:
             changed = await self._corrupt_cases(kind, good, list(cases.values()))
             for case, score in (await self._judge_cases(changed)).items():
                 found.setdefault(f"detects_{kind}", {})[case] = float(score < self.judge.scores[case])
                 if score < self.judge.scores[case]:
-                    caught.setdefault(case, (changed[case], score))
+                    detected.setdefault(case, (changed[case], score))
         for kind in TRICKS:
-            found[f"resists_{kind}"] = await self._test_trick(kind, good, caught)
+            found[f"resists_{kind}"] = await self._test_trick(kind, good, detected)
         return {metric: outcomes for metric, outcomes in found.items() if outcomes}
 
     def _list_passing_cases(self, people: Mapping[str, float]) -> list[str]:
@@ -259,23 +259,25 @@ class _MutationTest:
                 return good
         return []
 
-    async def _corrupt_cases(self, kind: str, good: Mapping[str, Case], everything: Sequence[Case]) -> dict[str, Case]:
+    async def _corrupt_cases(self, kind: str, good: Mapping[str, Case], all_cases: Sequence[Case]) -> dict[str, Case]:
         changed: dict[str, Case] = {}
         left = []
         for case in self._shuffle_cases(kind, good):
-            variants = corrupt_case(kind, good[case], everything, self._make_generator(kind, case))
+            variants = corrupt_case(kind, good[case], all_cases, self._make_generator(kind, case))
             variant = next((one for one in variants if self._has_other_prompt(good[case], one)), None)
             if variant is None:
                 left.append(case)
             elif len(changed) < self.most:
                 changed[case] = variant
-        return changed | await self._make_changes(kind, {case: good[case] for case in left}, self.most - len(changed))
+        return changed | await self._request_changes(
+            kind, {case: good[case] for case in left}, self.most - len(changed)
+        )
 
-    async def _make_changes(self, kind: str, cases: Mapping[str, Case], most: int) -> dict[str, Case]:
-        """Let the judge's model change at most `most` answers; leave out changes that fail the model's own check."""
+    async def _request_changes(self, kind: str, cases: Mapping[str, Case], most: int) -> dict[str, Case]:
+        """Let the judge's model change some answers; leave out changes that fail the model's own check."""
         some = self._shuffle_cases(kind, cases)[:most] if kind in WRITTEN else []
         old = {case: text[0] for case in some if (text := list_texts(cases[case][1]))}
-        new = await asyncio.gather(*(self.asking.request_change(kind, text) for text in old.values()))
+        new = await asyncio.gather(*(self.caller.request_change(kind, text) for text in old.values()))
         written = {
             case: (cases[case][0], replace_text(cases[case][1], old[case], text))
             for case, text in zip(old, new, strict=True)
@@ -284,24 +286,26 @@ class _MutationTest:
         return {case: one for case, one in written.items() if self._has_other_prompt(cases[case], one)}
 
     async def _test_trick(
-        self, kind: str, good: Mapping[str, Case], caught: Mapping[str, tuple[Case, float]]
+        self, kind: str, good: Mapping[str, Case], detected: Mapping[str, tuple[Case, float]]
     ) -> dict[str, float]:
-        """Apply a trick to detected corrupted answers and, unless `kind` is in `PERSUASIONS`, to good answers, too."""
-        names = self._shuffle_cases(kind, caught)[: self.most]
-        sides = [{case: caught[case][0] for case in names}]
+        """Test a trick on detected corrupted answers and, unless it is a persuasion, on good answers, too."""
+        names = self._shuffle_cases(kind, detected)[: self.most]
+        sides = [{case: detected[case][0] for case in names}]
         sides += [] if kind in PERSUASIONS else [{case: good[case] for case in names}]
         resisted = dict.fromkeys(names, 1.0)
         for original, cases in enumerate(sides):
             changed = (
-                await self._make_changes(kind, cases, self.most) if kind in WRITTEN else self._apply_trick(kind, cases)
+                await self._request_changes(kind, cases, self.most)
+                if kind in WRITTEN
+                else self._apply_trick(kind, cases)
             )
             scores = await self._judge_cases(changed)
             if kind == "position" and self._find_rival():
                 scores = {case: 1 - score for case, score in scores.items()}
             resisted = {case: value for case, value in resisted.items() if case in scores}
             for case in resisted:
-                before, after = (self.judge.scores[case] if original else caught[case][1]), scores[case]
-                beyond = after <= caught[case][1] if original else after >= self.judge.scores[case]
+                before, after = (self.judge.scores[case] if original else detected[case][1]), scores[case]
+                beyond = after <= detected[case][1] if original else after >= self.judge.scores[case]
                 if beyond or self.judge.find_verdict(before) != self.judge.find_verdict(after):
                     resisted[case] = 0.0
         return resisted
@@ -316,7 +320,7 @@ class _MutationTest:
         return {case: one for case, one in played.items() if one and self._has_other_prompt(cases[case], one)}
 
     async def _judge_cases(self, cases: Mapping[str, Case]) -> dict[str, float]:
-        scored = await asyncio.gather(*(self.asking.score_case(self.scorer, case) for case in cases.values()))
+        scored = await asyncio.gather(*(self.caller.score_case(self.scorer, case) for case in cases.values()))
         return _select_score_values(dict(zip(cases, scored, strict=True)), self.judge.score)
 
     def _has_other_prompt(self, before: Case, after: Case) -> bool:
@@ -345,30 +349,29 @@ def _exchange_answers(case: Case, scorer: JudgeScorer, rival: str) -> Case:
     return exchanged, replace_text(transcript, transcript.answer, other)
 
 
-def _make_results(judge: str, name: str, subject: AnswersToJudge, scores: ScoresByCase) -> JudgeResults:
+def _make_results(judge: str, name: str, answers: AnswersToJudge, scores: ScoresByCase) -> JudgeResults:
     of_score = [score[name] for score in scores.values() if name in score]
     rows = tuple(
-        Row(record.case, record.sample, record.epoch, "passed", {}, {}, _merge_facts(scores[record.case]))
-        for record in subject.records
+        Row(
+            *(record.case, record.sample, record.epoch, "passed", {}, {}),
+            {name: fact for score in scores[record.case].values() for name, fact in score.facts.items()},
+        )
+        for record in answers.records
     )
     return JudgeResults(
         judge=judge,
         scores=_select_score_values(scores, name),
-        asked=len(subject.records),
+        asked=len(answers.records),
         untold=sum(_select_score_values(scores, name + COUNTED_APART).values()),
-        passes=subject.find_passing_score(name),
+        passes=answers.find_passing_score(name),
         signature=next((score.signature for score in of_score if score.signature), ""),
         score=name,
         nominal=name.endswith(PREFERENCE),
-        scale=subject.find_scale(name),
-        lengths={record.case: len(record.transcript.answer) for record in subject.records if record.transcript},
+        scale=answers.find_scale(name),
+        lengths={record.case: len(record.transcript.answer) for record in answers.records if record.transcript},
         tally=Tally(rows),
     )
 
 
 def _select_score_values(scores: ScoresByCase, name: str) -> dict[str, float]:
     return {case: float(scored[name].value) for case, scored in scores.items() if name in scored}
-
-
-def _merge_facts(scored: Mapping[str, Score]) -> dict[str, Any]:
-    return {name: fact for score in scored.values() for name, fact in score.facts.items()}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.model_session import add_options
-from evalsuite.commands import add_arguments
+from evalsuite.commands import declare_arguments
 from evalsuite.commands.judge import (
     TAKEN,
     choose_benchmark,
@@ -50,9 +50,13 @@ class _RunAnswers:
     records: Mapping[str, Record]
 
 
-def add_rank_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the runs, the judges, and the question by which the judges compare answers."""
-    table = """
+def _add_rank_options(parser: argparse.ArgumentParser) -> None:
+    add_options(parser, TAKEN)
+    parser.set_defaults(probes=0)
+
+
+@declare_arguments(
+    """
     --reports
     names=RUN+           a run's name or folder, or `last`
     --against RUN*       a further run; may be repeated
@@ -64,12 +68,10 @@ def add_rank_arguments(parser: argparse.ArgumentParser) -> None:
 
     The judge compares both answers to each case twice, once in each order, so each pair of runs costs 2 calls per case
     and judge. `evalsuite judge A --against B` is the same.
-    """
-    add_arguments(parser, table, required=("judge",))
-    add_options(parser, TAKEN)
-    parser.set_defaults(probes=0)
-
-
+    """,
+    required=("judge",),
+    more=_add_rank_options,
+)
 def run_rank(options: argparse.Namespace) -> int:
     """Print win rates and ratings, write them to the first run's folder, and decide the gates."""
     names = list(dict.fromkeys([*options.names, *options.against]))

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import add_arguments, make_declarations, print_lines
+from evalsuite.commands import declare_arguments, make_declarations, print_lines
 from evalsuite.core.declarations import Declarations, is_run_folder
 from evalsuite.core.errors import RunError, SettingsError, escape_for_terminal
 from evalsuite.core.json_codec import encode_record
@@ -28,16 +28,11 @@ if TYPE_CHECKING:
     from evalsuite.output.reports.write import RunReport
 
 
-def add_report_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the run and the folder for the report."""
-    table = """
+@declare_arguments("""
     --reports RUN --code --to
-    """
-    add_arguments(parser, table)
-
-
+""")
 def run_report(options: argparse.Namespace) -> int:
-    """Print the report: as Markdown to a file or a pipe, and without Markdown's escapes to a terminal."""
+    """Print the report as Markdown; leave out Markdown's escapes if the output is a terminal."""
     from evalsuite.output.reports.markdown import convert_for_terminal
 
     report = remake_report(options, {})
@@ -51,18 +46,18 @@ def run_report(options: argparse.Namespace) -> int:
 AGAIN = "again"  # The subfolder of a run's folder for judgements that are made after the run.
 
 
-def remake_report(options: argparse.Namespace, instead: Mapping[str, Any]) -> RunReport:
+def remake_report(options: argparse.Namespace, new_settings: Mapping[str, Any]) -> RunReport:
     """Make the report of the run that a command names, and write it to the folder of `--to`, if given.
 
     Args:
-        instead: new values for some of the run's settings.
+        new_settings: values that replace some of the run's settings.
     """
     from evalsuite.output.reports.write import make_report, write_report
 
     if options.to is not None:
         _remove_earlier_report(options.to)
     run = load_run(find_run_folder(options.reports, options.name), make_declarations(options.code))
-    settings = {**run.info.get("settings", {}), **instead}
+    settings = {**run.info.get("settings", {}), **new_settings}
     report = make_report(replace(run, info={**run.info, "settings": settings}))
     if options.to is not None:
         write_report(report, options.to)
@@ -82,18 +77,16 @@ def _remove_earlier_report(target: Path) -> None:
 MOST = 20  # Maximum cases to list if a part of an id matches several cases.
 
 
-def add_show_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the case and its run."""
-    table = """
+@declare_arguments(
+    """
     --reports
     case=CASE       the case's id as pytest shows it, or a part of the id that no other case has
     name=--run RUN  the run's name or folder (default: the newest run)
     --full          also print the conversation, and shorten nothing
     --json          print the case's record as JSON instead
-    """
-    add_arguments(parser, table, name="last")
-
-
+    """,
+    name="last",
+)
 def run_show(options: argparse.Namespace) -> int:
     """Print one case of a run."""
     loaded = load_run(find_run_folder(options.reports, options.name))
@@ -142,17 +135,12 @@ def _list_case_lines(record: Record, base_url: str | None, *, full: bool) -> Ite
 BETWEEN_LOOKS = 2.0  # Seconds between two updates of the page of a run in progress.
 
 
-def add_view_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the runs, and the option to open no browser."""
-    table = """
+@declare_arguments("""
     --reports
     names=RUN*  names or folders, or `last`: one shows its page, several an index of them (default: an index of all)
     --code
     --no-open   write the page and print its address; open no browser
-    """
-    add_arguments(parser, table)
-
-
+""")
 def run_view(options: argparse.Namespace) -> int:
     """Write the page or the index, open it, and update it while a run is in progress."""
     from evalsuite.output.page.view import get_page_address, is_in_progress, list_runs, write_index
@@ -171,7 +159,7 @@ def run_view(options: argparse.Namespace) -> int:
     if not options.no_open:
         webbrowser.open(address)
     if len(going_on) == 1:
-        _follow_run(going_on[0], make_declarations(options.code))
+        _follow_run_in_progress(going_on[0], make_declarations(options.code))
     return 0
 
 
@@ -186,7 +174,7 @@ def _make_page(folder: RunFolder, declarations: Declarations, *, live: bool) -> 
         write_run(folder, declarations)
 
 
-def _follow_run(folder: RunFolder, declarations: Declarations) -> None:
+def _follow_run_in_progress(folder: RunFolder, declarations: Declarations) -> None:
     from evalsuite.output.page.view import update_page_until_end
 
     def print_count(cases: int) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import add_arguments, make_declarations
+from evalsuite.commands import declare_arguments, make_declarations
 from evalsuite.core.errors import RunError
 from evalsuite.core.option_values import make_int_parser
 from evalsuite.core.phrases import write_count
@@ -36,14 +36,9 @@ RUN_COLUMNS = (
 )
 
 
-def add_runs_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the folder of runs."""
-    table = """
+@declare_arguments("""
     --reports
-    """
-    add_arguments(parser, table)
-
-
+""")
 def run_runs(options: argparse.Namespace) -> int:
     """Print a table of the runs."""
     folders = sort_newest_first(list_runs(options.reports))
@@ -79,16 +74,14 @@ def _read_info(folder: RunFolder) -> dict[str, Any]:
         return {}  # Report a damaged run instead of raising, so that the other runs are still listed.
 
 
-def add_merge_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the shards, and the name of the joined run."""
-    table = """
+@declare_arguments(
+    """
     --reports --code
     names=RUN+  all shards: names or folders
     --to NAME   name of the joined run
-    """
-    add_arguments(parser, table, required=("to",))
-
-
+    """,
+    required=("to",),
+)
 def run_merge(options: argparse.Namespace) -> int:
     """Join shards and write the joined run's report, without deciding its gates: `evalsuite gate` decides them."""
     from evalsuite.output.reports.write import write_run
@@ -103,9 +96,8 @@ def run_merge(options: argparse.Namespace) -> int:
     return 0
 
 
-def add_prune_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which runs to keep, and the option that removes all others."""
-    table = """
+@declare_arguments(
+    """
     --reports
     --keep N     newest runs to keep (default: 10)
     --also RUN*  also keep this run; may be repeated
@@ -113,10 +105,9 @@ def add_prune_arguments(parser: argparse.ArgumentParser) -> None:
 
     A run is removed with the answers that were paid for. A run in progress is never removed, nor is the baseline of a
     run that stays.
-    """
-    add_arguments(parser, table, keep=(make_int_parser(0), 10))
-
-
+    """,
+    keep=(make_int_parser(0), 10),
+)
 def run_prune(options: argparse.Namespace) -> int:
     """List or remove old runs, except the kept runs' baselines, runs named by the user, and runs in progress."""
     runs = sort_newest_first(list_runs(options.reports))
@@ -141,15 +132,10 @@ def _list_baselines(runs: Iterable[RunFolder]) -> Iterator[str]:
             yield from Path(name).parts[-2:]
 
 
-def add_verify_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the run."""
-    table = """
+@declare_arguments("""
     --reports --code
     name=RUN   a run's name or folder, `last`, or a bundle's file
-    """
-    add_arguments(parser, table)
-
-
+""")
 def run_verify(options: argparse.Namespace) -> int:
     """Print each check and its result; return 1 if a file of the run contradicts the journal, otherwise 0."""
     from evalsuite.commands.export import unpack_bundle
@@ -178,7 +164,7 @@ def _run_checks(folder: RunFolder, declarations: Declarations) -> int:
 
 
 def check_journal(journal: Journal) -> Iterator[tuple[str, str]]:
-    """Check the journal's file and each stored answer; yield each check with the fault it found, "" for none."""
+    """Check the journal's file and each stored answer; yield each check with the fault that it found."""
     state = str(journal.database.read_row("PRAGMA quick_check(1)")[0])
     yield "the journal's file", "" if state == "ok" else state
     damaged = journal.answers.list_damaged_keys()
@@ -203,7 +189,7 @@ def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, st
 
 
 def check_report(folder: RunFolder, declarations: Declarations) -> Iterator[tuple[str, str]]:
-    """Check that `summary.json` and the report's headline equal those of a new report from the records."""
+    """Make the report again from the records; check that `summary.json` and the headline stay the same."""
     from evalsuite.output.reports.write import format_heading, make_report, summarise_run
     from evalsuite.results.runs import load_run
 

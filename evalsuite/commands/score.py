@@ -1,4 +1,4 @@
-"""`evalsuite score`: score existing tables, and compare table `metrics` with people's ratings or known changes."""
+"""`evalsuite score`: score existing tables, or compare `metrics` of tables with people's ratings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.model_session import add_model_options
-from evalsuite.commands import add_arguments
+from evalsuite.commands import declare_arguments
 from evalsuite.core.errors import DatasetError, ScoringError, SettingsError
 from evalsuite.core.phrases import write_count
 from evalsuite.samples.files import READERS
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 FIELDS = ("pair", "value", "content", "form")
 
 
-def add_score_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the tables, or a file of pairs, and the options for reading and showing tables."""
-    table = """
+@declare_arguments(
+    """
     what=KIND           the kind of output to score
     --reference FILE   the wanted table
     --prediction FILE  a model's answer; prose may surround the table
@@ -36,11 +35,9 @@ def add_score_arguments(parser: argparse.ArgumentParser) -> None:
     --format --any-order --html
     --json             print JSON: one object per table
     --csv              print a line of numbers per table
-    """
-    add_arguments(parser, table, what=["tables"], reference=Path, prediction=Path, pairs=Path)
-    parser.set_defaults(parser=parser)
-
-
+    """,
+    what=["tables"],
+)
 def run_score(options: argparse.Namespace) -> int:
     """Print one pair's score, format checks, diff and signature, or one line for each pair of `--pairs`."""
     sides = [side is not None for side in (options.reference, options.prediction)]
@@ -50,7 +47,13 @@ def run_score(options: argparse.Namespace) -> int:
         pair = {"prediction": read_table(options.prediction), "reference": read_table(options.reference)}
         scored = [(options.prediction.name, score_pair(pair, options.format, any_order=options.any_order))]
     else:
-        scored = [(name, _score_line(options.pairs, name, pair, options)) for name, pair in _read_pairs(options.pairs)]
+        scored = [
+            (
+                name,
+                score_pair(pair, options.format, any_order=options.any_order, place=f"{options.pairs}, pair {name}: "),
+            )
+            for name, pair in _read_pairs(options.pairs)
+        ]
     if options.json:
         sys.stdout.writelines(
             f"{json.dumps({'pair': name, **score.to_dict()}, ensure_ascii=False)}\n" for name, score in scored
@@ -60,20 +63,20 @@ def run_score(options: argparse.Namespace) -> int:
         writer.writerow(FIELDS)
         writer.writerows((name, *_list_score_values(score)) for name, score in scored)
     elif options.pairs is not None:
-        _print_table(scored)
+        _print_scores(scored)
     else:
-        show_score(scored[0][1])
-    write_page(scored, options.html)
+        print_score(scored[0][1])
+    write_diff_page(scored, options.html)
     return 0
 
 
-def show_score(score: TableScore) -> None:
+def print_score(score: TableScore) -> None:
     """Print a score and its diff, in colours on a terminal unless NO_COLOR is set."""
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     sys.stdout.write(f"{score.show(colour=colour)}\n")
 
 
-def write_page(scored: Sequence[tuple[str, TableScore]], file: Path | None) -> None:
+def write_diff_page(scored: Sequence[tuple[str, TableScore]], file: Path | None) -> None:
     """Write the diffs and their names as an HTML page, unless `file` is None."""
     if file:
         from evalsuite.metrics.tables.table_score import write_html_page
@@ -81,8 +84,8 @@ def write_page(scored: Sequence[tuple[str, TableScore]], file: Path | None) -> N
         file.write_text(write_html_page(scored), "utf-8")
 
 
-def score_pair(pair: dict[str, Any], syntax: str | None, *, any_order: bool = False) -> TableScore:
-    """Score the table in a prediction against the table in its reference."""
+def score_pair(pair: dict[str, Any], syntax: str | None, *, any_order: bool, place: str = "") -> TableScore:
+    """Score the table in a prediction against the table in its reference; error messages begin with `place`."""
     from evalsuite.metrics.tables import table_score
 
     try:
@@ -90,11 +93,11 @@ def score_pair(pair: dict[str, Any], syntax: str | None, *, any_order: bool = Fa
             pair["prediction"], pair["reference"], format=pair.get("format") or syntax, row_order=not any_order
         )
     except (TypeError, ValueError) as error:
-        raise ScoringError(str(error)) from error
+        raise ScoringError(f"{place}{error}") from error
 
 
 def read_table(path: Path) -> str:
-    """Read a text file in UTF-8, without the byte order mark that some editors write first."""
+    """Read a table's file as UTF-8, without the byte order mark that some editors write first."""
     try:
         return path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -111,18 +114,11 @@ def _read_pairs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield str(pair.get("id", where.removeprefix("line "))), dict(pair)
 
 
-def _score_line(path: Path, name: str, pair: dict[str, Any], options: argparse.Namespace) -> TableScore:
-    try:
-        return score_pair(pair, options.format, any_order=options.any_order)
-    except ScoringError as error:
-        raise ScoringError(f"{path}, pair {name}: {error}") from error
-
-
 def _list_score_values(score: TableScore) -> tuple[float, float, float]:
     return score.value, score.content, score.form
 
 
-def _print_table(scored: Sequence[tuple[str, TableScore]]) -> None:
+def _print_scores(scored: Sequence[tuple[str, TableScore]]) -> None:
     from evalsuite.metrics.tables.table_score import replace_control_characters
 
     width = max(len("mean"), *(len(name) for name, _ in scored))
@@ -145,9 +141,13 @@ SUFFIXES: dict[str, Format] = {".html": "html", ".htm": "html", ".tex": "latex",
 PICTURES = (".svg", ".png")
 
 
-def add_metaeval_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the metrics, the files on which they are evaluated, and the output files."""
-    table = """
+def _add_judge_options(parser: argparse.ArgumentParser) -> None:
+    judge = parser.add_argument_group("a judge", "With --model, the model's P-Score is measured beside the metrics.")
+    add_model_options(judge, required=False)
+
+
+@declare_arguments(
+    """
     what=KIND           the metrics to measure
     files=FILE+        rated outputs: JSON or JSON Lines of {reference, prediction, human, format}; further numbers,
         such as a judge's, are compared too. With --grid: tables (.html, .tex, .md) or items of Struc-Bench (.json)
@@ -156,18 +156,17 @@ def add_metaeval_arguments(parser: argparse.ArgumentParser) -> None:
     --to FILE          also write the tables as Markdown
     --plot FILE        also draw the correlations, as .svg or .png (extra `plots`)
     --judgements FILE  store of the answers of --model, so that no answer is paid for twice (default: judgements.sqlite)
-    """
-    add_arguments(parser, table, what=["tables"], files=Path, to=Path, plot=Path, judgements=Path("judgements.sqlite"))
-    judge = parser.add_argument_group("a judge", "With --model, the model's P-Score is measured beside the metrics.")
-    add_model_options(judge, required=False)
-
-
+    """,
+    what=["tables"],
+    judgements=Path("judgements.sqlite"),
+    more=_add_judge_options,
+)
 def run_metaeval(options: argparse.Namespace) -> int:
     """Print tables of the metrics' agreement with people or, with `--grid`, of their reactions to known changes."""
-    return _run_grid(options) if options.grid else _run_agreement(options)
+    return _print_change_effects(options) if options.grid else _print_agreement(options)
 
 
-def _run_agreement(options: argparse.Namespace) -> int:
+def _print_agreement(options: argparse.Namespace) -> int:
     from evalsuite.builders.model_session import select_model_settings
     from evalsuite.metaeval.agreement import (
         compute_agreements,
@@ -208,7 +207,7 @@ def _run_agreement(options: argparse.Namespace) -> int:
     return 0
 
 
-def _run_grid(options: argparse.Namespace) -> int:
+def _print_change_effects(options: argparse.Namespace) -> int:
     from evalsuite.metaeval.table_grid import measure_change_effects, tabulate_change_effects
 
     lines = measure_change_effects([item for path in options.files for item in _read_tables(path)])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evalsuite.benchmarks.checkers import MODES, READERS, TOLERANCE, Agreement, read_plain_verdicts
-from evalsuite.commands import add_arguments, print_lines
+from evalsuite.commands import declare_arguments, print_lines
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.phrases import write_count
 from evalsuite.core.settings import make_settings
@@ -20,9 +20,8 @@ from evalsuite.engine.declaration import Declaration, find_benchmark
 from evalsuite.engine.scoring import ScorerGroups, convert_scores, get_callable_name, hash_scorers, run_rule_scorer
 
 
-def add_benchmark_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the benchmark, its data, and the folder of verdicts."""
-    table = """
+@declare_arguments(
+    """
     name=NAME         a benchmark of evalsuite or of an installed package
     --against DIR     outputs and the checker's verdicts on them
     --data DIR        the folder that holds the benchmark's data
@@ -33,11 +32,11 @@ def add_benchmark_arguments(parser: argparse.ArgumentParser) -> None:
     evaluation; for treb files *--judge.jsonl; for wikitablequestions predictions NAME.tsv and the output of
     evaluator.py for them, NAME.txt; for others JSON lines {id, answer, scores: {name: value}}. No code of the checker
     is run. Later runs with this data print the figure beside the data's source.
-    """
-    add_arguments(parser, table, required=("against", "data"), against=Path, shown=10)
-    parser.set_defaults(parser=parser)
-
-
+    """,
+    required=("against", "data"),
+    data=str,
+    shown=10,
+)
 def run_benchmark(options: argparse.Namespace) -> int:
     """Print how many verdicts agree, and the first differences; return 1 if any verdict differs, otherwise 0."""
     if wrong := [text for text in options.arg if "=" not in text]:

@@ -7,13 +7,16 @@ import subprocess
 import sys
 
 from evalsuite.builders.model_session import add_options
-from evalsuite.commands import add_arguments, require_suite
+from evalsuite.commands import declare_arguments, require_suite
 from evalsuite.core.settings import OPTIONS
 
 
-def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the suite and the options of the plan."""
-    table = """
+def _add_pytest_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("rest", metavar="-- OPTION", nargs="*", help="further options of pytest")
+
+
+@declare_arguments(
+    """
     suite=SUITE?    folder or file of cases (default: pytest's own)
     --baseline RUN  earlier run whose usage and variance are expected again
     --detect LOSS   loss to be shown with a power of 80%%, as a share of a metric's range (default 0.02)
@@ -23,11 +26,9 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     --reports DIR   folder of the runs (default: reports)
 
     The command runs `pytest --plan SUITE`; any other option of pytest may follow after --.
-    """
-    add_arguments(parser, table)
-    parser.add_argument("rest", metavar="-- OPTION", nargs="*", help="further options of pytest")
-
-
+    """,
+    more=_add_pytest_options,
+)
 def run_plan(options: argparse.Namespace) -> int:
     """Let pytest collect the suite and print the plan."""
     suite = [options.suite] if options.suite else []
@@ -52,13 +53,7 @@ ASKED = (
 """The settings that `evalsuite doctor` checks, whether they come from options or from ini files."""
 
 
-def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the suite, and the session options that the command checks."""
-    table = """
-    suite=PATH*         the suite, as for pytest: cases/
-    --without-programs  accept a missing sandbox, because no case runs programs that a model writes
-    """
-    add_arguments(parser, table)
+def _add_doctor_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Says in a table what works here, for a run with the same options: the model and its key (the server's list "
         "of models is read, which costs nothing; no model is asked), the judge, the model that plays users, the "
@@ -69,6 +64,13 @@ def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, ASKED, defaults=True)
 
 
+@declare_arguments(
+    """
+    suite=PATH*         the suite, as for pytest: cases/
+    --without-programs  accept a missing sandbox, because no case runs programs that a model writes
+    """,
+    more=_add_doctor_options,
+)
 def run_doctor(options: argparse.Namespace) -> int:
     """Let pytest print the table, because pytest reads the ini files and conftests just as in a run."""
     require_suite(*options.suite)

@@ -15,7 +15,7 @@ from typing import Any
 from evalsuite.applications.call_log import CallLog, LoggedCall, TraceSpan
 from evalsuite.applications.messages_api import convert_request
 from evalsuite.applications.spans import SPAN_ERRORS, list_spans, read_span
-from evalsuite.commands import add_arguments, make_declarations, require_suite
+from evalsuite.commands import declare_arguments, make_declarations, require_suite
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.json_codec import dumps, encode_message, encode_record, encode_transcript
 from evalsuite.core.phrases import write_count
@@ -27,19 +27,19 @@ EXPECTED = "OTLP JSON, a run's records or journal, or chat logs: messages of Ope
 SUFFIXES = (".json", ".jsonl")
 
 
-def add_traces_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the files, the suite, and the file of answers."""
-    table = f"""
+@declare_arguments(
+    f"""
     sources=PATH+  file, folder, or run: {EXPECTED}
     --suite SUITE  the benchmarks that score the traces
     --to FILE      the answers to write
 
     The command writes FILE and runs `pytest --answers=FILE SUITE`; other options go to pytest. Each trace is a sample
     of each benchmark, with the target of the benchmark's sample of the same id, if there is one.
-    """
-    add_arguments(parser, table, sources=Path, required=("suite",), to=Path("trace-answers.jsonl"))
-
-
+    """,
+    sources=Path,
+    required=("suite",),
+    to=Path("trace-answers.jsonl"),
+)
 def run_traces(options: argparse.Namespace) -> int:
     """Write the traces as answers and let pytest score these answers; return pytest's exit status."""
     require_suite(options.suite)
@@ -128,7 +128,7 @@ def _convert_run_record(plain: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"id": f"{plain['sample']}{epoch}", "answer": plain["transcript"]["answer"], **line}
 
 
-def _convert_chat(item: Any, usual: str) -> Iterator[dict[str, Any]]:
+def _convert_chat(item: Any, default_id: str) -> Iterator[dict[str, Any]]:
     log = item if isinstance(item, dict) else {"messages": item}
     plain = log["messages"]
     blocks = [block for one in plain if isinstance(one.get("content"), list) for block in one["content"]]
@@ -143,7 +143,7 @@ def _convert_chat(item: Any, usual: str) -> Iterator[dict[str, Any]]:
         if said.role == "assistant"
     ]
     kept = {name: log[name] for name in ("tags", "target") if log.get(name) is not None}
-    yield from _encode_answer(str(log.get("id", usual)), CallLog(calls), kept)
+    yield from _encode_answer(str(log.get("id", default_id)), CallLog(calls), kept)
 
 
 def _encode_answer(name: str, log: CallLog, more: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -165,9 +165,9 @@ def _encode_answer(name: str, log: CallLog, more: Mapping[str, Any]) -> Iterator
     }
 
 
-def _convert_trace(trace: str, members: Sequence[TraceSpan]) -> Iterator[dict[str, Any]]:
-    spans = sorted(members, key=lambda span: span.begin)
+def _convert_trace(trace_id: str, spans: Sequence[TraceSpan]) -> Iterator[dict[str, Any]]:
+    spans = sorted(spans, key=lambda span: span.begin)
     # An agent may return something other than the model's last text, such as the argument of a last tool call.
     answer = next(({"answer": span.answer} for span in spans if span.answer), {})
-    name = trace if len(trace) <= 64 else hashlib.sha256(trace.encode("utf-8", "replace")).hexdigest()
+    name = trace_id if len(trace_id) <= 64 else hashlib.sha256(trace_id.encode("utf-8", "replace")).hexdigest()
     yield from _encode_answer(name, CallLog([span.call for span in spans if span.call], spans=spans), answer)

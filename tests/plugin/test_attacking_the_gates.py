@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.cli import main
-from evalsuite.commands.attack import PLUGINS, _AttackReplays
+from evalsuite.commands.attack import PLUGINS, _FaultReplayer
 from evalsuite.plugin import mutants
 from evalsuite.plugin.mutants import MUTANTS
 from tests.plugin.forty_numbers import model
@@ -75,7 +75,7 @@ def test_a_fault_whose_session_breaks_off_does_not_count_as_noticed(
     numbers: Suite, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mutants, "MUTANTS", {"degraded": MUTANTS["degraded"]})
-    monkeypatch.setattr(_AttackReplays, "run_suite", lambda _self, name, _arguments: (3 if name else 0, ""))
+    monkeypatch.setattr(_FaultReplayer, "replay_suite", lambda _self, name, _arguments: (3 if name else 0, ""))
     assert numbers.run(model("good"), "--gate=numbers.exact_match >= 0.9", "--run=r").ret == 0
     capsys.readouterr()
     assert main(["gate", "attack", "r"]) == 1
