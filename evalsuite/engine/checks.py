@@ -204,12 +204,12 @@ def explain_missing_sandbox(cases: Sequence[Case], settings: Settings) -> str:
     import asyncio
 
     from evalsuite.sandbox.environments import AUTO, provide_environment
-    from evalsuite.sandbox.tiers import TIERS, read_tiers
+    from evalsuite.sandbox.tiers import TIERS, parse_tiers
 
     tried = set()
     for sandbox, affected in needing.items():
         try:
-            sandbox.set_defaults(tiers=read_tiers(settings.sandbox))
+            sandbox.set_defaults(tiers=parse_tiers(settings.sandbox))
             # Test each remote sandbox by itself, because its packages are those of its own machine.
             is_remote = not set(sandbox.tiers) & set(TIERS)
             by_default = settings.program_env == AUTO and not is_remote

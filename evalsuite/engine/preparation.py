@@ -212,9 +212,9 @@ def _build_program_environment(settings: Settings) -> None:
     """Build the environment in which models' programs run, before any process needs it."""
     has_own_packages = settings.program_env in OWN_PACKAGES
     if settings.sandbox != Settings().sandbox:
-        from evalsuite.sandbox.tiers import TIERS, read_tiers
+        from evalsuite.sandbox.tiers import TIERS, parse_tiers
 
-        if not set(read_tiers(settings.sandbox)) & set(TIERS) and not has_own_packages:
+        if not set(parse_tiers(settings.sandbox)) & set(TIERS) and not has_own_packages:
             raise SettingsError(
                 f"evalsuite_program_env {settings.program_env} and --sandbox {settings.sandbox} exclude each other: "
                 "this sandbox has its own packages"

@@ -124,10 +124,10 @@ def _check_sandbox(settings: Settings, *, fault: bool) -> CheckResult:
     """Try the sandbox with this process's packages, because building a named environment would take too long."""
     from evalsuite.sandbox import Sandbox
     from evalsuite.sandbox.script_hosts import describe_engine
-    from evalsuite.sandbox.tiers import read_tiers
+    from evalsuite.sandbox.tiers import parse_tiers
 
     try:
-        sandbox = Sandbox(tiers=read_tiers(settings.sandbox))
+        sandbox = Sandbox(tiers=parse_tiers(settings.sandbox))
         tier = asyncio.run(sandbox.probe())
     except (SandboxUnavailable, SettingsError) as error:
         own = settings.sandbox == type(settings)().sandbox

@@ -105,12 +105,12 @@ def read_requirements(name: str) -> tuple[str, ...]:
     return tuple(line for raw in lines if (line := raw.partition(" #")[0].strip()) and not line.startswith("#"))
 
 
-def provide_environment(name: str, say: Callable[[str], None] = lambda _: None) -> ProgramEnvironment:
+def provide_environment(name: str, notify: Callable[[str], None] = lambda _: None) -> ProgramEnvironment:
     """Return the environment with this name; if it does not exist yet, build it."""
     if name in {OWN, AUTO}:
         return get_own_environment()
     requirements = read_requirements(name)
-    interpreter, folder = _provide_packages(name, requirements, say)
+    interpreter, folder = _provide_packages(name, requirements, notify)
     return ProgramEnvironment(name, interpreter, (folder,), list_versions([folder]))
 
 
@@ -133,7 +133,7 @@ class Interpreter:
 
     @property
     def prefixes(self) -> list[Path]:
-        """The folder in which Python is installed: as the interpreter reports it, and with links resolved."""
+        """The folder that the interpreter reports as its own, and the folder to which its resolved path leads."""
         return list(dict.fromkeys([Path(self.prefix), Path(self.executable).parents[1]]))
 
 
@@ -165,7 +165,7 @@ def find_cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "evalsuite"
 
 
-def _provide_packages(name: str, requirements: Sequence[str], say: Callable[[str], None]) -> tuple[Interpreter, str]:
+def _provide_packages(name: str, requirements: Sequence[str], notify: Callable[[str], None]) -> tuple[Interpreter, str]:
     """Return an environment's interpreter and folder of packages; if the environment is missing, build it first."""
     interpreter = _find_interpreter(name)
     tag = "".join(interpreter.version.split(".")[:2])
@@ -178,7 +178,7 @@ def _provide_packages(name: str, requirements: Sequence[str], say: Callable[[str
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 # Check again: another process may have built the environment since the first check.
                 if not target.is_dir():
-                    say(f"building the program environment {name} in {target} (once)")
+                    notify(f"building the program environment {name} in {target} (once)")
                     _install_packages(name, requirements, interpreter, target)
     except OSError as error:
         raise SandboxUnavailable(f"evalsuite_program_env {name}: {target}: {error.strerror or error}") from error
@@ -212,11 +212,11 @@ def _install_packages(name: str, requirements: Sequence[str], interpreter: Inter
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _run_uv(name: str, *words: str) -> str:
+def _run_uv(environment: str, *arguments: str) -> str:
     uv = shutil.which("uv")
     if uv is None:
         raise SandboxUnavailable(
-            f"evalsuite_program_env {name} is built by uv, which is not installed: pip install uv, "
+            f"evalsuite_program_env {environment} is built by uv, which is not installed: pip install uv, "
             "or set evalsuite_program_env to own"
         )
     folder = find_cache_folder()
@@ -224,16 +224,16 @@ def _run_uv(name: str, *words: str) -> str:
         folder.mkdir(parents=True, exist_ok=True)
         # Do not run uv in the user's project, because uv would then apply the project's settings.
         result = subprocess.run(  # noqa: S603 - our own command; requirements are the user's
-            [uv, *words], cwd=folder, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False
+            [uv, *arguments], cwd=folder, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False
         )
     except OSError as error:
-        raise SandboxUnavailable(f"evalsuite_program_env {name}: {folder}: {error.strerror or error}") from error
+        raise SandboxUnavailable(f"evalsuite_program_env {environment}: {folder}: {error.strerror or error}") from error
     except subprocess.TimeoutExpired as error:
         raise SandboxUnavailable(
-            f"evalsuite_program_env {name}: uv did not end within {BUILD_SECONDS / 60:.0f} minutes"
+            f"evalsuite_program_env {environment}: uv did not end within {BUILD_SECONDS / 60:.0f} minutes"
         ) from error
     if result.returncode:
         raise SandboxUnavailable(
-            f"evalsuite_program_env {name}: uv {words[0]} {words[1]} failed: {result.stderr.strip()[-2000:]}"
+            f"evalsuite_program_env {environment}: uv {' '.join(arguments[:2])} failed: {result.stderr.strip()[-2000:]}"
         )
     return result.stdout

@@ -105,7 +105,7 @@ def _pack_table(
         content = source.content
         if isinstance(content, bytes):
             return "csv", source.header_rows, content
-        with _report_path_errors(content):
+        with _convert_path_errors(content):
             return "csv", source.header_rows, opened.enter_context(content.open("rb")).fileno()
     # Do not import pandas to check for a DataFrame: a caller that has one has already imported pandas.
     pandas = sys.modules.get("pandas")
@@ -126,13 +126,13 @@ def compute_table_key(source: TableSource) -> object:
         return object()  # A DataFrame gets a new key each time, because its content may change.
     if isinstance(source.content, bytes):
         return source.header_rows, hashlib.sha256(source.content).digest()
-    with _report_path_errors(source.content):
+    with _convert_path_errors(source.content):
         status = source.content.stat()
     return source.header_rows, source.content, status.st_mtime_ns, status.st_size
 
 
 @contextlib.contextmanager
-def _report_path_errors(path: Path | str) -> Iterator[None]:
+def _convert_path_errors(path: Path | str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -186,7 +186,7 @@ class Execution:
 
 
 def compute_read_limits(limits: Limits) -> tuple[int, int, int]:
-    """Return how many bytes to read at most: of a round's output, of its error message's end, and of its files."""
+    """Return the maximum bytes to read of a round's output, of the end of its error message, and of its files."""
     return limits.output + 1, 4 * ERROR_CHARACTERS + 4, 2 * MOST_BYTES
 
 
@@ -239,7 +239,7 @@ def _format_error(reported: str, message: str, timeout: float, limits: Limits) -
     return f"{DEATH}was killed ({name})\n{message}".strip()
 
 
-# Limits for a round's files: their number, the bytes of all together, and the bytes of one text file.
+# Limits for a round's files: the number of files, the bytes of all files together, and the bytes of one text file.
 MOST_FILES, MOST_BYTES, MOST_TEXT = 8, 1 << 20, 64 << 10
 # Maximum width and height of a picture, because a small file may contain a picture too large for browsers.
 MOST_PIXELS = 4096
@@ -265,7 +265,7 @@ def read_files(sent: bytes) -> tuple[ProgramFile, ...]:
     """Read the files that a program's process sent, up to the limits; skip malformed files."""
     files: list[ProgramFile] = []
     room = MOST_BYTES
-    for written, content in _split_files(sent):
+    for written, content in _unpack_files(sent):
         name = _clean_file_name(written)
         if any(file.name == name for file in files):
             name = f"{len(files) + 1}_{name}"
@@ -286,7 +286,7 @@ def encode_files(files: Sequence[ProgramFile]) -> Mapping[str, Any]:
     return {**({"figures": figures} if figures else {}), **({"files": texts} if texts else {})}
 
 
-def _split_files(data: bytes) -> Iterator[tuple[str, bytes]]:
+def _unpack_files(data: bytes) -> Iterator[tuple[str, bytes]]:
     at = 0
     while at + HEAD.size <= len(data):
         name_size, size = HEAD.unpack_from(data, at)

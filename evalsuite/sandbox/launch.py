@@ -1,4 +1,4 @@
-"""Runs as a program of its own: enters a new user namespace, then replaces itself by bubblewrap.
+"""A separate program, which enters a new user namespace and then replaces itself by bubblewrap.
 
 Without `launch.py`, bubblewrap would make a namespace that has only one user. If root starts bubblewrap, the
 namespace's only user is root. The kernel does not count root's processes, so it would not limit them. `launch.py`

@@ -29,7 +29,7 @@ TIMEOUT = 10.0
 
 
 @dataclass(slots=True)
-class _LoopState:
+class _LoopResources:
     """What a sandbox has created in one event loop."""
 
     loop: asyncio.AbstractEventLoop
@@ -69,7 +69,7 @@ class Sandbox:
         self.preload = tuple(preload)
         self._tiers = None if tiers is None else tuple(tiers)
         self._environment = environment
-        self._state: _LoopState | None = None
+        self._state: _LoopResources | None = None
 
     @property
     def environment(self) -> ProgramEnvironment:
@@ -147,14 +147,14 @@ class Sandbox:
             await state.host.aclose()
 
     @contextlib.asynccontextmanager
-    async def wait_for_core(self) -> AsyncIterator[WarmInterpreter | ScriptHost]:
+    async def acquire_core(self) -> AsyncIterator[WarmInterpreter | ScriptHost]:
         """Wait for a free core; then yield the warm interpreter or script host that is to run one round."""
         loop = asyncio.get_running_loop()
         if self._state is None or self._state.loop is not loop:
             await self.aclose()
             host = make_script_host(self.tiers[0], self.limits) if len(self.tiers) == 1 else None
             cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-            self._state = _LoopState(loop, asyncio.Semaphore(host.at_once if host else cores))
+            self._state = _LoopResources(loop, asyncio.Semaphore(host.at_once if host else cores))
         state = self._state
         async with state.cores:
             if self._state is not state:
@@ -192,8 +192,8 @@ class Sandbox:
 class ProgramSession:
     """A program that keeps its variables between rounds; see `Sandbox.session`.
 
-    After a round that was stopped, or a session whose process ended, the next round has only the original tables. At
-    the end of a round, all processes that the program has started are killed.
+    If a round was stopped or the session's process ended, the next round has only the original tables. At the end of a
+    round, all processes that the program has started are killed.
     """
 
     def __init__(
@@ -245,7 +245,7 @@ class ProgramSession:
         seconds = self.timeout if timeout is None else timeout
         if self._key is None and not self._once:
             await self.sandbox.wait_for_memory()
-        async with self._one_round, self.sandbox.wait_for_core() as host:
+        async with self._one_round, self.sandbox.acquire_core() as host:
             if isinstance(host, WarmInterpreter):
                 return await self._run_in_interpreter(host, code, seconds)
             return await self._run_on_host(host, code, seconds)
@@ -274,7 +274,7 @@ class ProgramSession:
             end = await warm.continue_program(self._key, seconds)
             if end.ending != "gone":
                 return end
-        await warm.load_packages(code)
+        await warm.import_mentioned_packages(code)
         same_pandas = self.sandbox.environment.is_current
         self._write_payload(code, self.tables, last=self._once, same_pandas=same_pandas, stdin=self._stdin)
         self._key = next(warm.keys)

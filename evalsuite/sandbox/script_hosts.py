@@ -142,8 +142,7 @@ class ContainerHost:
         commands = [command for command in map(shutil.which, COMMANDS) if command]
         if not commands:
             raise SandboxUnavailable(f"{self.tier}: neither docker nor podman is installed here")
-        # Choose docker or podman, whichever has a running engine; otherwise, the error of the first one explains the
-        # problem.
+        # Prefer the command whose engine is running; if there is none, the first command's error explains the problem.
         self._command = next(filter(_is_engine_running, commands), commands[0]) if len(commands) > 1 else commands[0]
 
     async def run_script(self, script: str, seconds: float, files: Mapping[str, bytes]) -> ScriptEnd:  # noqa: ARG002 - no files
@@ -222,7 +221,7 @@ class FusionServer:
     """Runs scripts on a SandboxFusion server, for example `http://127.0.0.1:8080`.
 
     If the server's address contains a user and a password, they are sent to the server. The key in the environment
-    variable `SANDBOX_FUSION_API_KEY` is sent as a bearer token. Do not send a memory limit, because the server would
+    variable `SANDBOX_FUSION_API_KEY` is sent as a bearer token. No memory limit is sent, because the server would
     apply it to address space instead of used memory. Libraries such as OpenBLAS reserve far more address space than
     they use.
     """

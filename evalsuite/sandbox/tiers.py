@@ -26,8 +26,8 @@ DOCKER = "docker:"
 SERVERS = ("http://", "https://")
 
 
-def read_tiers(name: str) -> tuple[str, ...]:
-    """Read the value of `--sandbox`: `auto` means all local kinds (`TIERS`), any other value means one kind."""
+def parse_tiers(name: str) -> tuple[str, ...]:
+    """Parse the value of `--sandbox`: `auto` means all local kinds (`TIERS`), any other value means one kind."""
     if name == "auto":
         return TIERS
     if name in TIERS or name.startswith(SERVERS) or name.removeprefix(DOCKER) not in {"", name}:
@@ -40,7 +40,7 @@ def read_tiers(name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One of the ways to start the warm interpreter."""
+    """A command that starts the warm interpreter in one kind of isolation."""
 
     tier: str
     name: str  # The name of the isolation in messages.
@@ -162,8 +162,8 @@ def build_bubblewrap_command(bwrap: str, environment: ProgramEnvironment) -> lis
     return [*launcher, bwrap, *namespaces, *lifetime, *mounts, "--chdir", "/sandbox", "--", *python]
 
 
-def list_program_variables(interpreter: Interpreter) -> dict[str, str]:
-    """List the environment variables of programs, all of which are set here."""
+def make_environment_variables(interpreter: Interpreter) -> dict[str, str]:
+    """Make the environment variables of programs; none is inherited from this process."""
     return ENVIRONMENT | {"LD_LIBRARY_PATH": ":".join(str(prefix / "lib") for prefix in interpreter.prefixes)}
 
 
@@ -193,28 +193,25 @@ def _list_mount_arguments(environment: ProgramEnvironment) -> list[str]:
     links = [path for path in SYSTEM_LIBRARIES if Path(path).is_symlink()]
     visible = list_visible_paths(environment)
     inside = "/sandbox/inside"
+    # Name the parent folders, because folders that bubblewrap makes by itself are closed to other users.
+    folders = {str(folder) for path in (*visible, *DEVICES, inside) for folder in Path(path).parents} - {"/"}
     return [
-        *(word for folder in _list_folders_above([*visible, *DEVICES, inside]) for word in ("--dir", folder)),
+        *(word for folder in sorted(folders) for word in ("--dir", folder)),
         *(word for path in links for word in ("--symlink", str(Path(path).readlink()), path)),
         *(word for path in visible for word in ("--ro-bind", path, path)),
         *(word for path in DEVICES for word in ("--dev-bind", path, path)),
-        *_exclude_package(visible),
+        *_list_hiding_arguments(visible),
         *("--ro-bind", str(INSIDE), inside, "--dir", LOADING),
         *("--proc", "/proc", "--dir", OWN_FILES, "--symlink", OWN_FILES, "/dev/shm"),  # noqa: S108
         *("--remount-ro", "/"),
     ]
 
 
-def _exclude_package(visible: list[str]) -> list[str]:
-    """Hide evalsuite if it is inside a readable folder, because its data contain reference answers."""
+def _list_hiding_arguments(visible: list[str]) -> list[str]:
+    """List the arguments that hide evalsuite inside a readable folder, because its data contain reference answers."""
     package = INSIDE.parents[1].resolve()
     within = any(Path(path).resolve() in package.parents for path in visible)
     return ["--tmpfs", str(package), "--remount-ro", str(package)] if within else []
-
-
-def _list_folders_above(paths: list[str]) -> list[str]:
-    """List the parent folders, outermost first. Folders that bubblewrap makes by itself are closed to other users."""
-    return sorted({str(folder) for path in paths for folder in Path(path).parents} - {"/"})
 
 
 # For each kernel setting, the value that forbids user namespaces, and the command that allows them.

@@ -74,7 +74,18 @@ class WarmInterpreter:
         self.socket.setblocking(False)
         self.stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
         with theirs:
-            process = _start_process(launch, environment, theirs, self.stderr)
+            try:
+                process = subprocess.Popen(  # noqa: S603 - our own command
+                    launch.command,
+                    cwd=launch.folder,
+                    stdin=theirs.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=self.stderr,
+                    env=tiers.make_environment_variables(environment.interpreter),
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise SandboxUnavailable(f"{launch.command[0]} cannot be started: {error}") from error
         self.end = weakref.finalize(
             self, _end_interpreter, process, self.socket, self.stderr, self.ready, launch.clean_up
         )
@@ -99,7 +110,7 @@ class WarmInterpreter:
             self.close("its start was cancelled")
             raise
 
-    async def load_packages(self, code: str) -> None:
+    async def import_mentioned_packages(self, code: str) -> None:
         """Import those slow packages (`HEAVY`) that a program mentions; later programs also have them."""
         modules = [module for name, module in HEAVY.items() if name in code and module not in self._loaded]
         if modules:
@@ -123,7 +134,7 @@ class WarmInterpreter:
     async def wait_for_memory(self, most: int) -> None:
         """Wait until all sessions between two rounds together use at most this many bytes.
 
-        Limit this wait: a caller that opens a second session may be waiting for its own first session.
+        Wait only for `MEMORY_SECONDS`, because a caller with two open sessions may be waiting for itself.
         """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(MEMORY_SECONDS):
@@ -201,23 +212,6 @@ class WarmInterpreter:
         self.close(f"the sandbox has ended{self.last_message}")
 
 
-def _start_process(
-    launch: Launch, environment: ProgramEnvironment, control: socket.socket, stderr: IO[bytes]
-) -> subprocess.Popen[bytes]:
-    try:
-        return subprocess.Popen(  # noqa: S603 - our own command
-            launch.command,
-            cwd=launch.folder,
-            stdin=control.fileno(),
-            stdout=subprocess.DEVNULL,
-            stderr=stderr,
-            env=tiers.list_program_variables(environment.interpreter),
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise SandboxUnavailable(f"{launch.command[0]} cannot be started: {error}") from error
-
-
 def _end_interpreter(
     process: subprocess.Popen[bytes],
     control: socket.socket,
@@ -225,7 +219,7 @@ def _end_interpreter(
     ready: asyncio.Future[None],
     clean_up: Callable[[], None],
 ) -> None:
-    """Close the socket, which ends the warm interpreter and all programs; if it does not end, kill it."""
+    """Close the socket, which ends the warm interpreter and all programs; kill an interpreter that does not end."""
     control.close()
     is_warm = ready.done() and not ready.cancelled() and ready.exception() is None
     try:

@@ -126,7 +126,7 @@ class LiveExecutor:
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=complaints,
-                env=tiers.list_program_variables(get_own_interpreter()),
+                env=tiers.make_environment_variables(get_own_interpreter()),
                 start_new_session=True,
             ) as process:
                 try:

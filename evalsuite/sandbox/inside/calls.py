@@ -45,7 +45,7 @@ DENIED = {
     # Calls that make or use sockets; only `socketpair` is allowed. `bind` and `connect` would let other programs reach
     # a socket; `setsockopt` could enlarge buffers beyond all limits.
     **_parse_call_numbers("socket 41 198, bind 49 200, connect 42 203, setsockopt 54 208"),
-    # Calls that lock or watch files, because processes of the host use the same files.
+    # Calls that lock or watch files; they would disturb processes of the host, which use the same files.
     **_parse_call_numbers("flock 73 32, inotify_init 253 -, inotify_init1 294 26, fanotify_init 300 262"),
     # Calls that administer the machine.
     **_parse_call_numbers(
@@ -53,7 +53,7 @@ DENIED = {
         "finit_module 313 273, delete_module 176 106, modify_ldt 154 -"
     ),
 }
-# Calls that reach other processes and files of the same user if there are only limits and no namespaces.
+# Calls that reach other processes and files of the same user; without namespaces, only the filter blocks them.
 UNCONFINED = _parse_call_numbers(
     "setsid 112 157, setpgid 109 154, setpriority 141 140, ioprio_set 251 30, sched_setparam 142 118, "
     "sched_setscheduler 144 119, sched_setaffinity 203 122, sched_setattr 314 274, migrate_pages 256 238, "
@@ -69,7 +69,7 @@ IDLE = _parse_call_numbers(
 # Calls that may affect only the calling process (pid 0) and the program's first process.
 OWN_ONLY: dict[str, tuple[int, int]] = {"prlimit64": (302, 261)}
 SIGNALS: dict[str, tuple[int, int]] = {"kill": (62, 129), "tgkill": (234, 131), "pidfd_send_signal": (424, 424)}
-# fcntl commands for leases and directory notices, because processes of the host use the same files.
+# fcntl commands for leases and directory notices; they would disturb processes of the host.
 FCNTL, SET_LEASE, NOTIFY = {"x86_64": 72, "aarch64": 25}, 1024, 1026
 NAMESPACE_FLAGS = 0x7E020000  # All CLONE_NEW flags of clone: mounts, cgroups, uts, ipc, users, pids, net.
 CLONE, CLONE3 = {"x86_64": 56, "aarch64": 220}, 435

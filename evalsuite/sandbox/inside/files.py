@@ -45,7 +45,7 @@ class TableFileProvider:
             for name, content in self._contents.items():
                 if content is not None:
                     Path(f"{name}.csv").write_bytes(content)
-                    self._beforehand[f"{name}.csv"] = self._read_state(f"{name}.csv")
+                    self._beforehand[f"{name}.csv"] = _get_file_state(Path(f"{name}.csv").stat())
         builtins.open = io.open = self.open
         os.path.exists = os.path.isfile = self.exists
         Path.exists = Path.is_file = lambda path, **_: self.exists(path)  # type: ignore[method-assign]
@@ -79,26 +79,23 @@ class TableFileProvider:
             return self._open(written, mode, *args, **kwargs)
 
     def exists(self, path: Any) -> bool:
-        """Tell whether a file exists, or `open` would provide a table instead."""
+        """Tell whether `open` could open a path: either the file exists, or `open` would provide a table instead."""
         if self._exists(path) or self._find_extension(path) is None:
             return bool(self._exists(path))
         path = Path(os.fsdecode(path))
         known = path.stem in self._contents or str(path) in self._assigned
         if not known and len(self._assigned) < len(self._contents):
-            self._find_table(str(path), path.stem)
+            self._choose_table(str(path), path.stem)
             return True
         return known
 
-    def _read_state(self, name: str) -> tuple[int, int]:
-        status = os.stat(name)  # noqa: PTH116 - as programs do
-        return status.st_mtime_ns, status.st_size
-
     def _is_unchanged(self, file: Any) -> bool:
         name = os.path.relpath(os.fsdecode(file)) if isinstance(file, str | bytes | os.PathLike) else ""
-        return name in self._beforehand and self._exists(name) and self._read_state(name) == self._beforehand[name]
+        before = self._beforehand.get(name)
+        return before is not None and self._exists(name) and _get_file_state(Path(name).stat()) == before
 
     def _find_extension(self, file: Any) -> str | None:
-        """Return a file's extension if tables can be written in the format of this extension."""
+        """Return a path's extension if it is the extension of a format for tables; otherwise return None."""
         kind = Path(os.fsdecode(file)).suffix.lower() if isinstance(file, str | bytes | os.PathLike) else ""
         return kind if kind in {".csv", *TABULATED, *WORKBOOKS, JSON} else None
 
@@ -108,7 +105,7 @@ class TableFileProvider:
         if kind is None:
             return None
         path = Path(os.fsdecode(file))
-        name = self._find_table(str(path), path.stem)
+        name = self._choose_table(str(path), path.stem)
         target = f".{name}{f'.{encoding}' if encoding else ''}{kind}"
         if not self._exists(target):
             if kind in WORKBOOKS:
@@ -130,8 +127,8 @@ class TableFileProvider:
 
         return read_excel
 
-    def _find_table(self, path: str, stem: str) -> str:
-        """Find the table named `stem`; if none has this name, assign the tables in order, one to each new path."""
+    def _choose_table(self, path: str, stem: str) -> str:
+        """Choose the table named `stem`; if none has this name, assign the tables in order, one to each new path."""
         if stem in self._contents:
             return stem
         if path not in self._assigned:
@@ -206,7 +203,7 @@ FileStates = dict[str, tuple[int, int]]
 
 def list_files() -> FileStates:
     """List the files in the program's folder, with their sizes and the times of their last change."""
-    return {entry.name: _read_state(entry) for entry in _list_entries()}
+    return {entry.name: _get_file_state(entry.stat()) for entry in _list_result_files()}
 
 
 def send_changed_files(before: FileStates) -> None:
@@ -215,7 +212,7 @@ def send_changed_files(before: FileStates) -> None:
     from .kernel import FILES
 
     with contextlib.suppress(Exception):
-        new = [entry for entry in _list_entries() if before.get(entry.name) != _read_state(entry)]
+        new = [entry for entry in _list_result_files() if before.get(entry.name) != _get_file_state(entry.stat())]
         for entry in sorted(new, key=lambda entry: entry.name)[:MOST]:
             with open(entry.path, "rb") as file:  # noqa: PTH123 - without pathlib
                 content = file.read(LARGEST + 1)
@@ -224,7 +221,7 @@ def send_changed_files(before: FileStates) -> None:
                 os.write(FILES, HEAD.pack(len(name), len(content)) + name + content)
 
 
-def _list_entries() -> Iterator[os.DirEntry[str]]:
+def _list_result_files() -> Iterator[os.DirEntry[str]]:
     with os.scandir(".") as entries:
         for entry in entries:
             # Skip everything but regular files: links may be broken, and reading a pipe would block.
@@ -233,8 +230,7 @@ def _list_entries() -> Iterator[os.DirEntry[str]]:
                 yield entry
 
 
-def _read_state(entry: os.DirEntry[str]) -> tuple[int, int]:
-    status = entry.stat()
+def _get_file_state(status: os.stat_result) -> tuple[int, int]:
     return status.st_mtime_ns, status.st_size
 
 
@@ -247,7 +243,7 @@ def save_open_figures(before: FileStates) -> None:
         plt = sys.modules.get("matplotlib.pyplot")
         if plt is None or not plt.get_fignums():
             return
-        pictures = {entry.name for entry in _list_entries() if entry.name.lower().endswith(".png")} - set(before)
+        pictures = {entry.name for entry in _list_result_files() if entry.name.lower().endswith(".png")} - set(before)
         if not pictures:
             for number in plt.get_fignums()[:FIGURES]:
                 plt.figure(number).savefig(f"figure_{number}.png")

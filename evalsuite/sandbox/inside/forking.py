@@ -96,13 +96,13 @@ class ForkingInterpreter:
     def serve_host(self) -> NoReturn:
         """Run until the host closes the connection."""
         self.isolation.verify_isolation()
-        self._send_facts(ready=True)
+        self._send_message(ready=True)
         while True:
             for descriptor, _ in self.poll.poll(self._compute_milliseconds_to_wait()):
                 if descriptor == self.control.fileno():
                     self._execute_order()
-                    # Poll again: the order may have closed descriptors of this batch, and opened others with the same
-                    # numbers.
+                    # Poll again, because the order may have closed some of these descriptors, whose numbers new
+                    # descriptors may now have.
                     break
                 if (forked := self.by_descriptor.get(descriptor)) is not None:
                     self._handle_event(forked, descriptor)
@@ -127,7 +127,7 @@ class ForkingInterpreter:
                 forked.stop_clock()
                 forked.kill()
         elif forked is None or forked.wait_for_death(0):
-            self._send_facts(key=order["key"], ending="gone", seconds=0.0, alive=False)
+            self._send_message(key=order["key"], ending="gone", seconds=0.0, alive=False)
         else:
             forked.start_clock(order["timeout"])
             forked.resume()
@@ -138,7 +138,7 @@ class ForkingInterpreter:
         except OSError as error:  # The machine has too many open descriptors, processes or namespaces at the moment.
             for descriptor in descriptors:
                 os.close(descriptor)
-            self._send_facts(key=order["key"], ending=f"refused {error}", seconds=0.0, alive=False)
+            self._send_message(key=order["key"], ending=f"refused {error}", seconds=0.0, alive=False)
             return
         forked.start_clock(order["timeout"])
 
@@ -150,7 +150,7 @@ class ForkingInterpreter:
                 pid = self._fork_child(wanted, order["key"])
             except OSError:
                 # Try again after collecting killed programs, because they may still hold descriptors or processes.
-                self._reap_killed()
+                self._reap_killed_programs()
                 pid = self._fork_child(wanted, order["key"])
         for descriptor in (payload, err, files):
             os.close(descriptor)
@@ -162,14 +162,14 @@ class ForkingInterpreter:
             self.poll.register(descriptor, select.POLLIN)
         return forked
 
-    def _reap_killed(self) -> None:
+    def _reap_killed_programs(self) -> None:
         end = time.monotonic() + DYING_SECONDS
         for forked in [forked for forked in self.programs.values() if forked.killed]:
             if forked.wait_for_death(end - time.monotonic()):
                 self._handle_event(forked, forked.pidfd)
 
     def _fork_child(self, descriptors: dict[int, int], key: int) -> int:
-        _keep_spare_descriptors()
+        _require_spare_descriptors()
         pid = self.isolation.fork_child()
         if pid == 0:
             try:  # The child must exit in any case, because it must never return to the interpreter's loop.
@@ -177,7 +177,7 @@ class ForkingInterpreter:
                 try:
                     self.isolation.confine_child(key)
                 except OSError as error:
-                    program.report_unfit(error)
+                    program.report_failed_isolation(error)
                 program.serve_rounds()
             finally:
                 os._exit(1)
@@ -207,7 +207,7 @@ class ForkingInterpreter:
         if not alive:
             forked.kill()
         memory = self._sum_memory({forked.pid}) if alive else 0
-        self._send_facts(key=forked.key, ending=ending, seconds=seconds, alive=alive, memory=memory)
+        self._send_message(key=forked.key, ending=ending, seconds=seconds, alive=alive, memory=memory)
 
     def _reap_program(self, forked: ForkedProgram) -> None:
         self._close_channel(forked)
@@ -216,7 +216,7 @@ class ForkingInterpreter:
         running, ending = forked.is_running, forked.reap()
         if running:
             ending = ending if forked.loaded else f"early {ending}"
-            self._send_facts(key=forked.key, ending=ending, seconds=forked.stop_clock(), alive=False)
+            self._send_message(key=forked.key, ending=ending, seconds=forked.stop_clock(), alive=False)
 
     def _close_channel(self, forked: ForkedProgram) -> None:
         if forked.channel is not None:
@@ -260,11 +260,11 @@ class ForkingInterpreter:
             return None
         return max(1, math.ceil(1000 * min(CHECK_SECONDS, min(deadlines) - time.monotonic())))
 
-    def _send_facts(self, **facts: Any) -> None:
+    def _send_message(self, **facts: Any) -> None:
         self.control.send(json.dumps(facts).encode())
 
 
-def _keep_spare_descriptors() -> None:
+def _require_spare_descriptors() -> None:
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     lowest_free = os.dup(0)
     os.close(lowest_free)
@@ -276,7 +276,7 @@ def _import_module(name: str) -> None:
     before = set(sys.modules)
     try:
         importlib.import_module(name)
-        # Run common operations now, so that forked programs inherit the modules and caches that these need.
+        # Run common operations now, so that forked programs inherit the modules and caches that the operations need.
         if name == "pandas":
             _preload_pandas()
         elif name == "matplotlib.pyplot":

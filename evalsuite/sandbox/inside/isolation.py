@@ -96,7 +96,7 @@ class NamespaceIsolation:
         return {pid: kernel.find_descendants(pid, parents) for pid in pids}
 
     def find_exceeded_limit(self, key: int, pids: set[int]) -> str:  # noqa: ARG002 - Landlock needs both
-        """Return "", because the kernel itself ends programs in namespaces that exceed a limit."""
+        """Return "", because with namespaces, the kernel itself enforces these limits."""
         return ""
 
     def kill_program(self, pid: int) -> None:
@@ -108,7 +108,7 @@ class NamespaceIsolation:
         return os.waitpid(pid, 0)[1]
 
     def verify_isolation(self) -> None:
-        """Fork a trial program that tries to fork; if it succeeds, end this process and state the reason."""
+        """Fork a trial program that tries to fork; if it can fork, end this process and state the reason."""
         pid = self.fork_child()
         if pid == 0:
             self._try_to_fork()
@@ -307,7 +307,7 @@ class LandlockIsolation:
         return status
 
     def verify_isolation(self) -> None:
-        """Fork a trial program that must not be able to read this machine's files; if it can, end this process."""
+        """Fork a trial program that tries to read this machine's files; if it can read one, end this process."""
         pid = os.fork()
         if pid == 0:
             os._exit(self._try_to_read_files())
@@ -352,7 +352,7 @@ def _is_reachable_by_all(path: str) -> bool:
 
 
 def _count_own_tasks() -> int:
-    """Count this user's processes and threads, in the way in which the kernel counts them for its limit."""
+    """Count this user's processes and threads as the kernel counts them for its limit."""
     user, tasks = os.getuid(), 0
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

@@ -30,7 +30,7 @@ import time
 import traceback
 import types
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any, NoReturn
 
 from . import kernel
@@ -66,7 +66,7 @@ def serve_rounds() -> NoReturn:
 
 
 def prepare_process() -> dict[str, Any]:
-    """Prepare this process as a program's first process; return the program's global variables."""
+    """Make this process the first process of a program; return the program's global variables."""
     _first_process.add(os.getpid())
     _reopen_streams()
     module = types.ModuleType("__main__")
@@ -80,7 +80,7 @@ def prepare_process() -> dict[str, Any]:
     return names
 
 
-def report_unfit(error: BaseException) -> NoReturn:
+def report_failed_isolation(error: BaseException) -> NoReturn:
     """Report that this process could not be isolated, then end it."""
     os.write(STDERR, str(error).encode())
     os.write(CHANNEL, UNFIT)
@@ -241,13 +241,12 @@ def _install_notebook_functions(names: dict[str, Any]) -> None:
         sys.modules.update({"IPython": package, "IPython.display": display})
 
 
+@cache
 def _ignore_installations() -> None:
     """Make `pip install` succeed without any effect if the package is already installed."""
     import subprocess
 
     popen, system = subprocess.Popen.__init__, os.system
-    if popen.__name__ == "start":
-        return
 
     def start_process(self: Any, args: Any, *others: Any, **options: Any) -> None:
         if _is_needless_installation(args):
@@ -291,7 +290,7 @@ def _load_payload(names: dict[str, Any]) -> tuple[str, list[str], bool]:
     frames: dict[str, Callable[[], Any]] = {}
     for table in header["tables"]:
         content, name = os.pread(PAYLOAD, table["size"], at), table["name"]
-        frames[name] = partial(_make_frame, content, table["format"], table["header_rows"])
+        frames[name] = partial(_make_data_frame, content, table["format"], table["header_rows"])
         names[name] = frames[name]()
         files[name] = content if table["format"] == "csv" else None
         at += table["size"]
@@ -320,7 +319,7 @@ def _provide_stdin(content: bytes) -> None:
     builtins.open = io.open = open_input
 
 
-def _make_frame(content: bytes, kind: str, header_rows: int) -> Any:
+def _make_data_frame(content: bytes, kind: str, header_rows: int) -> Any:
     import pandas as pd
 
     if kind == "pickle":
@@ -376,7 +375,7 @@ CHECK_SECONDS = 0.05
 
 
 def run_in_child(payload: str, result: str, seconds: float, most: tuple[int, int, int]) -> NoReturn:
-    """Run a payload's program in a child process; write how it ended, and its output, error and files, to the result.
+    """Run a payload's program in a child process; write its ending, output, error and files to the result.
 
     The child cannot forge the result: it has no descriptor of the result's file and no access to this process.
 
@@ -420,7 +419,7 @@ def run_in_child(payload: str, result: str, seconds: float, most: tuple[int, int
 
 
 def _run_child(descriptors: dict[int, int]) -> NoReturn:
-    """Run the program with these descriptors, in a new folder and a new process group."""
+    """Run the program in a new folder and a new process group; `descriptors` are its only open files."""
     try:
         kernel.close_other_descriptors(descriptors)
         try:
@@ -433,7 +432,7 @@ def _run_child(descriptors: dict[int, int]) -> NoReturn:
                 own = os.getpid()
                 kernel.install_seccomp_filter(make_call_filter(platform.machine(), own_pid=own, signals_closed=False))
         except OSError as error:
-            report_unfit(error)
+            report_failed_isolation(error)
         os.chdir(tempfile.mkdtemp())
         status = run_round(prepare_process(), "<program>")
         if os.getpid() in _first_process:

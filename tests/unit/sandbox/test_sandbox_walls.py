@@ -68,7 +68,7 @@ def test_the_hosts_environment_is_not_there(new_lab: Callable[[], Lab], monkeypa
     environment = ast.literal_eval(found.stdout)
     assert environment.pop("PWD") == "/sandbox"
     assert environment.pop("LC_CTYPE", "C.UTF-8") == "C.UTF-8"
-    assert environment == tiers.list_program_variables(get_own_interpreter())
+    assert environment == tiers.make_environment_variables(get_own_interpreter())
 
 
 def test_descriptors_of_the_host_are_not_inherited(bare: Lab, secret: Path) -> None:

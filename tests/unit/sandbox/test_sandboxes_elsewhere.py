@@ -15,7 +15,7 @@ import pytest
 from evalsuite.core.errors import SandboxError, SandboxUnavailable, SettingsError
 from evalsuite.sandbox import Limits, Sandbox, TableFile, tiers
 from evalsuite.sandbox.script_hosts import RESULT, ContainerHost, FusionServer, describe_engine, run_program
-from evalsuite.sandbox.tiers import TIERS, read_tiers
+from evalsuite.sandbox.tiers import TIERS, parse_tiers
 from tests.fusion_server import fusion_server
 
 if TYPE_CHECKING:
@@ -250,12 +250,12 @@ def test_docker_that_is_not_there_or_cannot_start_a_container_says_so(
 @pytest.mark.parametrize("name", ["docker", "docker:", "gvisor", "ftp://there"])
 def test_an_unknown_sandbox_lists_what_there_is(name: str) -> None:
     with pytest.raises(SettingsError, match=r"auto, bubblewrap, landlock, docker:IMAGE"):
-        read_tiers(name)
+        parse_tiers(name)
 
 
 def test_auto_means_this_machines_own_walls() -> None:
-    assert read_tiers("auto") == TIERS
-    assert read_tiers("https://sandbox.example") == ("https://sandbox.example",)
+    assert parse_tiers("auto") == TIERS
+    assert parse_tiers("https://sandbox.example") == ("https://sandbox.example",)
 
 
 @pytest.mark.parametrize(
