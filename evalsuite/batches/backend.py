@@ -105,7 +105,7 @@ class BatchBackend:
     async def complete(self, request: Request) -> Completion:
         """Wait until a batch has the answer to a request; an earlier session may have sent this batch."""
         self._resume_earlier_batches()
-        # Earlier versions computed the key after `--max-cost` had limited the length of the request's answer.
+        # Earlier versions computed a request's key after `--max-cost` had limited the length of the answer.
         asked = (UNLIMITED_REQUEST.get() or request, request)
         keys = [
             key for each in asked for key in make_request_keys(self.identity, Vault().conceal_request(each), older=True)

@@ -163,8 +163,8 @@ class ShardedRun:
 
         self.path = reports / name
         if not (self.path / STORE).is_file():
-            # Check the name only for a new run. A gateway's store from an earlier driver, which died, shows that this
-            # run continues with the stored answers.
+            # Check the name only for a new run. If an earlier driver died, it left a gateway's store, and this run
+            # continues with the stored answers.
             check_run_name(reports, name)
         self.path.mkdir(parents=True, exist_ok=True)
         self._journal = Journal(self.path / JOURNAL)

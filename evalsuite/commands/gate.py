@@ -101,7 +101,7 @@ def run_comment(options: argparse.Namespace) -> int:
 
 
 def read_comment(folder: Path, verdict_id: str | None) -> tuple[str, int]:
-    """Read a folder's comment and exit status; refuse a comment on another verdict than that of the folder's summary.
+    """Read the comment and exit status in a folder; refuse a comment whose verdict differs from that of the summary.
 
     Args:
         verdict_id: the id of the verdict that the folder must contain; None accepts any id.

@@ -158,7 +158,7 @@ def prepare_answers(run: Run, bench: str, records: list[Record], options: argpar
 
 
 def _restore_setup(run: Run, declared: Benchmark, records: list[Record], place: str, judge: str) -> Setup:
-    """Restore what the run's benchmark had: data, modes, seed, and the arguments of its declaration."""
+    """Restore the setup of the run's benchmark: data, modes, seed, and the arguments of its declaration."""
     settings = run.info.get("settings", {})
     folder = Path(settings["data"]) / declared.name if settings.get("data") else None
     data = folder if folder and folder.is_dir() else None

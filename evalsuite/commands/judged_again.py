@@ -52,7 +52,7 @@ class AnswersToJudge:
 
     records: Sequence[Record]  # Records of the cases that have an answer.
     scorers: Sequence[JudgedScorer]  # The scorers that call the judge.
-    samples: Mapping[str, Sample]  # Samples by id; `make_case` makes a missing sample from its record.
+    samples: Mapping[str, Sample]  # Samples by id; `make_case` makes a missing sample from the case's record.
     passes: float | None = None  # The lowest score that passes; None uses each scorer's own threshold.
 
     def make_case(self, record: Record) -> Case:

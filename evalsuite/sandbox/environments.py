@@ -133,7 +133,7 @@ class Interpreter:
 
     @property
     def prefixes(self) -> list[Path]:
-        """The folder that the interpreter reports as its own, and the folder to which its resolved path leads."""
+        """The folders of the installation: the one that the interpreter reports, and the one of its resolved path."""
         return list(dict.fromkeys([Path(self.prefix), Path(self.executable).parents[1]]))
 
 

@@ -128,15 +128,15 @@ def read_clients(path: Path) -> ClientRegistry:
     try:
         text, mode = path.read_text("utf-8"), path.stat().st_mode
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"--clients {path}: {error}; {_describe_file()}") from error
+        raise SettingsError(f"--clients {path}: {error}; {_make_example()}") from error
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise SettingsError(f"--clients {path}: others can read the tokens in it; chmod 600 {path}")
     try:
         plain = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SettingsError(f"--clients {path}: not JSON ({error}); {_describe_file()}") from error
+        raise SettingsError(f"--clients {path}: not JSON ({error}); {_make_example()}") from error
     if not isinstance(plain, dict) or not plain:
-        raise SettingsError(f"--clients {path}: names no client; {_describe_file()}")
+        raise SettingsError(f"--clients {path}: names no client; {_make_example()}")
     clients = [_read_client(name, entry, path) for name, entry in plain.items()]
     tokens = [client.token.reveal() for client in clients if client.token]
     if len(set(tokens)) < len(tokens):
@@ -149,21 +149,21 @@ def _read_client(name: str, entry: Any, path: Path) -> Client:
     token, share = fields.get("token"), fields.get("share", 1.0)
     where = f"--clients {path}, {name!r}"
     if not name or not name.isprintable():
-        raise SettingsError(f"{where}: not a name of printable characters; {_describe_file()}")
+        raise SettingsError(f"{where}: not a name of printable characters; {_make_example()}")
     if not isinstance(token, str) or len(token) < SHORTEST or not token.isascii() or not token.isprintable():
-        raise SettingsError(f"{where}: no token of at least {SHORTEST} plain characters; {_describe_file()}")
+        raise SettingsError(f"{where}: no token of at least {SHORTEST} plain characters; {_make_example()}")
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
-        raise SettingsError(f"{where}: share is {share!r}; expected a number above 0 and at most 1; {_describe_file()}")
+        raise SettingsError(f"{where}: share is {share!r}; expected a number above 0 and at most 1; {_make_example()}")
     limits = {field: fields.get(field) for field in ("max_rpm", "max_tpm")}
     for field, limit in limits.items():
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-            raise SettingsError(f"{where}: {field} is {limit!r}; expected a whole number above 0; {_describe_file()}")
+            raise SettingsError(f"{where}: {field} is {limit!r}; expected a whole number above 0; {_make_example()}")
     if unknown := sorted(set(fields) - {"token", "share", *limits}):
-        raise SettingsError(f"{where}: unknown field {unknown[0]!r}; {_describe_file()}")
+        raise SettingsError(f"{where}: unknown field {unknown[0]!r}; {_make_example()}")
     return Client(name, Secret(token), float(share), **limits)
 
 
-def _describe_file() -> str:
+def _make_example() -> str:
     example = {"ci": {"token": secrets.token_urlsafe(24), "share": 0.5, "max_rpm": 600}}
     return f"for example {json.dumps(example)}"
 

@@ -101,8 +101,8 @@ class ForkingInterpreter:
             for descriptor, _ in self.poll.poll(self._compute_milliseconds_to_wait()):
                 if descriptor == self.control.fileno():
                     self._execute_order()
-                    # Poll again, because the order may have closed some of these descriptors, whose numbers new
-                    # descriptors may now have.
+                    # Poll again, because the order may have closed some of these descriptors and opened others with
+                    # the same numbers.
                     break
                 if (forked := self.by_descriptor.get(descriptor)) is not None:
                     self._handle_event(forked, descriptor)
