@@ -163,7 +163,7 @@ MODES = {name: mode.description for name, mode in OWN_MODES.items()} | {
 }
 SHOWS_TEMPLATE = {"in_domain", "paper:in_domain"}  # Modes whose prompt contains another question of the same template.
 
-# Each prompt has two of these examples; `_ANSWERABLE` replaces `_UNANSWERABLE` in prompts that do not permit "unsure".
+# Examples in prompts; `_ANSWERABLE` replaces `_UNANSWERABLE` in prompts that do not permit "unsure".
 _ANSWERED = PromptExample("Which planet is nearest to the Sun?", "Mercury")
 _UNANSWERABLE = PromptExample("Who founded the town of Marlowick Hollow?", "unsure")
 _ANSWERABLE = PromptExample("Who painted the ceiling of the Sistine Chapel?", "Michelangelo")

@@ -129,7 +129,7 @@ def _make_cells(tally: Tally, suffix: str = "") -> list[Cell]:
 
 
 def _draw_figure(lines: Sequence[LabelledCases], domains: Sequence[str]) -> Chart:
-    """Draw the paper's Figure 1; a figure with a single curve gets another curve per domain, without intervals."""
+    """Draw the paper's Figure 1; if it has a single curve, add a curve per domain, without intervals."""
     series = [Series(line.label, _estimate_by_bucket(line.tally, "accuracy")) for line in lines]
     if len(lines) == 1:
         for domain in domains:
@@ -301,7 +301,7 @@ def tabulate_predicates(views: Sequence[RunView]) -> Table | None:
 
 
 def tabulate_natural_questions(views: Sequence[RunView], *, shipped: bool) -> Table | None:
-    """Tabulate the questions that people are likely to ask (Table 10); None if no run also has other questions."""
+    """Tabulate the questions that people are likely to ask (Table 10); None unless a run also has other questions."""
     rows: list[list[Cell]] = []
     for line in _list_labelled_cases(views):
         kinds = line.tally.groups("natural")
@@ -373,7 +373,7 @@ def _read_answer(view: RunView, row: Row) -> str:
 
 
 def _compute_paired_change(base: Tally, part: Tally, rate: str) -> Estimate | None:
-    """Compute how a rate changes from `base` to `part` on their common questions (None without any), by entity."""
+    """Compute how a rate changes from `base` to `part` on their common questions; None if they share no question."""
     from evalsuite import stats
 
     before, after = ({(row.question[0], row.epoch): row for row in tally.scored(rate)} for tally in (base, part))

@@ -37,7 +37,7 @@ _LABEL = re.compile(r"\s*(?:a|answer|the answer is)\s*:\s*", re.IGNORECASE)
 
 
 def make_scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
-    """Return a scorer by all rules, and a scorer by the run's judge or, without a judge, by exact match."""
+    """Return two scorers: one applies all rules, the other the run's judge (or exact match without a judge)."""
     if setup.judge is None:
         return (ByRule(), ByExactMatch())
     return (ByRule(), ByJudge(read_paper_prompts(setup.data, setup.modes, judged=True)))

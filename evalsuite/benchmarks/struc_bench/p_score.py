@@ -58,7 +58,7 @@ class PScore:
 
     content: float  # Similarity of the contents, in [0, 10].
     format: float  # Similarity of the structures, in [0, 10].
-    log: tuple[Mapping[str, Any], ...]  # All messages: first of the order (prediction, reference), then the other.
+    log: tuple[Mapping[str, Any], ...]  # All messages; those with the prediction as first table come first.
     signature: str = ""  # A line that identifies the judge model, prompt and settings, to be cited with the scores.
 
 

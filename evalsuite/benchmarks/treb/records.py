@@ -175,7 +175,7 @@ def _read_rules(raw: Mapping[str, Any], source: RecordSource) -> Sequence[Mappin
         require_type(rule, dict, source.path, place) for rule in require_type(raw["rules"], list, source.path, place)
     ]
     try:
-        list_broken_rules("", rules)  # Check the rules: a malformed rule raises an error for every answer.
+        list_broken_rules("", rules)  # A malformed rule raises an error for every answer.
     except ScoringError as error:
         raise source.make_error("rules", str(error), "rules as docs/treb.md has them") from error
     return rules
@@ -273,7 +273,7 @@ def read_raw_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     try:
         large = path.stat().st_size > AT_ONCE
     except OSError:
-        large = False  # `_read_all_records` explains in its error why the file cannot be read.
+        large = False  # `_read_all_records` then explains why the file cannot be read.
     yield from _stream_records(path) if large else _read_all_records(path)
 
 

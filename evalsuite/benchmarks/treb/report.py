@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 AverageColumn = tuple[str, str]
 # The metrics of the paper's tables, with their titles.
 METRICS = {"rouge_l": "ROUGE-L", "bleu": "BLEU", "judge": "Judge", "exact_match": "Exact match of numbers"}
-# Variants of these metrics as the authors' code computes them, for comparison with the published results.
+# Variants of the metrics, as the authors' code computes them, for comparison with the published results.
 RELEASED = {
     "rouge_l_released": "ROUGE-L as released",
     "bleu_released": "BLEU as released",
@@ -121,7 +121,7 @@ def _compute_weights(scored: Iterable[Row]) -> list[float]:
 
 
 RULES = "instruction_following"
-# Values of `facts["program"]`, each a column of the table of programs; the column of "missing" is titled "no program".
+# Values of `facts["program"]`, one per column of the table of programs; "missing" has the column "no program".
 PROGRAM_STATES = ("ok", "failed", "package missing", "timed out", "printed nothing", "missing")
 # Metrics for charts: the first one that was measured is drawn.
 PICTURED = ("judge", "rouge_l")

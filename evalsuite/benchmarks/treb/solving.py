@@ -193,7 +193,7 @@ def _build_prompt(instructions: str, reminder: str, sample: Sample, tables: str)
 
 LONGEST = 100_000  # Maximum characters at a reply's end that are searched for JSON, in quadratic time.
 _LATEX = re.compile(r'(?<!\\)\\(?!["\\/bfnrtu])')  # A LaTeX backslash that is invalid in JSON: `12.5\%`.
-# JSON reads the backslashes of `\boxed` and `\text` as parts of control characters (backspace, tab); undo this.
+# JSON turns `\b` in `\boxed` and `\t` in `\text` into control characters; these pairs restore the LaTeX commands.
 _LATEX_REPAIRS = (("\x08oxed{", "\\boxed{"), ("\text{", "\\text{"))
 _JSON = json.JSONDecoder(strict=False)
 
