@@ -24,7 +24,7 @@ TAKEN = ("model", "model_base_url", "model_param", "max_connections", "max_rpm",
 def add_options(
     parser: _ActionsContainer, names: Container[str], *, required: Container[str] = (), defaults: bool = False
 ) -> None:
-    """Add the run options in `names` to a parser; if `defaults` is true, their help states the defaults."""
+    """Add the run options in `names` to a parser; `defaults` says whether their help states the default values."""
     for option in OPTIONS:
         if option.name in names:
             text = option.help if defaults else option.help.partition(". Default: ")[0]
@@ -39,7 +39,7 @@ def add_options(
 
 
 def add_model_options(parser: _ActionsContainer, *, required: bool = True, without: Container[str] = ()) -> None:
-    """Add the options in `TAKEN`; skip those in `without`, because the command defines them itself."""
+    """Add the options for a model, except those in `without`, which the command itself defines."""
     names = [name for name in TAKEN if name not in without]
     add_options(parser, names, required={"model"} if required else ())
 

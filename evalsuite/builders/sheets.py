@@ -71,7 +71,7 @@ def decode_text(content: bytes) -> str:
 
 
 def find_delimiter(text: str) -> str:
-    """Find the delimiter for which the most rows have as many cells as the first row; ties go to the wider rows."""
+    """Find the delimiter with which the most rows are as wide as the first row; if several do, the wider rows win."""
 
     def rate_delimiter(delimiter: str) -> tuple[float, int]:
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row] or [[]]

@@ -102,7 +102,7 @@ def run_build(args: Namespace) -> int:
 
 
 def _write_drafts(source: dbpedia.DbpediaSource, args: Namespace, folder: Path) -> int:
-    """Have a model draft templates; write them and the templates in use; return 1 if a draft failed."""
+    """Write a file of templates: those in use, and a model's drafts; return 1 if a draft failed."""
     examples = source.find_examples(args.draft)
     answers = args.to.with_suffix(".answers.sqlite")
     drafts, failures = dbpedia.draft_templates(examples, select_model_settings(vars(args)), answers)
@@ -171,11 +171,9 @@ def _format_stats(
     source: str, seed: int, selection: Selection, partitions: Mapping[str, Partition], dropped: Mapping[str, str]
 ) -> str:
     """Write the statistics as Markdown: shares of head, torso and tail, questions by template, dropped templates."""
-    reasons = {
-        template.id: f"no question about an entity in {' or '.join(buckets)} that the rules allow"
-        for template, buckets in selection.empty.items()
-    }
-    reasons = {**dropped, **reasons}
+    reasons = dict(dropped)
+    for template, buckets in selection.empty.items():
+        reasons[template.id] = f"no question about an entity in {' or '.join(buckets)} that the rules allow"
     used = {template: buckets for template, buckets in selection.questions.items() if any(buckets.values())}
     counts = {template: [len(buckets[bucket]) for bucket in BUCKETS] for template, buckets in used.items()}
     totals = [sum(count[place] for count in counts.values()) for place in range(len(BUCKETS))]
@@ -206,7 +204,7 @@ _ENTITIES = ("Entities", "Bucket", "Number", "Share of entities", "Share of popu
 def _list_entity_rows(partitions: Mapping[str, Partition]) -> list[list[str]]:
     rows = []
     for name, partition in partitions.items():
-        shares = partition.compute_shares()
+        shares = partition.count_by_bucket()
         entities = sum(share.entities for share in shares.values())
         for bucket, share in shares.items():
             least = f"{partition.find_lowest_popularity(bucket):,}" if share.entities else "-"

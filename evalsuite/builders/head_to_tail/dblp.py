@@ -80,7 +80,7 @@ class DblpSource(DumpSource):
     def _make_pool_sql(self, template: QuestionTemplate) -> str:
         return f"(FROM person SEMI JOIN (FROM thesis WHERE kind = '{TEMPLATES[template][0]}') USING (id))"
 
-    def _make_question_lister(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all theses
+    def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all theses
         rows = self._workspace.run_sql("""
             SELECT id, name, kind, title, year, schools
             FROM thesis SEMI JOIN drawn USING (id)
@@ -129,7 +129,7 @@ class DblpSource(DumpSource):
 
 
 def _list_credits(works: Iterable[Work]) -> Iterator[tuple[str | int | None, ...]]:
-    """Yield a row per person and work, until `LAST_YEAR`; thesis columns are empty unless the work has one author."""
+    """Yield a row per work (until `LAST_YEAR`) and person; only theses of a single author fill the thesis columns."""
     for work in works:
         if work.year is None or work.year > LAST_YEAR:
             continue
@@ -158,7 +158,7 @@ class Work:
 
     kind: str  # The name of the work's XML element in dblp.xml (`article`, `phdthesis`, ...).
     people: tuple[str, ...]  # Authors and editors; dblp adds numbers to names that several people share.
-    title: str  # The title without markup and final full stop; empty if missing.
+    title: str  # The title without markup and without its final full stop; empty if missing.
     year: int | None
     schools: tuple[str, ...]
 

@@ -2,8 +2,8 @@
 
 A model may draft question templates for further predicates.
 
-As in the paper, predicates are left out if they are unspecific, specific to the source, or their values are dynamic or
-not text.
+As in the paper, a predicate is left out if it is unspecific or specific to the source. A predicate is also left out if
+its values change over time or are not text.
 """
 
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
@@ -43,11 +43,11 @@ FILES = ("mappingbased-objects_lang=en.ttl.bz2",)
 TEMPLATES = Path(__file__).parent / "dbpedia_questions.json"
 _RESOURCE = "<http://dbpedia.org/resource/"
 _MORE = 4  # Oversampling factor: an entity with several values is drawn several times, but needed once.
-_BRACKETS = re.compile(r"\s+\([^()]*\)$")  # A disambiguation, as in "Mercury (planet)", which is optional in an answer.
+_BRACKETS = re.compile(r"\s+\([^()]*\)$")  # The last part of a name such as "Mercury (planet)"; answers may omit it.
 
 
 class DbpediaSource(DumpSource):
-    """DBpedia's dump in a database; in the file `templates`, each predicate has a question with `_` for the entity."""
+    """DBpedia's dump, read into the database of a `Workspace`; the file `templates` maps predicates to questions."""
 
     def __init__(self, workspace: Workspace, folder: Path, templates: Path | None = None) -> None:
         super().__init__(workspace, folder)
@@ -78,7 +78,7 @@ class DbpediaSource(DumpSource):
         more = {template: size * _MORE for template, size in sizes.items()}
         draw_entities(self._workspace, pool, self.partitions["entity"], more)
 
-    def _make_question_lister(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all templates
+    def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all templates
         values, ambiguous = self._load_values(), self._find_ambiguous_entities()
 
         def list_questions(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
@@ -200,9 +200,8 @@ def _read_draft(text: str, pairs: list[tuple[str, str]]) -> str:
 def read_templates(path: Path) -> dict[QuestionTemplate, str]:
     """Read questions by predicate, in the published format `{"<predicate's IRI>": "Who directed _?"}`.
 
-    Unsuitable predicates (`UNFIT`) are left out. If a predicate's value changes over time (`CHANGING`), evalsuite's own
-    question replaces the file's question. evalsuite's question asks for past and present values, so any of these values
-    is accepted.
+    Unsuitable predicates (`UNFIT`) are left out. A predicate whose value changes over time (`CHANGING`) gets the
+    shipped question, which asks for past and present values.
     """
     questions = {}
     lasting = json.loads(TEMPLATES.read_text(encoding="utf-8"))
@@ -272,8 +271,7 @@ _ELSEWHERE = {
 }
 # Unsuitable predicates with their reasons.
 UNFIT = {_ONTOLOGY.format(name): reason for reason, names in _REASONS.items() for name in names} | _ELSEWHERE
-# Predicates whose values change over time, or are of several kinds (`class`). The shipped questions accept each of an
-# entity's values.
+# Predicates whose values change over time or are of several kinds (`class`); the shipped questions accept each value.
 CHANGING = {
     _ONTOLOGY.format(name)
     for name in (

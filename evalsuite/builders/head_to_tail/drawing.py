@@ -35,11 +35,11 @@ class QuestionTemplate:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A possible question with its answers; a template's candidates are sorted by `turn`, then by `lot`."""
+    """A possible question about an entity; a template's candidates are sorted by `turn`, then by `lot`."""
 
     entity: str
     popularity: int
-    turn: int  # Number of earlier candidates of the template about the same entity.
+    turn: int  # Position among the template's candidates about this entity, from 0.
     lot: int  # The entity's pseudorandom number, computed from the seed.
     question: str
     answers: tuple[Answer, ...]  # All right answers.
@@ -100,7 +100,7 @@ def drop_repeated_answers(answers: Iterable[Answer | None]) -> tuple[Answer, ...
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
 
 
-_MOST_IN_ORDER = 1_000_000  # Maximum entities that the database sorts; a larger draw takes all entities instead.
+_MOST_IN_ORDER = 1_000_000  # A draw of at least this many entities takes all entities, without sorting them.
 
 
 def compute_draw_number(seed: int, *parts: str) -> int:
@@ -159,12 +159,12 @@ def make_drawn_ids_sql(*templates: QuestionTemplate) -> str:
     return f"(SELECT DISTINCT id FROM drawn WHERE template IN ({names}))"
 
 
-def add_namesake_counts(workspace: Workspace, shown: str, entities: str) -> list[tuple[Any, ...]]:
-    """Add to each row of the query `shown` the number of entities with its name, and of those with its name and year.
+def add_namesake_counts(workspace: Workspace, query: str, entities: str) -> list[tuple[Any, ...]]:
+    """Add two columns to a query's rows: how many entities have the row's name, and how many its name and year.
 
-    `shown` and `entities` have the columns `called` (equal for equal names) and `year`.
+    `query` and `entities` have the columns `called` (equal for equal names) and `year`.
     """
-    workspace.run_sql(f"CREATE OR REPLACE TABLE shown AS {shown}")
+    workspace.run_sql(f"CREATE OR REPLACE TABLE shown AS {query}")
     workspace.run_sql(f"""
         CREATE OR REPLACE TABLE namesake AS
         SELECT called, year, count(*) AS many
@@ -179,16 +179,15 @@ def add_namesake_counts(workspace: Workspace, shown: str, entities: str) -> list
     """)
 
 
-def make_candidates(workspace: Workspace, templates: Iterable[QuestionTemplate], ask: QuestionMaker) -> Draw:
+def make_candidates(workspace: Workspace, templates: Iterable[QuestionTemplate], make_questions: QuestionMaker) -> Draw:
     """Make the possible questions about all entities in the table `drawn`."""
     left = {(template, bucket) for template, bucket, done in workspace.run_sql("FROM pools") if not done}
     candidates: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     by_id = {template.id: template for template in templates}
     for name, bucket, entity, popularity, ticket in workspace.run_sql("FROM drawn"):
-        # Take only one question per entity as long as more entities can be drawn, so that questions cover many
-        # entities.
+        # As long as more entities can be drawn, take one question per entity, so that questions cover many entities.
         turns = 1 if (name, bucket) in left else None
-        fitting = islice(_select_suitable_questions(ask(by_id[name], entity)), turns)
+        fitting = islice(_select_suitable_questions(make_questions(by_id[name], entity)), turns)
         candidates[name, bucket] += [
             Candidate(entity, popularity, turn, ticket, *words) for turn, words in enumerate(fitting)
         ]
@@ -241,12 +240,12 @@ class Partition:
         return BUCKETS[min(int(3 * self.compute_share_above(popularity)), 2)]
 
     def find_lowest_popularity(self, bucket: str) -> int:
-        """Return the lowest popularity in this bucket and those above; if all are empty, the maximum plus one."""
+        """Return the lowest popularity in this or a more popular bucket; if these are empty, the maximum plus one."""
         rank = BUCKETS.index(bucket)
         reached = (each for each in self._entities if BUCKETS.index(self.find_bucket(each)) <= rank)
         return min(reached, default=max(self._entities, default=0) + 1)
 
-    def compute_shares(self) -> dict[str, BucketShare]:
+    def count_by_bucket(self) -> dict[str, BucketShare]:
         shares = dict.fromkeys(BUCKETS, BucketShare())
         for each, count in self._entities.items():
             name = self.find_bucket(each)
@@ -288,7 +287,7 @@ class DumpSource(QuestionSource):
         """)
         self._workspace.run_sql("CREATE OR REPLACE TABLE pools (template VARCHAR, bucket VARCHAR, exhausted BOOLEAN)")
         self._draw_entities(sizes)
-        return make_candidates(self._workspace, sizes, self._make_question_lister(sizes))
+        return make_candidates(self._workspace, sizes, self._load_question_maker(sizes))
 
     def _draw_entities(self, sizes: Mapping[QuestionTemplate, int]) -> None:
         for template, size in sizes.items():
@@ -300,7 +299,7 @@ class DumpSource(QuestionSource):
         raise NotImplementedError
 
     @abstractmethod
-    def _make_question_lister(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
+    def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
         """Read the data about the drawn entities, and return a function that yields an entity's questions."""
 
     def _make_draw_number_sql(self, expression: str) -> str:
@@ -314,7 +313,8 @@ class Selection:
     # Maps a template, then a bucket, to the chosen questions.
     questions: Mapping[QuestionTemplate, Mapping[str, Sequence[Candidate]]]
     cap: int  # Maximum number of questions of a template in a bucket.
-    empty: Mapping[QuestionTemplate, Sequence[str]]  # The empty buckets of each template that got no questions.
+    # For each template without questions, the buckets in which it has no possible question.
+    empty: Mapping[QuestionTemplate, Sequence[str]]
 
 
 def choose_questions(
@@ -322,8 +322,8 @@ def choose_questions(
 ) -> Selection:
     """Draw questions until every template has its maximum number, or no further questions exist.
 
-    A template's maximum per bucket is `per_template`; with None, it is the smallest number that gives all templates
-    together `target` questions per bucket.
+    `per_template` is the maximum per template and bucket. If `per_template` is None, the maximum is the smallest number
+    with which all templates together give `target` questions per bucket.
     """
     guess = per_template or -(-target // max(len(templates), 1))
     sizes = dict.fromkeys(templates, 4 * guess + 100)

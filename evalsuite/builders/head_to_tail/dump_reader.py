@@ -22,7 +22,7 @@ from evalsuite.core.errors import DatasetError, EvalsuiteError
 
 # Checks a line; returns what is wrong and what was expected, or None if the line is correct.
 Check = Callable[[str], "tuple[str, str] | None"]
-BLOCK = 1 << 16  # Bytes per block. Larger blocks exceed the processor's cache, and were 10% slower.
+BLOCK = 1 << 16  # Bytes per block; larger blocks exceed the processor's cache and were 10% slower.
 _ZSTD_WINDOW = 1 << 31  # The largest zstd window in bytes, which MAG's files need.
 _ZSTD_SLICE = 1 << 10
 
@@ -38,7 +38,7 @@ def find_dump_file(folder: Path, name: str) -> Path:
 
 
 class _CountingFile:
-    """A file that reports the number of bytes of each read; `at` is the number of bytes read so far."""
+    """A file that calls `advance` with the number of bytes of each read; `at` is the sum of these numbers."""
 
     def __init__(self, file: BinaryIO, advance: Callable[[int], object]) -> None:
         self._file, self._advance, self.at = file, advance, 0
@@ -64,7 +64,7 @@ def decompress_file(path: Path, advance: Callable[[int], object]) -> Iterator[by
         except EOFError:
             problem = "the end amid compressed data"
             raise DatasetError(path, f"byte {file.at}", problem, "a complete file: download it again") from None
-        except (OSError, zlib.error, _make_zstd_error()) as error:
+        except (OSError, zlib.error, _load_zstd_error()) as error:
             place, problem = f"about byte {max(0, file.at - BLOCK)}", getattr(error, "strerror", None) or str(error)
             raise DatasetError(path, place, problem, "a readable, undamaged file") from error
 
@@ -101,7 +101,7 @@ _DECODERS: dict[str, Callable[[Any], Iterator[bytes]]] = {
 }
 
 
-def _make_zstd_error() -> type[Exception]:
+def _load_zstd_error() -> type[Exception]:
     import zstandard
 
     return zstandard.ZstdError
@@ -117,7 +117,7 @@ def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
     os.mkfifo(pipe, 0o600)
     failures: list[BaseException] = []
 
-    def feed_pipe() -> None:
+    def write_blocks() -> None:
         try:
             with pipe.open("wb") as out:
                 for block in blocks:
@@ -127,14 +127,13 @@ def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
         except BaseException as error:  # noqa: BLE001 - raised in the waiting thread
             failures.append(error)
 
-    feeder = Thread(target=feed_pipe, name=f"feed {pipe.name}", daemon=True)
+    feeder = Thread(target=write_blocks, name=f"feed {pipe.name}", daemon=True)
     feeder.start()
     try:
         yield
     finally:
         while feeder.is_alive():
-            # If the `with` block failed before it opened the pipe, the feeder still waits for a reader, so open the
-            # pipe here.
+            # If the `with` block failed before it opened the pipe, open the pipe: the feeder still waits for a reader.
             os.close(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
             feeder.join(0.05)
         pipe.unlink()

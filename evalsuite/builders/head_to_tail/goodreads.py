@@ -68,8 +68,8 @@ class Book:
 
     main: Edition  # The edition with the most ratings, of those that questions may ask about.
     editions: tuple[Edition, ...]
-    namesakes: int  # Number of books, this one included, with an edition named like `main`.
-    twins: int  # Number of books, this one included, with an edition that has the name and year of `main`.
+    namesakes: int  # Number of books with an edition named like `main`, including this book.
+    twins: int  # Number of books with an edition that has both the name and the year of `main`, including this book.
 
     def write_question(self, template: QuestionTemplate) -> str | None:
         name, publisher, year = f'"{self.main.name}"', self.main.publisher, self.main.year
@@ -89,7 +89,7 @@ class Book:
         }[template]
 
     def list_answers(self, template: QuestionTemplate, names: Mapping[str, str]) -> Iterable[Answer | None]:
-        """Return the answers from all editions that fit the question; none if the name of an author is missing."""
+        """Return the answers from the editions that fit the question; no authors if the name of one is missing."""
         publisher = (self.main.publisher or "").lower()
         fitting = filter(Edition.has_usable_year, self.editions)
         same_publisher = [each for each in fitting if (each.publisher or "").lower() == publisher]
@@ -110,7 +110,7 @@ class Book:
 class GoodreadsSource(DumpSource):
     """Goodreads' dump, read into the database of a `Workspace`."""
 
-    # ISBNs are only asked for in the paper's mix of questions.
+    # Only the paper's mix of questions asks for ISBNs.
     templates = (AUTHOR, PUBLISHER, YEAR, PAGES, SERIES)
     paper_templates = (PUBLISHER, AUTHOR, ISBN_13, ISBN_10)
 
@@ -125,7 +125,7 @@ class GoodreadsSource(DumpSource):
     def _make_pool_sql(self, template: QuestionTemplate) -> str:
         return f"(FROM book WHERE {_BOOK_CONDITIONS[template]})"
 
-    def _make_question_lister(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all books
+    def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all books
         books = self._load_books()
         names = dict(
             self._workspace.run_sql("""
@@ -159,8 +159,7 @@ class GoodreadsSource(DumpSource):
                        AS authors
                 FROM {stream} WHERE trim(title) <> ''
             """)
-        # Choose the best edition by a number, because the database can move only aggregates of numbers to disk, not of
-        # texts.
+        # Find the best edition by its number `rank`, because the database can move only aggregates of numbers to disk.
         self._workspace.run_sql(f"""
             CREATE TABLE book AS
             SELECT book AS id, popularity, {self._make_draw_number_sql("book")} AS lot,

@@ -91,7 +91,7 @@ class Title:
         return self.year is not None and self.year <= LAST_YEAR
 
     def format_name(self) -> str | None:
-        """Return the name, with the year if other titles have the same name; None if another title has both."""
+        """Return the name, or name and year if the name is ambiguous; None if name and year together are ambiguous."""
         if self.namesakes == 1:
             return f'"{self.name}"'
         return f'"{self.name}" ({self.year})' if self.twins == 1 else None
@@ -115,7 +115,7 @@ class Title:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A person with a unique name, with a best-known work (None if the title of this work is ambiguous)."""
+    """A person with a unique name; `work` is the person's best-known work, or None if its title is ambiguous."""
 
     name: str
     work: str | None
@@ -141,27 +141,26 @@ def is_character(role: str) -> bool:
     return bool(role.strip()) and not _NOT_A_CHARACTER.fullmatch(role.strip())
 
 
-def read_professions(listed: str | None) -> list[str]:
+def read_professions(professions: str | None) -> list[str]:
     """Convert IMDb's list of professions (`actress,camera_department`) to words; an actress is also an actor."""
-    words = [word for word in (listed or "").split(",") if word and word not in _NO_PROFESSIONS]
+    words = [word for word in (professions or "").split(",") if word and word not in _NO_PROFESSIONS]
     if "actress" in words and "actor" not in words:
         words.append("actor")
     return [word.replace("_", " ") for word in words]
 
 
-def find_only_profession(listed: str | None, template: QuestionTemplate) -> list[str]:
-    """Return a person's profession if the person has only one and the template asks for its kind; otherwise nothing."""
-    if not listed or "," in listed or listed in _NO_PROFESSIONS - {"soundtrack"}:
+def find_only_profession(professions: str | None, template: QuestionTemplate) -> list[str]:
+    """Return the only profession of a person, if the template asks for this kind of profession; otherwise nothing."""
+    if not professions or "," in professions or professions in _NO_PROFESSIONS - {"soundtrack"}:
         return []
-    is_department = listed.endswith("_department") or listed == "location_management"
-    kind = SPECIALTY if listed in _SPECIALTIES else DEPARTMENT if is_department else JOB
-    return [listed.replace("_", " ")] if kind == template else []
+    is_department = professions.endswith("_department") or professions == "location_management"
+    kind = SPECIALTY if professions in _SPECIALTIES else DEPARTMENT if is_department else JOB
+    return [professions.replace("_", " ")] if kind == template else []
 
 
 _NAMES = ("title.ratings", "title.basics", "name.basics", "title.crew", "title.principals")
 FILES = tuple(f"{name}.tsv.gz" for name in _NAMES)
-# For each template, the SQL condition that a title must meet. A tuple of texts is written in the same way in Python and
-# SQL.
+# For each template, the SQL condition that a title must meet. Python and SQL write a tuple of texts in the same way.
 _TITLE_CONDITIONS = {
     START_YEAR: f"kind IN {SERIES}",
     RELEASE_YEAR: f"kind NOT IN {SERIES}",
@@ -181,10 +180,8 @@ _PERSON_CONDITIONS = {
     SPECIALTY: f"professions IN {_SPECIALTIES}",
     KNOWN_FOR: "true",
 }
-# Templates whose answers are in the files of credits. Many titles lack credits, and reading the files again is slow, so
-# more titles are drawn at once.
-_CREDITS = (DIRECTOR, WRITER, CHARACTER)
-_MORE = 8
+_CREDITS = (DIRECTOR, WRITER, CHARACTER)  # Templates whose answers are in the files of credits.
+_MORE = 8  # For these templates, draw more titles at once: many lack credits, and reading the files again is slow.
 
 
 class ImdbSource(DumpSource):
@@ -211,12 +208,12 @@ class ImdbSource(DumpSource):
             return f"(FROM asked WHERE {_TITLE_CONDITIONS[template]})"
         return f"(FROM fame SEMI JOIN (SELECT id FROM person WHERE {_PERSON_CONDITIONS[template]}) USING (id))"
 
-    def _make_question_lister(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
+    def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
         wanted = [sizes.get(template, 0) for template in _CREDITS]
         if wanted != self._credits_read:
             self._read_credits()
             self._credits_read = wanted
-        return LoadedFacts(self._workspace, self._folder).list_questions
+        return ImdbQuestionMaker(self._workspace, self._folder).list_questions
 
     def _read_titles(self) -> None:
         with self._stream_file("title.ratings", {"tconst": "VARCHAR", "numVotes": "UINTEGER"}) as stream:
@@ -274,8 +271,8 @@ class ImdbSource(DumpSource):
             """)
 
 
-class LoadedFacts:
-    """Facts about the drawn titles and people, read from the database into memory."""
+class ImdbQuestionMaker:
+    """Makes questions about the drawn titles and people, whose data are read from the database into memory."""
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self._workspace, self._folder = workspace, folder
@@ -297,13 +294,13 @@ class LoadedFacts:
     def list_questions(self, template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
         """Yield the questions of a template about a title or a person."""
         if template.entities == "person":
-            yield self._ask_about_person(template, entity)
+            yield self._make_person_question(template, entity)
         elif template == CHARACTER:
-            yield from self._ask_about_characters(entity)
+            yield from self._make_character_questions(entity)
         else:
-            yield self._ask_about_title(template, entity)
+            yield self._make_title_question(template, entity)
 
-    def _ask_about_title(self, template: QuestionTemplate, entity: str) -> RawQuestion:
+    def _make_title_question(self, template: QuestionTemplate, entity: str) -> RawQuestion:
         title = self._titles[entity]
         directors, writers = self._crew.get(entity, (None, None))
         answers: dict[QuestionTemplate, Iterable[Answer | None]] = {
@@ -316,14 +313,14 @@ class LoadedFacts:
         }
         return title.write_question(template), answers[template]
 
-    def _ask_about_characters(self, entity: str) -> Iterator[RawQuestion]:
+    def _make_character_questions(self, entity: str) -> Iterator[RawQuestion]:
         title, parts = self._titles[entity], self._parts.get(entity, {})
         seed = self._workspace.seed
         for role in sorted(parts, key=lambda role: compute_draw_number(seed, CHARACTER.id, entity, role)):
             if is_character(role):
                 yield title.write_question(CHARACTER, role), self._list_names(",".join(parts[role]))
 
-    def _ask_about_person(self, template: QuestionTemplate, entity: str) -> RawQuestion:
+    def _make_person_question(self, template: QuestionTemplate, entity: str) -> RawQuestion:
         name, listed, birth_year, death_year, namesakes = self._people[entity]
         if namesakes > 1:
             return None, ()

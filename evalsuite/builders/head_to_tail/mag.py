@@ -55,7 +55,7 @@ DOI = QuestionTemplate("mag-paper-doi", "paper")
 AUTHOR = QuestionTemplate("mag-paper-author", "paper")
 ISSN = QuestionTemplate("mag-journal-issn", "journal")
 _PAPER_CONDITIONS = {YEAR: "true", VENUE: "has_venue", PUBLISHER: "has_publisher", DOI: "has_doi", AUTHOR: "true"}
-# Maps each template about conferences or journals to the column with the answer, and to the question.
+# Maps each template about conferences or journals to the answer's column and to the question.
 _VENUE_QUESTIONS = {
     LOCATION: ("answer", 'Where was the conference "{}" held?'),
     JOURNAL_PUBLISHER: ("answer", 'Who publishes "{}"?'),
@@ -125,7 +125,7 @@ class MagSource(DumpSource):
         condition = _PAPER_CONDITIONS.get(template) or f"{_VENUE_QUESTIONS[template][0]} IS NOT NULL"
         return f"(FROM {template.entities} WHERE up_to_date AND {condition})"
 
-    def _make_question_lister(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
+    def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
         papers, authors = self._load_papers(), self._load_authors()
         venues = {template: self._load_venues(template) for template in _VENUE_QUESTIONS if template in sizes}
 

@@ -57,7 +57,7 @@ class Workspace:
 
     @contextmanager
     def open_stream(self, blocks: Iterable[bytes], relation: Callable[[str], str]) -> Iterator[str]:
-        """Write blocks to a pipe; yield `relation(quoted path of the pipe)`, SQL to be used in exactly one query."""
+        """Write blocks to a pipe; yield the result of `relation` for the pipe's path, SQL for exactly one query."""
         self._pipes += 1
         pipe = self.folder / f"pipe-{self._pipes}"
         with open_pipe(blocks, pipe):
@@ -85,8 +85,8 @@ def _open_database(folder: Path) -> Any:
             "autoinstall_known_extensions": False,
         }
     )
-    # Disable join reordering, because the planner does not know that a stream is large: in a join with a small table,
-    # it would keep the stream in memory instead of the table. For the same reason, queries in this package name the
+    # Disable join reordering, because the planner does not know that a stream is large. In a join with a small table,
+    # the planner would keep the stream in memory instead of the table. Therefore, queries in this package name the
     # larger side of a join first.
     database.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
     return database

@@ -177,13 +177,13 @@ def test_popularity_is_votes_and_people_have_the_votes_of_what_they_are_known_fo
 ) -> None:
     partitions = ImdbSource(workspace, dump(FILES)).partitions
     # Alpha; Beta and Gamma; Delta and six titles without votes, which count one each.
-    assert partitions["title"].compute_shares() == {
+    assert partitions["title"].count_by_bucket() == {
         "head": BucketShare(1, 1000),
         "torso": BucketShare(2, 1000),
         "tail": BucketShare(7, 99),
     }
     # Omega and Lost are not among the titles; Dora Mill and Egon Nord are known for none of them.
-    assert partitions["person"].compute_shares() == {
+    assert partitions["person"].count_by_bucket() == {
         "head": BucketShare(1, 1093),
         "torso": BucketShare(1, 1000),
         "tail": BucketShare(6, 99),
