@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from argparse import ArgumentParser, Namespace
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -40,15 +41,15 @@ def infer_format(path: Path) -> Format:
 
 
 @dataclass(frozen=True, slots=True)
-class Fragment:
-    """A table's markup."""
+class FoundTable:
+    """A table found in a file, as markup."""
 
     markup: str  # The markup, including the caption.
     line: int  # The line of the file at which the markup begins, from 1.
     unfit: str = ""  # Why the markup is unusable; empty if no defect was found on extraction.
 
 
-def find_defect(fragment: Fragment, syntax: Format) -> str:
+def find_defect(fragment: FoundTable, syntax: Format) -> str:
     """Return the reason why a table cannot be an item; empty if the table is suitable."""
     if fragment.unfit:
         return fragment.unfit
@@ -73,25 +74,26 @@ PIECE = re.compile(
 """Matches table tags, and also comments and raw text, in which tags must be ignored."""
 
 
-def find_html_fragments(page: str) -> Iterator[Fragment]:
+def find_html_fragments(page: str) -> Iterator[FoundTable]:
     """Yield the outermost tables of a page, in order."""
-    depth = begin = line = counted = 0
+    depth = begin = 0
+    newlines = _find_newlines(page)
     for piece in PIECE.finditer(page):
         if piece["end"] is None:
             continue
         if not piece["end"]:
-            if not depth:
-                begin = piece.start()
-                # Count only the lines since the last table, because counting from the start each time would take
-                # quadratic time.
-                line, counted = line + page.count("\n", counted, begin), begin
+            begin = begin if depth else piece.start()
             depth += 1
         elif depth:
             depth -= 1
             if not depth:
-                yield Fragment(page[begin : piece.end()], line + 1)
+                yield FoundTable(page[begin : piece.end()], bisect_left(newlines, begin) + 1)
     if depth:
-        yield Fragment(page[begin:], line + 1, "its <table> has no end tag")
+        yield FoundTable(page[begin:], bisect_left(newlines, begin) + 1, "its <table> has no end tag")
+
+
+def _find_newlines(text: str) -> list[int]:
+    return [match.start() for match in re.finditer("\n", text)]
 
 
 TABLES = TABULARS | {"table", "table*", "wraptable", "sidewaystable", "sidewaystable*", "threeparttable"}
@@ -101,27 +103,25 @@ ELSEWHERE = re.compile(r"\\(?:input|include|csvautotabular|csvreader)\b")
 PARAMETER = re.compile(r"(?<!\\)#[1-9]")
 
 
-def find_latex_fragments(source: str) -> Iterator[Fragment]:
+def find_latex_fragments(source: str) -> Iterator[FoundTable]:
     """Yield the outermost tables of a source, in order; a float with its caption is one table."""
-    read = LatexSource(source)
-    place = line = counted = 0
+    read, newlines = LatexSource(source), _find_newlines(source)
+    place = 0
     while place < len(read.tokens):
         token = read.tokens[place]
         end = read.partner.get(place, place)
         if token.kind == "begin" and token.value in VERBATIM:
             place = end
         elif token.kind == "begin" and token.value in TABLES:
-            # Count only the lines since the last table, because counting from the start each time would take quadratic
-            # time.
-            line, counted = line + source.count("\n", counted, token.start), token.start
             ends = read.partner.get(end) == place
             stop = read.tokens[end].end if ends else len(source)
-            yield _make_latex_fragment(source[token.start : stop], line + 1, ends=ends)
+            line = bisect_left(newlines, token.start) + 1
+            yield _make_latex_fragment(source[token.start : stop], line, ends=ends)
             place = end
         place += 1
 
 
-def _make_latex_fragment(markup: str, line: int, *, ends: bool) -> Fragment:
+def _make_latex_fragment(markup: str, line: int, *, ends: bool) -> FoundTable:
     bare = COMMENT.sub(lambda match: match[1] or "", markup)
     unfit = ""
     if not ends:
@@ -130,7 +130,7 @@ def _make_latex_fragment(markup: str, line: int, *, ends: bool) -> Fragment:
         unfit = "it is part of a macro's definition"
     elif elsewhere := ELSEWHERE.search(bare):
         unfit = f"its content is in another file ({elsewhere[0]})"
-    return Fragment(bare, line, unfit)
+    return FoundTable(bare, line, unfit)
 
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
@@ -186,7 +186,7 @@ sidewaystable, ...) or a tabular, longtable and the like on its own. The markup 
 comments. The item's text describes the table by rule, row by row. Tables and files that are left out are named with the
 reason."""
 SUFFIXES: Mapping[str, Format] = {".html": "html", ".htm": "html", ".tex": "latex"}
-CUT: Mapping[Format, Callable[[str], Iterator[Fragment]]] = {"html": find_html_fragments, "latex": find_latex_fragments}
+CUT: dict[Format, Callable[[str], Iterator[FoundTable]]] = {"html": find_html_fragments, "latex": find_latex_fragments}
 INSTRUCTIONS: Mapping[Format, str] = {
     "html": "Write the table that the text below describes, as HTML.",
     "latex": "Write the table that the text below describes, as LaTeX, with its caption if it has one.",

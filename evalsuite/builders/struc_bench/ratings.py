@@ -57,7 +57,7 @@ def run_sheet(args: Namespace) -> int:
     for name in args.runs:
         folder = find_run_folder(args.reports, name)
         for record in load_run(folder).records:
-            # Leave out epochs after the first, because people rate each item once per mode of the benchmark.
+            # Take only the first epoch, because people rate one output per item and mode.
             if record.benchmark == BENCHMARK and record.transcript is not None and record.epoch == 1:
                 output = hashlib.sha256(f"{folder.name}\n{record.case}".encode()).hexdigest()[:10]
                 records[output] = record

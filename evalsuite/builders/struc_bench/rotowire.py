@@ -52,8 +52,8 @@ class BoxColumn:
     key: str  # The column's name in the box score.
     title: str  # The column's name in a table.
     cue: re.Pattern[str]  # The words by which reports mention this column, if any.
-    first: str = ""  # The key of the column whose value precedes this column's value in a pair such as 7 - of - 13.
-    second: str = ""  # The key of the column whose value follows this column's value in a pair.
+    preceded_by: str = ""  # The key of the column whose value precedes this column's value in a pair (7 - of - 13).
+    followed_by: str = ""  # The key of the column whose value follows this column's value in a pair.
 
 
 FIELD = "field goals?|from the field|shots?|shooting"
@@ -61,45 +61,45 @@ THREE = "three(?: - |-| )?pointers?|threes|3 - pt|3pt|3(?: - |-)pointers?|beyond
 FREE = "free throws?|charity stripe|from the line|foul line"
 
 
-def _make_column(key: str, title: str, cue: str, first: str = "", second: str = "") -> BoxColumn:
-    return BoxColumn(key, title, re.compile(rf"\b(?:{cue})\b", re.IGNORECASE), first, second)
+def _make_box_column(key: str, title: str, cue: str, preceded_by: str = "", followed_by: str = "") -> BoxColumn:
+    return BoxColumn(key, title, re.compile(rf"\b(?:{cue})\b", re.IGNORECASE), preceded_by, followed_by)
 
 
 TEAM = (
-    _make_column("TEAM-AST", "Number of team assists", "assists?|dimes?"),
-    _make_column("TEAM-FG3_PCT", "Percentage of 3 points", THREE),
-    _make_column("TEAM-FG_PCT", "Percentage of field goals", FIELD),
-    _make_column("TEAM-FT_PCT", "Percentage of free throws", FREE),
-    _make_column("TEAM-LOSSES", "Losses", "loss|losses|lost|defeats?|record", first="TEAM-WINS"),
-    _make_column("TEAM-PTS", "Total points", "points?|scored|scoring"),
-    _make_column("TEAM-PTS_QTR1", "Points in 1st quarter", "(?:first|1st|opening) (?:quarter|period)"),
-    _make_column("TEAM-PTS_QTR2", "Points in 2nd quarter", "(?:second|2nd) (?:quarter|period)"),
-    _make_column("TEAM-PTS_QTR3", "Points in 3rd quarter", "(?:third|3rd) (?:quarter|period)"),
-    _make_column("TEAM-PTS_QTR4", "Points in 4th quarter", "(?:fourth|4th|final) (?:quarter|period)"),
-    _make_column("TEAM-REB", "Rebounds", "rebounds?|rebounding|boards?|glass|outrebounded"),
-    _make_column("TEAM-TOV", "Turnovers", "turnovers?|giveaways?"),
-    _make_column("TEAM-WINS", "Wins", "wins?|won|victory|victories|record", second="TEAM-LOSSES"),
+    _make_box_column("TEAM-AST", "Number of team assists", "assists?|dimes?"),
+    _make_box_column("TEAM-FG3_PCT", "Percentage of 3 points", THREE),
+    _make_box_column("TEAM-FG_PCT", "Percentage of field goals", FIELD),
+    _make_box_column("TEAM-FT_PCT", "Percentage of free throws", FREE),
+    _make_box_column("TEAM-LOSSES", "Losses", "loss|losses|lost|defeats?|record", preceded_by="TEAM-WINS"),
+    _make_box_column("TEAM-PTS", "Total points", "points?|scored|scoring"),
+    _make_box_column("TEAM-PTS_QTR1", "Points in 1st quarter", "(?:first|1st|opening) (?:quarter|period)"),
+    _make_box_column("TEAM-PTS_QTR2", "Points in 2nd quarter", "(?:second|2nd) (?:quarter|period)"),
+    _make_box_column("TEAM-PTS_QTR3", "Points in 3rd quarter", "(?:third|3rd) (?:quarter|period)"),
+    _make_box_column("TEAM-PTS_QTR4", "Points in 4th quarter", "(?:fourth|4th|final) (?:quarter|period)"),
+    _make_box_column("TEAM-REB", "Rebounds", "rebounds?|rebounding|boards?|glass|outrebounded"),
+    _make_box_column("TEAM-TOV", "Turnovers", "turnovers?|giveaways?"),
+    _make_box_column("TEAM-WINS", "Wins", "wins?|won|victory|victories|record", followed_by="TEAM-LOSSES"),
 )
 PLAYER = (
-    _make_column("AST", "Assists", "assists?|dimes?"),
-    _make_column("BLK", "Blocks", "blocks?|blocked|swats?|rejections?"),
-    _make_column("DREB", "Defensive rebounds", "defensive (?:rebounds?|boards?|glass)"),
-    _make_column("FG3A", "3-pointers attempted", THREE, first="FG3M"),
-    _make_column("FG3M", "3-pointers made", THREE, second="FG3A"),
-    _make_column("FG3_PCT", "3-pointer percentage", "percent from (?:three|deep|beyond)"),
-    _make_column("FGA", "Field goals attempted", FIELD, first="FGM"),
-    _make_column("FGM", "Field goals made", FIELD, second="FGA"),
-    _make_column("FG_PCT", "Field goal percentage", "percent|percentage"),
-    _make_column("FTA", "Free throws attempted", FREE, first="FTM"),
-    _make_column("FTM", "Free throws made", FREE, second="FTA"),
-    _make_column("FT_PCT", "Free throw percentage", "percent from the (?:line|stripe)"),
-    _make_column("MIN", "Minutes played", "minutes?"),
-    _make_column("OREB", "Offensive rebounds", "offensive (?:rebounds?|boards?|glass)"),
-    _make_column("PF", "Personal fouls", "fouls?"),
-    _make_column("PTS", "Points", "points?|scored|scoring"),
-    _make_column("REB", "Total rebounds", "rebounds?|boards?"),
-    _make_column("STL", "Steals", "steals?"),
-    _make_column("TO", "Turnovers", "turnovers?"),
+    _make_box_column("AST", "Assists", "assists?|dimes?"),
+    _make_box_column("BLK", "Blocks", "blocks?|blocked|swats?|rejections?"),
+    _make_box_column("DREB", "Defensive rebounds", "defensive (?:rebounds?|boards?|glass)"),
+    _make_box_column("FG3A", "3-pointers attempted", THREE, preceded_by="FG3M"),
+    _make_box_column("FG3M", "3-pointers made", THREE, followed_by="FG3A"),
+    _make_box_column("FG3_PCT", "3-pointer percentage", "percent from (?:three|deep|beyond)"),
+    _make_box_column("FGA", "Field goals attempted", FIELD, preceded_by="FGM"),
+    _make_box_column("FGM", "Field goals made", FIELD, followed_by="FGA"),
+    _make_box_column("FG_PCT", "Field goal percentage", "percent|percentage"),
+    _make_box_column("FTA", "Free throws attempted", FREE, preceded_by="FTM"),
+    _make_box_column("FTM", "Free throws made", FREE, followed_by="FTA"),
+    _make_box_column("FT_PCT", "Free throw percentage", "percent from the (?:line|stripe)"),
+    _make_box_column("MIN", "Minutes played", "minutes?"),
+    _make_box_column("OREB", "Offensive rebounds", "offensive (?:rebounds?|boards?|glass)"),
+    _make_box_column("PF", "Personal fouls", "fouls?"),
+    _make_box_column("PTS", "Points", "points?|scored|scoring"),
+    _make_box_column("REB", "Total rebounds", "rebounds?|boards?"),
+    _make_box_column("STL", "Steals", "steals?"),
+    _make_box_column("TO", "Turnovers", "turnovers?"),
 )
 """The columns have the names and the order of text-to-table, the source of the released data."""
 
@@ -109,14 +109,14 @@ NUMBER = re.compile(r"(?<![\d.,])\d+(?!\d|[.,]\d)")
 SINGLE_WORDS = "|".join(word for word in NUMBER_WORDS if "-" not in word)
 # RotoWire's reports are tokenized, so hyphens are separate tokens: twenty - one.
 WORDS = re.compile(rf"\b({SINGLE_WORDS})(?:(?<=ty)\s?-\s?({'|'.join(UNITS)}))?\b")
-THREE_POINTER = re.compile(r"\b(?:three|3)\s?(?:-\s?point|pointer)")  # The name of a shot; the 3 is not a count.
+THREE_POINTER = re.compile(r"\b(?:three|3)\s?(?:-\s?point|pointer)")  # The name of a shot, in which 3 is not a count.
 PAIR = re.compile(
     r"(?<![\d.,])(?P<one>\d+)\s*(?:-\s*(?:(?:of|for)\s*-?)?|of|for|out of)\s*(?=(?P<other>\d+)(?!\d|[.,]\d))"
 )
 
 
 def _group_by_row(every_sentence: Sequence[str], names: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Group sentences by the row that they name; a sentence that names no row is about the rows of the one before."""
+    """Group sentences by the rows that they name; sentences without a name belong to the previous sentence's rows."""
     by_row: dict[str, list[str]] = {row: [] for row in names}
     subjects: list[str] = []
     for sentence in every_sentence:
@@ -137,9 +137,9 @@ def is_mentioned(sentence: str, values: Mapping[str, str], column: BoxColumn) ->
     value = values.get(column.key, "")
     if column.cue.search(sentence) and value in read_numbers(sentence):
         return True
-    if column.second:
-        return (value, values.get(column.second, "")) in read_number_pairs(sentence)
-    return bool(column.first) and (values.get(column.first, ""), value) in read_number_pairs(sentence)
+    if column.followed_by:
+        return (value, values.get(column.followed_by, "")) in read_number_pairs(sentence)
+    return bool(column.preceded_by) and (values.get(column.preceded_by, ""), value) in read_number_pairs(sentence)
 
 
 # Cache the result, because each sentence is searched for every row and column.
@@ -172,8 +172,7 @@ def _make_table(
 ) -> CellGrid:
     """Make a table of the values that the report mentions, leaving out empty rows and columns.
 
-    `rows` maps each row to its values by column key; `mentioned` maps each row to the keys of the values that the
-    report mentions.
+    `rows` maps row names to values by column key, and `mentioned` maps row names to the keys of mentioned values.
     """
     kept = [column for column in columns if any(column.key in keys for keys in mentioned.values())]
     cells = [

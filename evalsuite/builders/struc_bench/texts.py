@@ -28,11 +28,11 @@ from evalsuite.metrics.tables.cells import SearchedText, is_blank, strip_cell_ma
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
 
-    Ask = Callable[[TableItem, Format, Model], Awaitable[str]]
-    Put = Callable[[TableItem, str], TableItem]
+    RequestText = Callable[[TableItem, Format, Model], Awaitable[str]]
+    AddText = Callable[[TableItem, str], TableItem]
 
 INTERRUPTED = 130
-MOST_NAMED = 10  # Maximum number of items listed per reason, and of missing values named to the model.
+MOST_NAMED = 10  # Maximum items named per reason of failure, and maximum missing values named to the model.
 
 
 def add_text_arguments(parser: ArgumentParser) -> None:
@@ -48,11 +48,11 @@ def add_text_arguments(parser: ArgumentParser) -> None:
 
 def build_texts(
     args: Namespace,
-    ask: Ask,
-    put: Put,
+    request_text: RequestText,
+    add_text: AddText,
     *,
     noun: str,
-    beside: Callable[[Sequence[TableItem]], Mapping[Path, str]] = lambda _: {},
+    more_files: Callable[[Sequence[TableItem]], Mapping[Path, str]] = lambda _: {},
 ) -> int:
     """Have a model write a text for each item, store the items with their texts, and report successes and failures."""
     written, settings = infer_format(args.file), select_model_settings(vars(args))
@@ -63,7 +63,7 @@ def build_texts(
 
     async def make_text(place: int, model: Model, progress: BuildProgress) -> None:
         try:
-            texts[place] = await ask(items[place], written, model)
+            texts[place] = await request_text(items[place], written, model)
         except EvalsuiteError as error:
             failures[place] = str(error).removeprefix("judge ") if isinstance(error, JudgeError) else str(error)
         progress.advance(1)
@@ -77,9 +77,9 @@ def build_texts(
                     await asyncio.gather(*(make_text(place, model, progress) for place in range(len(items))))
 
                 opened.run_coroutine(make_texts)
-            if done := [put(items[place], text) for place, text in sorted(texts.items())]:
+            if done := [add_text(items[place], text) for place, text in sorted(texts.items())]:
                 write_atomically(encode_items(done), args.to, folder)
-                for path, text in beside(done).items():
+                for path, text in more_files(done).items():
                     write_atomically(text, path, folder)
     except KeyboardInterrupt:
         sys.stderr.write(f"interrupted; the answers so far are in {answers}; run the same command again to continue\n")
@@ -199,17 +199,17 @@ async def _ask_for_text(
 ) -> str:
     """Request a text until it has no problem; each further request states what was wrong with the previous text."""
 
-    def check_text(text: str) -> str:
+    def parse_text(text: str) -> str:
         if problem := find_problem(text):
             raise ValueError(problem)
         return text.strip()
 
-    answer = await ask_until_parsed(model, prompt, check_text, attempts=ATTEMPTS, read_cut_off=True, **params)
+    answer = await ask_until_parsed(model, prompt, parse_text, attempts=ATTEMPTS, read_cut_off=True, **params)
     return answer.value
 
 
 def find_code_problem(description: str, table: str, syntax: Format) -> str:
-    """Tell the model what is wrong with its description (it is empty or repeats code); empty if nothing is."""
+    """Return a message to the model if its description is empty or repeats code; otherwise an empty text."""
     if not description.strip():
         return "It is empty."
     if tag := TAG.search(description):
@@ -241,7 +241,7 @@ def _split_cells(line: str, syntax: Format) -> list[str]:
 
 
 def _has_cells_of_row(cells: Sequence[str], row: set[str]) -> bool:
-    """Tell whether a line repeats at least two cells of a row; the line's outermost cells may include a sentence."""
+    """Tell whether a line repeats at least two cells of a row; words may precede the first and follow the last cell."""
     if len(cells) < 2:
         return False
     inner = len(set(cells[1:-1]) & row)
@@ -278,8 +278,8 @@ def run_format_cot(args: Namespace) -> int:
         partial(request_description, plain=args.plain, **DESCRIPTION_PARAMETERS),
         lambda item, text: replace(item, format_description=text),
         noun="descriptions",
-        # With the suffix `.json`, the instruction set would be read as a second file of items.
-        beside=lambda items: {args.to.with_suffix(".instructions.jsonl"): "".join(map(_format_example, items))},
+        # The suffix is not `.json`, because the instruction set must not be read as a file of items.
+        more_files=lambda items: {args.to.with_suffix(".instructions.jsonl"): "".join(map(_format_example, items))},
     )
 
 
