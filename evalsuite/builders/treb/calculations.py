@@ -166,12 +166,12 @@ def _make_statistic_pair(question: str, value: float, expression: str) -> Templa
 
 
 def _make_rounded_pair(
-    question: str, value: float, expression: str, digits: int = 2, before: str = ""
+    question: str, value: float, expression: str, digits: int = 2, setup: str = ""
 ) -> TemplatePair | None:
     """Make a question with a rounded answer; None if the rounding is ambiguous (0.125 may become 0.12 or 0.13)."""
     if math.isclose(abs(value) * 10**digits % 1, 0.5, abs_tol=1e-6):
         return None
-    program = f"{before}print(round(float({expression}), {digits}))"
+    program = f"{setup}print(round(float({expression}), {digits}))"
     return make_number_pair(f"{question}, rounded to {digits} decimals?", round(value, digits), program)
 
 
@@ -257,8 +257,8 @@ def _choose_testable_column(sheet: Sheet, random: Random) -> tuple[str, list[flo
     return name, present.get(name, [])
 
 
-def _make_verdict_pair(question: str, pvalue: float, test: str, before: str = "") -> TemplatePair | None:
-    if abs(pvalue - LEVEL) < CLOSE:  # Ambiguous: implementations of a test differ slightly in the p-value.
+def _make_verdict_pair(question: str, pvalue: float, test: str, setup: str = "") -> TemplatePair | None:
+    if abs(pvalue - LEVEL) < CLOSE:  # Implementations of a test may disagree, because their p-values differ slightly.
         return None
-    program = f"{IMPORT}{before}print('Yes' if {test} >= {LEVEL} else 'No')"
+    program = f"{IMPORT}{setup}print('Yes' if {test} >= {LEVEL} else 'No')"
     return make_text_pair(f"{question} Yes or No?", "Yes" if pvalue >= LEVEL else "No", program)

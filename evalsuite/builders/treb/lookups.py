@@ -49,9 +49,6 @@ def make_text_pair(question: str, answer: str, program: str) -> TemplatePair:
     return TemplatePair(f"{question} Answer with that only.", answer, program)
 
 
-# Rename the function, because a template's name is part of its pairs' ids.
-
-
 def ask_cell_by_position(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the cell in row r, column c, both counted from 1."""
     column, row = random.randrange(len(sheet.names)), random.randrange(len(sheet.table.rows))
@@ -155,7 +152,7 @@ class Condition:
 
 
 def choose_equality_condition(sheet: Sheet, random: Random) -> Condition | None:
-    """Require a random value in a text column whose values recur."""
+    """Make a condition that a column equals one of its recurring values; None if no column has recurring values."""
     if not sheet.group_columns:
         return None
     name = random.choice(list(sheet.group_columns))
@@ -164,7 +161,7 @@ def choose_equality_condition(sheet: Sheet, random: Random) -> Condition | None:
 
 
 def choose_comparison_condition(sheet: Sheet, random: Random) -> Condition | None:
-    """Compare a numeric column with one of its values; None if all rows or no rows satisfy the comparison."""
+    """Make a condition that compares a numeric column with one of its values; None if all rows or no rows meet it."""
     name = random.choice(list(sheet.comparable_columns))
     cells = sheet.comparable_columns[name]
     bound = random.choice([cell for cell in cells if cell is not None])

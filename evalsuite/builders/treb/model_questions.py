@@ -2,7 +2,7 @@
 
 The steps follow arXiv 2506.18421, sections 2.3 and 2.4. An author writes a chain of steps, a long and a short question,
 and a program. The program's output in the sandbox is the answer; if no program can find the answer, the author writes
-it. The author's model receives a table; in zero-shot subtasks, it invents one. A question is kept only if every
+it. The author receives a table or, in zero-shot subtasks, invents a table. A question is kept only if every
 discriminator gives full marks. Models in the role of candidates answer each question with full marks. If all candidates
 agree with the author's answer, this answer is final. If all candidates agree on another answer, it replaces the
 author's answer. Otherwise, people decide. Last, a judge classifies the question without knowing the intended subtask.
@@ -81,7 +81,7 @@ class ModelPair:
 
 @dataclass(frozen=True, slots=True)
 class QuestionPanel:
-    """The models that make questions; the first judge also compares answers and classifies questions."""
+    """The models that make and rate questions; the first judge also compares answers and classifies questions."""
 
     author: Model
     candidates: Sequence[Model]
@@ -136,8 +136,8 @@ class QuestionPanel:
                 named = ", ".join(f"{name} {mark} of {words.FULL}" for name, mark in low.items())
                 raise DraftDropped(f"{judge.name} gives it {named}: {given['reason'][:200]}")
 
-    async def check_answer(self, sheet: Sheet, pair: ModelPair) -> ModelPair:
-        """Have the candidates answer; keep, replace or dispute the pair's answer, depending on how they agree."""
+    async def settle_answer(self, sheet: Sheet, pair: ModelPair) -> ModelPair:
+        """Keep the pair's answer, replace it if all candidates agree on another one, or leave it disputed."""
         prompt = (words.PROGRAMMER if pair.program else words.ANSWERER).format(
             table=describe_table(sheet), question=pair.question
         )
@@ -182,7 +182,7 @@ class QuestionPanel:
         return found
 
     async def _ask_for_json(self, model: Model, prompt: str, **properties: Any) -> dict[str, Any]:
-        """Request a JSON object with these properties from a model; raise DraftDropped if no reply has this form."""
+        """Request a JSON object with the given properties; raise DraftDropped if the model never replies with one."""
         schema = make_object_schema(**properties)
 
         def parse_object(text: str) -> dict[str, Any]:
@@ -237,7 +237,7 @@ def describe_table(sheet: Sheet) -> str:
     return f"{sheet.table.limit_rows(SHOWN_ROWS).format_markdown()}{left_out}"
 
 
-MOST_COLUMNS = 3  # Maximum columns per table to try until a question that asks for a column's name is accepted.
+MOST_COLUMNS = 3  # Maximum columns of a table that are tried for a question about a column's name.
 STORE = "answers.sqlite"  # File of the models' answers in the output folder; a repeated build sends only new requests.
 DISPUTED = "disputed.csv"
 REVIEW_COLUMNS = ("id", "question", "answer", "candidates", "table", "accepted")
@@ -247,7 +247,7 @@ SUBTASKS = (*(name for name in words.BRIEFS if name != "Table_General_Operations
 
 
 def add_panel_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for questions that no template can make."""
+    """Add the options for questions that models make, because no template can make them."""
     parser.add_argument(
         "--model",
         dest="models",
@@ -293,7 +293,7 @@ def add_panel_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_model_pairs(args: argparse.Namespace, built: BuiltPairs) -> None:
-    """Add a question per subtask and table; record dropped questions with the reasons, and disputed questions."""
+    """Have models make a question per subtask and table; record disputed questions, and why others were dropped."""
     settings = select_model_settings({**vars(args), "model": args.models[0]})
     args.out.mkdir(parents=True, exist_ok=True)
     built.read_reviews(args.out / DISPUTED)
@@ -331,35 +331,35 @@ async def _make_pairs(
 
 
 async def _make_record(
-    panel: QuestionPanel, built: BuiltPairs, given: Sheet | None, subtask: str, topic: str, progress: BuildProgress
+    panel: QuestionPanel, built: BuiltPairs, original: Sheet | None, subtask: str, topic: str, progress: BuildProgress
 ) -> list[dict[str, Any]]:
-    source = given.name if given else f"invented_{topic}"
+    source = original.name if original else f"invented_{topic}"
     name = f"{subtask}|models|{source}"
     try:
-        if given and subtask == words.COLUMN_NAMING:
-            pair, sheet = await _make_naming_question(panel, given)
+        if original and subtask == words.COLUMN_NAMING:
+            pair, sheet = await _make_naming_question(panel, original)
         else:
-            pair, sheet = await panel.write_question(given, subtask, topic)
+            pair, sheet = await panel.write_question(original, subtask, topic)
             await panel.require_full_marks(sheet, pair, subtask)
-            pair = await panel.check_answer(sheet, pair)
+            pair = await panel.settle_answer(sheet, pair)
         found = await panel.check_subtask(pair, subtask)
     except DraftDropped as reason:
         built.refuted[name] = str(reason)
         return []
     finally:
         progress.advance(1)
-    # If the judge assigned another subtask, the question moves there, and its id still names the intended subtask.
+    # If the judge assigned another subtask, the id begins with this subtask and ends with the intended one.
     name = name if found == subtask else f"{found}|models|{source}|{subtask}"
     if not pair.quality and not (pair := built.queue_for_review(name, pair, sheet)).quality:
         return []
-    if sheet is not given:
+    if sheet is not original:
         built.further.append(sheet)
     more = {"chain": list(pair.chain), "long_question": pair.long_question, "quality": pair.quality}
     return [make_record(name, pair, sheet) | more | {"votes": f"{pair.agreeing} of {len(pair.candidates)}"}]
 
 
 async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[ModelPair, Sheet]:
-    """Make a question that asks for a column's name, and a table without this name; raise DraftDropped if none fits."""
+    """Ask for a column's name, and remove this name from a copy of the table; raise DraftDropped if no name fits."""
     columns = _list_nameable_columns(sheet)
     Random(sheet.name).shuffle(columns)  # noqa: S311 - no secret
     reason = DraftDropped("no column has a name that could be asked for")
@@ -368,7 +368,7 @@ async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[Mod
         pair, hidden = _hide_column_name(sheet, column)
         try:
             await panel.require_full_marks(hidden, pair, words.COLUMN_NAMING)
-            pair = await panel.check_answer(hidden, pair)
+            pair = await panel.settle_answer(hidden, pair)
         except DraftDropped as why:
             reason = DraftDropped(f'"{sheet.names[column]}": {why}')
             continue
@@ -412,7 +412,7 @@ def _split_name(name: str) -> list[str]:
 class BuiltPairs:
     """The question-answer pairs made from a folder of tables."""
 
-    # Records in the published format; `program` is the verifying program.
+    # Records in the published format; their field `program` has the program that verifies the answer.
     records: list[Mapping[str, Any]] = field(default_factory=list)
     sheets: dict[str, Sheet] = field(default_factory=dict)  # The user's tables that were used, by name.
     further: list[Sheet] = field(default_factory=list)  # Invented tables, and tables with a column's name removed.

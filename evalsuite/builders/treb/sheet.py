@@ -69,13 +69,13 @@ class Sheet:
     @cached_property
     def arithmetic_columns(self) -> dict[str, list[float | None]]:
         """The numeric columns that allow arithmetic, unlike years, ranks, dates, answers and classes."""
-        return {name: cells for name, cells in self.comparable_columns.items() if not self._is_order(name, cells)}
+        return {name: cells for name, cells in self.comparable_columns.items() if not self._is_ordinal(name, cells)}
 
     def _is_code_column(self, name: str, cells: list[float | None]) -> bool:
         if is_meaningless(name) or _is_code_name(name) or _are_codes(self.columns[name]):
             return True
         present = [cell for cell in cells if cell is not None]
-        # A column of flags has at most two values, or mostly zeros and ones (0.5 for a law in force for half a year).
+        # A column of flags has at most two values, or mostly 0 and 1 with fractions between (a law in force in part).
         flags = (
             4 * sum(cell in (0, 1) for cell in present) >= 3 * len(present) and 0 <= min(present) <= max(present) <= 1
         )
@@ -88,7 +88,7 @@ class Sheet:
         unnamed = recurring and not _is_quantity_name(name)
         return (numbered or unnamed) and not _is_order_name(name) and not _are_years(cells)
 
-    def _is_order(self, name: str, cells: list[float | None]) -> bool:
+    def _is_ordinal(self, name: str, cells: list[float | None]) -> bool:
         if _is_order_name(name) or _are_years(cells) or _are_running_numbers(cells) or _are_running_steps(cells):
             return True
         return _are_levels(cells) and not _is_amount_name(name)
@@ -132,14 +132,14 @@ class Sheet:
         return groups
 
 
-def find_fault(table: SourceTable, characters: int) -> str | None:
+def find_defect(table: SourceTable, characters: int) -> str | None:
     """Explain why a table does not suit questions (`characters`: length of its CSV); None if it does."""
     if characters > LONGEST:
         return f"it has {characters} characters of content, more than {LONGEST}"
-    return next((reason for reason in _check_table(table) if reason), None)
+    return next((reason for reason in _list_defects(table) if reason), None)
 
 
-def _check_table(table: SourceTable) -> Iterator[str | None]:
+def _list_defects(table: SourceTable) -> Iterator[str | None]:
     names, cells = table.header[0], [cell for row in table.rows for cell in row]
     yield None if cells else "it has no rows"
     empty = sum(cell in MISSING for cell in cells)
@@ -191,7 +191,7 @@ SHORTEST_CODE = 7  # Distinct whole numbers of equal length are codes if they ha
 LONGEST_NUMBER = 15  # Maximum decimal digits that a float preserves.
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
 YEAR = re.compile(r"(1[5-9]|20)\d\d")
-# `+2 Laps`, `12%`, `0-1`, `1:30:01.2`, `1,234`, `2011-04-01`, `5th`: numbers with signs, units or several parts.
+# Numbers with signs, units or several parts: `+2 Laps`, `12%`, `0-1`, `1:30:01.2`, `1,234`, `2011-04-01`, `5th`.
 _NUMBER_LIKE = re.compile(r"\W*\d[\d\W]*([a-zA-Z]{1,4}\.?)?[\d\W]*")
 # Main nouns of English column names; columns with such a name contain codes.
 _CODES = re.compile(
@@ -325,7 +325,7 @@ def _are_running_numbers(cells: Sequence[float | None]) -> bool:
 
 
 def _are_running_steps(cells: Sequence[float | None]) -> bool:
-    """Tell whether most cells exceed the previous cell by the same step, like months or settings of an experiment."""
+    """Tell whether most cells exceed the previous cell by the same step, as months or an experiment's settings do."""
     present = [cell for cell in cells if cell is not None]
     if len(present) < FEWEST_IN_ORDER:
         return False
@@ -335,7 +335,7 @@ def _are_running_steps(cells: Sequence[float | None]) -> bool:
 
 
 def _are_stocks(cells: Sequence[float | None]) -> bool:
-    """Tell whether cells have no meaningful sum: they never decrease (days), or are large and recur (population)."""
+    """Tell whether a sum of cells is meaningless: they never decrease (day 1, 2, 3), or are large and recur."""
     present = [cell for cell in cells if cell is not None]
     never_fall = len(present) >= FEWEST_IN_ORDER and sorted(present) == present
     return never_fall or (min(present) >= 1000 and 2 * len(set(present)) <= len(present))

@@ -20,14 +20,14 @@ from zipfile import BadZipFile, ZipFile
 
 from evalsuite.benchmarks.treb.tables import SourceTable
 from evalsuite.builders.sheets import decode_text, find_delimiter
-from evalsuite.builders.treb.sheet import LONGEST, MISSING, Sheet, find_fault, is_number
+from evalsuite.builders.treb.sheet import LONGEST, MISSING, Sheet, find_defect, is_number
 from evalsuite.core.errors import DatasetError
 from evalsuite.samples.files import list_tables, open_database, read_rows
 
 TEXTS, WORKBOOKS, DATABASES = (".csv", ".tsv", ".tab"), (".xlsx", ".xlsm"), (".db", ".sqlite", ".sqlite3")
-MOST_BYTES = 4 * LONGEST  # Maximum bytes of a text file; a character has at most four bytes.
-# Maximum unpacked bytes of a workbook, and maximum cells, because empty cells add no characters.
-MOST_UNPACKED, MOST_CELLS = 32 << 20, 1 << 20
+MOST_BYTES = 4 * LONGEST  # Maximum bytes of a text file, because a character has at most four bytes.
+MOST_UNPACKED = 32 << 20  # Maximum unpacked bytes of a workbook.
+MOST_CELLS = 1 << 20  # Maximum cells of a table; the limit of characters does not count empty cells.
 TOO_LONG = f"it has more than {LONGEST} characters of content"
 
 
@@ -77,7 +77,7 @@ def make_sheet(name: str, rows: Sequence[Sequence[str]], delimiter: str) -> Shee
     if not lines:
         return "it has no rows"
     table = SourceTable((lines[0],), tuple(lines[1:]))
-    return find_fault(table, len(table.format_csv())) or Sheet(name, table)
+    return find_defect(table, len(table.format_csv())) or Sheet(name, table)
 
 
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
