@@ -135,7 +135,7 @@ def _open_gateway(settings: Settings, store: Path) -> Gateway:
 
 @dataclass(frozen=True, slots=True)
 class _VersionedGateway:
-    """Sends requests to a gateway; each version of a `function:` judge has stored answers of its own.
+    """Sends requests to a gateway; reuses answers of a `function:` judge only while the judge's code is the same.
 
     For `function:` judges, ignore stored answers without a version; older stores contain such answers.
     """

@@ -54,7 +54,7 @@ class SharedQuestions:
     after: Mapping[Question, list[Row]]  # This run's cases by question.
     shared: tuple[Question, ...] = ()  # Questions that are the same in both runs, in this run's order.
     replaced: tuple[Question, ...] = ()  # Questions with the same name but different content in the runs.
-    # How many questions differ between the runs in each fingerprint of `REPORTED_FINGERPRINTS`.
+    # For each fingerprint of `REPORTED_FINGERPRINTS`: in how many questions the two runs have different fingerprints.
     changed: Mapping[str, int] = field(default_factory=dict)
 
     def list_pairs(self, metric: str) -> list[ScorePair]:

@@ -221,7 +221,7 @@ class WriteQueue:
         return None
 
     def flush_within(self, seconds: float) -> None:
-        """Execute the queued writes within this many seconds; call this method in an event loop's thread."""
+        """Schedule the queued writes for at most this many seconds from now; call this in an event loop's thread."""
         loop = asyncio.get_running_loop()
         due = loop.time() + seconds
         if self._timer is None or due < self._timer.when():

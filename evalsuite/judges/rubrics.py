@@ -100,8 +100,8 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
             chooses the better answer, or scores both on a `scale`. The score `preference` is 1.0 if the answer under
             test wins by most verdicts or a higher mean score, 0.0 if the rival wins, else 0.5. With several rivals (at
             most 8), the judge chooses the best answer once per order; the score is the share won.
-        levels: how many verdicts a comparison allows, 3 or 5. The 5 verdicts count as 1.0 (much better), 0.75, 0.5,
-            0.25 and 0.0, and are averaged.
+        levels: how many verdicts a comparison allows, 3 or 5. With 5, a verdict counts as 1.0 (much better), 0.75, 0.5,
+            0.25 or 0.0, and the score is the mean of all verdicts.
         swap: whether to show two answers in both orders; if not, the answer under test comes first.
         name: the name of the score, by default `rubric`; for a comparison, the prefix of the score NAME_preference.
         scale: the lowest and the highest point of the scale; None if the answers are yes and no.

@@ -261,7 +261,7 @@ def judge_tables(rated: Sequence[RatedTable], settings: Settings, store: Path) -
 
 
 def tabulate_agreements(agreements: Sequence[MetricAgreement], title: str) -> list[Table]:
-    """Tabulate the metrics, best agreement first; a second table shows how far each is behind `FIRST`."""
+    """Tabulate the metrics by agreement, best first; a second table shows how far each is behind the table score."""
     ranked, measures = _sort_by_agreement(agreements), [Column(name, "number", 3) for name in MEASURES]
     rows: list[list[Cell]] = [
         [line.metric, line.outputs, *map(_make_estimate, line.agreement.values())] for line in ranked

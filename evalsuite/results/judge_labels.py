@@ -33,7 +33,7 @@ class LabelledScore:
 
     @property
     def verdicts(self) -> LabelPair | None:
-        """People's verdict, then the judge's; None if values neither pass nor fail, or if people's verdict is a tie."""
+        """The verdicts of people and of the judge; None if values do not pass or fail, or if people's is a tie."""
         if self.nominal:
             verdict = convert_preference(self.label) if self.verdict is None else self.verdict
             return verdict, convert_preference(self.judge)

@@ -133,7 +133,7 @@ class Interpreter:
 
     @property
     def prefixes(self) -> list[Path]:
-        """The folders of the installation: the one that the interpreter reports, and the one of its resolved path."""
+        """The installation's folder as the interpreter reports it, and as the interpreter's own path states it."""
         return list(dict.fromkeys([Path(self.prefix), Path(self.executable).parents[1]]))
 
 

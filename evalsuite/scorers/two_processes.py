@@ -122,7 +122,7 @@ class NotPlainError(TypeError):
 
 
 def encode_value(value: Any, refer: Callable[[Any], Any] | None = None) -> Any:
-    """Convert a value to JSON data; `refer` makes references to objects that are not plain, and None refuses these."""
+    """Convert a value to JSON data; `refer` makes a reference to any other object, which is refused without `refer`."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, list):
@@ -218,7 +218,7 @@ class AnswerProcess:
         exec(compile(code, "<program answer>", "exec", dont_inherit=True), self.names)  # noqa: S102 - in the sandbox
 
     def send_error_classes(self, token: str, names: list[str]) -> None:
-        """Send the names that are exception classes, each with the names of its base classes."""
+        """Send those of the names under which the program defines exception classes, with the names of their bases."""
         kinds = {name: self.names.get(name) for name in names}
         errors = {name: kind for name, kind in kinds.items() if isinstance(kind, type)}
         _send_message(

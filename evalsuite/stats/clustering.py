@@ -1,4 +1,4 @@
-"""Means of clustered values with their standard errors, intervals if all clusters are equal, and the jackknife.
+"""Means of clustered values: standard errors, intervals (also if all clusters have one mean), and the jackknife.
 
 Neither cases that share a source nor epochs of one sample are independent; only clusters are independent.
 """

@@ -104,7 +104,7 @@ def _find_default_bounds(*scores: Array) -> tuple[float, float]:
 
 
 def _compute_bound(rectified: Array, worst: float, rest: Array, tuning: float, level: float) -> float:
-    """Compute the upper bound, or the lower one for a negative level, as if a worst possible case were labelled."""
+    """Compute a bound of the mean, with one more label of the worst value; a negative level gives the lower bound."""
     from scipy.special import stdtrit
 
     n, side, mean = len(rectified), math.copysign(1, level), float(rectified.mean())

@@ -299,8 +299,8 @@ def read_shown_answer(written: str) -> str:
 
     If the input of `finish` has no field `answer`, the evaluator shows a dictionary of keys and values that two
     patterns find. A key is a text in single quotes. A value begins with a quote after a colon and ends before a brace;
-    missing values are empty. Before this search, the evaluator halves doubled backslashes and drops an escaped line
-    break before a backslash.
+    missing values are empty. Before this search, the evaluator replaces two backslashes by one, and deletes a backslash
+    with an n before another backslash.
     """
     closed = _close_brackets(written).replace("\\\\", "\\")
     try:

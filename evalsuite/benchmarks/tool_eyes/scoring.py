@@ -272,7 +272,7 @@ def encode_documents(documents: Sequence[Mapping[str, Any]]) -> str:
 def make_judge_prompt(
     criterion: str, documents: Sequence[Mapping[str, Any]], request: str, sections: Sequence[Part], *, native: bool
 ) -> str:
-    """Write a question to the judge; `native` tells the judge that function calling needs no thoughts."""
+    """Write a question to the judge; with `native`, it says that native function calls come without thoughts."""
     note = f"{_NATIVE_CALLS_NOTE}\n\n" if native and criterion in {"intent", "validity", "integrity"} else ""
     parts = [("tools, one document a line", encode_documents(documents)), ("request", request), *sections]
     return (

@@ -75,7 +75,7 @@ class BlockMatcher:
         return matched
 
     def _match_longest_runs(self, rectangle: Rectangle) -> tuple[int, list[Rectangle]]:
-        """Match all longest runs of equal elements, from left to right; return the unmatched index ranges."""
+        """Match runs of the greatest length in both sequences, from left to right; return the unmatched ranges."""
         length, candidates = self._substrings.find_longest_runs(rectangle)
         if not length:
             return self._count_common_start(rectangle), []

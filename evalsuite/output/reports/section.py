@@ -200,7 +200,7 @@ def find_best_value(cells: Iterable[Cell], *, lower_is_better: bool) -> float | 
 
 
 def split_distinct_metrics(metrics: Sequence[str], values: Sequence[Sequence[object]]) -> tuple[list[str], list[str]]:
-    """Separate metrics that differ from metrics that repeat another metric's values; describe each repetition.
+    """Leave out each metric whose values equal an earlier metric's; return the others, and a sentence per omission.
 
     Args:
         values: the values of each metric; all metrics list their cases in the same order.
