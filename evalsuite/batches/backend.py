@@ -100,6 +100,7 @@ class BatchBackend:
         pending.backends.append(self)
 
     def check(self) -> None:
+        """Check whether the backend that formats the requests can be called."""
         self._backend.check()
 
     async def complete(self, request: Request) -> Completion:
@@ -118,12 +119,12 @@ class BatchBackend:
         if not self._has_resumed:
             self._has_resumed = True
             self._earlier = self._batches.list_undelivered_keys()
-            for kept in self._batches.list_open_batches(self._asked):
-                self._start_task(self._resume_batch(kept))
+            for stored_batch in self._batches.list_open_batches(self._asked):
+                self._start_task(self._resume_batch(stored_batch))
             self._start_task(self._send_gathered_lines())
 
-    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
+    def _start_task(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -199,32 +200,32 @@ class BatchBackend:
         return self._size >= MOST_BYTES or sum(map(len, self._gathered.values())) >= MOST_LINES
 
     async def _send_batch(self, path: str, lines: dict[str, bytes]) -> None:
-        kept = None
+        stored_batch = None
         try:
-            kept = self._batches.record_batch(self._asked, path, uuid.uuid4().hex, lines)
-            self._under_way[kept.number] = None
-            file = await self._server.upload_file(f"evalsuite-{kept.number}", b"".join(lines.values()))
-            self._batches.store_file_id(kept.number, file)
-            state = await self._create_batch(kept, file)
+            stored_batch = self._batches.record_batch(self._asked, path, uuid.uuid4().hex, lines)
+            self._under_way[stored_batch.number] = None
+            file = await self._server.upload_file(f"evalsuite-{stored_batch.number}", b"".join(lines.values()))
+            self._batches.store_file_id(stored_batch.number, file)
+            state = await self._create_batch(stored_batch, file)
         except Exception as error:  # noqa: BLE001 - every caller receives the error
-            if kept is not None:
-                self._under_way.pop(kept.number, None)
-                self._batches.delete_batch(kept.number)
+            if stored_batch is not None:
+                self._under_way.pop(stored_batch.number, None)
+                self._batches.delete_batch(stored_batch.number)
             self._fail_requests(lines, error)
         else:
             self._pending.tell(f"{state.batch}: {write_count(len(lines), 'request')} sent")
-            self._start_task(self._poll_until_ended(kept, state))
+            self._start_task(self._poll_until_ended(stored_batch, state))
 
-    async def _create_batch(self, kept: StoredBatch, file: str) -> BatchState:
+    async def _create_batch(self, stored_batch: StoredBatch, file: str) -> BatchState:
         try:
-            state = await self._server.create_batch(file, kept.path, kept.mark)
+            state = await self._server.create_batch(file, stored_batch.path, stored_batch.mark)
         except Transient:
             # The batch may exist, because the server's answer may have been lost after the batch was created.
-            made = await self._retry_until_answered(lambda: self._server.find_batch(kept.mark))
+            made = await self._retry_until_answered(lambda: self._server.find_batch(stored_batch.mark))
             if made is None:
                 raise
             state = made
-        self._batches.store_batch_id(kept.number, state.batch)
+        self._batches.store_batch_id(stored_batch.number, state.batch)
         return state
 
     async def _retry_until_answered(self, request: Callable[[], Awaitable[T]]) -> T:
@@ -242,73 +243,73 @@ class BatchBackend:
             await asyncio.sleep(pause)
             pause = min(LONGEST_PAUSE, 2 * pause)
 
-    async def _resume_batch(self, kept: StoredBatch) -> None:
+    async def _resume_batch(self, stored_batch: StoredBatch) -> None:
         """Continue with a batch that an earlier session stored: find the batch at the server, or send it."""
-        self._under_way[kept.number] = None
-        keys = self._batches.list_unanswered_keys(kept.number)
+        self._under_way[stored_batch.number] = None
+        keys = self._batches.list_unanswered_keys(stored_batch.number)
         try:
-            state = await self._retry_until_answered(lambda: self._find_batch(kept))
+            state = await self._retry_until_answered(lambda: self._find_batch(stored_batch))
             if state is None:
-                self._batches.delete_batch(kept.number)
+                self._batches.delete_batch(stored_batch.number)
                 raise Transient("the session ended before this request was sent")
         except Exception as error:  # noqa: BLE001 - every caller receives the error
-            self._under_way.pop(kept.number, None)
-            self._give_up_batch(kept, keys, error)
+            self._under_way.pop(stored_batch.number, None)
+            self._give_up_batch(stored_batch, keys, error)
         else:
-            await self._poll_until_ended(kept, state)
+            await self._poll_until_ended(stored_batch, state)
 
-    def _give_up_batch(self, kept: StoredBatch, keys: Sequence[str], error: Exception) -> None:
+    def _give_up_batch(self, stored_batch: StoredBatch, keys: Sequence[str], error: Exception) -> None:
         """Fail the requests of an unreadable batch. A later session may still read the batch, unless it was deleted."""
         if isinstance(error, BatchMissing):
             self._pending.tell(str(error))
-            self._batches.delete_batch(kept.number)
+            self._batches.delete_batch(stored_batch.number)
         self._earlier.difference_update(keys)
         self._fail_requests(keys, error)
 
-    async def _find_batch(self, kept: StoredBatch) -> BatchState | None:
+    async def _find_batch(self, stored_batch: StoredBatch) -> BatchState | None:
         """Find an earlier session's batch by its id or, if the id was never received, by the marker in its metadata.
 
         If the server has no batch with the marker, create the batch from the file that was uploaded.
         """
-        if kept.batch:
-            return await self._server.read_batch(kept.batch)
-        state = await self._server.find_batch(kept.mark)
-        if state is None and kept.file:
-            return await self._create_batch(kept, kept.file)
+        if stored_batch.batch:
+            return await self._server.read_batch(stored_batch.batch)
+        state = await self._server.find_batch(stored_batch.mark)
+        if state is None and stored_batch.file:
+            return await self._create_batch(stored_batch, stored_batch.file)
         if state is not None:
-            self._batches.store_batch_id(kept.number, state.batch)
+            self._batches.store_batch_id(stored_batch.number, state.batch)
         return state
 
-    async def _poll_until_ended(self, kept: StoredBatch, state: BatchState) -> None:
-        self._since[kept.number] = kept.created
+    async def _poll_until_ended(self, stored_batch: StoredBatch, state: BatchState) -> None:
+        self._since[stored_batch.number] = stored_batch.created
         pause = FIRST_LOOK
-        keys = self._batches.list_unanswered_keys(kept.number)
+        keys = self._batches.list_unanswered_keys(stored_batch.number)
         try:
-            self._under_way[kept.number] = state
+            self._under_way[stored_batch.number] = state
             while not state.has_ended:
                 await asyncio.sleep(pause)
-                pause = min(LONGEST_PAUSE, max(FIRST_LOOK, (time.time() - kept.created) / 20))
+                pause = min(LONGEST_PAUSE, max(FIRST_LOOK, (time.time() - stored_batch.created) / 20))
                 state = await self._retry_until_answered(partial(self._server.read_batch, state.batch))
                 self._pending.detach_if_idle()
-                self._under_way[kept.number] = state
-            keys = await self._collect_results(kept, state)
+                self._under_way[stored_batch.number] = state
+            keys = await self._collect_results(stored_batch, state)
         except Exception as error:  # noqa: BLE001 - every caller receives the error
-            self._give_up_batch(kept, keys, error)
+            self._give_up_batch(stored_batch, keys, error)
         else:
             self._earlier.difference_update(keys)
             self._report_missing_answers(keys, state)
         finally:
-            self._under_way.pop(kept.number, None)
+            self._under_way.pop(stored_batch.number, None)
 
-    async def _collect_results(self, kept: StoredBatch, state: BatchState) -> list[str]:
+    async def _collect_results(self, stored_batch: StoredBatch, state: BatchState) -> list[str]:
         """Read and deliver the answers of a finished batch; return the requests without an answer."""
-        keys = self._batches.list_unanswered_keys(kept.number)
+        keys = self._batches.list_unanswered_keys(stored_batch.number)
         for file in state.files:
             results = await self._fetch_results(file)
-            self._batches.store_results(kept.number, results)
+            self._batches.store_results(stored_batch.number, results)
             delivered = self._deliver_results(results)
             keys = [key for key in keys if key not in delivered]
-        self._batches.close_batch(kept.number, state.status)
+        self._batches.close_batch(stored_batch.number, state.status)
         return keys
 
     async def _fetch_results(self, file: str) -> list[tuple[str, str]]:
@@ -377,10 +378,10 @@ def require_openai_backend(model: str, backend: Backend) -> OpenAIBackend:
 
 def require_batch_interface(model: str, backend: Backend) -> None:
     """Check, before anything is sent, that a model's server has a batch interface."""
-    asyncio.run(_list_one_batch(model, BatchServer(require_openai_backend(model, backend))))
+    asyncio.run(_require_batch_list(model, BatchServer(require_openai_backend(model, backend))))
 
 
-async def _list_one_batch(model: str, server: BatchServer) -> None:
+async def _require_batch_list(model: str, server: BatchServer) -> None:
     try:
         await server.list_one_batch()
     except (RateLimited, Transient, ModelError) as error:

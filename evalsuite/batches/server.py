@@ -64,7 +64,7 @@ class BatchServer:
         return await self._backend.call_client(upload_content)
 
     async def create_batch(self, file: str, path: str, mark: str) -> BatchState:
-        async def create(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState:
+        async def post_batch(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState:
             # Use `Any`, because the package's type lists only OpenAI's own paths, and other servers may accept more.
             endpoint: Any = path
             batch = await client.batches.create(
@@ -76,13 +76,13 @@ class BatchServer:
             )
             return _decode_batch_state(batch.model_dump())
 
-        return await self._backend.call_client(create)
+        return await self._backend.call_client(post_batch)
 
     async def read_batch(self, batch: str) -> BatchState:
         async def retrieve_batch(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState:
             return _decode_batch_state((await client.batches.retrieve(batch, extra_headers=headers)).model_dump())
 
-        return await self._fetch(retrieve_batch, f"{batch}: the server has no such batch")
+        return await self._fetch_or_raise(retrieve_batch, f"{batch}: the server has no such batch")
 
     async def find_batch(self, mark: str) -> BatchState | None:
         """Find the batch with this marker in its metadata among the latest batches; None if no batch has the marker."""
@@ -104,10 +104,12 @@ class BatchServer:
         async def download_content(client: AsyncOpenAI, headers: dict[str, Any]) -> bytes:
             return (await client.files.content(file, extra_headers=_drop_mime_type(headers))).content
 
-        return await self._fetch(download_content, f"{file}: the server has no such file")
+        return await self._fetch_or_raise(download_content, f"{file}: the server has no such file")
 
-    async def _fetch(self, fetch: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]], missing: str) -> T:
-        """Fetch a batch or a file; raise `BatchMissing` with the message `missing` if the server does not have it."""
+    async def _fetch_or_raise(
+        self, fetch: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]], missing_message: str
+    ) -> T:
+        """Fetch a batch or a file; raise `BatchMissing` with `missing_message` if the server does not have it."""
 
         async def fetch_or_return_none(client: AsyncOpenAI, headers: dict[str, Any]) -> T | None:
             from openai import NotFoundError
@@ -119,7 +121,7 @@ class BatchServer:
 
         found = await self._backend.call_client(fetch_or_return_none)
         if found is None:
-            raise BatchMissing(missing)
+            raise BatchMissing(missing_message)
         return found
 
     async def list_one_batch(self) -> None:
@@ -212,7 +214,7 @@ def explain_missing_answers(keys: Sequence[str], state: BatchState) -> tuple[set
         keys: the requests' keys, in the order of the batch's lines.
     """
     refused = _find_refused_keys(keys, state)
-    message = f"{state.batch} {_describe_end(state)}"
+    message = f"{state.batch} {_describe_batch_end(state)}"
     reason = _make_request_error(state, message)
     if isinstance(reason, Transient | RateLimited):
         message += "; requests without an answer will be sent again"
@@ -221,7 +223,7 @@ def explain_missing_answers(keys: Sequence[str], state: BatchState) -> tuple[set
     return refused, message, reason
 
 
-def _describe_end(state: BatchState) -> str:
+def _describe_batch_end(state: BatchState) -> str:
     words = "; ".join(str(error.get("message") or error.get("code")) for error in state.errors[:3])
     ends = {"cancelled": "was cancelled", "completed": "was completed without all answers"}
     return ends.get(state.status, state.status) + (f": {words.rstrip('.')}" if words else "")

@@ -247,7 +247,7 @@ class Reward:
         calls = [(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] in CALLS]
         made_calls = [call for call in calls if call[0] in known or not known]
         async with self._repeat_calls(sample, made_calls) as world:
-            made = await world.get_object()
+            made = await world.get_world_object()
             for assertion in sample.metadata["env_assertions"]:
                 name = str(assertion["func_name"])
                 method = _find_method(made, name)

@@ -56,7 +56,7 @@ class ShardResult:
     output: str  # The last part of the session's output.
 
 
-def run_shard(job: ShardJob, send: Callable[[list[str]], None]) -> ShardResult:
+def run_shard(job: ShardJob, send_records: Callable[[list[str]], None]) -> ShardResult:
     """Run a shard's session in the current directory, and wait for its end."""
     from evalsuite.service.clients import TOKEN
 
@@ -65,17 +65,17 @@ def run_shard(job: ShardJob, send: Callable[[list[str]], None]) -> ShardResult:
         folder = Path(home) / "reports" / f"shard-{job.part}"
         with (Path(home) / "output").open("w+", encoding="utf-8", errors="replace") as output:
             process = subprocess.Popen(  # noqa: S603 - the user's own options
-                _make_command(job, folder), stdout=output, stderr=subprocess.STDOUT, env=environment
+                _make_session_command(job, folder), stdout=output, stderr=subprocess.STDOUT, env=environment
             )
             try:
-                _send_new_records(process, folder / JOURNAL, send)
+                _send_new_records(process, folder / JOURNAL, send_records)
             finally:
                 process.kill()
             output.seek(0)
             return ShardResult(job.part, process.wait(), _pack_folder(folder), output.read()[-TAIL:])
 
 
-def _make_command(job: ShardJob, folder: Path) -> list[str]:
+def _make_session_command(job: ShardJob, folder: Path) -> list[str]:
     return [
         # Let the session end when the node's worker ends, because a session left alone would continue to pay for calls.
         *TETHERED_PYTHON,
@@ -85,14 +85,16 @@ def _make_command(job: ShardJob, folder: Path) -> list[str]:
     ]
 
 
-def _send_new_records(process: subprocess.Popen[bytes], journal: Path, send: Callable[[list[str]], None]) -> None:
+def _send_new_records(
+    process: subprocess.Popen[bytes], journal: Path, send_records: Callable[[list[str]], None]
+) -> None:
     """Send new records while the session runs; after the session's end, send the rest."""
     sent = 0
     while True:
         ended = process.poll() is not None
         lines, sent = _read_records_after(journal, sent)
         if lines:
-            send(lines)
+            send_records(lines)
         if ended:
             return
         time.sleep(POLL_PAUSE)
@@ -271,7 +273,10 @@ class RayCluster:
         return [node for node in self._ray.nodes() if node["Alive"]]
 
     def run_shards(
-        self, jobs: Sequence[ShardJob], receive: Callable[[list[str]], None], report_progress: Callable[[str], None]
+        self,
+        jobs: Sequence[ShardJob],
+        receive_records: Callable[[list[str]], None],
+        report_progress: Callable[[str], None],
     ) -> Iterator[ShardResult]:
         """Run shards; yield each result as it arrives."""
         ray = self._ray
@@ -283,13 +288,13 @@ class RayCluster:
         waiting = {task.remote(job, collector): job for job in jobs}
         while waiting:
             ended, _ = ray.wait(list(waiting), timeout=BETWEEN_LOOKS)
-            receive(ray.get(collector.take_records.remote()))
+            receive_records(ray.get(collector.take_records.remote()))
             for reference in ended:
                 job = waiting.pop(reference)
                 yield self._get_result(reference, job)
             done = f"{len(jobs) - len(waiting)} of {write_count(len(jobs), 'shard')}"
             report_progress(f"{done} on {write_count(len(self._list_alive_nodes()), 'node')}")
-        receive(ray.get(collector.take_records.remote()))
+        receive_records(ray.get(collector.take_records.remote()))
 
     def _get_result(self, reference: Any, job: ShardJob) -> ShardResult:
         try:

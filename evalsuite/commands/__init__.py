@@ -70,13 +70,13 @@ def declare_arguments(
         details: maps an argument's name to a default value, a type, a pair (type, default) or a list of choices.
     """
 
-    def declare(command: Command) -> Command:
+    def register_arguments(command: Command) -> Command:
         ARGUMENTS[command.__name__] = partial(
             _add_arguments, table=table, required=required, more=more, details=details
         )
         return command
 
-    return declare
+    return register_arguments
 
 
 def _add_arguments(

@@ -109,6 +109,7 @@ def write_baseline(folder: RunFolder, target: Path, info: dict[str, Any]) -> Non
 
 
 def _find_user() -> str:
+    """Return the name of the user who promotes a run; without a name, return the number."""
     named = next((os.environ[name] for name in USERS if os.environ.get(name)), "")
     try:
         return named or getpass.getuser()

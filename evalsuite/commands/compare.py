@@ -79,19 +79,21 @@ def find_changes(before: Run, after: Run) -> list[ChangedCase]:
     """List the cases that differ: first different outcomes, then the largest changes of score."""
     rows = {row.case: row for row in before.all_rows()}
     pairs = [(rows[row.case], row) for row in after.all_rows() if row.case in rows]
-    changes = [ChangedCase(old.case, old.outcome, new.outcome, _find_greatest_change(old, new)) for old, new in pairs]
+    changes = [
+        ChangedCase(old.case, old.outcome, new.outcome, _find_greatest_score_change(old, new)) for old, new in pairs
+    ]
     differing = [change for change in changes if change.score_change or change.before != change.after]
     return sorted(differing, key=lambda change: (change.before == change.after, -abs(change.score_change), change.case))
 
 
-def _find_greatest_change(old: Row, new: Row) -> float:
-    differences = [new.scores[name] - old.scores[name] for name in new.scores if name in old.scores]
+def _find_greatest_score_change(before: Row, after: Row) -> float:
+    differences = [after.scores[name] - before.scores[name] for name in after.scores if name in before.scores]
     return max(differences, key=abs, default=0.0)
 
 
-def _summarise_changes(before: Run, after: Run, changes: list[ChangedCase], most: int) -> Iterator[str]:
-    if len(changes) > most:
-        yield f"... and {len(changes) - most} more"
+def _summarise_changes(before: Run, after: Run, changes: list[ChangedCase], most_listed: int) -> Iterator[str]:
+    if len(changes) > most_listed:
+        yield f"... and {len(changes) - most_listed} more"
     both = write_count(len(before.offsets.keys() & after.offsets.keys()), "case")
     flipped = sum(change.before != change.after for change in changes)
     rescored = len(changes) - flipped

@@ -65,7 +65,7 @@ class SettingsFile:
     gated: bool
 
     @property
-    def gate(self) -> str:
+    def first_gate(self) -> str:
         """The first gate in this file's format; TOML files write lists in brackets."""
         return TOML_GATE if self.path.suffix == ".toml" else INI_GATE
 
@@ -121,7 +121,7 @@ def _write_gate(root: Path) -> Iterator[str]:
         yield f"kept     {found.path}: it has gates"
     else:
         # Do not write a new settings file, because pytest would then ignore the existing file.
-        yield f"kept     {found.path}: add this gate below [{found.section}] yourself:\n{found.gate.rstrip()}"
+        yield f"kept     {found.path}: add this gate below [{found.section}] yourself:\n{found.first_gate.rstrip()}"
 
 
 def find_settings_file(root: Path) -> SettingsFile | None:

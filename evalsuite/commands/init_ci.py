@@ -104,14 +104,14 @@ def find_repository(root: Path) -> Path:
     return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
 
 
-def write_new_file(file: Path, text: str, needed: str = "") -> str:
+def write_new_file(file: Path, text: str, needed_text: str = "") -> str:
     """Write a file unless it exists; return a line for the user, which says what an existing file lacks."""
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
         with file.open("x", encoding="utf-8") as stream:
             stream.write(text)
     except FileExistsError:
-        lacking = needed and needed not in file.read_text("utf-8", "replace")
+        lacking = needed_text and needed_text not in file.read_text("utf-8", "replace")
         return f"kept     {file}{f': add this line yourself:  {text.strip()}' if lacking else ''}"
     return f"written  {file}"
 
@@ -155,7 +155,7 @@ def set_up_workflow(root: Path, forge: str, model: str | None) -> int:
     if installer.lacking:
         sys.stdout.write(f"lacking  {installer.reason} does not name evalsuite: {installer.lacking}\n")
     with tempfile.TemporaryDirectory(prefix="evalsuite-proof-") as scratch:
-        return _WorkflowTrial(root, Path(scratch)).run_green_and_red()
+        return _WorkflowTrial(root, Path(scratch)).make_green_and_red_runs()
 
 
 def make_session_command(model: str, *more: str) -> list[str]:
@@ -226,13 +226,15 @@ def _write_workflow_file(root: Path, forge: str, model: str | None, installer: I
         yield write_new_file(repository / ".gitlab-ci.yml", include, f".gitlab/{name}.yml")
 
 
-def _run_workflow_command(command: Sequence[str], root: Path, scratch: Path, more: dict[str, str]) -> tuple[int, str]:
+def _run_workflow_command(
+    command: Sequence[str], root: Path, scratch: Path, variables: dict[str, str]
+) -> tuple[int, str]:
     """Run one of the workflow's commands without CI variables and caches, so that nothing is posted or left behind."""
     forges = ("GITHUB_", "GITLAB_", "CI_")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(forges)}
     clean = {"PYTHONDONTWRITEBYTECODE": "1", "COVERAGE_FILE": str(scratch / "coverage")}
     further = [f"--override-ini=cache_dir={scratch / 'cache'}"] if command[0] == "pytest" else []
-    result = run_own_command([sys.executable, "-m", *command, *further], {**inherited, **clean, **more}, root)
+    result = run_own_command([sys.executable, "-m", *command, *further], {**inherited, **clean, **variables}, root)
     return result.returncode, result.stdout
 
 
@@ -247,7 +249,7 @@ class _WorkflowTrial:
     root: Path
     scratch: Path
 
-    def run_green_and_red(self) -> int:
+    def make_green_and_red_runs(self) -> int:
         """Make one green and one red run; return 0 if both runs have the right status and comment."""
         sys.stdout.write("\nproof: the workflow's commands, with a scripted model that costs nothing\n")
         # Without a script, all of the model's answers are wrong; the records contain each question's expected answer.

@@ -81,7 +81,7 @@ def run_judge(options: argparse.Namespace) -> int:
     target = folder.path / AGAIN / "judge"
     target.mkdir(parents=True, exist_ok=True)
     store = target / "store.sqlite"
-    judges = _select_scores(
+    judges = _select_judge_results(
         [results for name in options.judge for results in judge_answers(name, answers, options, store, people, seed)],
         options.score,
     )
@@ -101,7 +101,7 @@ def run_judge(options: argparse.Namespace) -> int:
     return int(choose_exit_status(decisions, judges))
 
 
-def _select_scores(judges: list[JudgeResults], scores: Sequence[str] | None) -> list[JudgeResults]:
+def _select_judge_results(judges: list[JudgeResults], scores: Sequence[str] | None) -> list[JudgeResults]:
     names = {judge.score for judge in judges}
     if scores and (unknown := set(scores) - names):
         raise RunError(f"no judge gave the score {min(unknown)}; the judges gave {', '.join(sorted(names))}")

@@ -105,7 +105,7 @@ async def rejudge_answers(
         scores = await caller.score_records(answers.records)
         found = (name.removesuffix(COUNTED_APART) for case in scores.values() for name in case)
         names = list(dict.fromkeys(found)) or [""]
-        results = [_make_results(settings.judge_model or "", name, answers, scores) for name in names]
+        results = [_make_judge_results(settings.judge_model or "", name, answers, scores) for name in names]
         tested = [
             await _MutationTest(caller, caller.scorer_of[result.score], result, mutated, seed).test_judge(people or {})
             if mutated and result.scores
@@ -232,7 +232,7 @@ class _MutationTest:
         found: dict[str, dict[str, float]] = {}
         detected: dict[str, tuple[Case, float]] = {}  # Each case's detected corrupted answer, with its score.
         for kind in CORRUPTIONS:
-            changed = await self._corrupt_cases(kind, good, list(cases.values()))
+            changed = await self._corrupt_answers(kind, good, list(cases.values()))
             for case, score in (await self._judge_cases(changed)).items():
                 found.setdefault(f"detects_{kind}", {})[case] = float(score < self.judge.scores[case])
                 if score < self.judge.scores[case]:
@@ -259,18 +259,20 @@ class _MutationTest:
                 return good
         return []
 
-    async def _corrupt_cases(self, kind: str, good: Mapping[str, Case], all_cases: Sequence[Case]) -> dict[str, Case]:
+    async def _corrupt_answers(
+        self, kind: str, passing_cases: Mapping[str, Case], all_cases: Sequence[Case]
+    ) -> dict[str, Case]:
         changed: dict[str, Case] = {}
         left = []
-        for case in self._shuffle_cases(kind, good):
-            variants = corrupt_case(kind, good[case], all_cases, self._make_generator(kind, case))
-            variant = next((one for one in variants if self._has_other_prompt(good[case], one)), None)
+        for case in self._shuffle_cases(kind, passing_cases):
+            variants = corrupt_case(kind, passing_cases[case], all_cases, self._make_random_generator(kind, case))
+            variant = next((one for one in variants if self._has_other_prompt(passing_cases[case], one)), None)
             if variant is None:
                 left.append(case)
             elif len(changed) < self.most:
                 changed[case] = variant
         return changed | await self._request_changes(
-            kind, {case: good[case] for case in left}, self.most - len(changed)
+            kind, {case: passing_cases[case] for case in left}, self.most - len(changed)
         )
 
     async def _request_changes(self, kind: str, cases: Mapping[str, Case], most: int) -> dict[str, Case]:
@@ -286,18 +288,18 @@ class _MutationTest:
         return {case: one for case, one in written.items() if self._has_other_prompt(cases[case], one)}
 
     async def _test_trick(
-        self, kind: str, good: Mapping[str, Case], detected: Mapping[str, tuple[Case, float]]
+        self, kind: str, passing_cases: Mapping[str, Case], detected: Mapping[str, tuple[Case, float]]
     ) -> dict[str, float]:
         """Test a trick on detected corrupted answers and, unless it is a persuasion, on good answers, too."""
         names = self._shuffle_cases(kind, detected)[: self.most]
         sides = [{case: detected[case][0] for case in names}]
-        sides += [] if kind in PERSUASIONS else [{case: good[case] for case in names}]
+        sides += [] if kind in PERSUASIONS else [{case: passing_cases[case] for case in names}]
         resisted = dict.fromkeys(names, 1.0)
         for original, cases in enumerate(sides):
             changed = (
                 await self._request_changes(kind, cases, self.most)
                 if kind in WRITTEN
-                else self._apply_trick(kind, cases)
+                else self._apply_trick_to_answers(kind, cases)
             )
             scores = await self._judge_cases(changed)
             if kind == "position" and self._find_rival():
@@ -310,13 +312,13 @@ class _MutationTest:
                     resisted[case] = 0.0
         return resisted
 
-    def _apply_trick(self, kind: str, cases: Mapping[str, Case]) -> dict[str, Case]:
-        def change_case(case: Case) -> Case | None:
+    def _apply_trick_to_answers(self, kind: str, cases: Mapping[str, Case]) -> dict[str, Case]:
+        def apply_trick_to_case(case: Case) -> Case | None:
             if kind != "position" or not (rival := self._find_rival()):
                 return apply_trick(kind, case, self.judge.judge)
             return _exchange_answers(case, *rival)
 
-        played = {case: change_case(one) for case, one in cases.items() if list_texts(one[1])}
+        played = {case: apply_trick_to_case(one) for case, one in cases.items() if list_texts(one[1])}
         return {case: one for case, one in played.items() if one and self._has_other_prompt(cases[case], one)}
 
     async def _judge_cases(self, cases: Mapping[str, Case]) -> dict[str, float]:
@@ -335,9 +337,9 @@ class _MutationTest:
         return None
 
     def _shuffle_cases(self, kind: str, cases: Iterable[str]) -> list[str]:
-        return sorted(cases, key=lambda case: (self._make_generator(kind, case).random(), case))
+        return sorted(cases, key=lambda case: (self._make_random_generator(kind, case).random(), case))
 
-    def _make_generator(self, kind: str, case: str) -> Random:
+    def _make_random_generator(self, kind: str, case: str) -> Random:
         return Random(f"{self.seed} {kind} {case}")  # noqa: S311 - a random choice of cases, not a secret
 
 
@@ -349,7 +351,7 @@ def _exchange_answers(case: Case, scorer: JudgeScorer, rival: str) -> Case:
     return exchanged, replace_text(transcript, transcript.answer, other)
 
 
-def _make_results(judge: str, name: str, answers: AnswersToJudge, scores: ScoresByCase) -> JudgeResults:
+def _make_judge_results(judge: str, name: str, answers: AnswersToJudge, scores: ScoresByCase) -> JudgeResults:
     of_score = [score[name] for score in scores.values() if name in score]
     rows = tuple(
         Row(

@@ -150,7 +150,7 @@ def run_view(options: argparse.Namespace) -> int:
         raise RunError(f"no run in {options.reports}; `pytest cases/` leaves them there")
     going_on = [folder for folder in folders if is_in_progress(folder)]
     if len(options.names) == 1:
-        _make_page(folders[0], make_declarations(options.code), live=bool(going_on))
+        _write_page(folders[0], make_declarations(options.code), live=bool(going_on))
         address = get_page_address(folders[0])
     else:
         address = write_index(folders, options.reports).absolute().as_uri()
@@ -163,7 +163,7 @@ def run_view(options: argparse.Namespace) -> int:
     return 0
 
 
-def _make_page(folder: RunFolder, declarations: Declarations, *, live: bool) -> None:
+def _write_page(folder: RunFolder, declarations: Declarations, *, live: bool) -> None:
     from evalsuite.output.page.view import write_live_page
     from evalsuite.output.page.write import PAGE
     from evalsuite.output.reports.write import write_run
@@ -177,13 +177,13 @@ def _make_page(folder: RunFolder, declarations: Declarations, *, live: bool) -> 
 def _follow_run_in_progress(folder: RunFolder, declarations: Declarations) -> None:
     from evalsuite.output.page.view import update_page_until_end
 
-    def print_count(cases: int) -> None:
+    def print_case_count(cases: int) -> None:
         sys.stdout.write(
             f"{folder.name}: {write_count(cases, 'case')} so far; its page follows until it ends (Ctrl-C stops)\n"
         )
         sys.stdout.flush()
 
     try:
-        update_page_until_end(folder, declarations, print_count, lambda: time.sleep(BETWEEN_LOOKS))
+        update_page_until_end(folder, declarations, print_case_count, lambda: time.sleep(BETWEEN_LOOKS))
     except KeyboardInterrupt:
         sys.stdout.write("\n")

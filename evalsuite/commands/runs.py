@@ -44,7 +44,7 @@ def run_runs(options: argparse.Namespace) -> int:
     folders = sort_newest_first(list_runs(options.reports))
     if not folders:
         raise RunError(f"no run in {options.reports}; pytest leaves them there")
-    rows = [_make_row(folder) for folder in folders]
+    rows = [_make_run_row(folder) for folder in folders]
     sys.stdout.write(f"{render_terminal_table(Table('', RUN_COLUMNS, rows))}\n")
     return 0
 
@@ -54,8 +54,8 @@ def sort_newest_first(folders: Sequence[RunFolder]) -> list[RunFolder]:
     return sorted(folders, key=lambda folder: read_start_times(folder.path), reverse=True)
 
 
-def _make_row(folder: RunFolder) -> list[Cell]:
-    info, summary = _read_info(folder), folder.summary()
+def _make_run_row(folder: RunFolder) -> list[Cell]:
+    info, summary = _read_run_info(folder), folder.summary()
     cases, usage = summary.get("cases") or {}, summary.get("usage") or {}
     return [
         folder.name,
@@ -67,7 +67,7 @@ def _make_row(folder: RunFolder) -> list[Cell]:
     ]
 
 
-def _read_info(folder: RunFolder) -> dict[str, Any]:
+def _read_run_info(folder: RunFolder) -> dict[str, Any]:
     try:
         return folder.info()
     except RunError:

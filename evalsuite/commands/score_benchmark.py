@@ -65,20 +65,22 @@ def run_benchmark(options: argparse.Namespace) -> int:
 
 @dataclass(slots=True)
 class _CheckerComparison:
+    """Counts of the verdicts that were compared, and a line for each verdict that differs."""
+
     verdicts: int = 0
     unknown: int = 0  # Number of outputs that lack a verdict, or whose question is not in the data.
     differences: list[str] = field(default_factory=list)
 
 
-async def _compare_verdicts(options: argparse.Namespace, bound: BoundBenchmark) -> _CheckerComparison:
-    samples = {sample.id: sample for sample in bound.dataset.samples}
+async def _compare_verdicts(options: argparse.Namespace, bound_benchmark: BoundBenchmark) -> _CheckerComparison:
+    samples = {sample.id: sample for sample in bound_benchmark.dataset.samples}
     compared = _CheckerComparison()
     for verdict in READERS.get(options.name, read_plain_verdicts)(options.against, samples):
         sample = samples.get(verdict.sample)
         if sample is None or not verdict.scores:
             compared.unknown += 1
             continue
-        scores = await _score_answer(sample, verdict.transcript, bound.sorted_scorers)
+        scores = await _score_answer(sample, verdict.transcript, bound_benchmark.sorted_scorers)
         for name in sorted(verdict.scores.keys() & scores.keys()):
             score, theirs = scores[name], verdict.scores[name]
             ours, note = (score.value, score.note) if isinstance(score, Score) else (float(score), "")

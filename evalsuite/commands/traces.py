@@ -44,7 +44,7 @@ def run_traces(options: argparse.Namespace) -> int:
     """Write the traces as answers and let pytest score these answers; return pytest's exit status."""
     require_suite(options.suite)
     lines: dict[tuple[str, str], dict[str, Any]] = {}
-    files = [file for source in options.sources for file in _list_files(source)]
+    files = [file for source in options.sources for file in _list_trace_files(source)]
     if options.to.resolve() in {file.resolve() for file in files}:
         raise SettingsError(f"--to {options.to}: that is one of the traces; name another file, or move this one away")
     for file in files:
@@ -63,7 +63,7 @@ def run_traces(options: argparse.Namespace) -> int:
     return subprocess.run(command, check=False).returncode  # noqa: S603 - the user's own suite and options
 
 
-def _list_files(source: Path) -> list[Path]:
+def _list_trace_files(source: Path) -> list[Path]:
     if source.name == JOURNAL or (source / "run.json").is_file():
         return [source.parent if source.name == JOURNAL else source]
     if not source.is_dir():
@@ -78,7 +78,7 @@ def read_traces(path: Path) -> Iterator[dict[str, Any]]:
         from evalsuite.results.runs import load_run
 
         for record in load_run(RunFolder(path), make_declarations(None)).records:
-            yield from _convert_run_record(encode_record(record))
+            yield from _convert_record_to_answer(encode_record(record))
         return
     spans: dict[str, list[TraceSpan]] = {}
     for number, (where, item) in enumerate(_iterate_json_values(path), 1):
@@ -87,14 +87,14 @@ def read_traces(path: Path) -> Iterator[dict[str, Any]]:
                 for plain in list_spans(item):
                     spans.setdefault(plain["trace"], []).append(read_span(plain))
             elif isinstance(item, dict) and {"case", "sample", "outcome"} <= item.keys():
-                yield from _convert_run_record(item)
+                yield from _convert_record_to_answer(item)
             else:
-                yield from _convert_chat(item, f"{path.stem}-{number}")
+                yield from _convert_chat_to_answer(item, f"{path.stem}-{number}")
         except SPAN_ERRORS as error:
             found = f"what cannot be read ({type(error).__name__}: {str(error)[:200]})"
             raise DatasetError(path, where, found, EXPECTED) from error
     for trace, members in spans.items():
-        yield from _convert_trace(trace, members)
+        yield from _convert_trace_to_answer(trace, members)
 
 
 def _iterate_json_values(path: Path) -> Iterator[tuple[str, Any]]:
@@ -120,7 +120,7 @@ def _iterate_json_values(path: Path) -> Iterator[tuple[str, Any]]:
     yield from ((f"entry {number}", item) for number, item in enumerate(whole if is_list else [whole], 1))
 
 
-def _convert_run_record(plain: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _convert_record_to_answer(plain: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if plain.get("transcript"):
         names = ("benchmark", "input", "target", "tags", "transcript")
         line = {name: plain[name] for name in names if plain.get(name) is not None}
@@ -128,7 +128,7 @@ def _convert_run_record(plain: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"id": f"{plain['sample']}{epoch}", "answer": plain["transcript"]["answer"], **line}
 
 
-def _convert_chat(item: Any, default_id: str) -> Iterator[dict[str, Any]]:
+def _convert_chat_to_answer(item: Any, default_id: str) -> Iterator[dict[str, Any]]:
     log = item if isinstance(item, dict) else {"messages": item}
     plain = log["messages"]
     blocks = [block for one in plain if isinstance(one.get("content"), list) for block in one["content"]]
@@ -143,10 +143,10 @@ def _convert_chat(item: Any, default_id: str) -> Iterator[dict[str, Any]]:
         if said.role == "assistant"
     ]
     kept = {name: log[name] for name in ("tags", "target") if log.get(name) is not None}
-    yield from _encode_answer(str(log.get("id", default_id)), CallLog(calls), kept)
+    yield from _convert_calls_to_answer(str(log.get("id", default_id)), CallLog(calls), kept)
 
 
-def _encode_answer(name: str, log: CallLog, more: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _convert_calls_to_answer(name: str, log: CallLog, further_fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the calls of one trace as an answer with its transcript; yield nothing if the trace has no call."""
     if not log.calls:
         return
@@ -155,9 +155,9 @@ def _encode_answer(name: str, log: CallLog, more: Mapping[str, Any]) -> Iterator
     plain = [encode_message(message) for message in asked]
     parts = asked[0].parts if asked else ()
     is_text = len(asked) == 1 and all(isinstance(part, str) or part["type"] == "text" for part in parts)
-    transcript = dataclasses.replace(transcript, answer=more.get("answer", transcript.answer))
+    transcript = dataclasses.replace(transcript, answer=further_fields.get("answer", transcript.answer))
     yield {
-        **more,
+        **further_fields,
         "id": name,
         "answer": transcript.answer,
         "input": asked[0].content if is_text else plain,
@@ -165,9 +165,9 @@ def _encode_answer(name: str, log: CallLog, more: Mapping[str, Any]) -> Iterator
     }
 
 
-def _convert_trace(trace_id: str, spans: Sequence[TraceSpan]) -> Iterator[dict[str, Any]]:
+def _convert_trace_to_answer(trace_id: str, spans: Sequence[TraceSpan]) -> Iterator[dict[str, Any]]:
     spans = sorted(spans, key=lambda span: span.begin)
     # An agent may return something other than the model's last text, such as the argument of a last tool call.
     answer = next(({"answer": span.answer} for span in spans if span.answer), {})
     name = trace_id if len(trace_id) <= 64 else hashlib.sha256(trace_id.encode("utf-8", "replace")).hexdigest()
-    yield from _encode_answer(name, CallLog([span.call for span in spans if span.call], spans=spans), answer)
+    yield from _convert_calls_to_answer(name, CallLog([span.call for span in spans if span.call], spans=spans), answer)

@@ -27,7 +27,7 @@ SELECT coalesce(sum(CASE WHEN cost IS NOT NULL THEN cost
 REFUSED = """
 SELECT count(*), coalesce(sum(state = 'refused' AND words LIKE '% answered 429: %'), 0) FROM attempts
 """
-"""The number of all calls, and of calls refused with the status 429 in the words of `models.failures.make_error`."""
+"""The number of all calls, and of calls refused with status 429 in the words of `models.failures.make_status_error`."""
 
 LONGEST_DELAY = 0.05  # Maximum seconds before the record of a free call is stored, so that records share transactions.
 OLDER = "SELECT 1 FROM answers WHERE key < '2-' OR key >= '2.' LIMIT 1"

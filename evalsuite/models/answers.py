@@ -89,7 +89,7 @@ def read_answers_file(file: str) -> ReadyAnswers:
     answers: dict[tuple[str, str], Mapping[str, Any]] = {}
     for number, line in enumerate(lines, 1):
         if line.strip():
-            key, answer = _parse_line(line, f"--answers {file}, line {number}")
+            key, answer = _parse_answer_line(line, f"--answers {file}, line {number}")
             if key in answers:
                 raise BackendUnavailable(f"--answers {file}, line {number}: a second answer for {key[1]!r}")
             answers[key] = answer
@@ -98,7 +98,7 @@ def read_answers_file(file: str) -> ReadyAnswers:
     return ReadyAnswers(file, answers)
 
 
-def _parse_line(line: str, where: str) -> tuple[tuple[str, str], Mapping[str, Any]]:
+def _parse_answer_line(line: str, where: str) -> tuple[tuple[str, str], Mapping[str, Any]]:
     try:
         record: Any = json.loads(line)
     except (ValueError, RecursionError) as error:

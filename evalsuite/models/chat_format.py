@@ -57,7 +57,7 @@ def parse_answer(answer: Any) -> Completion:
 
 
 def _read_choice(choice: Any, message: Any, usage: Any) -> Completion:
-    text, thought = split_reasoning(_join_text(message.get("content")))
+    text, thought = split_reasoning(_join_text_parts(message.get("content")))
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     return Completion(
         text=text,
@@ -71,14 +71,14 @@ def _read_choice(choice: Any, message: Any, usage: Any) -> Completion:
 
 def read_usage(usage: Any) -> Usage:
     """Read the token counts of one call; all counts are 0 if the server sent none, or invalid ones."""
-    prompt, completion = _find_count(usage, PROMPT), _find_count(usage, COMPLETION)
+    prompt, completion = _find_token_count(usage, PROMPT), _find_token_count(usage, COMPLETION)
     if prompt is None or completion is None or prompt + completion == 0:
         return Usage(1, 0, 0)
-    cached, written, reasoning = (_find_count(usage, names) or 0 for names in (CACHED, CACHE_WRITES, REASONING))
+    cached, written, reasoning = (_find_token_count(usage, names) or 0 for names in (CACHED, CACHE_WRITES, REASONING))
     if "prompt_tokens" not in usage and ANTHROPIC & usage.keys():
         prompt += cached + written
     # Add the reasoning's tokens, because xAI and Gemini bill them but leave them out of the completion's tokens.
-    hidden = max(0, (_parse_count(usage.get("total_tokens")) or 0) - prompt - completion)
+    hidden = max(0, (_parse_token_count(usage.get("total_tokens")) or 0) - prompt - completion)
     completion, reasoning = completion + hidden, max(reasoning, hidden)
     cached = min(cached, prompt)
     return Usage(
@@ -107,16 +107,16 @@ ANTHROPIC = frozenset({"cache_read_input_tokens", "cache_creation_input_tokens"}
 """Counts that Anthropic's `input_tokens` do not include, unlike all other servers'."""
 
 
-def _find_count(usage: Any, names: Iterable[str]) -> int | None:
+def _find_token_count(usage: Any, names: Iterable[str]) -> int | None:
     for name in names:
         group, _, field = name.rpartition(".")
         inner = usage.get(group) if group else usage
         if isinstance(inner, Mapping) and inner.get(field) is not None:
-            return _parse_count(inner[field])
+            return _parse_token_count(inner[field])
     return None
 
 
-def _parse_count(number: Any) -> int | None:
+def _parse_token_count(number: Any) -> int | None:
     whole = isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
     return int(number) if whole and number >= 0 else None
 
@@ -138,7 +138,7 @@ def split_reasoning(text: str) -> tuple[str, str]:
     return text, ""
 
 
-def _join_text(content: Any) -> str:
+def _join_text_parts(content: Any) -> str:
     if isinstance(content, list):
         return "".join(part.get("text") or "" for part in content if isinstance(part, Mapping))
     if not isinstance(content, str | None):

@@ -17,7 +17,7 @@ QUOTA = ("insufficient_quota", "billing_hard_limit", "credit balance is too low"
 LONGEST_WORDS = 500
 
 
-def make_error(
+def make_status_error(
     status: int, headers: Mapping[str, str], words: str, server: str, key_hint: str = "is the key right?"
 ) -> Exception:
     """Convert a response with an error status to an exception."""

@@ -50,6 +50,7 @@ class FunctionBackend:
         self._function: Callable[..., Any] | None = None
 
     def check(self) -> None:
+        """Check whether the function can be imported."""
         self._load_function()
 
     def _load_function(self) -> Callable[..., Any]:

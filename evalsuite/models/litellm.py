@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.errors import BackendUnavailable, RequestRefused
 from evalsuite.core.redaction import redact
 from evalsuite.models.chat_format import build_body, parse_answer
-from evalsuite.models.failures import make_error
+from evalsuite.models.failures import make_status_error
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request
@@ -31,6 +31,7 @@ class LitellmBackend:
         self._importing = asyncio.Lock()
 
     def check(self) -> None:
+        """Check whether litellm is installed."""
         if importlib.util.find_spec("litellm") is None:
             raise BackendUnavailable(
                 f"--model litellm:{self.name} needs the extra `litellm`: pip install 'evalsuite[litellm]'"
@@ -76,7 +77,7 @@ class LitellmBackend:
         sent = getattr(error, "litellm_response_headers", None) or {}
         headers = {str(name).lower(): str(value) for name, value in sent.items()}
         hint = "is the provider's key in the environment the right one?"
-        return make_error(status, headers, words, f"litellm:{self.name}", hint)
+        return make_status_error(status, headers, words, f"litellm:{self.name}", hint)
 
     async def aclose(self) -> None:
         close = getattr(self._package, "close_litellm_async_clients", None)

@@ -56,6 +56,7 @@ class LlamaCppBackend:
         self._starting = asyncio.Lock()
 
     def check(self) -> None:
+        """Check whether the model's file and the package `xllamacpp` exist."""
         self._find_file()
 
     def _find_file(self) -> Path:

@@ -26,7 +26,7 @@ from evalsuite.core.redaction import redact
 from evalsuite.models import chat_format, embeddings_format, responses_format
 from evalsuite.models.chat_format import join_stream
 from evalsuite.models.credentials import OPENAI, Access, Address, parse_address
-from evalsuite.models.failures import make_error, read_quota_wait, read_server_message
+from evalsuite.models.failures import make_status_error, read_quota_wait, read_server_message
 from evalsuite.models.protocol import BrokenConnection, LostAnswer, PermanentFailure, Transient, UnreachableServer
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ class OpenAIBackend:
     def _make_status_error(self, status: int, headers: Mapping[str, str], content: bytes) -> Exception:
         words = redact(read_server_message(self._mask_credentials(content)))
         plain = {name.lower(): value for name, value in headers.items()}
-        return make_error(status, plain, words, self.base_url, self._access.advice)
+        return make_status_error(status, plain, words, self.base_url, self._access.advice)
 
     def _make_no_answer_error(self, cause: FailureCause) -> Exception:
         if cause.no_descriptor:
@@ -302,7 +302,7 @@ class LazyPackageLoader:
     def exec_module(self, module: ModuleType) -> None:
         names, executing = vars(module), set[int]()
 
-        def find_name(name: str) -> Any:
+        def get_attribute(name: str) -> Any:
             # Do not lock, because a lock could block imports in other threads. Two threads may execute the same
             # package, because these packages only import names.
             if (thread := get_ident()) not in executing:
@@ -316,7 +316,7 @@ class LazyPackageLoader:
                 raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
             return names[name]
 
-        names["__getattr__"] = find_name
+        names["__getattr__"] = get_attribute
 
 
 def _parse_json(content: bytes) -> Any:

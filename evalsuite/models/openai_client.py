@@ -189,12 +189,14 @@ class OpenAIClient:
     ) -> ServerAnswer:
         # Never reuse a prepared call for Azure, because its address depends on the content, and Entra ID tokens expire.
         if headers or query or self._address.is_azure:
-            return await self._post_with_package(path, content, headers, query)
+            return await self._post_with_openai_package(path, content, headers, query)
         if path not in self._prepared:
-            self._prepared[path] = await record_prepared_call(lambda: self._post_with_package(path, b"{}", {}, {}))
+            self._prepared[path] = await record_prepared_call(
+                lambda: self._post_with_openai_package(path, b"{}", {}, {})
+            )
         return await self._transport.send_call(self._prepared[path], content)
 
-    async def _post_with_package(
+    async def _post_with_openai_package(
         self, path: str, content: bytes, headers: Mapping[str, Any], query: Mapping[str, Any]
     ) -> ServerAnswer:
         azure = self._address.is_azure

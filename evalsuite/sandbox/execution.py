@@ -94,7 +94,7 @@ def encode_payload(code: str, tables: Mapping[str, TableSource], **options: Any)
 
 
 def _pack_table(
-    name: str, source: TableSource, opened: contextlib.ExitStack, *, same_pandas: bool
+    name: str, source: TableSource, open_files: contextlib.ExitStack, *, same_pandas: bool
 ) -> tuple[Literal["csv", "pickle"], int, bytes | int]:
     """Return a table's format, its number of header rows, and its bytes or its open file's descriptor."""
     if not re.fullmatch(r"[^\W\d]\w*", name):
@@ -106,7 +106,7 @@ def _pack_table(
         if isinstance(content, bytes):
             return "csv", source.header_rows, content
         with _convert_path_errors(content):
-            return "csv", source.header_rows, opened.enter_context(content.open("rb")).fileno()
+            return "csv", source.header_rows, open_files.enter_context(content.open("rb")).fileno()
     # Do not import pandas to check for a DataFrame: a caller that has one has already imported pandas.
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(source, pandas.DataFrame):
@@ -191,16 +191,16 @@ def compute_read_limits(limits: Limits) -> tuple[int, int, int]:
 
 
 def make_execution(
-    reported: str, stdout: bytes, stderr: bytes, files: bytes, *, timeout: float, seconds: float, limits: Limits
+    ending: str, stdout: bytes, stderr: bytes, files: bytes, *, timeout: float, seconds: float, limits: Limits
 ) -> Execution:
-    """Convert a round's end to an `Execution`; `reported` is one of the endings in `inside/forking.py`.
+    """Convert a round's end to an `Execution`; `ending` is one of the endings in `inside/forking.py`.
 
     Raise SandboxError if the program's own code did not start, because the sandbox is then at fault.
     """
     if len(stdout) > limits.output:
-        reported = "output"
+        ending = "output"
     message = shorten_to_ending(stderr.decode("utf-8", "replace").strip(), ERROR_CHARACTERS)
-    kind, _, detail = reported.partition(" ")
+    kind, _, detail = ending.partition(" ")
     reasons = {
         "refused": f"a program could not be started: {detail}",
         "unfit": f"a program could not be isolated: {message}",
@@ -210,12 +210,12 @@ def make_execution(
     if kind in reasons:
         raise SandboxError(reasons[kind])
     printed = stdout[: limits.output].decode("utf-8", "replace")
-    error = _format_error(reported, message, timeout, limits)
-    return Execution(printed, error, reported in ("timeout", "cpu"), seconds, files=read_files(files))
+    error = _format_error(ending, message, timeout, limits)
+    return Execution(printed, error, ending in ("timeout", "cpu"), seconds, files=read_files(files))
 
 
-def _format_error(reported: str, message: str, timeout: float, limits: Limits) -> str | None:
-    if reported in ("ok", "exit 0"):
+def _format_error(ending: str, message: str, timeout: float, limits: Limits) -> str | None:
+    if ending in ("ok", "exit 0"):
         return None
     exceeded = {
         "timeout": f"stopped after {timeout:g} s",
@@ -225,11 +225,11 @@ def _format_error(reported: str, message: str, timeout: float, limits: Limits) -
         "files": f"stopped: its files had more than {limits.files >> 20:,} MiB",
         "memory": f"stopped: its processes together had more than {limits.memory >> 20:,} MiB of memory",
     }
-    if reported in exceeded:
-        return exceeded[reported]
-    if reported == "raised":
+    if ending in exceeded:
+        return exceeded[ending]
+    if ending == "raised":
         return message or "the program failed without a message"
-    kind, _, number = reported.partition(" ")
+    kind, _, number = ending.partition(" ")
     if kind == "exit":
         return f"{DEATH}ended with status {number}\n{message}".strip()
     try:

@@ -181,7 +181,7 @@ class Sandbox:
         for launch in list_launches(self.tiers, self.environment, failures):
             try:
                 warm = WarmInterpreter(launch, self.environment, self.limits, preload)
-                await warm.start()
+                await warm.wait_until_ready()
             except SandboxUnavailable as error:
                 failures[launch.name] = str(error)
             else:

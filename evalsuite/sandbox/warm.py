@@ -96,7 +96,7 @@ class WarmInterpreter:
         """Whether the warm interpreter is still running, so that programs can be started."""
         return bool(self.end.alive)
 
-    async def start(self) -> None:
+    async def wait_until_ready(self) -> None:
         """Wait until the interpreter has imported the packages and isolated a trial program."""
         try:
             await self._send_order(self.setup)

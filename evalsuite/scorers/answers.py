@@ -274,7 +274,7 @@ class JsonSchema:
         """Return the value in an answer or its code fence, and the value's fault, which is "" for a valid value."""
         fenced = FENCE.match(answer)
         try:
-            value = json.loads(fenced[1] if fenced else answer, parse_constant=_refuse_constant)
+            value = json.loads(fenced[1] if fenced else answer, parse_constant=_refuse_json_constant)
         except (ValueError, RecursionError) as error:
             return None, f"not JSON: {error}"
         from jsonschema.exceptions import best_match
@@ -283,7 +283,7 @@ class JsonSchema:
         return value, f"{worst.json_path}: {worst.message}"[:300] if worst else ""
 
 
-def _refuse_constant(name: str) -> None:
+def _refuse_json_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON number")
 
 

@@ -119,7 +119,7 @@ class ForeignScorer:
             judge.close_endpoints()
 
 
-def make_scorer(
+def make_foreign_scorer(
     package: str, metric: Any, measure: Measure, documents: Documents | None, *, judge: bool
 ) -> PlainForeignScorer | ForeignScorer:
     """Make a scorer from a metric; raise SettingsError if the metric's package is not installed."""
@@ -172,10 +172,10 @@ def from_autoevals(
     Raises:
         SettingsError: autoevals is not installed.
     """
-    return make_scorer("autoevals", scorer, _measure_autoevals, documents, judge=judge)
+    return make_foreign_scorer("autoevals", scorer, _score_with_autoevals, documents, judge=judge)
 
 
-async def _measure_autoevals(scorer: Any, case: ForeignCase) -> dict[str, Score]:
+async def _score_with_autoevals(scorer: Any, case: ForeignCase) -> dict[str, Score]:
     import autoevals
 
     if case.model is not None:
@@ -204,10 +204,10 @@ def from_deepeval(
     Raises:
         SettingsError: DeepEval is not installed.
     """
-    return make_scorer("deepeval", metric, _measure_deepeval, documents, judge=judge)
+    return make_foreign_scorer("deepeval", metric, _score_with_deepeval, documents, judge=judge)
 
 
-async def _measure_deepeval(metric: Any, case: ForeignCase) -> dict[str, Score]:
+async def _score_with_deepeval(metric: Any, case: ForeignCase) -> dict[str, Score]:
     os.environ.setdefault("DEEPEVAL_TELEMETRY_OPT_OUT", "1")
     from deepeval.metrics import BaseMetric
     from deepeval.models import DeepEvalBaseLLM
@@ -259,10 +259,10 @@ def from_inspect(scorer: Any, *, judge: bool = True) -> ForeignScorer | PlainFor
     Raises:
         SettingsError: Inspect is not installed.
     """
-    return make_scorer("inspect-ai", scorer, _measure_inspect, None, judge=judge)
+    return make_foreign_scorer("inspect-ai", scorer, _score_with_inspect, None, judge=judge)
 
 
-async def _measure_inspect(scorer: Any, case: ForeignCase) -> dict[str, Score]:
+async def _score_with_inspect(scorer: Any, case: ForeignCase) -> dict[str, Score]:
     from inspect_ai._util.registry import registry_unqualified_name
     from inspect_ai.model import (
         ChatMessageAssistant,
@@ -318,10 +318,10 @@ def from_ragas(
     Raises:
         SettingsError: Ragas is not installed.
     """
-    return make_scorer("ragas", metric, _measure_ragas, documents, judge=judge)
+    return make_foreign_scorer("ragas", metric, _score_with_ragas, documents, judge=judge)
 
 
-async def _measure_ragas(metric: Any, case: ForeignCase) -> dict[str, Score]:
+async def _score_with_ragas(metric: Any, case: ForeignCase) -> dict[str, Score]:
     os.environ.setdefault("RAGAS_DO_NOT_TRACK", "true")
     made = _make_ragas_metric(metric, case)
     known = {

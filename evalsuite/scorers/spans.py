@@ -45,7 +45,7 @@ class SpanScorer:
         faults = [
             *([f"{len(found)} spans"] if not self.least <= len(found) <= self.most else []),
             *([f"{seconds:.3g} s"] if seconds > self.seconds else []),
-            *([f"not after {self.after}"] if self.after and not self._is_after(found, spans) else []),
+            *([f"not after {self.after}"] if self.after and not self._are_spans_later(found, spans) else []),
         ]
         return {
             self.metric: Score(float(not faults), ", ".join(faults)),
@@ -75,7 +75,7 @@ class SpanScorer:
             event = parent
         return False
 
-    def _is_after(self, found: Sequence[SpanEvent], spans: Sequence[SpanEvent]) -> bool:
+    def _are_spans_later(self, found: Sequence[SpanEvent], spans: Sequence[SpanEvent]) -> bool:
         earlier = (event["begin"] + event["seconds"] for event in spans if fnmatchcase(event["name"], self.after))
         # Allow a small difference, because the end is a sum of rounded times.
         end = min(earlier, default=math.inf) - 1e-6

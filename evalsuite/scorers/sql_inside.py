@@ -52,18 +52,18 @@ def are_rows_equal(gold: list[tuple[Any, ...]], predicted: list[tuple[Any, ...]]
     collect: Any = list if ordered else Counter
     wanted, given = list(zip(*gold)), list(zip(*predicted))  # noqa: B905 - rows of one query are equally long
 
-    def extend_columns(chosen: list[int]) -> bool:
+    def is_extendable(chosen: list[int]) -> bool:
         """Tell whether a permutation of columns that begins with the chosen columns makes the rows equal."""
         if len(chosen) == len(wanted):
             return True
         part = collect(zip(*wanted[: len(chosen) + 1]))  # noqa: B905 - as above
         return any(
-            part == collect(zip(*(given[place] for place in (*chosen, column)))) and extend_columns([*chosen, column])  # noqa: B905
+            part == collect(zip(*(given[place] for place in (*chosen, column)))) and is_extendable([*chosen, column])  # noqa: B905
             for column in range(len(given))
             if column not in chosen
         )
 
-    return extend_columns([])
+    return is_extendable([])
 
 
 def _rewrite_like_spider(sql: str) -> str:

@@ -134,17 +134,17 @@ def match_calls(expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> list[in
     """
     taken_by: dict[int, int] = {}
 
-    def match_call(number: int, tried: set[int]) -> bool:
+    def try_to_match_call(number: int, tried: set[int]) -> bool:
         for at, use in enumerate(made):
             if at not in tried and expected[number].accepts(use):
                 tried.add(at)
-                if at not in taken_by or match_call(taken_by[at], tried):
+                if at not in taken_by or try_to_match_call(taken_by[at], tried):
                     taken_by[at] = number
                     return True
         return False
 
     for number in range(len(expected)):
-        match_call(number, set())
+        try_to_match_call(number, set())
     made_for = {number: at for at, number in taken_by.items()}
     return [made_for.get(number) for number in range(len(expected))]
 
@@ -200,7 +200,7 @@ class Calls:
         right = are_calls_accepted(self.order, expected, made)
         log = [{"role": "calls", "content": "\n".join(format_difference(expected, made))}]
         return {
-            "calls": Score(float(right), "" if right else _format_note(expected, made, paired), log=log),
+            "calls": Score(float(right), "" if right else _describe_matched_calls(expected, made, paired), log=log),
             "calls_precision": Score(paired / len(made) if made else float(not expected)),
             "calls_recall": Score(paired / len(expected) if expected else float(not made)),
         }
@@ -217,7 +217,7 @@ class Calls:
         return map(read_call, wanted)
 
 
-def _format_note(expected: Sequence[ToolUse], made: Sequence[ToolUse], paired: int) -> str:
+def _describe_matched_calls(expected: Sequence[ToolUse], made: Sequence[ToolUse], paired: int) -> str:
     if not expected:
         return f"no call was expected, {len(made)} made"
     return f"{paired} of {len(expected)} expected calls among {len(made)} made"

@@ -34,15 +34,15 @@ MOST_ITEMS = 10_000  # Maximum number of items that are taken from a generator.
 FACTORIES: dict[Any, Any] = {kind.__name__: kind for kind in (int, float, str, list, dict, set)}
 
 
-def _split_mapping(value: Any) -> list[Any]:
-    return [part for pair in value.items() for part in pair]
+def _list_keys_and_values(mapping: Any) -> list[Any]:
+    return [part for pair in mapping.items() for part in pair]
 
 
-def _join_mapping(parts: list[Any]) -> dict[Any, Any]:
-    return dict(zip(parts[::2], parts[1::2], strict=True))
+def _make_mapping(keys_and_values: list[Any]) -> dict[Any, Any]:
+    return dict(zip(keys_and_values[::2], keys_and_values[1::2], strict=True))
 
 
-async def _return_awaitably(result: Any) -> Any:
+async def _return_later(result: Any) -> Any:
     return result
 
 
@@ -55,7 +55,7 @@ def _split_table(table: Any) -> list[Any]:
     return [table.ndim, list(table.index.names), table.index.tolist(), parts]
 
 
-def _join_table(parts: list[Any]) -> Any:
+def _rebuild_table(parts: list[Any]) -> Any:
     pandas = importlib.import_module("pandas")
     dimensions, names, labels, columns = parts
     index = (pandas.MultiIndex.from_tuples(labels) if len(names) > 1 else pandas.Index(labels)).set_names(names)
@@ -67,18 +67,18 @@ def _join_table(parts: list[Any]) -> Any:
 
 # For each kind of value: its types, a function that splits a value into parts, and a function that rebuilds it.
 KINDS: dict[str, tuple[Any, Callable[[Any], list[Any]], Callable[[list[Any]], Any]]] = {
-    "Counter": (collections.Counter, _split_mapping, lambda parts: collections.Counter(_join_mapping(parts))),
+    "Counter": (collections.Counter, _list_keys_and_values, lambda parts: collections.Counter(_make_mapping(parts))),
     "OrderedDict": (
         collections.OrderedDict,
-        _split_mapping,
-        lambda parts: collections.OrderedDict(_join_mapping(parts)),
+        _list_keys_and_values,
+        lambda parts: collections.OrderedDict(_make_mapping(parts)),
     ),
     "defaultdict": (
         collections.defaultdict,
-        lambda value: [getattr(value.default_factory, "__name__", None), *_split_mapping(value)],
-        lambda parts: collections.defaultdict(FACTORIES.get(parts[0]), _join_mapping(parts[1:])),
+        lambda value: [getattr(value.default_factory, "__name__", None), *_list_keys_and_values(value)],
+        lambda parts: collections.defaultdict(FACTORIES.get(parts[0]), _make_mapping(parts[1:])),
     ),
-    "dict": (dict, _split_mapping, _join_mapping),
+    "dict": (dict, _list_keys_and_values, _make_mapping),
     "namedtuple": (
         (),
         lambda value: [type(value).__name__, list(value._fields), *value],
@@ -107,8 +107,8 @@ KINDS: dict[str, tuple[Any, Callable[[Any], list[Any]], Callable[[list[Any]], An
         lambda value: [value.numerator, value.denominator],
         lambda parts: fractions.Fraction(*parts),
     ),
-    "coroutine": (types.CoroutineType, lambda value: [asyncio.run(value)], lambda parts: _return_awaitably(*parts)),
-    "table": ((), _split_table, _join_table),
+    "coroutine": (types.CoroutineType, lambda value: [asyncio.run(value)], lambda parts: _return_later(*parts)),
+    "table": ((), _split_table, _rebuild_table),
     "iterator": (
         (collections.abc.Iterator, type({}.values()), type({}.items())),
         lambda value: list(itertools.islice(value, MOST_ITEMS)),
@@ -130,7 +130,7 @@ def encode_value(value: Any, refer: Callable[[Any], Any] | None = None) -> Any:
     kind = _find_value_kind(value)
     if kind is not None:
         return {"type": kind, "value": [encode_value(part, refer) for part in KINDS[kind][1](value)]}
-    return _encode_other(value, refer)
+    return _encode_value_without_kind(value, refer)
 
 
 def _find_value_kind(value: Any) -> str | None:
@@ -147,7 +147,7 @@ def _is_table(value: Any) -> bool:
     return type(value).__module__.startswith("pandas") and type(value).__name__ in {"DataFrame", "Series"}
 
 
-def _encode_other(value: Any, refer: Callable[[Any], Any] | None) -> Any:
+def _encode_value_without_kind(value: Any, refer: Callable[[Any], Any] | None) -> Any:
     if isinstance(value, Remote):
         identity = _read_own_attribute(value, "identity")
         return {"type": "object", "value": identity if isinstance(identity, str) else [identity]}
@@ -231,11 +231,11 @@ class AnswerProcess:
         message: Any
         try:
             positional, keywords = decode_value(args, self._find_object), decode_value(named, self._find_object)
-            result = encode_value(OPERATIONS[operation](*positional, **keywords), self._keep_object)
-            message = ["result", result, self._encode_mutable([*positional, *keywords.values()])]
+            result = encode_value(OPERATIONS[operation](*positional, **keywords), self._make_reference)
+            message = ["result", result, self._encode_mutable_values([*positional, *keywords.values()])]
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the answer may raise anything
             parts = [list(error.args), vars(error)]
-            message = ["raised", _list_bases(type(error)), encode_value(parts, self._keep_object), str(error)[:500]]
+            message = ["raised", _list_bases(type(error)), encode_value(parts, self._make_reference), str(error)[:500]]
         _send_message(token, message)
 
     def _find_object(self, reference: Any) -> Any:
@@ -245,14 +245,14 @@ class AnswerProcess:
             raise NameError(f"name {reference!r} is not defined")
         return self.names[reference]
 
-    def _keep_object(self, value: Any) -> list[Any]:
+    def _make_reference(self, value: Any) -> list[Any]:
         place = next((place for place, known in enumerate(self.objects) if known is value), len(self.objects))
         self.objects[place:] = self.objects[place:] or [value]
         return [place, _list_bases(type(value))]
 
-    def _encode_mutable(self, values: list[Any]) -> list[Any]:
+    def _encode_mutable_values(self, values: list[Any]) -> list[Any]:
         return [
-            encode_value(value, self._keep_object) if isinstance(value, MUTABLE) or _is_table(value) else None
+            encode_value(value, self._make_reference) if isinstance(value, MUTABLE) or _is_table(value) else None
             for value in values
         ]
 
@@ -287,7 +287,7 @@ class Remote:
     def __call__(self, *args: Any, **named: Any) -> Any:
         if not self.__may_call:
             raise TypeError("a method that plain values have is called only if the tests name the object's class")
-        return self.__process.request_operation("call", [self, *args], named, makes=self.__identity)
+        return self.__process.request_operation("call", [self, *args], named, made_class=self.__identity)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -326,7 +326,7 @@ def _read_own_attribute(remote: Remote, name: str) -> Any:
     return object.__getattribute__(remote, f"_Remote__{name}")
 
 
-def _add_operation(name: str, *, between_objects: bool, reflected: bool = False) -> None:
+def _add_operator_method(name: str, *, between_objects: bool, reflected: bool = False) -> None:
     def request_operation(self: Remote, *args: Any) -> Any:
         may_see = name in ARITHMETIC and _read_own_attribute(self, "is_own")
         if between_objects and not (isinstance(args[0], Remote) or may_see):
@@ -334,18 +334,18 @@ def _add_operation(name: str, *, between_objects: bool, reflected: bool = False)
             return NotImplemented
         operands = [*args, self] if reflected else [self, *args]
         made = _read_own_attribute(self, "bases")[0] if may_see else None
-        return _read_own_attribute(self, "process").request_operation(name, operands, {}, makes=made)
+        return _read_own_attribute(self, "process").request_operation(name, operands, {}, made_class=made)
 
     setattr(Remote, f"__{'r' * reflected}{name}__", request_operation)
 
 
 for _name in ("len", "str", "repr", "bool", "abs", "int", "float", "neg", "getitem", "setitem", "delitem"):
-    _add_operation(_name, between_objects=False)
+    _add_operator_method(_name, between_objects=False)
 for _name in ("lt", "le", "gt", "ge"):
-    _add_operation(_name, between_objects=True)
+    _add_operator_method(_name, between_objects=True)
 for _name in ARITHMETIC:
-    _add_operation(_name, between_objects=True)
-    _add_operation(_name, between_objects=True, reflected=True)
+    _add_operator_method(_name, between_objects=True)
+    _add_operator_method(_name, between_objects=True, reflected=True)
 
 
 class CheckProcess:
@@ -361,7 +361,7 @@ class CheckProcess:
         self._got_object = False
         self._thread = threading.Thread(target=self._run_check, args=(before, check, names, errors), daemon=True)
 
-    def start(self) -> None:
+    def start_check(self) -> None:
         self._thread.start()
         _send_message(self._token, self._requests.get())
 
@@ -373,21 +373,23 @@ class CheckProcess:
         return not self._classes.isdisjoint(bases)
 
     def request_operation(
-        self, operation: str, args: list[Any], named: dict[str, Any], *, may_call: bool = True, makes: Any = None
+        self, operation: str, args: list[Any], named: dict[str, Any], *, may_call: bool = True, made_class: Any = None
     ) -> Any:
         """Request an operation from the answer's process; if it raises an exception there, raise it here.
 
-        If the operation makes an object for the tests, `makes` names the object's class.
+        If the operation makes an object for the tests, `made_class` names the object's class.
         """
         self._requests.put(["call", json.dumps([operation, encode_value(args), encode_value(named)])])
         outcome = json.loads(self._results.get())
         try:
             if outcome[0] == "raised":
-                raised = self._make_error(*outcome[1:])
+                raised = self._rebuild_exception(*outcome[1:])
             else:
                 raised, result = (
                     None,
-                    decode_value(outcome[1], lambda data: self._make_remote(*data, may_call=may_call, makes=makes)),
+                    decode_value(
+                        outcome[1], lambda data: self._make_remote(*data, may_call=may_call, made_class=made_class)
+                    ),
                 )
                 for argument, changed in zip([*args, *named.values()], outcome[2], strict=True):
                     _update_argument(argument, decode_value(changed, lambda data: self._make_remote(*data)))
@@ -397,15 +399,15 @@ class CheckProcess:
             raise raised
         return result
 
-    def _run_check(self, before: str, check: str, wanted: list[str], errors: str) -> None:
+    def _run_check(self, code_before: str, check: str, answer_names: list[str], error_bases: str) -> None:
         names: dict[str, Any] = {"__name__": "tests"}
         try:
-            for name, bases in sorted(json.loads(errors).items(), key=lambda item: len(item[1])):
+            for name, bases in sorted(json.loads(error_bases).items(), key=lambda item: len(item[1])):
                 self._errors[name] = self._find_error_class(bases)
             # The prompt may be an incomplete function, which cannot be parsed.
             with contextlib.suppress(SyntaxError):
-                exec(compile(before, "<program before>", "exec", dont_inherit=True), names)  # noqa: S102 - in the sandbox
-            for name in wanted:
+                exec(compile(code_before, "<program before>", "exec", dont_inherit=True), names)  # noqa: S102 - in the sandbox
+            for name in answer_names:
                 names[name] = self._errors.get(name) or Remote(self, name, [], may_call=True)
             exec(compile(check, "<program check>", "exec", dont_inherit=True), names)  # noqa: S102 - as above
             self._requests.put(["passed"])
@@ -417,14 +419,14 @@ class CheckProcess:
             # Limit the length, because the answer chooses the name of an exception's class.
             self._requests.put(["failed", f"{type(error).__name__}: {error}"[:500].rstrip(": ") or "an exception"])
 
-    def _make_remote(self, place: int, bases: list[str], *, may_call: bool = True, makes: Any = None) -> Remote:
+    def _make_remote(self, place: int, bases: list[str], *, may_call: bool = True, made_class: Any = None) -> Remote:
         self._got_object = self._got_object or not self.is_known_class(bases)
         # An object that a function returns does not count as the tests' own, even if the tests have made it.
-        is_own = makes == bases[0] and makes in self._classes
+        is_own = made_class == bases[0] and made_class in self._classes
         key = (int(place), may_call, is_own)
         return self._remotes.setdefault(key, Remote(self, int(place), list(bases), may_call=may_call, is_own=is_own))
 
-    def _make_error(self, bases: list[str], encoded: Any, text: str) -> BaseException:
+    def _rebuild_exception(self, bases: list[str], encoded: Any, text: str) -> BaseException:
         args, attributes = decode_value(encoded, lambda data: self._make_remote(*data))
         kind = self._find_error_class(bases)
         error = kind.__new__(kind, *args)

@@ -47,7 +47,7 @@ class UnitTests:
     checks: Sequence[str] = ()  # Programs that run after the answer; they raise an exception if the answer is wrong.
     pairs: Sequence[tuple[str, str]] = ()  # Pairs of standard input and expected standard output.
 
-    def list_functions(self, check: str) -> list[str]:
+    def list_undefined_functions(self, check: str) -> list[str]:
         """List the functions that a check calls but that neither the check nor the code before it defines."""
         try:
             tree, before = ast.parse(check), _parse_module(self.before)
@@ -58,12 +58,12 @@ class UnitTests:
         if not names and not self.entry_point:
             calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
             inner = [call for call in calls if not any(isinstance(part, ast.Call) for part in list(ast.walk(call))[1:])]
-            names = _list_names(inner[0].func) if inner else set()
+            names = _list_used_names(inner[0].func) if inner else set()
         return sorted(names | ({self.entry_point} - {""}))
 
     def needs_answer_process(self, check: str) -> bool:
         """Tell whether a check must run in the answer's process, for example because it captures printed text."""
-        wanted = set(self.list_functions(check))
+        wanted = set(self.list_undefined_functions(check))
         for node in ast.walk(ast.parse(check)):
             name = getattr(node, "attr", getattr(node, "id", getattr(node, "name", None)))
             if name in BESIDE:
@@ -74,7 +74,7 @@ class UnitTests:
             else:
                 users = [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
                 users += node.bases if isinstance(node, ast.ClassDef) else []
-                uses = any(_list_names(user) & wanted for user in users)
+                uses = any(_list_used_names(user) & wanted for user in users)
             if uses:
                 return True
         return False
@@ -85,7 +85,7 @@ class UnitTests:
         return "".join(f"import {name}\n" for name in sorted(missing)) + check
 
 
-def _list_names(tree: ast.AST) -> set[str]:
+def _list_used_names(tree: ast.AST) -> set[str]:
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
@@ -116,7 +116,9 @@ class PassesTests:
         code, form = build_program(transcript.answer, tests)
         failures = [] if code.strip() else [NO_PROGRAM]
         if code.strip():
-            failures = await (self._check_pairs(code, tests) if tests.pairs else self._find_failed_check(code, tests))
+            failures = await (
+                self._find_failed_pair(code, tests) if tests.pairs else self._find_failed_check(code, tests)
+            )
         note = failures[0] if failures else "passes all its tests"
         cause = _classify_failure(note) if failures else "passed"
         return {"passes_tests": Score(float(not failures), note, facts={"program": cause, "form": form})}
@@ -145,13 +147,13 @@ class PassesTests:
         token = secrets.token_hex(16)
         begin = _BEGIN.format(driver=_DRIVER)
         async with self.sandbox.session() as answer, self.sandbox.session() as checker:
-            names = tests.list_functions(check)
+            names = tests.list_undefined_functions(check)
             describe = f"_answer = _driver.AnswerProcess({code!r})\n_answer.send_error_classes({token!r}, {names!r})"
             execution, errors = await run_step(answer, begin + describe)
             if execution.error is not None or execution.variables_lost:
                 return _get_last_error_line(execution)
             parts = (token, tests.before, tests.add_imports(check), names, errors)
-            start = f"_tests = _driver.CheckProcess(*{parts!r})\n_tests.start()"
+            start = f"_tests = _driver.CheckProcess(*{parts!r})\n_tests.start_check()"
             execution, sent = await run_step(checker, begin + start)
             while execution.error is None:
                 kind, *rest = json.loads(sent)
@@ -177,7 +179,7 @@ class PassesTests:
             return _get_last_error_line(execution)
         return ""
 
-    async def _check_pairs(self, code: str, tests: UnitTests) -> list[str]:
+    async def _find_failed_pair(self, code: str, tests: UnitTests) -> list[str]:
         for stdin, expected in tests.pairs:
             # Append `pass`; otherwise the session would print the value of an expression in the last line.
             execution = await self.sandbox.run(f"{code}\npass", timeout=self.timeout, stdin=stdin)
@@ -250,7 +252,7 @@ def read_tests(sample: Sample) -> UnitTests:
 
 def build_program(answer: str, tests: UnitTests) -> tuple[str, str]:
     """Return the program to test, which begins with the code that must run first, and how the program was found."""
-    wanted = tests.list_functions(tests.checks[0]) if tests.checks else ()
+    wanted = tests.list_undefined_functions(tests.checks[0]) if tests.checks else ()
     found = find_program(answer, defines=wanted)
     # An answer without a code block may be the rest of a function, or a program that prints nothing.
     code, form = (found.code, found.form) if found else (answer, "bare")

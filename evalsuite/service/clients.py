@@ -164,6 +164,7 @@ def _read_client(name: str, entry: Any, path: Path) -> Client:
 
 
 def _make_example() -> str:
+    """Make an example of a file of clients, for error messages."""
     example = {"ci": {"token": secrets.token_urlsafe(24), "share": 0.5, "max_rpm": 600}}
     return f"for example {json.dumps(example)}"
 
@@ -259,6 +260,7 @@ class SharedLedger(Ledger):
         return self.shares[client.name]
 
     async def reserve(self, amount: float) -> None:
+        """Reserve an amount in the client's share and in the budget; raise ShareUsedUp if the share is used up."""
         share = self._get_client_ledger()
         try:
             await share.reserve(amount)

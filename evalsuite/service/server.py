@@ -138,10 +138,10 @@ class GatewayServer:
         self.counts = AnswerCounts()
 
     def make_runner(self) -> web.AppRunner:
-        application = web.Application(client_max_size=LARGEST_REQUEST, middlewares=[self._authenticate])
+        application = web.Application(client_max_size=LARGEST_REQUEST, middlewares=[self._authenticate_client])
         application.router.add_get("/health", self._handle_health)
         application.router.add_get("/metrics", self._handle_metrics)
-        application.router.add_get("/evalsuite/client", self._handle_client)
+        application.router.add_get("/evalsuite/client", self._handle_client_info)
         application.router.add_post("/evalsuite/ask", self._handle_ask)
         application.router.add_route("*", "/v1/{path:.*}", self._handle_openai)
         return web.AppRunner(application, access_log=None, shutdown_timeout=GRACE, keepalive_timeout=SECONDS_IDLE)
@@ -182,7 +182,7 @@ class GatewayServer:
                     raise SpendLimitReached(str(error)) from error
 
     @web.middleware
-    async def _authenticate(
+    async def _authenticate_client(
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         if self._local and not is_loopback((request.host or "").rpartition(":")[0] or request.host):
@@ -221,7 +221,7 @@ class GatewayServer:
         text = format_metrics(self._gateway, self.counts)
         return web.Response(text=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
-    async def _handle_client(self, request: web.Request) -> web.StreamResponse:
+    async def _handle_client_info(self, request: web.Request) -> web.StreamResponse:
         return web.json_response({"client": request[CLIENT].name, "models": list(self._upstreams.models)})
 
     async def _handle_ask(self, request: web.Request) -> web.StreamResponse:

@@ -111,7 +111,7 @@ async def _run_service(service: ServiceSettings, clients: ClientRegistry, tls: s
             raise SettingsError(f"--host {service.host} --port {service.port}: {error.strerror or error}") from error
         host, port = f"[{service.host}]" if ":" in service.host else service.host, runner.addresses[0][1]
         _print_addresses(f"{'https' if tls else 'http'}://{host}:{port}", service, clients)
-        await _update_until_signal(gateway, ledger, store)
+        await _update_spending_until_signal(gateway, ledger, store)
     finally:
         await runner.cleanup()
         await gateway.aclose()
@@ -123,7 +123,7 @@ def _report_error(error: EvalsuiteError) -> None:
     sys.stderr.write(f"evalsuite gateway: {error}\n")
 
 
-async def _update_until_signal(gateway: Gateway, ledger: SharedLedger, store: ServiceStore) -> None:
+async def _update_spending_until_signal(gateway: Gateway, ledger: SharedLedger, store: ServiceStore) -> None:
     """Read every second what other gateways with this store have spent, because all of them share one spend limit."""
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -103,6 +103,7 @@ class FunctionApplication:
     route: bool = False
 
     async def reply(self, question: ApplicationInput, exchange: CaseExchange) -> Transcript:
+        """Call the function with one question, and return the transcript of its reply."""
         asynchronous = is_async(self.function)
         arguments = self._make_arguments(exchange, asynchronous=asynchronous)
         try:
@@ -144,6 +145,7 @@ class ProgramApplication:
     cwd: Path | str | None = None
 
     async def reply(self, question: ApplicationInput, exchange: CaseExchange) -> Transcript:
+        """Run the program with one question, and return the transcript of its reply."""
         text = question if isinstance(question, str) else json.dumps(question, ensure_ascii=False)
         endpoint = exchange.model.endpoint()
         command = [part.replace("{base_url}", endpoint.base_url).replace("{input}", text) for part in self.command]

@@ -116,10 +116,10 @@ class PersonaEpisode:
 
 
 def _open_persona_episode(
-    persona: Persona, sample: Sample, model: Model, opened: EpisodeTools, effects: CaseEffects
+    persona: Persona, sample: Sample, model: Model, episode_tools: EpisodeTools, effects: CaseEffects
 ) -> tuple[PersonaEpisode, EpisodeTools]:
     """Return the episode of a simulated user with tools, and the other tools, which the agent gets."""
-    tools = {tool.document.name: tool for tool in opened.tools}
+    tools = {tool.document.name: tool for tool in episode_tools.tools}
     if unknown := [name for name in persona.tools if name not in tools]:
         raise SettingsError(f"Persona(tools=...): the world has no tool {unknown[0]!r}; it has {', '.join(tools)}")
     params: Any = {"temperature": 0, "max_tokens": persona.max_tokens}
@@ -129,7 +129,7 @@ def _open_persona_episode(
     own = EpisodeTools([tools[name] for name in persona.tools if allowed is None or name in allowed], [])
     episode = Episode(loop, greeted, persona.find_simulating_model(model), own, effects)
     rest = [tool for name, tool in tools.items() if name not in persona.tools]
-    return PersonaEpisode(persona, episode), EpisodeTools(rest, opened.worlds)
+    return PersonaEpisode(persona, episode), EpisodeTools(rest, episode_tools.worlds)
 
 
 class ApplicationEpisode:
@@ -142,9 +142,11 @@ class ApplicationEpisode:
         self._facts: dict[str, Any] = {}
 
     @classmethod
-    async def open_episode(cls, application: Application, sample: Sample, model: Any, opened: EpisodeTools) -> Self:
-        world = await opened.worlds[0].get_object() if opened.worlds else None
-        return cls(application, CaseExchange(sample, model, world), opened.worlds)
+    async def open_episode(
+        cls, application: Application, sample: Sample, model: Any, episode_tools: EpisodeTools
+    ) -> Self:
+        world = await episode_tools.worlds[0].get_world_object() if episode_tools.worlds else None
+        return cls(application, CaseExchange(sample, model, world), episode_tools.worlds)
 
     async def request_answer(self) -> str:
         """Send the conversation so far to the application, and return its answer."""

@@ -63,7 +63,7 @@ def describe_tables(names: Sequence[str]) -> str:
     return _DESCRIBE.format(names=list(names))
 
 
-async def _make_description(
+async def _describe_packages_and_tables(
     sandbox: Sandbox, tables: Mapping[str, TableSource], describe: Describe, seconds: float
 ) -> str:
     """Describe the installed packages and the tables; run the program that `describe` writes to describe the tables."""
@@ -123,13 +123,13 @@ class ProgramSolver:
     # For each event loop and set of tables: a lock, and a list that holds the description once it exists.
     descriptions: dict[Any, tuple[asyncio.Lock, list[str]]] = field(default_factory=dict, kw_only=True)
 
-    async def _prepare_sample(self, sample: Sample) -> tuple[Mapping[str, TableSource], tuple[Message, ...]]:
+    async def _load_tables_and_messages(self, sample: Sample) -> tuple[Mapping[str, TableSource], tuple[Message, ...]]:
         """Return the sample's tables, and the messages with which the conversation begins."""
         tables = await run_in_thread(self.tables, sample)
-        description = await self._describe_once(tables, self.describe) if self.describe else ""
+        description = await self._describe_tables_once(tables, self.describe) if self.describe else ""
         return tables, make_messages(self.prompt, sample, description)
 
-    async def _describe_once(self, tables: Mapping[str, TableSource], describe: Describe) -> str:
+    async def _describe_tables_once(self, tables: Mapping[str, TableSource], describe: Describe) -> str:
         """Describe the tables, but only once for all samples that have the same tables."""
         versions = await run_in_thread(lambda: [compute_table_key(source) for source in tables.values()])
         key = (asyncio.get_running_loop(), *tables, *versions)
@@ -137,7 +137,7 @@ class ProgramSolver:
         async with lock:
             if not written:
                 seconds = max(TIMEOUT, self.timeout)
-                written.append(await _make_description(self.sandbox, tables, describe, seconds))
+                written.append(await _describe_packages_and_tables(self.sandbox, tables, describe, seconds))
         return written[0]
 
     def _collect_facts(self, program: FoundProgram, execution: Execution) -> dict[str, Any]:
@@ -191,7 +191,7 @@ class ProgramOfThought(ProgramSolver):
     __slots__ = ()
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        tables, messages = await self._prepare_sample(sample)
+        tables, messages = await self._load_tables_and_messages(sample)
         completion = await model.chat(messages, **self.params)
         answer, facts = "", {"program": "missing"}
         events: tuple[Mapping[str, Any], ...] = ()
@@ -265,7 +265,7 @@ SHOWN_CHARACTERS = 4000
 ShowResult = Callable[[Execution, int], str]
 
 
-def format_result(execution: Execution, left: int) -> str:
+def format_result(execution: Execution, rounds_left: int) -> str:
     """Write what a round printed and its error, at most 4,000 characters of each, and what the model should do next."""
     printed = shorten_to_ends(execution.stdout.rstrip(), SHOWN_CHARACTERS)
     parts = [f"The code printed:\n{printed}" if printed else "The code printed nothing."]
@@ -273,7 +273,7 @@ def format_result(execution: Execution, left: int) -> str:
         parts.append(f"It did not run to its end:\n{shorten_to_ends(execution.error, SHOWN_CHARACTERS)}")
     if execution.variables_lost:
         parts.append("Its process is gone, and with it all variables but the tables: define again what you need.")
-    if left:
+    if rounds_left:
         parts.append("Go on with the next step, or give the final answer as \\boxed{answer}.")
     else:
         parts.append("Write no more code: give the final answer now, as \\boxed{answer}.")
@@ -288,7 +288,7 @@ class InterleavedSolver(ProgramSolver):
     result: ShowResult
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        tables, (*messages,) = await self._prepare_sample(sample)
+        tables, (*messages,) = await self._load_tables_and_messages(sample)
         events: list[Mapping[str, Any]] = []
         facts: dict[str, Any] = {"program": "missing"}
         async with self.sandbox.session(tables, self.timeout) as session:

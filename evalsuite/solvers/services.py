@@ -133,7 +133,7 @@ class ServiceApplication:
                 if kind != "text/event-stream":
                     raise self._make_error(f"sent what is not JSON: {self._conceal_headers(event[:200])!r}") from None
                 value = event
-            piece = value if isinstance(value, str) else _get_by_path(value, self.answer)
+            piece = value if isinstance(value, str) else _get_value_at_path(value, self.answer)
             pieces += [piece] if isinstance(piece, str) else []
             if isinstance(value, dict):
                 facts |= {name: other for name, other in value.items() if name != self.answer.partition(".")[0]}
@@ -173,8 +173,8 @@ class _TemplateFiller:
             self._find_value(whole) if whole else PLACEHOLDER.sub(lambda found: str(self._find_value(found)), template)
         )
 
-    def _find_value(self, found: re.Match[str]) -> Any:
-        name = found[1]
+    def _find_value(self, placeholder: re.Match[str]) -> Any:
+        name = placeholder[1]
         if name not in self._values:
             endpoint = self._exchange.model.endpoint()
             self._values |= {"base_url": endpoint.base_url, "api_key": endpoint.api_key}
@@ -189,7 +189,7 @@ def _iterate_event_data(text: str) -> Iterator[str]:
             yield "\n".join(lines)
 
 
-def _get_by_path(value: Any, path: str) -> Any:
+def _get_value_at_path(value: Any, path: str) -> Any:
     """Follow a path such as `choices.0.message.content`; return None if it leads nowhere."""
     for name in path.split("."):
         if isinstance(value, list) and name.isdecimal() and int(name) < len(value):

@@ -74,8 +74,8 @@ class _PythonLiteralReader:
 
     def read_value(self, depth: int) -> Any:
         if depth > MAX_DEPTH:
-            self.fail(f"is nested more than {MAX_DEPTH} deep")
-        start = self.peek()
+            self.raise_error(f"is nested more than {MAX_DEPTH} deep")
+        start = self.peek_character()
         if start == "{":
             return self.read_mapping(depth)
         if start and start in "[(":
@@ -90,24 +90,24 @@ class _PythonLiteralReader:
     def read_mapping(self, depth: int) -> dict[str, Any]:
         pairs: dict[str, Any] = {}
         self.at += 1
-        while self.peek() != "}":
-            if self.peek() not in {"'", '"'}:
-                self.fail("is not a quoted name")
+        while self.peek_character() != "}":
+            if self.peek_character() not in {"'", '"'}:
+                self.raise_error("is not a quoted name")
             name = self.read_string()
-            self.expect(":")
+            self.skip_character(":")
             pairs[name] = self.read_value(depth + 1)
-            if self.peek() != "}":
-                self.expect(",")
+            if self.peek_character() != "}":
+                self.skip_character(",")
         self.at += 1
         return pairs
 
     def read_sequence(self, depth: int) -> Any:
         items, close, commas = [], {"[": "]", "(": ")"}[self.text[self.at]], 0
         self.at += 1
-        while self.peek() != close:
+        while self.peek_character() != close:
             items.append(self.read_value(depth + 1))
-            if self.peek() != close:
-                self.expect(",")
+            if self.peek_character() != close:
+                self.skip_character(",")
                 commas += 1
         self.at += 1
         return items[0] if close == ")" and len(items) == 1 and not commas else items
@@ -117,7 +117,7 @@ class _PythonLiteralReader:
             if self.text.startswith(quote, self.at):
                 matched = pattern.match(self.text, self.at)
                 if not matched:
-                    self.fail("begins a string that never ends")
+                    self.raise_error("begins a string that never ends")
                 self.at = matched.end()
                 return _ESCAPE.sub(_decode_escape, matched.group(1))
         raise AssertionError(self.at)  # This line is never reached, because the caller has seen a quote here.
@@ -128,21 +128,21 @@ class _PythonLiteralReader:
     def read_word(self) -> bool | None:
         word = _WORD.match(self.text, self.at)
         if not word or word.group() not in _WORDS:
-            self.fail("is neither a JSON value nor a Python literal")
+            self.raise_error("is neither a JSON value nor a Python literal")
         self.at = word.end()
         return _WORDS[word.group()]
 
-    def peek(self) -> str:
+    def peek_character(self) -> str:
         space = _SPACE.match(self.text, self.at)
         self.at = space.end() if space else self.at
         return self.text[self.at : self.at + 1]
 
-    def expect(self, sign: str) -> None:
-        if self.peek() != sign:
-            self.fail(f"stands where {sign!r} was expected")
+    def skip_character(self, character: str) -> None:
+        if self.peek_character() != character:
+            self.raise_error(f"stands where {character!r} was expected")
         self.at += 1
 
-    def fail(self, why: str) -> NoReturn:
+    def raise_error(self, why: str) -> NoReturn:
         shown = repr(self.text[self.at : self.at + 20]) if self.at < len(self.text) else "the end of the text"
         raise ValueError(f"{shown} at character {self.at + 1} {why}")
 

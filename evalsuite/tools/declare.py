@@ -57,10 +57,10 @@ def _read_section(lines: list[str]) -> dict[str, str]:
     if lines[0].rstrip().rstrip(":") not in _ABOUT_PARAMETERS:
         return {}
     numpy = not lines[0].rstrip().endswith(":")
-    return _read_entries(lines[2:] if numpy else lines[1:], _NUMPY_PARAMETER if numpy else _GOOGLE_PARAMETER)
+    return _read_parameter_entries(lines[2:] if numpy else lines[1:], _NUMPY_PARAMETER if numpy else _GOOGLE_PARAMETER)
 
 
-def _read_entries(lines: list[str], pattern: re.Pattern[str]) -> dict[str, str]:
+def _read_parameter_entries(lines: list[str], pattern: re.Pattern[str]) -> dict[str, str]:
     parameters: dict[str, str] = {}
     outermost = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     names: list[str] = []
@@ -126,7 +126,7 @@ class ToolSignature:
         return values
 
 
-def read_signature(function: Callable[..., Any], about: Mapping[str, str]) -> ToolSignature:
+def read_signature(function: Callable[..., Any], descriptions: Mapping[str, str]) -> ToolSignature:
     """Read the parameters of a function."""
     hints, adapters, definitions = _resolve_type_hints(function), dict[str, Any](), dict[str, Any]()
     properties: dict[str, Any] = {}
@@ -137,11 +137,11 @@ def read_signature(function: Callable[..., Any], about: Mapping[str, str]) -> To
             raise SettingsError(f"tool {function.__name__!r}: parameter {parameter.name!r} has no type")
         schema = _make_simple_schema(hints[parameter.name])
         if schema is None:
-            adapter = adapters[parameter.name] = _make_adapter(hints[parameter.name], where)
+            adapter = adapters[parameter.name] = _make_type_adapter(hints[parameter.name], where)
             schema = _make_adapter_schema(adapter, hints[parameter.name], where)
             definitions |= schema.pop("$defs", {})
-        if parameter.name in about:
-            schema["description"] = about[parameter.name]
+        if parameter.name in descriptions:
+            schema["description"] = descriptions[parameter.name]
         if parameter.default is not parameter.empty and parameter.default is not None:
             given, adapter = parameter.default, adapters.get(parameter.name)
             schema["default"] = given if adapter is None else adapter.dump_python(given, mode="json")
@@ -191,18 +191,18 @@ def _make_simple_schema(hint: Any) -> dict[str, Any] | None:
 
 def _make_container_schema(hint: Any, origin: Any, inner: tuple[Any, ...]) -> dict[str, Any] | None:
     if list in (hint, origin):
-        return _wrap_schema("array", "items", inner[0] if inner else Any)
+        return _make_outer_schema("array", "items", inner[0] if inner else Any)
     if dict in (hint, origin):
-        return _wrap_schema("object", "additionalProperties", inner[1] if inner else Any)
+        return _make_outer_schema("object", "additionalProperties", inner[1] if inner else Any)
     return None
 
 
-def _wrap_schema(kind: str, key: str, inner: Any) -> dict[str, Any] | None:
+def _make_outer_schema(kind: str, key: str, inner: Any) -> dict[str, Any] | None:
     schema = _make_simple_schema(inner)
     return None if schema is None else {"type": kind, **({key: schema} if schema else {})}
 
 
-def _make_adapter(hint: Any, where: str) -> Any:
+def _make_type_adapter(hint: Any, where: str) -> Any:
     from pydantic import TypeAdapter
     from pydantic.errors import PydanticUserError
 

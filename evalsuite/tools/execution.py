@@ -83,10 +83,10 @@ class ToolDocument:
         lines = [f"{self.name}({', '.join(self.properties)}): {self.description}"]
         for name, schema in self.properties.items():
             about = f": {schema['description']}" if schema.get("description") else ""
-            lines.append(f"  {name} ({', '.join(self._list_notes(name, schema))}){about}")
+            lines.append(f"  {name} ({', '.join(self._list_parameter_notes(name, schema))}){about}")
         return "\n".join(lines)
 
-    def _list_notes(self, name: str, schema: Mapping[str, Any]) -> list[str]:
+    def _list_parameter_notes(self, name: str, schema: Mapping[str, Any]) -> list[str]:
         kind = schema.get("type")
         if isinstance(kind, str) and kind not in {"array", "object"} and "enum" not in schema:
             notes = [kind]
@@ -105,10 +105,10 @@ class ToolDocument:
         return {"type": "function", "function": self.plain()}
 
 
-def _make_text_document(name: str, description: str, parameter: str, about: str) -> ToolDocument:
+def _make_text_document(name: str, description: str, parameter: str, parameter_description: str) -> ToolDocument:
     schema = {
         "type": "object",
-        "properties": {parameter: {"type": "string", "description": about}},
+        "properties": {parameter: {"type": "string", "description": parameter_description}},
         "required": [parameter],
     }
     return ToolDocument(name, description, schema)

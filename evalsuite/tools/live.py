@@ -112,20 +112,20 @@ class LiveExecutor:
         """Run a call in the first bubblewrap executable that works."""
         failures = {}
         for bwrap in tiers.find_bubblewrap():
-            output, complaints = self._run_process(make_sandbox_command(bwrap, self.library.folder), call)
+            output, error_output = self._run_process(make_sandbox_command(bwrap, self.library.folder), call)
             if output.startswith(_STARTED):
-                return _read_answer(output.removeprefix(_STARTED), complaints)
-            failures[bwrap] = complaints.strip()[-500:]
+                return _read_answer(output.removeprefix(_STARTED), error_output)
+            failures[bwrap] = error_output.strip()[-500:]
         raise SandboxUnavailable(explain_failures(failures))
 
     def _run_process(self, command_line: list[str], call: bytes) -> tuple[bytes, str]:
         # Use files instead of pipes: the limit on file sizes then also limits the output.
-        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaints:
+        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as error_output:
             with subprocess.Popen(  # noqa: S603 - the command is ours; the call is data on its input
                 command_line,
                 stdin=subprocess.PIPE,
                 stdout=output,
-                stderr=complaints,
+                stderr=error_output,
                 env=tiers.make_environment_variables(get_own_interpreter()),
                 start_new_session=True,
             ) as process:
@@ -134,7 +134,7 @@ class LiveExecutor:
                 except subprocess.TimeoutExpired:
                     process.kill()
                     raise ToolFailure(f"no answer within {self.library.seconds:g} seconds") from None
-            return _read_beginning(output), _read_beginning(complaints).decode("utf-8", "replace")
+            return _read_beginning(output), _read_beginning(error_output).decode("utf-8", "replace")
 
 
 def make_sandbox_command(bwrap: str, folder: Path) -> list[str]:
@@ -148,23 +148,23 @@ def make_sandbox_command(bwrap: str, folder: Path) -> list[str]:
     at = words.index("--remount-ro")
     words[at:at] = shown
     end = words.index("--")
-    return [*words[: end + 1], get_own_interpreter().executable, "-s", "-S", "-B", "-c", _write_driver()]
+    return [*words[: end + 1], get_own_interpreter().executable, "-s", "-S", "-B", "-c", _make_driver_code()]
 
 
-def _write_driver() -> str:
+def _make_driver_code() -> str:
     # `-S` leaves out the paths of installed packages, so add them.
     return f"import sys; sys.path += {list(get_own_environment().packages)!r}\n" + DRIVER.read_text(
         encoding="utf-8"
     ).replace("from __future__ import annotations\n", "")
 
 
-def _read_answer(line: bytes, complaints: str) -> dict[str, Any]:
+def _read_answer(line: bytes, error_output: str) -> dict[str, Any]:
     if len(line) + len(_STARTED) >= MAX_OUTPUT:
         raise ToolFailure(f"the tool returned more than {MAX_OUTPUT} bytes")
     try:
         answer = json.loads(line)
     except (ValueError, RecursionError):
-        raise ToolFailure(f"the tool ended without an answer: {complaints.strip()[-500:]}") from None
+        raise ToolFailure(f"the tool ended without an answer: {error_output.strip()[-500:]}") from None
     return answer if isinstance(answer, dict) else {}
 
 

@@ -23,19 +23,19 @@ def _run_call(call: dict[str, object]) -> dict[str, object]:
     except ImportError as error:
         return {"missing": str(error)}
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a published file raises
-        return _make_error(error)
+        return _make_error_answer(error)
     arguments = call["arguments"]
     assert isinstance(arguments, dict)  # noqa: S101 - written by the host
     try:
         return {"result": getattr(module, str(call["name"]))(**arguments)}
     except ModuleNotFoundError as error:
         # A missing module is a fault of the model if the tool runs the model's code, otherwise of this machine.
-        return _make_error(error) if call["executes_code"] else {"missing": str(error)}
+        return _make_error_answer(error) if call["executes_code"] else {"missing": str(error)}
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a published tool raises
-        return _make_error(error)
+        return _make_error_answer(error)
 
 
-def _make_error(error: BaseException) -> dict[str, object]:
+def _make_error_answer(error: BaseException) -> dict[str, object]:
     return {"error": f"{type(error).__name__}: {error}"}
 
 

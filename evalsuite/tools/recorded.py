@@ -41,7 +41,7 @@ class Recording:
 
     def find_reply(self, request: str, question: str) -> str:
         """Find what the user first replied to a question about a request."""
-        key = _hash_call(request, {"question": question})
+        key = _make_call_key(request, {"question": question})
         if key not in self.calls.replies:
             raise self.make_missing_error(f"the question {question!r}")
         return self.calls.replies[key]
@@ -84,7 +84,7 @@ class RecordedExecutor:
     _made: list[str] = field(default_factory=list, repr=False)
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
-        key = _hash_call(document.origin, document.name, dict(arguments))
+        key = _make_call_key(document.origin, document.name, dict(arguments))
         result = self.recording.find_result(self.request, self._made, key)
         self._made.append(key)
         if result.failed:
@@ -118,9 +118,9 @@ class _RecordedCalls:
             if event.get("kind") != "call" or not event["executor"] or event["tool"] == FINISH.name:
                 continue
             if event["tool"] == ASK_TO_USER.name:
-                self.replies.setdefault(_hash_call(record["input"], event["arguments"]), event["observation"])
+                self.replies.setdefault(_make_call_key(record["input"], event["arguments"]), event["observation"])
                 continue
-            key = _hash_call(event["origin"], event["tool"], event["arguments"])
+            key = _make_call_key(event["origin"], event["tool"], event["arguments"])
             episode.append((key, CallResult(event["observation"], event["failed"])))
             self.results.setdefault(key, []).append(episode[-1][1])
         if episode:
@@ -140,5 +140,5 @@ def _read_calls(path: Path) -> _RecordedCalls:
     return calls
 
 
-def _hash_call(*call: Any) -> str:
+def _make_call_key(*call: Any) -> str:
     return json.dumps(call, ensure_ascii=False, sort_keys=True)

@@ -143,21 +143,21 @@ class World:
 
     def fails(self, tool: str, *, at: int = 1, message: str = "the service is unavailable") -> World:
         """Let one call of a tool fail without effect; `at` is the call's number, counted from 1."""
-        return self._add_fault(tool, at, "fails", message)
+        return self._copy_with_fault(tool, at, "fails", message)
 
     def slow(self, tool: str, *, seconds: float, at: int = 1) -> World:
         """Make call number `at` of a tool slower."""
-        return self._add_fault(tool, at, "slow", seconds)
+        return self._copy_with_fault(tool, at, "slow", seconds)
 
     def stale(self, tool: str, *, at: int = 2) -> World:
         """Make call number `at` of a tool return the result of the call before it."""
-        return self._add_fault(tool, at, "stale", None)
+        return self._copy_with_fault(tool, at, "stale", None)
 
     def poisoned(self, tool: str, text: str, *, at: int = 1) -> World:
         """Add a prompt injection to the result of call number `at` of a tool."""
-        return self._add_fault(tool, at, "poisoned", text)
+        return self._copy_with_fault(tool, at, "poisoned", text)
 
-    def _add_fault(self, tool: str, at: int, kind: str, detail: Any) -> World:
+    def _copy_with_fault(self, tool: str, at: int, kind: str, detail: Any) -> World:
         documents = self.documents
         if documents and tool not in {document.name for document in documents}:
             raise SettingsError(f"{self.make!r} has no tool {tool!r}, so no fault can be injected into it")
@@ -187,7 +187,7 @@ class OpenWorld:
         """List the tools that the world provides; if a function makes the world, call this function."""
         kind = self.world.make if isinstance(self.world.make, type) else None
         if kind is None:
-            self._made = await self._make_object()
+            self._made = await self._make_world_object()
             if isinstance(self._made, (list, tuple)):
                 return tools_of(self._made)
             tools_of(self._made)
@@ -202,11 +202,11 @@ class OpenWorld:
             for name, method in methods.items()
         ]
 
-    async def _make_object(self) -> Any:
+    async def _make_world_object(self) -> Any:
         world = await self._enter_context(await call_maybe_async(self.world.make, self.sample))
         if self.world.prepare is not None:
             await self.world.prepare(world, self.sample)
-        if self.effects.has_journal and self._has_state(type(world)):
+        if self.effects.has_journal and self._has_state_method(type(world)):
             state = await self._read_state(world)
             if len(convert_to_text(state)) >= LARGE_STATE:
                 self._initial = compress_state(state)
@@ -225,10 +225,10 @@ class OpenWorld:
                 break
         return world
 
-    async def get_object(self) -> Any:
+    async def get_world_object(self) -> Any:
         """Return the world's object; after a resume, it has the effects of the calls that the journal has stored."""
         if self._made is None:
-            self._made = await self._make_object()
+            self._made = await self._make_world_object()
         if not self._is_restored:
             self._is_restored = True
             earlier = [call for call in self.effects.recalled if call.name in self.names]
@@ -259,7 +259,7 @@ class OpenWorld:
 
     async def read_final_state(self) -> Any:
         """Return what the world's method `state()` returns after the episode; None if it has no such method."""
-        if not self._has_state(self.world.make if isinstance(self.world.make, type) else type(self._made)):
+        if not self._has_state_method(self.world.make if isinstance(self.world.make, type) else type(self._made)):
             return None
         kept = await self.effects.run_once(self.STATE, {}, self._encode_final_state)
         if "state" in kept:
@@ -268,13 +268,13 @@ class OpenWorld:
         return apply_changes(decompress_state(kept["initial"]), kept["changes"])
 
     async def _encode_final_state(self) -> dict[str, Any]:
-        state = await self._read_state(await self.get_object())
+        state = await self._read_state(await self.get_world_object())
         if self._initial is None:
             return {"state": state}
         return {"initial": self._initial, "changes": list(list_changes(decompress_state(self._initial), state))}
 
     @staticmethod
-    def _has_state(kind: type) -> bool:
+    def _has_state_method(kind: type) -> bool:
         method = getattr(kind, "state", None)
         return callable(method) and not isinstance(method, Tool)
 
@@ -306,7 +306,7 @@ class WorldExecutor:
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
         async with self.world.lock:
-            world = await self.world.get_object()
+            world = await self.world.get_world_object()
             return await getattr(world, self.method).executor.run(document, arguments, model)
 
 

@@ -210,7 +210,7 @@ def test_a_workflow_of_a_subfolder_is_written_where_the_forge_reads_it(
     part = tmp_path / "services" / "chat"
     part.mkdir(parents=True)
     monkeypatch.chdir(part)
-    monkeypatch.setattr(init_ci._WorkflowTrial, "run_green_and_red", lambda _: 0)
+    monkeypatch.setattr(init_ci._WorkflowTrial, "make_green_and_red_runs", lambda _: 0)
     assert main(["init", "--ci", forge]) == 0
     assert not (part / ".github").exists()
     # The settings of the whole repository stay in force.

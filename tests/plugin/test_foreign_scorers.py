@@ -11,7 +11,13 @@ import pytest
 from evalsuite import scorers
 from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.core.types import Sample, Score, Transcript
-from evalsuite.scorers.foreign import ForeignCase, convert_to_snake_case, find_documents, make_score, make_scorer
+from evalsuite.scorers.foreign import (
+    ForeignCase,
+    convert_to_snake_case,
+    find_documents,
+    make_foreign_scorer,
+    make_score,
+)
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
@@ -170,7 +176,7 @@ def test_a_package_that_is_missing_is_named(make: Any, package: str) -> None:
 
 JUDGED_BY_OWN = """
 from evalsuite import Sample, benchmark
-from evalsuite.scorers.foreign import make_scorer
+from evalsuite.scorers.foreign import make_foreign_scorer
 
 async def measure(metric, case):
     if metric == "fails":
@@ -188,7 +194,7 @@ def answer(sample, model):
     return "Paris"
 
 def declare(name, metric, judge):
-    scorer = make_scorer("pytest", metric, measure, None, judge=judge)
+    scorer = make_foreign_scorer("pytest", metric, measure, None, judge=judge)
     @benchmark(name, [Sample(id="a", input="?")], solver=answer, scorers=[scorer])
     def test(scores):
         pass
@@ -251,7 +257,7 @@ def test_arguments_distinguish_metrics_in_fingerprints() -> None:
         return {}
 
     def arguments(metric: Any) -> str:
-        made: Any = make_scorer("pytest", metric, measure, None, judge=False)
+        made: Any = make_foreign_scorer("pytest", metric, measure, None, judge=False)
         return str(made.arguments)
 
     texts = [arguments(metric) for metric in (Metric, Metric(), Metric(0.7), partial(Metric, threshold=0.7))]

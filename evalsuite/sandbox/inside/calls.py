@@ -111,7 +111,7 @@ def make_call_filter(machine: str, *, own_pid: int | None = None, signals_closed
         (_RETURN, 0, 0, _ALLOW),
     ]
     if own_pid is not None:
-        steps += _list_landlock_rules(column, own_pid, signals_closed=signals_closed)
+        steps += _list_landlock_instructions(column, own_pid, signals_closed=signals_closed)
     steps += [
         (_EQUALS, 0, 4, CLONE[machine]),
         (_LOAD, 0, 0, _AT_FIRST_ARGUMENT),
@@ -128,7 +128,7 @@ def make_call_filter(machine: str, *, own_pid: int | None = None, signals_closed
     return b"".join(struct.pack("<HBBI", *step) for step in steps)
 
 
-def _list_landlock_rules(column: int, own_pid: int, *, signals_closed: bool) -> list[tuple[int, int, int, int]]:
+def _list_landlock_instructions(column: int, own_pid: int, *, signals_closed: bool) -> list[tuple[int, int, int, int]]:
     refuse, nothing = _REFUSE | errno.EPERM, _REFUSE
     steps = []
     for calls, answer in ((UNCONFINED, refuse), (IDLE, nothing)):

@@ -69,7 +69,7 @@ class TableFileProvider:
         plain = re.sub(r"[\W_]", "", encoding).lower()
         reads = set(mode) <= set("rbtU")
         try:
-            if reads and plain not in _UTF8 and self._is_unchanged(file):
+            if reads and plain not in _UTF8 and self._is_unchanged_table_file(file):
                 raise FileNotFoundError(file)
             return self._open(file, mode, *args, **kwargs)
         except (FileNotFoundError, NotADirectoryError):
@@ -89,7 +89,7 @@ class TableFileProvider:
             return True
         return known
 
-    def _is_unchanged(self, file: Any) -> bool:
+    def _is_unchanged_table_file(self, file: Any) -> bool:
         name = os.path.relpath(os.fsdecode(file)) if isinstance(file, str | bytes | os.PathLike) else ""
         before = self._beforehand.get(name)
         return before is not None and self._exists(name) and _get_file_state(Path(name).stat()) == before
@@ -206,13 +206,13 @@ def list_files() -> FileStates:
     return {entry.name: _get_file_state(entry.stat()) for entry in _list_result_files()}
 
 
-def send_changed_files(before: FileStates) -> None:
-    """Send the host each file that is new, or that has changed since `before`."""
+def send_changed_files(files_before: FileStates) -> None:
+    """Send the host each file that is new, or that has changed since `files_before`."""
     # Import `kernel` only here: it needs ctypes, and the host imports this module without ctypes.
     from .kernel import FILES
 
     with contextlib.suppress(Exception):
-        new = [entry for entry in _list_result_files() if before.get(entry.name) != _get_file_state(entry.stat())]
+        new = [entry for entry in _list_result_files() if files_before.get(entry.name) != _get_file_state(entry.stat())]
         for entry in sorted(new, key=lambda entry: entry.name)[:MOST]:
             with open(entry.path, "rb") as file:  # noqa: PTH123 - without pathlib
                 content = file.read(LARGEST + 1)
@@ -234,7 +234,7 @@ def _get_file_state(status: os.stat_result) -> tuple[int, int]:
     return status.st_mtime_ns, status.st_size
 
 
-def save_open_figures(before: FileStates) -> None:
+def save_open_figures(files_before: FileStates) -> None:
     """Save figures that the program showed but did not save: in the sandbox, `plt.show()` cannot open a window.
 
     Call this function before functions registered with `atexit`, because matplotlib then closes all figures.
@@ -243,7 +243,9 @@ def save_open_figures(before: FileStates) -> None:
         plt = sys.modules.get("matplotlib.pyplot")
         if plt is None or not plt.get_fignums():
             return
-        pictures = {entry.name for entry in _list_result_files() if entry.name.lower().endswith(".png")} - set(before)
+        pictures = {entry.name for entry in _list_result_files() if entry.name.lower().endswith(".png")} - set(
+            files_before
+        )
         if not pictures:
             for number in plt.get_fignums()[:FIGURES]:
                 plt.figure(number).savefig(f"figure_{number}.png")

@@ -349,6 +349,7 @@ class ForkedProgram:
         os.kill(self.pid, signal.SIGCONT)
 
     def kill(self, exceeded: str | None = None) -> None:
+        """Kill the program's processes; `exceeded` names the limit that they have exceeded."""
         self.killed = True
         self.exceeded = self.exceeded or exceeded
         with contextlib.suppress(ProcessLookupError):  # The process has died already.

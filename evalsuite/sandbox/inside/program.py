@@ -48,11 +48,11 @@ _first_process: set[int] = set()
 
 def serve_rounds() -> NoReturn:
     """Run a program's rounds, which share the program's variables, until the host closes the channel."""
-    names = prepare_process()
+    variables = prepare_process()
     number = 0
     while True:
         number += 1
-        status = run_round(names, f"<program {number}>" if number > 1 else "<program>")
+        status = run_round(variables, f"<program {number}>" if number > 1 else "<program>")
         if os.getpid() not in _first_process:
             os._exit(0)  # The program forked this process, which has now reached the program's end.
         _kill_other_processes()
@@ -71,13 +71,13 @@ def prepare_process() -> dict[str, Any]:
     _reopen_streams()
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
-    names = vars(module)
+    variables = vars(module)
     sys.argv = ["program.py"]
     # Define `exit` and `quit`, which the module `site` would define if it were imported.
     vars(builtins).update(exit=sys.exit, quit=sys.exit)
-    names.update(__file__=sys.argv[0], display=_display_values)
-    _seed_generators(names)
-    return names
+    variables.update(__file__=sys.argv[0], display=_display_values)
+    _seed_generators(variables)
+    return variables
 
 
 def report_failed_isolation(error: BaseException) -> NoReturn:
@@ -87,15 +87,16 @@ def report_failed_isolation(error: BaseException) -> NoReturn:
     os._exit(1)
 
 
-def _seed_generators(names: dict[str, Any]) -> None:
+def _seed_generators(variables: dict[str, Any]) -> None:
+    """Seed the random generators; add `np` and `pd` to a program's variables if the packages are loaded."""
     random.seed(0)
     if "numpy" in sys.modules:
         import numpy as np
 
         np.random.seed(0)  # noqa: NPY002 - the programs' generator, not ours
-        names["np"] = np
+        variables["np"] = np
     if "pandas" in sys.modules:
-        names["pd"] = sys.modules["pandas"]
+        variables["pd"] = sys.modules["pandas"]
 
 
 def _reopen_streams() -> None:
@@ -120,10 +121,10 @@ def _kill_other_processes() -> None:
         pass  # This process is the only one left.
 
 
-def run_round(names: dict[str, Any], title: str) -> bytes:
+def run_round(variables: dict[str, Any], title: str) -> bytes:
     """Run one round; return its status byte. Tracebacks show `title` instead of a file name."""
     try:
-        code, earlier, is_last = _load_payload(names)
+        code, earlier, is_last = _load_payload(variables)
     except ModuleNotFoundError as error:
         advice = "pip install 'evalsuite[sandbox]', or add it to the file that evalsuite_program_env names"
         _report_error(f"{error}: {advice}")
@@ -133,9 +134,9 @@ def run_round(names: dict[str, Any], title: str) -> bytes:
         return NO_TABLE
     with contextlib.suppress(OSError):  # The program may have closed the channel in an earlier round.
         os.write(CHANNEL, LOADED)
-    _rerun_earlier_rounds(earlier, names)
+    _rerun_earlier_rounds(earlier, variables)
     linecache.cache[title] = (len(code), None, code.splitlines(keepends=True), title)
-    program, before = ProgramRound(code, title, names), list_files()
+    program, before = ProgramRound(code, title, variables), list_files()
     steps: list[Callable[[], None]] = [program.run_code, lambda: save_open_figures(before)]
     if is_last:
         # Do what Python does before it exits: wait for threads, then call functions registered with `atexit`.
@@ -151,14 +152,14 @@ def run_round(names: dict[str, Any], title: str) -> bytes:
     return RAISED if errors else OK
 
 
-def _rerun_earlier_rounds(earlier: list[str], names: dict[str, Any]) -> None:
+def _rerun_earlier_rounds(earlier: list[str], variables: dict[str, Any]) -> None:
     """Run the earlier rounds again without output, to restore variables that some hosts lose between rounds."""
     if not earlier:
         return
     printed, nowhere = os.dup(STDOUT), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, STDOUT)
     for number, code in enumerate(earlier, 1):
-        _run_and_catch(ProgramRound(code, f"<program {number}>", names).run_code)
+        _run_and_catch(ProgramRound(code, f"<program {number}>", variables).run_code)
         _run_and_catch(_flush_output)
     os.dup2(printed, STDOUT)
 
@@ -177,8 +178,8 @@ def _run_and_catch(step: Callable[[], None]) -> str:
 class ProgramRound:
     """The code of one round, and the value of its last expression, which is printed as in a notebook."""
 
-    def __init__(self, code: str, title: str, names: dict[str, Any]) -> None:
-        self._code, self._title, self._names = code, title, names
+    def __init__(self, code: str, title: str, variables: dict[str, Any]) -> None:
+        self._code, self._title, self._variables = code, title, variables
         self._value: Any = None
 
     def run_code(self) -> None:
@@ -186,11 +187,11 @@ class ProgramRound:
         tree = ast.parse(self._code, self._title)
         if "pip" in self._code:
             _ignore_installations()
-        if "plt" in self._code and "plt" not in self._names and "matplotlib" not in self._code:
+        if "plt" in self._code and "plt" not in self._variables and "matplotlib" not in self._code:
             with contextlib.suppress(ImportError):
-                self._names["plt"] = importlib.import_module("matplotlib.pyplot")
+                self._variables["plt"] = importlib.import_module("matplotlib.pyplot")
         if "IPython" in self._code or "get_ipython" in self._code:
-            _install_notebook_functions(self._names)
+            _install_notebook_functions(self._variables)
         final = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         self._execute_tree(tree, "exec")
         if isinstance(final, ast.Expr):
@@ -199,7 +200,7 @@ class ProgramRound:
     def _execute_tree(self, tree: ast.Module | ast.Expression, mode: str) -> Any:
         """Run code; as in a notebook, it may contain `await` outside of functions."""
         code = compile(tree, self._title, mode, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-        result = eval(code, self._names)  # noqa: S307 - this is the sandbox
+        result = eval(code, self._variables)  # noqa: S307 - this is the sandbox
         if code.co_flags & inspect.CO_COROUTINE:
             import asyncio
 
@@ -223,14 +224,14 @@ def _display_values(*values: Any) -> None:
         print(value)  # noqa: T201 - the program's output
 
 
-def _install_notebook_functions(names: dict[str, Any]) -> None:
+def _install_notebook_functions(variables: dict[str, Any]) -> None:
     """Provide IPython's `display` module if IPython is missing, and a `get_ipython` whose methods do nothing."""
 
     class NotebookShell:
         def __getattr__(self, name: str) -> Callable[..., None]:
             return lambda *_, **_options: None
 
-    names["get_ipython"] = NotebookShell
+    variables["get_ipython"] = NotebookShell
     try:
         import IPython  # type: ignore[import-not-found] # noqa: F401
     except ImportError:
@@ -281,7 +282,7 @@ def _flush_output() -> None:
     sys.stdout.flush()
 
 
-def _load_payload(names: dict[str, Any]) -> tuple[str, list[str], bool]:
+def _load_payload(variables: dict[str, Any]) -> tuple[str, list[str], bool]:
     """Read the payload: make its tables variables, and provide its standard input."""
     size = int.from_bytes(os.pread(PAYLOAD, 8, 0), "big")
     header = json.loads(os.pread(PAYLOAD, size, 8))
@@ -291,7 +292,7 @@ def _load_payload(names: dict[str, Any]) -> tuple[str, list[str], bool]:
     for table in header["tables"]:
         content, name = os.pread(PAYLOAD, table["size"], at), table["name"]
         frames[name] = partial(_make_data_frame, content, table["format"], table["header_rows"])
-        names[name] = frames[name]()
+        variables[name] = frames[name]()
         files[name] = content if table["format"] == "csv" else None
         at += table["size"]
     if files:
@@ -444,7 +445,7 @@ def _run_child(descriptors: dict[int, int]) -> NoReturn:
         os._exit(0)
 
 
-def _await_ending(pid: int, channel: socket.socket, output: int, seconds: float, most: int) -> str:
+def _await_ending(pid: int, channel: socket.socket, output: int, seconds: float, most_output: int) -> str:
     """Wait until the program ends or exceeds a limit; return its ending, as listed in `forking.py`."""
     loaded, deadline = False, math.inf
     while True:
@@ -464,5 +465,5 @@ def _await_ending(pid: int, channel: socket.socket, output: int, seconds: float,
             time.sleep(CHECK_SECONDS)  # On a closed channel, `select` returns at once instead of waiting.
         if time.monotonic() >= deadline:
             return "timeout"
-        if os.fstat(output).st_size > most:
+        if os.fstat(output).st_size > most_output:
             return "output"

@@ -18,7 +18,7 @@ from evalsuite.gateway.limiter import Limiter
 from evalsuite.journal.answers import Answers
 from evalsuite.models.choice import open_backend
 from evalsuite.models.credentials import Access, AddressGrant, Credentials, Timeouts
-from evalsuite.models.failures import make_error
+from evalsuite.models.failures import make_status_error
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import PermanentFailure, RateLimited, Transient, UnreachableServer
 from evalsuite.models.transport import find_cause
@@ -194,23 +194,23 @@ def test_a_429_says_how_long_to_wait_if_the_server_does(
 @pytest.mark.parametrize("zone", ["GMT", "-0000", ""])
 def test_a_wait_may_be_given_as_a_date(zone: str) -> None:
     at = format_datetime(datetime.now(UTC) + timedelta(seconds=100)).removesuffix("+0000") + zone
-    error = make_error(429, {"retry-after": at}, "slow", "http://host")
+    error = make_status_error(429, {"retry-after": at}, "slow", "http://host")
     assert isinstance(error, RateLimited)
     assert error.retry_after is not None
     assert 90 < error.retry_after <= 100
-    past = make_error(429, {"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, "slow", "http://host")
+    past = make_status_error(429, {"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, "slow", "http://host")
     assert isinstance(past, RateLimited)
     assert past.retry_after == 0.0
 
 
 def test_an_overloaded_server_that_names_a_time_is_waited_for_like_one_that_says_429() -> None:
-    error = make_error(503, {"retry-after": "3"}, "overloaded", "http://host")
+    error = make_status_error(503, {"retry-after": "3"}, "overloaded", "http://host")
     assert isinstance(error, RateLimited)
     assert error.retry_after == 3.0
 
 
 def test_a_quota_that_is_used_up_is_not_waited_for() -> None:
-    assert isinstance(make_error(429, {}, "no money (insufficient_quota)", "http://host"), PermanentFailure)
+    assert isinstance(make_status_error(429, {}, "no money (insufficient_quota)", "http://host"), PermanentFailure)
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def talk(capfd: pytest.CaptureFixture[str]) -> Callable[[str, str], list[Any]]:
         answer = AnswerProcess(code)
         answer.send_error_classes(TOKEN, names)
         tests = CheckProcess(TOKEN, "", check, names, capfd.readouterr().out.rpartition(TOKEN)[2])
-        tests.start()
+        tests.start_check()
         while True:
             message: list[Any] = json.loads(capfd.readouterr().out.rpartition(TOKEN)[2])
             if message[0] != "call":
