@@ -63,7 +63,7 @@ class BatchServer:
 
         return await self._backend.call_client(upload_content)
 
-    async def create_batch(self, file: str, path: str, mark: str) -> BatchState:
+    async def create_batch(self, file: str, path: str, marker: str) -> BatchState:
         async def post_batch(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState:
             # Use `Any`, because the package's type lists only OpenAI's own paths, and other servers may accept more.
             endpoint: Any = path
@@ -71,7 +71,7 @@ class BatchServer:
                 completion_window=WINDOW,
                 endpoint=endpoint,
                 input_file_id=file,
-                metadata={MARK: mark},
+                metadata={MARK: marker},
                 extra_headers=headers,
             )
             return _decode_batch_state(batch.model_dump())
@@ -84,14 +84,14 @@ class BatchServer:
 
         return await self._fetch_or_raise(retrieve_batch, f"{batch}: the server has no such batch")
 
-    async def find_batch(self, mark: str) -> BatchState | None:
+    async def find_batch(self, marker: str) -> BatchState | None:
         """Find the batch with this marker in its metadata among the latest batches; None if no batch has the marker."""
 
         async def search_batches(client: AsyncOpenAI, headers: dict[str, Any]) -> BatchState | None:
             page = await client.batches.list(limit=100, extra_headers=headers)
             for _ in range(LATEST):
                 for batch in page.data:
-                    if (batch.metadata or {}).get(MARK) == mark:
+                    if (batch.metadata or {}).get(MARK) == marker:
                         return _decode_batch_state(batch.model_dump())
                 if not page.has_next_page():
                     break

@@ -200,7 +200,7 @@ class ShardedRun:
             self._journal.close()
         return write_run(joined, declarations)
 
-    def _unpack_result(self, result: ShardResult, home: Path) -> Path:
+    def _unpack_result(self, result: ShardResult, folder: Path) -> Path:
         self._statuses.append(result.status)
         if result.status == NO_TESTS:
             raise RunError(f"shard {result.part} has no case: there are fewer cases than --shards")
@@ -209,8 +209,8 @@ class ShardedRun:
                 f"shard {result.part} left no run (exit status {result.status}):\n{result.output.strip()[-2000:]}"
             )
         with tarfile.open(fileobj=io.BytesIO(result.folder)) as tar:
-            tar.extractall(home, filter="data")
-        return home / f"shard-{result.part}"
+            tar.extractall(folder, filter="data")
+        return folder / f"shard-{result.part}"
 
     def compute_status(self, verdict: int) -> int:
         """Compute the exit status that a single session with all cases would have."""
@@ -291,12 +291,12 @@ class RayCluster:
             receive_records(ray.get(collector.take_records.remote()))
             for reference in ended:
                 job = waiting.pop(reference)
-                yield self._get_result(reference, job)
+                yield self._get_shard_result(reference, job)
             done = f"{len(jobs) - len(waiting)} of {write_count(len(jobs), 'shard')}"
             report_progress(f"{done} on {write_count(len(self._list_alive_nodes()), 'node')}")
         receive_records(ray.get(collector.take_records.remote()))
 
-    def _get_result(self, reference: Any, job: ShardJob) -> ShardResult:
+    def _get_shard_result(self, reference: Any, job: ShardJob) -> ShardResult:
         try:
             result: ShardResult = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:

@@ -118,7 +118,7 @@ class _FaultReplayer:
         if not self.suite and Path.cwd() in (runs := self.run_.folder.path.resolve().parent).parents:
             # Ignore the folder of runs, because a run may contain test files that the user did not name.
             command.append(f"--ignore={runs}")
-        fault = {"EVALSUITE_MUTANT": json.dumps(self._encode_fault(name))} if name else {}
+        fault = {"EVALSUITE_MUTANT": json.dumps(self._make_fault_settings(name))} if name else {}
         ended = run_own_command(command, {**os.environ, **fault})
         if name == "sharded" and not ended.returncode:
             # The session of one shard is always green, because gates are decided only after the shards are joined.
@@ -136,7 +136,7 @@ class _FaultReplayer:
             raise RunError(f"{self.run_.folder.name} names tests outside of this suite: name the suite, as for pytest")
         return [path for path in paths if not path.startswith("-")]
 
-    def _encode_fault(self, name: str) -> dict[str, object]:
+    def _make_fault_settings(self, name: str) -> dict[str, object]:
         case = self._find_first_case()
         file = str(Path.cwd() / case.partition("::")[0])
         return {"mutant": name, "best": self._find_best_scores(), "file": file, "killed": case}

@@ -82,7 +82,7 @@ def _write_latex(runs: Sequence[Run], target: Path) -> list[Path]:
     return [target]
 
 
-def _write_inspect(runs: Sequence[Run], target: Path) -> list[Path]:
+def _write_inspect_logs(runs: Sequence[Run], target: Path) -> list[Path]:
     files = []
     for run in runs:
         for name in run.benchmarks:
@@ -93,7 +93,7 @@ def _write_inspect(runs: Sequence[Run], target: Path) -> list[Path]:
     return files
 
 
-def _write_lm_eval(runs: Sequence[Run], target: Path) -> list[Path]:
+def _write_lm_eval_results(runs: Sequence[Run], target: Path) -> list[Path]:
     if len(runs) > 1:
         raise RunError("lm-eval's results are of one run; export each by itself")
     target.write_text(json.dumps(make_lm_eval_results(runs[0]), indent=1), "utf-8")
@@ -105,8 +105,8 @@ FORMATS: dict[str, tuple[Callable[[Sequence[Run], Path], list[Path]], str]] = {
     "parquet": (_write_parquet, "cases.parquet"),
     "latex": (_write_latex, "benchmarks.tex"),
     "jsonl": (_write_jsonl, "cases.jsonl"),
-    "inspect": (_write_inspect, "inspect-logs"),
-    "lm-eval": (_write_lm_eval, "results.json"),
+    "inspect": (_write_inspect_logs, "inspect-logs"),
+    "lm-eval": (_write_lm_eval_results, "results.json"),
 }
 """The writer of each format, and the default of `-o`."""
 

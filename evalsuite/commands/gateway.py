@@ -60,7 +60,7 @@ SHARED = (
     port=PORT,
     store="gateway.sqlite",
     max_age=24.0,
-    more=partial(add_options, names=SHARED, defaults=True),
+    add_more=partial(add_options, names=SHARED, defaults=True),
 )
 def run_gateway(options: argparse.Namespace) -> int:
     """Serve until a signal arrives."""
@@ -123,7 +123,7 @@ def _forbid_abbreviations(parser: argparse.ArgumentParser) -> None:
     required=("shards",),
     shards=int,
     cpus=1.0,
-    more=_forbid_abbreviations,
+    add_more=_forbid_abbreviations,
 )
 def run_ray(options: argparse.Namespace) -> int:
     """Run all shards and join them; return the exit status that a single session would have."""
@@ -203,7 +203,7 @@ def make_upstream_options(arguments: list[str]) -> list[str]:
 
 
 def _run_shards(
-    options: argparse.Namespace, cluster: RayCluster, gateway: str, arguments: list[str], sharded: Any
+    options: argparse.Namespace, cluster: RayCluster, gateway: str, arguments: list[str], sharded_run: Any
 ) -> Any:
     from evalsuite.clusters.sharded_run import ShardJob
     from evalsuite.service.clients import TOKEN
@@ -216,10 +216,10 @@ def _run_shards(
 
     def print_progress(words: str) -> None:
         nonlocal last_line
-        line = f"{words}, {write_count(sharded.case_count, 'case')}\n"
+        line = f"{words}, {write_count(sharded_run.case_count, 'case')}\n"
         if line != last_line:
             last_line = line
             sys.stdout.write(line)
             sys.stdout.flush()
 
-    return cluster.run_shards(jobs, sharded.add_records, print_progress)
+    return cluster.run_shards(jobs, sharded_run.add_records, print_progress)

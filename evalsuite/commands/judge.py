@@ -56,7 +56,7 @@ TAKEN = ("judge_base_url", "judge_param", "judge_key_env", "max_connections", "m
     required=("judge",),
     passes=float,
     probes=(make_int_parser(0), 20),
-    more=partial(add_options, names=TAKEN),
+    add_more=partial(add_options, names=TAKEN),
 )
 def run_judge(options: argparse.Namespace) -> int:
     """Judge the answers, print the judges' measured agreement, write it to the run's folder, and decide the gates."""
@@ -108,10 +108,10 @@ def _select_judge_results(judges: list[JudgeResults], scores: Sequence[str] | No
     return [judge for judge in judges if not scores or judge.score in scores]
 
 
-def _require_labels_on_scale(people: Mapping[str, float], judges: Sequence[JudgeResults]) -> None:
+def _require_labels_on_scale(labels: Mapping[str, float], judges: Sequence[JudgeResults]) -> None:
     for judge in judges:
         low, high = judge.scale or (-math.inf, math.inf)
-        for case, label in people.items():
+        for case, label in labels.items():
             if not low <= label <= high:
                 raise RunError(
                     f"the label {label:g} of {case} is off the scale of {judge.name}, from {low:g} to {high:g}"

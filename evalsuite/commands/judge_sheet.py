@@ -217,14 +217,14 @@ class _SheetQuestion:
     scorer: JudgedScorer
     score: str  # The name of the score.
 
-    def compute_spread(self, record: Record, earlier: Sequence[Mapping[str, Any]]) -> float:
-        """Compute the standard deviation of all judges' scores of a case; `earlier` has scores from after the run."""
+    def compute_spread(self, record: Record, earlier_scores: Sequence[Mapping[str, Any]]) -> float:
+        """Compute the standard deviation of all judges' scores of a case; `earlier_scores` are from after the run."""
         parts = [part for part in (record.facts, *record.facts.values()) if isinstance(part, Mapping)]
         ballots = [ballot for part in parts for ballot in part.get("ballots") or () if isinstance(ballot, Mapping)]
         values = [ballot["scores"][self.score] for ballot in ballots if self.score in ballot.get("scores", {})]
         if self.score.endswith(PREFERENCE):
             values += [WINS[ballot["verdict"]] for ballot in ballots if ballot.get("verdict") in WINS]
-        found = [line["cases"].get(record.case) for line in earlier if line["score"] == self.score]
+        found = [line["cases"].get(record.case) for line in earlier_scores if line["score"] == self.score]
         values += [value for value in found if value is not None]
         return pstdev(values) if len(values) > 1 else 0.0
 

@@ -44,6 +44,8 @@ EMPTY = "(The answer is empty.)"
 
 @dataclass(frozen=True, slots=True)
 class _RunAnswers:
+    """The records of those cases of a run's benchmark that have an answer."""
+
     run: str
     folder: Path
     benchmark: str
@@ -70,7 +72,7 @@ def _add_rank_options(parser: argparse.ArgumentParser) -> None:
     and judge. `evalsuite judge A --against B` is the same.
     """,
     required=("judge",),
-    more=_add_rank_options,
+    add_more=_add_rank_options,
 )
 def run_rank(options: argparse.Namespace) -> int:
     """Print win rates and ratings, write them to the first run's folder, and decide the gates."""
@@ -90,7 +92,7 @@ def run_rank(options: argparse.Namespace) -> int:
         for results in _compare_runs(*pair, judge, options, target / "store.sqlite")
     ]
     judges = [results for _, results in found]
-    comparisons = [_make_comparison(first, second, results) for (first, second), results in found]
+    comparisons = [_make_judged_run_pair(first, second, results) for (first, second), results in found]
     biases = tabulate_biases("Biases", [(results.judge, results.tally) for results in judges])
     text = render_sections([make_win_rates_section(comparisons), Section("What sways the judge", (biases,))], ())
     (target / "ranks.md").write_text(text, "utf-8")
@@ -139,7 +141,7 @@ def _find_answer(record: Record) -> str:
     return (record.transcript.answer if record.transcript else "") or EMPTY
 
 
-def _make_comparison(first: _RunAnswers, second: _RunAnswers, results: JudgeResults) -> JudgedRunPair:
+def _make_judged_run_pair(first: _RunAnswers, second: _RunAnswers, results: JudgeResults) -> JudgedRunPair:
     judged = [row for row in results.tally if row.case in results.scores]
     lengths = [tuple(row.facts["lengths"]) for row in judged]
     return JudgedRunPair(

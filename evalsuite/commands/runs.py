@@ -142,14 +142,14 @@ def run_verify(options: argparse.Namespace) -> int:
 
     bundle, declarations = Path(options.name), make_declarations(options.code)
     if bundle.suffix != ".zip" or not bundle.is_file():
-        return _run_checks(find_run_folder(options.reports, options.name), declarations)
+        return _print_checks(find_run_folder(options.reports, options.name), declarations)
     with TemporaryDirectory() as unpacked:
         folder = Path(unpacked) / bundle.stem
         unpack_bundle(bundle, folder)
-        return _run_checks(RunFolder(folder), declarations)
+        return _print_checks(RunFolder(folder), declarations)
 
 
-def _run_checks(folder: RunFolder, declarations: Declarations) -> int:
+def _print_checks(folder: RunFolder, declarations: Declarations) -> int:
     from evalsuite.journal.journal import Journal
     from evalsuite.results.record_file import JOURNAL
 

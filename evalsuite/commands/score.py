@@ -159,7 +159,7 @@ def _add_judge_options(parser: argparse.ArgumentParser) -> None:
     """,
     what=["tables"],
     judgements=Path("judgements.sqlite"),
-    more=_add_judge_options,
+    add_more=_add_judge_options,
 )
 def run_metaeval(options: argparse.Namespace) -> int:
     """Print tables of the metrics' agreement with people or, with `--grid`, of their reactions to known changes."""

@@ -42,7 +42,7 @@ def parse_answer(answer: Any) -> Completion:
     """Read a completion from a server's JSON."""
     try:
         choice = answer["choices"][0]
-        completion = _read_choice(choice, choice["message"], answer.get("usage") or {})
+        completion = _make_completion(choice, choice["message"], answer.get("usage") or {})
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise LostAnswer(f"the server's answer is not a chat completion: {shorten_answer(answer)}") from error
     if choice.get("error") or completion.finish_reason == "error":
@@ -56,7 +56,7 @@ def parse_answer(answer: Any) -> Completion:
     return completion
 
 
-def _read_choice(choice: Any, message: Any, usage: Any) -> Completion:
+def _make_completion(choice: Any, message: Any, usage: Any) -> Completion:
     text, thought = split_reasoning(_join_text_parts(message.get("content")))
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     return Completion(
@@ -172,7 +172,7 @@ def join_stream(content: bytes) -> dict[str, Any]:
     if not ended:
         raise LostAnswer("the server's stream was cut off before its end")
     try:
-        return _join_events([event for event in events if event.get("object") != "error"])
+        return _join_stream_events([event for event in events if event.get("object") != "error"])
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise LostAnswer(f"the server's stream is not a chat completion: {content[:200]!r}") from error
 
@@ -195,7 +195,7 @@ def _read_events(content: bytes) -> tuple[list[dict[str, Any]], bool]:
     return events, ended
 
 
-def _join_events(events: list[dict[str, Any]]) -> dict[str, Any]:
+def _join_stream_events(events: list[dict[str, Any]]) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": ""}
     calls: dict[int, dict[str, Any]] = {}
     logprobs: list[Any] = []

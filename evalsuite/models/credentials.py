@@ -187,7 +187,7 @@ class Credentials:
     def make_access(self, model: str, base_url: str | None) -> Access:
         """Decide which key and headers calls of a model may send to an address."""
         address = self.resolve_address(base_url)
-        grant = self._find_grant(model, base_url)
+        grant = self._find_address_grant(model, base_url)
         if grant is not None and grant.key_env:
             return self._make_key_access(grant.key_env, is_required=True)
         if base_url is None or address.is_openai or (grant is not None and grant.fresh):
@@ -196,7 +196,7 @@ class Credentials:
         advice = REFUSED if read_key(name, self._environ) is None else WITHHELD
         return replace(self._access, key_name=name, advice=advice.format(name=name))
 
-    def _find_grant(self, model: str, base_url: str | None) -> AddressGrant | None:
+    def _find_address_grant(self, model: str, base_url: str | None) -> AddressGrant | None:
         public = base_url and redact(base_url)
         matching = [grant for grant in self._grants if grant.public_url == public]
         exact = [grant for grant in matching if grant.model == model]

@@ -125,7 +125,7 @@ class FunctionBackend:
                 tool_calls=tuple(ToolCall.from_openai(call) for call in answer.get("tool_calls") or ()),
                 finish_reason=answer.get("finish_reason") or "stop",
                 usage=_read_usage(answer.get("usage") or {}),
-                logprobs=None if logprobs is None else tuple(_read_logprob(*entry) for entry in logprobs),
+                logprobs=None if logprobs is None else tuple(_make_token_logprob(*entry) for entry in logprobs),
                 embeddings=tuple(map(encode_vector, answer.get("embeddings") or ())),
                 facts=json.loads(dumps({name: value for name, value in answer.items() if name not in OPENAI_FIELDS})),
             )
@@ -158,5 +158,5 @@ def _read_usage(usage: Mapping[str, Any]) -> Usage:
     return replace(read_usage({**usage, **counts}), unpriced=1)
 
 
-def _read_logprob(token: str, logprob: float, top: Mapping[str, float] | None = None) -> TokenLogprob:
+def _make_token_logprob(token: str, logprob: float, top: Mapping[str, float] | None = None) -> TokenLogprob:
     return TokenLogprob(token, logprob, tuple((top or {}).items()))

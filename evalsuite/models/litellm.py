@@ -40,9 +40,9 @@ class LitellmBackend:
     async def prepare(self) -> None:
         """Import litellm before the first call, to avoid a delay; if the import fails, `complete` reports the error."""
         with suppress(Exception):
-            await self._import_package()
+            await self._import_litellm_once()
 
-    async def _import_package(self) -> None:
+    async def _import_litellm_once(self) -> None:
         async with self._importing:
             if self._package is None:
                 self.check()
@@ -50,7 +50,7 @@ class LitellmBackend:
                 self._package = await asyncio.to_thread(_import_litellm)
 
     async def complete(self, request: Request) -> Completion:
-        await self._import_package()
+        await self._import_litellm_once()
         body = build_body(request, self.name)
         if request.params.get("extra_headers"):
             body["extra_headers"] = request.params["extra_headers"]

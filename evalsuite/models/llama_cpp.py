@@ -57,9 +57,9 @@ class LlamaCppBackend:
 
     def check(self) -> None:
         """Check whether the model's file and the package `xllamacpp` exist."""
-        self._find_file()
+        self._find_model_file()
 
-    def _find_file(self) -> Path:
+    def _find_model_file(self) -> Path:
         packages = ["xllamacpp", *([EMBEDDED[self.name][0]] if self.name in EMBEDDED else [])]
         missing = [name for name in packages if importlib.util.find_spec(name) is None]
         if missing:
@@ -89,7 +89,7 @@ class LlamaCppBackend:
         return await self._client.complete(request)
 
     def _start_server(self) -> str:
-        file = self._find_file()
+        file = self._find_model_file()
         xllamacpp = _import_llama_cpp()
         params = xllamacpp.CommonParams()
         params.model.path = str(file)

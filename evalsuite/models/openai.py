@@ -172,15 +172,17 @@ class OpenAIBackend:
             raise self._make_status_error(status, {}, content)
         return self._read_completion(request, json.loads(content), content)
 
-    async def call_client(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T:
+    async def call_client(self, function: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T:
         """Call a function with the client, and with the headers that every call must have."""
         self.check()
-        return _return_or_raise(await self._call_and_catch(work))
+        return _return_or_raise(await self._call_client_and_catch(function))
 
-    async def _call_and_catch(self, work: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T | Exception:
+    async def _call_client_and_catch(
+        self, function: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]
+    ) -> T | Exception:
         try:
             client = await self._open_client()
-            return await work(client.client, client.headers)
+            return await function(client.client, client.headers)
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever the client raises

@@ -41,11 +41,11 @@ def _convert_message(message: Message) -> list[dict[str, Any]]:
     ]
     if not content:
         return calls
-    parts = content if isinstance(content, str) else [_convert_part(part) for part in content]
+    parts = content if isinstance(content, str) else [_convert_message_part(part) for part in content]
     return [{"role": message.role, "content": parts}, *calls]
 
 
-def _convert_part(part: dict[str, Any]) -> dict[str, Any]:
+def _convert_message_part(part: dict[str, Any]) -> dict[str, Any]:
     if part.get("type") == "text":
         return {"type": "input_text", "text": part["text"]}
     if part.get("type") == "image_url":

@@ -54,9 +54,9 @@ def write_payload(
     code: str,
     tables: Mapping[str, TableSource],
     *,
-    last: bool,
+    is_last: bool,
     same_pandas: bool = True,
-    earlier: Sequence[str] = (),
+    earlier_code: Sequence[str] = (),
     stdin: bytes | None = None,
 ) -> None:
     """Write a round's code and inputs to an open file, in the format that `inside/program.py` reads.
@@ -73,7 +73,7 @@ def write_payload(
             for (name, kind, rows, _), size in zip(packed, sizes, strict=True)
         ]
         length = None if stdin is None else len(stdin)
-        facts = {"code": code, "earlier": list(earlier), "last": last, "stdin": length, "tables": described}
+        facts = {"code": code, "earlier": list(earlier_code), "last": is_last, "stdin": length, "tables": described}
         header = json.dumps(facts).encode()
         os.lseek(target, 0, os.SEEK_SET)
         _write_bytes(target, len(header).to_bytes(8, "big") + header)

@@ -252,34 +252,34 @@ class ProgramSession:
 
     async def _run_on_host(self, host: ScriptHost, code: str, seconds: float) -> Execution:
         content = encode_payload(
-            code, self.tables, last=self._once, same_pandas=False, earlier=self._earlier, stdin=self._stdin
+            code, self.tables, is_last=self._once, same_pandas=False, earlier_code=self._earlier, stdin=self._stdin
         )
         result = await run_program(host, content, seconds, self.sandbox.limits)
         ended = result.timed_out or (result.error or "").startswith(DEATH)
         self._earlier = [] if ended else [*self._earlier, code]
         return replace(result, variables_lost=ended and not self._once)
 
-    async def _run_in_interpreter(self, warm: WarmInterpreter, code: str, seconds: float) -> Execution:
-        if warm is not self._warm:
-            self._warm, self._key = warm, None
-        end = await self._run_round(warm, code, seconds)
+    async def _run_in_interpreter(self, interpreter: WarmInterpreter, code: str, seconds: float) -> Execution:
+        if interpreter is not self._warm:
+            self._warm, self._key = interpreter, None
+        end = await self._run_round(interpreter, code, seconds)
         if not end.alive:
             self._key = None
         lost = not (self._once or end.alive)
-        return replace(self._read_result(end, seconds), variables_lost=lost, tier=warm.tier)
+        return replace(self._read_execution(end, seconds), variables_lost=lost, tier=interpreter.tier)
 
-    async def _run_round(self, warm: WarmInterpreter, code: str, seconds: float) -> RoundEnd:
+    async def _run_round(self, interpreter: WarmInterpreter, code: str, seconds: float) -> RoundEnd:
         if self._key is not None:
-            self._write_payload(code, {}, last=False)
-            end = await warm.continue_program(self._key, seconds)
+            self._write_payload(code, {}, is_last=False)
+            end = await interpreter.continue_program(self._key, seconds)
             if end.ending != "gone":
                 return end
-        await warm.import_mentioned_packages(code)
+        await interpreter.import_mentioned_packages(code)
         same_pandas = self.sandbox.environment.is_current
-        self._write_payload(code, self.tables, last=self._once, same_pandas=same_pandas, stdin=self._stdin)
-        self._key = next(warm.keys)
+        self._write_payload(code, self.tables, is_last=self._once, same_pandas=same_pandas, stdin=self._stdin)
+        self._key = next(interpreter.keys)
         with _reopen_files(self._files) as files:
-            return await warm.start_program(self._key, files, seconds, once=self._once)
+            return await interpreter.start_program(self._key, files, seconds, once=self._once)
 
     def _write_payload(self, code: str, tables: Mapping[str, TableSource], **options: Any) -> None:
         """Write the round's code and inputs to the payload file, and empty the files for its output."""
@@ -289,12 +289,12 @@ class ProgramSession:
             os.ftruncate(file, 0)
         write_payload(self._files[0], code, tables, **options)
 
-    def _read_result(self, end: RoundEnd, timeout: float) -> Execution:
+    def _read_execution(self, round_end: RoundEnd, timeout: float) -> Execution:
         _, out, err, files = self._files
         limits = self.sandbox.limits
         most, error_size = compute_read_limits(limits), os.fstat(err).st_size
         contents = map(os.pread, (out, err, files), most, (0, max(0, error_size - most[1]), 0))
-        return make_execution(end.ending, *contents, timeout=timeout, seconds=end.seconds, limits=limits)
+        return make_execution(round_end.ending, *contents, timeout=timeout, seconds=round_end.seconds, limits=limits)
 
 
 @contextlib.contextmanager

@@ -99,7 +99,7 @@ def _read_result(end: ScriptEnd) -> tuple[str, float, tuple[bytes, bytes, bytes]
 async def inspect_host(host: ScriptHost, limits: Limits) -> ProgramEnvironment:
     """Ask a host for its Python version and packages; if it cannot run programs, raise SandboxUnavailable."""
     try:
-        answer = await run_program(host, encode_payload(_INSTALLED, {}, last=True), START_SECONDS, limits)
+        answer = await run_program(host, encode_payload(_INSTALLED, {}, is_last=True), START_SECONDS, limits)
         version, packages = json.loads(answer.stdout)
     except SandboxError as error:
         raise SandboxUnavailable(f"{host.tier} runs no programs: {error}") from error

@@ -44,21 +44,21 @@ class Encoder:
         """Encode each text, in order, as a vector of 384 numbers with length one."""
         return [self._compute_vector(self._tokenizer.encode(text).ids) for text in texts]
 
-    def _compute_vector(self, ids: Sequence[int]) -> list[float]:
+    def _compute_vector(self, token_ids: Sequence[int]) -> list[float]:
         import numpy as np
 
-        states = self._embed_tokens(ids)
+        states = self._embed_tokens(token_ids)
         for number in range(LAYERS):
             states = self._apply_layer(states, f"encoder.layer.{number}.")
         mean = states.mean(axis=0)
         vector: list[float] = (mean / np.linalg.norm(mean)).tolist()
         return vector
 
-    def _embed_tokens(self, ids: Sequence[int]) -> Array:
+    def _embed_tokens(self, token_ids: Sequence[int]) -> Array:
         words, places, kinds = (
             self._weights[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")
         )
-        total: Array = words[list(ids)] + places[: len(ids)] + kinds[0]
+        total: Array = words[list(token_ids)] + places[: len(token_ids)] + kinds[0]
         return self._normalize_states(total, "embeddings.LayerNorm")
 
     def _apply_layer(self, states: Array, name: str) -> Array:

@@ -121,16 +121,16 @@ class NotPlainError(TypeError):
     """The value cannot be passed to the other process."""
 
 
-def encode_value(value: Any, refer: Callable[[Any], Any] | None = None) -> Any:
-    """Convert a value to JSON data; `refer` makes a reference to any other object, which is refused without `refer`."""
+def encode_value(value: Any, make_reference: Callable[[Any], Any] | None = None) -> Any:
+    """Convert a value to JSON data; `make_reference` replaces other objects, which are refused if it is None."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, list):
-        return [encode_value(item, refer) for item in value]
+        return [encode_value(item, make_reference) for item in value]
     kind = _find_value_kind(value)
     if kind is not None:
-        return {"type": kind, "value": [encode_value(part, refer) for part in KINDS[kind][1](value)]}
-    return _encode_value_without_kind(value, refer)
+        return {"type": kind, "value": [encode_value(part, make_reference) for part in KINDS[kind][1](value)]}
+    return _encode_value_without_kind(value, make_reference)
 
 
 def _find_value_kind(value: Any) -> str | None:
@@ -147,7 +147,7 @@ def _is_table(value: Any) -> bool:
     return type(value).__module__.startswith("pandas") and type(value).__name__ in {"DataFrame", "Series"}
 
 
-def _encode_value_without_kind(value: Any, refer: Callable[[Any], Any] | None) -> Any:
+def _encode_value_without_kind(value: Any, make_reference: Callable[[Any], Any] | None) -> Any:
     if isinstance(value, Remote):
         identity = _read_own_attribute(value, "identity")
         return {"type": "object", "value": identity if isinstance(identity, str) else [identity]}
@@ -157,8 +157,8 @@ def _encode_value_without_kind(value: Any, refer: Callable[[Any], Any] | None) -
     base = next((base for base in (int, float, str) if isinstance(value, base)), None)
     if base is not None:
         return base(value)
-    if refer is not None:
-        return {"type": "object", "value": refer(value)}
+    if make_reference is not None:
+        return {"type": "object", "value": make_reference(value)}
     # Do not pass exceptions to the answer, because they would give it access to this process.
     if isinstance(value, BaseException):
         raise TypeError("an exception cannot be passed to the answer")

@@ -160,7 +160,7 @@ def _cut_code_from_prose(text: str) -> Iterator[str]:
         if not code.strip():
             return
         try:
-            _parse_quietly(code)
+            _parse_without_warnings(code)
         except SyntaxError as error:
             lines = lines[: max(0, (error.lineno or 1) - 1)]
         except (ValueError, RecursionError, MemoryError):
@@ -170,7 +170,7 @@ def _cut_code_from_prose(text: str) -> Iterator[str]:
             return
 
 
-def _parse_quietly(code: str) -> ast.Module:
+def _parse_without_warnings(code: str) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(code)
@@ -186,7 +186,7 @@ def _parse_leniently(written: str, *, with_margin: bool = False) -> tuple[str, a
     dedented = blanks if with_margin else textwrap.dedent(blanks)
     for code in dict.fromkeys((written, kept_blocks, commands_removed, dedented, "\n".join(typed) or written)):
         try:
-            return code, _parse_quietly(code)
+            return code, _parse_without_warnings(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
     return written, None

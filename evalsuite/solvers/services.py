@@ -144,6 +144,7 @@ class ServiceApplication:
         return "".join(pieces), facts
 
     def _make_error(self, words: str) -> SolverError:
+        """Make an error whose message names the service and then has these words."""
         return SolverError(f"the service {redact(self.url)} {words}")
 
     def _conceal_headers(self, text: str) -> str:

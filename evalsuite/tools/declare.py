@@ -41,7 +41,7 @@ def read_docstring(docstring: str) -> tuple[str, dict[str, str]]:
     description = " ".join(" ".join(lines[: bounds[0]]).split())
     parameters: dict[str, str] = {}
     for start, end in zip(starts, bounds[1:], strict=True):
-        parameters |= _read_section(lines[start:end])
+        parameters |= _read_parameter_section(lines[start:end])
     return description, parameters
 
 
@@ -51,7 +51,7 @@ def _is_section_start(lines: list[str], number: int) -> bool:
     return bool(_GOOGLE.match(line) or (underlined and _NUMPY.match(line)) or _ANY_FIELD.match(line))
 
 
-def _read_section(lines: list[str]) -> dict[str, str]:
+def _read_parameter_section(lines: list[str]) -> dict[str, str]:
     if field := _FIELD.match(lines[0]):
         return {field[1]: " ".join(" ".join([field[2], *lines[1:]]).split())}
     if lines[0].rstrip().rstrip(":") not in _ABOUT_PARAMETERS:

@@ -44,7 +44,7 @@ class ObservationStore:
 
     def store_answer(self, question: Any, observation: str) -> str:
         """Store an answer to a question if there is none yet; return the stored answer."""
-        values = _hash_question(question), _encode_canonically(question), observation
+        values = _hash_question(question), _encode_question(question), observation
         self._execute_statement("INSERT OR IGNORE INTO observations VALUES (?, ?, ?)", *values)
         return self.find_answer(question) or observation
 
@@ -78,12 +78,12 @@ class ObservationStore:
             ) from error
 
 
-def _encode_canonically(question: Any) -> str:
+def _encode_question(question: Any) -> str:
     return json.dumps(question, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def _hash_question(question: Any) -> str:
-    return hashlib.sha256(_encode_canonically(question).encode()).hexdigest()
+    return hashlib.sha256(_encode_question(question).encode()).hexdigest()
 
 
 _TOOL_ROLE = """\

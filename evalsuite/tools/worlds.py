@@ -342,7 +342,7 @@ def check_distinct_names(sources: Sequence[ToolSource], reserved: Collection[str
     """Raise SettingsError if two tools have the same name or a tool has a reserved name."""
     seen: set[str] = set()
     for source in sources:
-        for document in _list_documents(source):
+        for document in _list_tool_documents(source):
             if document.name in reserved:
                 raise SettingsError(
                     f"a tool is named {document.name!r}, like the tool that ends an episode or asks the user; rename "
@@ -353,7 +353,7 @@ def check_distinct_names(sources: Sequence[ToolSource], reserved: Collection[str
             seen.add(document.name)
 
 
-def _list_documents(source: ToolSource) -> list[ToolDocument]:
+def _list_tool_documents(source: ToolSource) -> list[ToolDocument]:
     if isinstance(source, World):
         return source.documents
     if isinstance(source, type):

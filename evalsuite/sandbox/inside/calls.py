@@ -83,8 +83,8 @@ _AT_NUMBER, _AT_ARCHITECTURE, _AT_FIRST_ARGUMENT, _AT_SECOND_ARGUMENT = 0, 4, 16
 
 def make_call_filter(machine: str, *, own_pid: int | None = None, signals_closed: bool = True) -> bytes:
     """Make the seccomp filter for a machine type, as classic BPF instructions."""
-    column = list(AUDIT_ARCH).index(machine)
-    numbers = sorted(number for pair in DENIED.values() if (number := pair[column]) is not None)
+    machine_column = list(AUDIT_ARCH).index(machine)
+    numbers = sorted(number for pair in DENIED.values() if (number := pair[machine_column]) is not None)
     refuse, missing = _REFUSE | errno.EPERM, _REFUSE | errno.ENOSYS
     # Each instruction of the filter: operation, steps to skip if true, steps to skip if false, operand.
     steps = [
@@ -111,7 +111,7 @@ def make_call_filter(machine: str, *, own_pid: int | None = None, signals_closed
         (_RETURN, 0, 0, _ALLOW),
     ]
     if own_pid is not None:
-        steps += _list_landlock_instructions(column, own_pid, signals_closed=signals_closed)
+        steps += _list_landlock_instructions(machine_column, own_pid, signals_closed=signals_closed)
     steps += [
         (_EQUALS, 0, 4, CLONE[machine]),
         (_LOAD, 0, 0, _AT_FIRST_ARGUMENT),
@@ -128,16 +128,18 @@ def make_call_filter(machine: str, *, own_pid: int | None = None, signals_closed
     return b"".join(struct.pack("<HBBI", *step) for step in steps)
 
 
-def _list_landlock_instructions(column: int, own_pid: int, *, signals_closed: bool) -> list[tuple[int, int, int, int]]:
+def _list_landlock_instructions(
+    machine_column: int, own_pid: int, *, signals_closed: bool
+) -> list[tuple[int, int, int, int]]:
     refuse, nothing = _REFUSE | errno.EPERM, _REFUSE
     steps = []
     for calls, answer in ((UNCONFINED, refuse), (IDLE, nothing)):
         for pair in calls.values():
-            if (number := pair[column]) is not None:
+            if (number := pair[machine_column]) is not None:
                 steps += [(_EQUALS, 0, 1, number), (_RETURN, 0, 0, answer)]
-    own_only: list[tuple[int, tuple[int, ...]]] = [(pair[column], (0, own_pid)) for pair in OWN_ONLY.values()]
+    own_only: list[tuple[int, tuple[int, ...]]] = [(pair[machine_column], (0, own_pid)) for pair in OWN_ONLY.values()]
     if not signals_closed:
-        own_only += [(pair[column], (own_pid,)) for pair in SIGNALS.values()]
+        own_only += [(pair[machine_column], (own_pid,)) for pair in SIGNALS.values()]
     for number, allowed in own_only:
         steps += [
             (_EQUALS, 0, 2 + len(allowed) + 1, number),

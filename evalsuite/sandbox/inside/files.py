@@ -206,13 +206,13 @@ def list_files() -> FileStates:
     return {entry.name: _get_file_state(entry.stat()) for entry in _list_result_files()}
 
 
-def send_changed_files(files_before: FileStates) -> None:
-    """Send the host each file that is new, or that has changed since `files_before`."""
+def send_changed_files(old_files: FileStates) -> None:
+    """Send the host each file that is new, or that differs from `old_files`."""
     # Import `kernel` only here: it needs ctypes, and the host imports this module without ctypes.
     from .kernel import FILES
 
     with contextlib.suppress(Exception):
-        new = [entry for entry in _list_result_files() if files_before.get(entry.name) != _get_file_state(entry.stat())]
+        new = [entry for entry in _list_result_files() if old_files.get(entry.name) != _get_file_state(entry.stat())]
         for entry in sorted(new, key=lambda entry: entry.name)[:MOST]:
             with open(entry.path, "rb") as file:  # noqa: PTH123 - without pathlib
                 content = file.read(LARGEST + 1)
@@ -234,7 +234,7 @@ def _get_file_state(status: os.stat_result) -> tuple[int, int]:
     return status.st_mtime_ns, status.st_size
 
 
-def save_open_figures(files_before: FileStates) -> None:
+def save_open_figures(old_files: FileStates) -> None:
     """Save figures that the program showed but did not save: in the sandbox, `plt.show()` cannot open a window.
 
     Call this function before functions registered with `atexit`, because matplotlib then closes all figures.
@@ -243,10 +243,8 @@ def save_open_figures(files_before: FileStates) -> None:
         plt = sys.modules.get("matplotlib.pyplot")
         if plt is None or not plt.get_fignums():
             return
-        pictures = {entry.name for entry in _list_result_files() if entry.name.lower().endswith(".png")} - set(
-            files_before
-        )
-        if not pictures:
+        new = (entry.name for entry in _list_result_files() if entry.name not in old_files)
+        if not any(name.lower().endswith(".png") for name in new):
             for number in plt.get_fignums()[:FIGURES]:
                 plt.figure(number).savefig(f"figure_{number}.png")
         plt.close("all")

@@ -96,7 +96,7 @@ class ForkingInterpreter:
     def serve_host(self) -> NoReturn:
         """Run until the host closes the connection."""
         self.isolation.verify_isolation()
-        self._send_message(ready=True)
+        self._send_report(ready=True)
         while True:
             for descriptor, _ in self.poll.poll(self._compute_milliseconds_to_wait()):
                 if descriptor == self.control.fileno():
@@ -127,7 +127,7 @@ class ForkingInterpreter:
                 forked.stop_clock()
                 forked.kill()
         elif forked is None or forked.wait_for_death(0):
-            self._send_message(key=order["key"], ending="gone", seconds=0.0, alive=False)
+            self._send_report(key=order["key"], ending="gone", seconds=0.0, alive=False)
         else:
             forked.start_clock(order["timeout"])
             forked.resume()
@@ -138,7 +138,7 @@ class ForkingInterpreter:
         except OSError as error:  # The machine has too many open descriptors, processes or namespaces at the moment.
             for descriptor in descriptors:
                 os.close(descriptor)
-            self._send_message(key=order["key"], ending=f"refused {error}", seconds=0.0, alive=False)
+            self._send_report(key=order["key"], ending=f"refused {error}", seconds=0.0, alive=False)
             return
         forked.start_clock(order["timeout"])
 
@@ -207,7 +207,7 @@ class ForkingInterpreter:
         if not alive:
             forked.kill()
         memory = self._sum_memory({forked.pid}) if alive else 0
-        self._send_message(key=forked.key, ending=ending, seconds=seconds, alive=alive, memory=memory)
+        self._send_report(key=forked.key, ending=ending, seconds=seconds, alive=alive, memory=memory)
 
     def _reap_program(self, forked: ForkedProgram) -> None:
         self._close_channel(forked)
@@ -216,7 +216,7 @@ class ForkingInterpreter:
         running, ending = forked.is_running, forked.reap()
         if running:
             ending = ending if forked.loaded else f"early {ending}"
-            self._send_message(key=forked.key, ending=ending, seconds=forked.stop_clock(), alive=False)
+            self._send_report(key=forked.key, ending=ending, seconds=forked.stop_clock(), alive=False)
 
     def _close_channel(self, forked: ForkedProgram) -> None:
         if forked.channel is not None:
@@ -260,7 +260,7 @@ class ForkingInterpreter:
             return None
         return max(1, math.ceil(1000 * min(CHECK_SECONDS, min(deadlines) - time.monotonic())))
 
-    def _send_message(self, **facts: Any) -> None:
+    def _send_report(self, **facts: Any) -> None:
         self.control.send(json.dumps(facts).encode())
 
 

@@ -141,7 +141,7 @@ def _remount_path(path: str, descriptor: int) -> None:
     os.close(descriptor)
 
 
-def _switch_user(user: int, process: int) -> None:
+def _switch_user(user: int, process_folder: int) -> None:
     if user:
         kernel.switch_user(user)
         kernel.make_dumpable()
@@ -154,7 +154,7 @@ def _switch_user(user: int, process: int) -> None:
         # If the machine runs out of memory, let the kernel kill programs before other processes.
         ("oom_score_adj", "1000"),
     ):
-        file = os.open(name, os.O_WRONLY, dir_fd=process)
+        file = os.open(name, os.O_WRONLY, dir_fd=process_folder)
         os.write(file, text.encode())
         os.close(file)
 
@@ -257,14 +257,14 @@ class LandlockIsolation:
             make_call_filter(platform.machine(), own_pid=os.getpid(), signals_closed=self._version >= 6)
         )
 
-    def _restrict_files(self, own: int, readable: Sequence[int], devices: Sequence[int]) -> None:
+    def _restrict_files(self, own_folder: int, readable: Sequence[int], devices: Sequence[int]) -> None:
         files = _ALL_OF_VERSION_3 | (_DEVICES if self._version >= 5 else 0)
         network = _NETWORK if self._version >= 4 else 0
         scopes = _SCOPES if self._version >= 6 else 0
         sizes = {3: 8, 4: 16, 5: 16}
         attributes = struct.pack("<QQQ", files, network, scopes)[: sizes.get(self._version, 24)]
         ruleset = _call_landlock(_CREATE, attributes, len(attributes), 0)
-        rights = [(own, _ALL_OF_VERSION_3)]
+        rights = [(own_folder, _ALL_OF_VERSION_3)]
         rights += [(descriptor, _EXECUTE | _READ | _LIST) for descriptor in readable]
         rights += [(descriptor, _READ | _WRITE) for descriptor in devices]
         for descriptor, access in rights:
@@ -273,7 +273,7 @@ class LandlockIsolation:
             _call_landlock(_ADD, ruleset, 1, rule, 0)
         kernel.forbid_new_privileges()
         _call_landlock(_RESTRICT, ruleset, 0)
-        for descriptor in (ruleset, own, *readable, *devices):
+        for descriptor in (ruleset, own_folder, *readable, *devices):
             os.close(descriptor)
 
     def list_processes(self, pids: Iterable[int]) -> dict[int, set[int]]:

@@ -102,6 +102,8 @@ def switch_user(user: int) -> None:
 
 
 class _SeccompProgram(ctypes.Structure):
+    """A seccomp filter in the form in which libc passes it to the kernel."""
+
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 

@@ -143,7 +143,7 @@ def test_the_file_of_a_table_never_passes_through_the_memory_of_this_process(tmp
     file.write_bytes(b"a,b\n" + b"1,2\n" * 4_000_000)
     with tempfile.TemporaryFile() as payload:
         tracemalloc.start()
-        write_payload(payload.fileno(), "print(1)", {"df": file}, last=True)
+        write_payload(payload.fileno(), "print(1)", {"df": file}, is_last=True)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         payload.seek(-4, os.SEEK_END)
