@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from evalsuite.decisions.verdict import judge_run, measure_run
+from evalsuite.decisions.verdict import judge_run, measure_benchmarks
 from evalsuite.output.page.overview import summarise_benchmark
 from evalsuite.output.page.write import PAGE, write_page
 from evalsuite.output.reports.report import build_report
@@ -70,7 +70,7 @@ def make_run(folder: Path, cases: int, kilobytes: float) -> None:
 
 def write(folder: Path) -> None:
     run = load_run(RunFolder(folder))
-    measured = measure_run(run)
+    measured = measure_benchmarks(run)
     verdict = judge_run(run)
     sections = build_report(run, verdict, measured)
     wall, cpu = time.perf_counter(), time.process_time()

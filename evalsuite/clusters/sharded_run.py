@@ -189,7 +189,7 @@ class ShardedRun:
 
     def join_results(self, results: Iterable[ShardResult], declarations: Declarations) -> RunReport:
         """Wait for all shards, join their runs into one, and write its report."""
-        from evalsuite.output.reports.write import write_run
+        from evalsuite.output.reports.write import write_run_report
 
         try:
             with tempfile.TemporaryDirectory(prefix="evalsuite-shards-") as home:
@@ -198,7 +198,7 @@ class ShardedRun:
                 joined = merge_runs_into(folders, self.path)
         finally:
             self._journal.close()
-        return write_run(joined, declarations)
+        return write_run_report(joined, declarations)
 
     def _unpack_result(self, result: ShardResult, folder: Path) -> Path:
         self._statuses.append(result.status)

@@ -14,7 +14,7 @@ from evalsuite.commands import declare_arguments, require_suite, run_own_command
 from evalsuite.core.declarations import is_suite_file
 from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.phrases import write_count
-from evalsuite.decisions.gates import misname_metric, read_gates
+from evalsuite.decisions.gates import read_gates, replace_metric_name
 from evalsuite.results.record_file import JOURNAL
 from evalsuite.results.run_folders import RunFolder, find_run_folder
 
@@ -99,7 +99,7 @@ class _FaultReplayer:
     def make_arguments(self, name: str, mutant: Mutant) -> tuple[str, ...]:
         """Make the pytest arguments that inject a fault; for the fault `chosen`, they also name one case."""
         if name == "mistyped":
-            return tuple(f"--only-gate={misname_metric(gate.text)}" for gate in read_gates(self.run_))
+            return tuple(f"--only-gate={replace_metric_name(gate.text)}" for gate in read_gates(self.run_))
         return (*mutant.options, *((self._find_first_case(),) if name == "chosen" else ()))
 
     def replay_suite(self, name: str, arguments: tuple[str, ...]) -> tuple[int, str]:

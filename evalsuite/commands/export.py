@@ -20,8 +20,8 @@ from evalsuite.core.json_codec import dumps, encode_record
 from evalsuite.core.phrases import write_count
 from evalsuite.output.exports import escape_formula, make_inspect_file_name, make_inspect_log, make_lm_eval_results
 from evalsuite.output.paper import format_latex_table, write_paper
-from evalsuite.output.reports.compare import GLANCE_TITLE, compare_runs, make_run_labels
-from evalsuite.output.reports.plots import can_draw
+from evalsuite.output.reports.compare import GLANCE_TITLE, make_comparison_sections, make_run_labels
+from evalsuite.output.reports.plots import can_draw_charts
 from evalsuite.output.reports.section import Table
 from evalsuite.results.record_file import JOURNAL, RECORDS
 from evalsuite.results.run_folders import INFO, REPORT, SUMMARY, find_run_folder
@@ -70,7 +70,7 @@ def _write_parquet(runs: Sequence[Run], target: Path) -> list[Path]:
 
 
 def _write_latex(runs: Sequence[Run], target: Path) -> list[Path]:
-    sections = compare_runs(runs, make_run_labels(runs))
+    sections = make_comparison_sections(runs, make_run_labels(runs))
     tables = [
         format_latex_table(block, "Benchmarks with 95% intervals.")
         for section in sections
@@ -182,7 +182,7 @@ def run_paper(options: argparse.Namespace) -> int:
         raise RunError("a paper's tables compare two runs or more; for one run use `evalsuite export --to latex`")
     labels = make_run_labels(runs, options.label or make_run_labels(runs))
     print_lines(write_paper(runs, labels, options.to))
-    if not can_draw():
+    if not can_draw_charts():
         sys.stdout.write("no figures: they need matplotlib (pip install 'evalsuite[plots]')\n")
     return 0
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def run_gate(options: argparse.Namespace) -> int:
     """Print the decisions and the verdict's id, and return the exit status; the run itself does not change."""
     from evalsuite.decisions.gates import parse_gates
-    from evalsuite.output.reports.write import append_step_output, append_step_summary, format_comment
+    from evalsuite.output.reports.write import append_step_summary, append_verdict_output, format_comment
 
     parse_gates(options.gate)
     baselines = [*(options.baseline or ()), *list_named_baselines(options.gate or ())]
@@ -41,7 +41,7 @@ def run_gate(options: argparse.Namespace) -> int:
     given = {name: value for name, value in overrides.items() if value}
     report = remake_report(options, {**given, "decides": True})
     verdict = report.verdict
-    asides = (append_step_summary(report.render_text(), format_comment(report)), append_step_output(verdict))
+    asides = (append_step_summary(report.render_text(), format_comment(report)), append_verdict_output(verdict))
     print_verdict(verdict, int(verdict.status), *filter(None, asides))
     sys.stdout.write(f"verdict: {verdict.id}\n")
     if options.to is not None:

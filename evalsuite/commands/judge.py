@@ -24,7 +24,7 @@ from evalsuite.core.types import Metric, Record
 from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide_gates, parse_gates
 from evalsuite.decisions.measured import MeasuredBenchmark
 from evalsuite.decisions.verdict import Status
-from evalsuite.judges.human_labels import read_sheet, read_weights
+from evalsuite.judges.human_labels import read_label_sheet, read_weights
 from evalsuite.judges.judgements import average_scores
 from evalsuite.judges.rubrics import rubric
 from evalsuite.output.reports.judges.certificate import JudgeResults, make_certificate, make_labelled_tally
@@ -65,7 +65,7 @@ def run_judge(options: argparse.Namespace) -> int:
     run = load_run(folder, make_declarations(Path.cwd()))
     bench = choose_benchmark(run, folder, options.benchmark)
     records = read_answered_records(run, bench, folder)
-    sheets = [read_sheet(path) for path in options.people]
+    sheets = [read_label_sheet(path) for path in options.people]
     people = average_scores(sheets)
     weights = {case: weight for path in options.people for case, weight in read_weights(path).items() if case in people}
     if weights and (alone := set(people) - set(weights)):

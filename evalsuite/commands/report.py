@@ -166,12 +166,12 @@ def run_view(options: argparse.Namespace) -> int:
 def _write_page(folder: RunFolder, declarations: Declarations, *, live: bool) -> None:
     from evalsuite.output.page.view import write_live_page
     from evalsuite.output.page.write import PAGE
-    from evalsuite.output.reports.write import write_run
+    from evalsuite.output.reports.write import write_run_report
 
     if live:
         write_live_page(folder, declarations)
     elif not (folder.path / PAGE).is_file():
-        write_run(folder, declarations)
+        write_run_report(folder, declarations)
 
 
 def _follow_run_in_progress(folder: RunFolder, declarations: Declarations) -> None:

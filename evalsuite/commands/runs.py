@@ -84,13 +84,13 @@ def _read_run_info(folder: RunFolder) -> dict[str, Any]:
 )
 def run_merge(options: argparse.Namespace) -> int:
     """Join shards and write the joined run's report, without deciding its gates: `evalsuite gate` decides them."""
-    from evalsuite.output.reports.write import write_run
+    from evalsuite.output.reports.write import write_run_report
     from evalsuite.results.merge import merge_runs
 
     check_run_name(options.reports, options.to, advice="choose another --to")
     folders = [find_run_folder(options.reports, name) for name in options.names]
     joined = merge_runs(folders, options.reports / options.to)
-    write_run(joined, make_declarations(options.code))
+    write_run_report(joined, make_declarations(options.code))
     counted = write_count(len(folders), "shard")
     sys.stdout.write(f"joined {counted}; decide with: evalsuite gate {options.to}\nreport: {joined.path / REPORT}\n")
     return 0

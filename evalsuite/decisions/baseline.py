@@ -165,7 +165,7 @@ def _explain_incomparability(
     if not common.before:
         available = ", ".join(baseline.benchmarks) or "nothing"
         return f"{name} holds no such case (it holds {available}); make a baseline of this suite"
-    share, of = _compute_paired_share(common, run, subject.benchmark)
+    share, of = _measure_question_overlap(common, run, subject.benchmark)
     if share < rules.min_paired:
         replaced = len(common.replaced)
         changed = f"; {replaced} have another input or target than in {name}" if replaced else ""
@@ -187,7 +187,7 @@ def _explain_incomparability(
     return ""
 
 
-def _compute_paired_share(common: SharedQuestions, run: Run, benchmark: str) -> tuple[float, int]:
+def _measure_question_overlap(common: SharedQuestions, run: Run, benchmark: str) -> tuple[float, int]:
     """Return which share of the questions both runs have, and the total number of questions.
 
     The total is the number of questions in this run if it selected only some cases, otherwise the number in the larger

@@ -130,16 +130,16 @@ def pair_questions(before: Tally, after: Tally) -> SharedQuestions:
             replaced.append(question)
             continue
         shared.append(question)
-        changed.update(_list_differences(first, other, REPORTED_FINGERPRINTS))
+        changed.update(_list_changed_fingerprints(first, other, REPORTED_FINGERPRINTS))
     return SharedQuestions(old, new, tuple(shared), tuple(replaced), changed)
 
 
 def is_same_question(first: Mapping[str, str], other: Mapping[str, str]) -> bool:
     """Tell whether two cases with the same name ask the same question, by comparing their fingerprints."""
-    return not _list_differences(first, other, SAME_QUESTION)
+    return not _list_changed_fingerprints(first, other, SAME_QUESTION)
 
 
-def _list_differences(first: Mapping[str, str], other: Mapping[str, str], names: tuple[str, ...]) -> list[str]:
+def _list_changed_fingerprints(first: Mapping[str, str], other: Mapping[str, str], names: tuple[str, ...]) -> list[str]:
     """List the names of fingerprints that differ between two cases.
 
     Ignore a fingerprint that only one of the cases has, because older runs lack some fingerprints. The fingerprints
@@ -265,21 +265,21 @@ class BaselineComparison:
         undecided = [one for _, one, verdict in self.found if verdict == "undecided"]
         return self._describe_shortage(max(undecided, key=self._count_cases_needed)) if undecided else ""
 
-    def _describe_shortage(self, one: NonInferiority) -> str:
+    def _describe_shortage(self, compared: NonInferiority) -> str:
         """State how many cases would decide an undecided metric; return "" if there are enough cases."""
-        needed = self._count_cases_needed(one)
-        if one.n >= needed:
+        needed = self._count_cases_needed(compared)
+        if compared.n >= needed:
             return ""
-        seen = f"{one.detectable:.2g}" if math.isfinite(one.detectable) else "none"
-        return f"too few cases to see a loss of {one.margin:g} (they see {seen}): {needed:,} needed"
+        seen = f"{compared.detectable:.2g}" if math.isfinite(compared.detectable) else "none"
+        return f"too few cases to see a loss of {compared.margin:g} (they see {seen}): {needed:,} needed"
 
     @property
-    def single_metric_confidence(self) -> float:
+    def strictest_confidence(self) -> float:
         """The confidence that Holm's procedure requires in its first and strictest test."""
         return 1 - (1 - self.rules.confidence) / len(self.found)
 
-    def _count_cases_needed(self, one: NonInferiority) -> int:
-        return one.count_needed(self.single_metric_confidence)
+    def _count_cases_needed(self, compared: NonInferiority) -> int:
+        return compared.count_needed(self.strictest_confidence)
 
     def decide_gate(self, gate: Gate) -> list[GateDecision]:
         """Decide a gate against this baseline, once for each compared metric to which the gate applies."""
@@ -312,8 +312,8 @@ def _is_gate_about(gate: Gate, subject: str) -> bool:
     return gate.covers_benchmark(benchmark) and is_about
 
 
-def _describe_detectable_loss(one: NonInferiority) -> str:
-    loss = f"a loss of {one.detectable:.3f} or more" if math.isfinite(one.detectable) else "no loss at all"
+def _describe_detectable_loss(compared: NonInferiority) -> str:
+    loss = f"a loss of {compared.detectable:.3f} or more" if math.isfinite(compared.detectable) else "no loss at all"
     return f"{loss} (power 80%)"
 
 
@@ -389,11 +389,11 @@ def list_slices(compared: Iterable[tuple[ComparedMetric, SharedQuestions]]) -> l
     looked_at = [
         (subject, tag, value, pairs)
         for subject, common in compared
-        for (tag, value), pairs in _group_by_tag(common, subject.metric).items()
+        for (tag, value), pairs in _group_pairs_by_tag(common, subject.metric).items()
     ]
     if not looked_at:
         return []
-    adjusted = holm([_compute_pvalue(pairs) for *_, pairs in looked_at])
+    adjusted = holm([_compute_difference_pvalue(pairs) for *_, pairs in looked_at])
     parts = [
         ComparedSlice(
             subject,
@@ -409,7 +409,7 @@ def list_slices(compared: Iterable[tuple[ComparedMetric, SharedQuestions]]) -> l
     return sorted(parts, key=lambda part: (-part.loss, str(part.subject), part.tag, part.value))
 
 
-def _group_by_tag(common: SharedQuestions, metric: str) -> dict[tuple[str, str], list[ScorePair]]:
+def _group_pairs_by_tag(common: SharedQuestions, metric: str) -> dict[tuple[str, str], list[ScorePair]]:
     """Group question pairs by tag and value; leave out a value that fewer than `FEWEST` or all questions have."""
     pairs = common.list_pairs(metric)
     parts: dict[tuple[str, str], list[ScorePair]] = {}
@@ -420,7 +420,7 @@ def _group_by_tag(common: SharedQuestions, metric: str) -> dict[tuple[str, str],
     return {key: part for key, part in sorted(parts.items()) if FEWEST <= len(part) < len(pairs)}
 
 
-def _compute_pvalue(pairs: Sequence[ScorePair]) -> float:
+def _compute_difference_pvalue(pairs: Sequence[ScorePair]) -> float:
     from evalsuite.stats import mcnemar, paired_difference
 
     before, after = [pair.before for pair in pairs], [pair.after for pair in pairs]

@@ -80,7 +80,7 @@ class ResultSequencer(Generic[T]):
                 yield ready
 
 
-def spread_over_workers(wanted: Sequence[T], worker_count: int) -> list[T]:
+def reorder_for_workers(wanted: Sequence[T], worker_count: int) -> list[T]:
     """Reorder items for workers that each run a contiguous part, so that they finish roughly in the given order."""
     places = interleave_parts(range(len(wanted)), worker_count)
     return [item for _, item in sorted(zip(places, wanted, strict=True), key=lambda pair: pair[0])]
@@ -173,14 +173,14 @@ class EarlyGate:
         self._sequence.add(score)
 
     @property
-    def can_use_samples(self) -> bool:
+    def can_use_more_samples(self) -> bool:
         """Whether the gate is undecided and more samples could decide it."""
         return self.verdict == "open" and not self._impossible
 
     @property
-    def can_use_epochs(self) -> bool:
+    def can_use_more_epochs(self) -> bool:
         """Whether the gate is undecided and more epochs of the same samples could decide it."""
-        return self.can_use_samples and self.gate.confidence is None
+        return self.can_use_more_samples and self.gate.confidence is None
 
     @property
     def verdict(self) -> Early:
@@ -242,7 +242,7 @@ class EarlyComparison:
             self._sequence.add(gain)
 
     @property
-    def can_use_samples(self) -> bool:
+    def can_use_more_samples(self) -> bool:
         """Whether the comparison is undecided and the baseline has questions that this run has not yet answered."""
         return self.verdict == "open" and not self._impossible and len(self._question_of) < len(self._before)
 
@@ -283,18 +283,14 @@ class EarlyDecisions:
         self._seen: set[tuple[str, str]] = set()
 
     @property
-    def can_use_epochs(self) -> bool:
+    def can_use_more_epochs(self) -> bool:
         """Whether more epochs could decide a gate; comparisons do not count, because they use only first epochs."""
-        return any(gate.can_use_epochs for gate in self.gates)
+        return any(gate.can_use_more_epochs for gate in self.gates)
 
     @property
-    def can_use_samples(self) -> bool:
+    def can_use_more_samples(self) -> bool:
         """Whether more samples could still decide a gate or a comparison."""
-        return any(each.can_use_samples for each in self._decisions)
-
-    @property
-    def cases(self) -> int:
-        return len(self._seen)
+        return any(each.can_use_more_samples for each in self._decisions)
 
     def add_case(self, benchmark: str, row: Row) -> None:
         """Add one finished case; a case that runs twice (`--dist each`) counts once."""
@@ -307,7 +303,7 @@ class EarlyDecisions:
             self.decided = bool(self._decisions) and all(each.verdict != "open" for each in self._decisions)
 
 
-def make_early_comparisons(
+def make_comparison_factory(
     baselines: Sequence[Run], gates: Sequence[Gate], rules: ComparisonRules
 ) -> Callable[[float], Sequence[EarlyComparison]]:
     """Return a function that makes all early comparisons, given the share of the error probability for each."""
@@ -333,7 +329,7 @@ def _make_early_comparison(
     return EarlyComparison(baseline.folder.name, subject, before, high - low, margin, share)
 
 
-def apply_early_gates(early: Mapping[str, Any] | None, decisions: Iterable[GateDecision]) -> list[GateDecision]:
+def apply_early_decisions(early: Mapping[str, Any] | None, decisions: Iterable[GateDecision]) -> list[GateDecision]:
     """Replace final decisions by early ones, because deciding twice would increase the error probability."""
     verdicts = {row["gate"]: row["verdict"] for row in early["gates"]} if early else {}
     return [
@@ -359,7 +355,7 @@ def apply_early_verdicts(early: Mapping[str, Any], against: BaselineComparison) 
     )
 
 
-def explain_shortening(shard: str | None, early: Mapping[str, Any] | None, undecided_gates: str) -> str:
+def explain_left_out_cases(shard: str | None, early: Mapping[str, Any] | None, undecided_gates: str) -> str:
     """Explain why the run deliberately left out cases of the suite; return "" if it left out none."""
     if shard:
         return f"shard {shard}: gates are decided when `evalsuite runs merge` has joined all shards"

@@ -145,16 +145,16 @@ def parse_gate(text: str) -> Gate:
         benchmark=subject["benchmark"] or "*",
         tag=tag,
         value=value,
-        metric=_join_metric_name(subject),
+        metric=_read_metric_name(subject),
         comparison={"≥": ">=", "≤": "<="}.get(condition["comparison"], condition["comparison"] or NO_WORSE),
-        threshold=_read_threshold(text, _join_metric_name(subject), condition),
+        threshold=_read_threshold(text, _read_metric_name(subject), condition),
         confidence=confidence,
         than=condition["than"] or "",
         bare=not subject["benchmark"],
     )
 
 
-def misname_metric(text: str) -> str:
+def replace_metric_name(text: str) -> str:
     """Replace the metric in a valid gate's text by a name that does not exist in any benchmark."""
     subject = SUBJECT.match(text)
     end = subject.end("metric") if subject else 0
@@ -183,7 +183,7 @@ def _locate_syntax_error(text: str, subject: re.Match[str] | None, condition: re
     return f": at column {column} {wanted} is expected, not {f'{rest[0]!r:.40}' if rest else 'the end'}"
 
 
-def _join_metric_name(subject: re.Match[str]) -> str:
+def _read_metric_name(subject: re.Match[str]) -> str:
     """Accept spaces in names: read `latency p95` as `latency_p95`, and `cost per case` as `cost`."""
     words = (subject["words"] or "").strip()
     return subject["metric"] if words.startswith("per") or not words else f"{subject['metric']}_{words}"
@@ -302,7 +302,7 @@ def _decide_on_benchmark(gate: Gate, name: str, measured: MeasuredBenchmark, err
         reason = f"errors in {errors} of {write_count(len(cases), 'case')}, more than {error_share:.1%}"
         return [GateDecision(gate, f"{place}.{gate.metric}", "too many errors", reason=reason)]
     metrics = measured.list_metrics() if gate.metric == "*" else (gate.metric,)
-    decisions = [(metric, _decide_metric(gate, place, metric, measured, cases)) for metric in metrics]
+    decisions = [(metric, _decide_on_metric(gate, place, metric, measured, cases)) for metric in metrics]
     return [_add_estimates_note(decision, metric, cases) for metric, decision in decisions]
 
 
@@ -311,7 +311,7 @@ def _add_estimates_note(decision: GateDecision, metric: str, cases: Tally) -> Ga
     return replace(decision, reason="; ".join(filter(None, reasons)))
 
 
-def _decide_metric(gate: Gate, place: str, metric: str, measured: MeasuredBenchmark, cases: Tally) -> GateDecision:
+def _decide_on_metric(gate: Gate, place: str, metric: str, measured: MeasuredBenchmark, cases: Tally) -> GateDecision:
     subject = f"{place}.{metric}"
     look = measured.estimate_metric if gate.confidence is None else measured.estimate_with_interval
     estimate = look(metric, cases, gate.confidence or DERIVED_CONFIDENCE)
@@ -341,7 +341,7 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: MeasuredBenchm
         return GateDecision(gate, subject, "no data", estimate, reason)
     if not gate.is_met_by(estimate):
         return GateDecision(gate, subject, "missed", estimate)
-    warning = _warn_of_direction(gate, measured.declared.get(metric))
+    warning = _warn_of_wrong_direction(gate, measured.declared.get(metric))
     is_score = metric in cases.metrics() and metric not in measured.derived
     if gate.confidence is not None and is_score and measured.find_range(metric, cases) is None:
         warning = "the bound is optimistic for few and skewed scores; declare the range: Metric(range=...)"
@@ -349,17 +349,17 @@ def _decide_metric(gate: Gate, place: str, metric: str, measured: MeasuredBenchm
     missing = [
         row for row in measured.find_unscored_cases(metric, cases) if (row.outcome, row.cause) != SKIPPED_OVER_BUDGET
     ]
-    return _decide_with_missing(gate, met, metric, measured, cases, missing) if missing else met
+    return _decide_with_missing_scores(gate, met, metric, measured, cases, missing) if missing else met
 
 
-def _warn_of_direction(gate: Gate, declared: Metric | None) -> str:
+def _warn_of_wrong_direction(gate: Gate, declared: Metric | None) -> str:
     """Warn if a gate asks for high values although low values are better, or the reverse; return "" otherwise."""
     if declared is None or declared.range is None or gate.is_higher_better == (declared.better == "higher"):
         return ""
     return f'the worst scores meet this gate, since {gate.metric} is declared with better="{declared.better}"'
 
 
-def _decide_with_missing(
+def _decide_with_missing_scores(
     gate: Gate, met: GateDecision, metric: str, measured: MeasuredBenchmark, cases: Tally, missing: Sequence[Row]
 ) -> GateDecision:
     """Change the verdict `met` to `no data` if the worst values in place of missing scores would miss the gate."""

@@ -120,7 +120,7 @@ def _estimate_release(
         name,
         str(run.info.get("model") or ""),
         str(run.info.get("started") or ""),
-        MeasuredBenchmark.collect(run, subject.benchmark).estimate_with_interval(
+        MeasuredBenchmark.collect_cases(run, subject.benchmark).estimate_with_interval(
             subject.metric, select_cases(bench.tally, subject.tag, subject.value)
         )
         if bench
@@ -148,7 +148,7 @@ class FlakyCase:
     failed: int  # The number of epochs in which the test failed; errors do not count.
 
     @property
-    def flips(self) -> int:
+    def flip_count(self) -> int:
         """The number of passes or the number of failures, whichever is smaller."""
         return min(self.passed, self.failed)
 
@@ -167,4 +167,4 @@ def find_flaky_cases(runs: Iterable[Run]) -> list[FlakyCase]:
         for key, counts in outcomes.items()
         if counts["passed"] and counts["failed"]
     ]
-    return sorted(flaky, key=lambda one: (-one.flips, one.model, one.benchmark, one.sample))
+    return sorted(flaky, key=lambda one: (-one.flip_count, one.model, one.benchmark, one.sample))

@@ -74,7 +74,7 @@ class MeasuredBenchmark:
     stored_missing: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
-    def collect(cls, run: Run, benchmark: str) -> MeasuredBenchmark:
+    def collect_cases(cls, run: Run, benchmark: str) -> MeasuredBenchmark:
         """Collect one benchmark's cases with its derived metrics and declarations."""
         bench = run.benchmarks[benchmark]
         missing = bench.stored.missing if bench.stored else {}

@@ -159,30 +159,30 @@ def compute_detectable_losses(
         sight
         for subject in list_compared_metrics(baseline, gates)
         if subject.benchmark in parts and subject.metric not in RESOURCES
-        if (sight := _compute_metric_loss(subject, parts[subject.benchmark], baseline, earlier, detect)) is not None
+        if (sight := _compute_detectable_loss(subject, parts[subject.benchmark], baseline, earlier, detect)) is not None
     ]
 
 
-def _compute_metric_loss(
+def _compute_detectable_loss(
     subject: ComparedMetric, asked: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
 ) -> DetectableLoss | None:
     if subject.metric in baseline.benchmarks[subject.benchmark].derived:
-        return _compute_loss_of_derived_metric(subject, asked, baseline, earlier, detect)
+        return _compute_detectable_loss_of_derived_metric(subject, asked, baseline, earlier, detect)
     tally = select_cases(baseline.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
-    scores = _group_scores(group_by_question(tally), subject.metric)
+    scores = _group_scores_by_question(group_by_question(tally), subject.metric)
     width = _find_width(baseline, subject, scores)
     if len(scores) < 2 or width is None:
         return None
-    questions = _count_questions(asked, baseline, subject, tally)
+    questions = _estimate_question_count(asked, baseline, subject, tally)
     before = max(map(len, scores.values()))
     loss = detect * width
-    pairs = _pair_runs(subject, tally, earlier)
+    pairs = _pair_scores_of_runs(subject, tally, earlier)
     variance, source = _estimate_variance(subject, tally, scores, pairs, width)
-    drawn = _simulate_candidates(pairs or _pair_epochs(tally, subject.metric), loss, width, questions)
+    drawn = _calibrate_comparison(pairs or _pair_scores_of_epochs(tally, subject.metric), loss, width, questions)
     return DetectableLoss(subject, questions, before, asked.epochs, loss, variance, source, before > 1, drawn)
 
 
-def _pair_runs(subject: ComparedMetric, tally: Tally, earlier: Run | None) -> list[ScorePair]:
+def _pair_scores_of_runs(subject: ComparedMetric, tally: Tally, earlier: Run | None) -> list[ScorePair]:
     """Pair the questions of two earlier runs; return no pairs if fewer than two questions were scored in both runs."""
     if earlier is None or subject.benchmark not in earlier.benchmarks:
         return []
@@ -190,7 +190,7 @@ def _pair_runs(subject: ComparedMetric, tally: Tally, earlier: Run | None) -> li
     return pairs if len(pairs) > 1 else []
 
 
-def _pair_epochs(tally: Tally, metric: str) -> list[ScorePair]:
+def _pair_scores_of_epochs(tally: Tally, metric: str) -> list[ScorePair]:
     """Pair the scores of each question in the first two epochs that were scored."""
     pairs = []
     for rows in group_by_question(tally).values():
@@ -199,7 +199,7 @@ def _pair_epochs(tally: Tally, metric: str) -> list[ScorePair]:
     return pairs
 
 
-def _simulate_candidates(pairs: Sequence[ScorePair], loss: float, width: float, questions: int) -> Calibration | None:
+def _calibrate_comparison(pairs: Sequence[ScorePair], loss: float, width: float, questions: int) -> Calibration | None:
     """Calibrate a comparison of the planned size from pairs of scores for the same question."""
     from evalsuite.stats import compare_paired
 
@@ -216,7 +216,7 @@ def _simulate_candidates(pairs: Sequence[ScorePair], loss: float, width: float, 
     return compared.calibrate(cases=questions)
 
 
-def _compute_loss_of_derived_metric(
+def _compute_detectable_loss_of_derived_metric(
     subject: ComparedMetric, asked: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
 ) -> DetectableLoss | None:
     """Compute the smallest loss of a metric that is detectable on all cases; None if the metric declares no range."""
@@ -228,17 +228,17 @@ def _compute_loss_of_derived_metric(
     if limits is None or expected is None:
         return None
     loss = detect * (limits[1] - limits[0])
-    questions = _count_questions(asked, baseline, subject, tally)
+    questions = _estimate_question_count(asked, baseline, subject, tally)
     return DetectableLoss(subject, questions, asked.epochs, asked.epochs, loss, *expected, noise_known=False)
 
 
-def _count_questions(asked: PlannedBenchmark, baseline: Run, subject: ComparedMetric, tally: Tally) -> int:
+def _estimate_question_count(asked: PlannedBenchmark, baseline: Run, subject: ComparedMetric, tally: Tally) -> int:
     """Estimate how many planned questions will have the metric: the same share as in the baseline."""
     whole = len(group_by_question(baseline.benchmarks[subject.benchmark].tally))
     return max(2, round(asked.questions * len(group_by_question(tally)) / whole))
 
 
-def _group_scores(rows: Mapping[Question, Sequence[Row]], metric: str) -> dict[Question, list[float]]:
+def _group_scores_by_question(rows: Mapping[Question, Sequence[Row]], metric: str) -> dict[Question, list[float]]:
     scores = {
         question: [score for row in epochs if (score := get_score(row, metric)) is not None]
         for question, epochs in rows.items()
@@ -251,10 +251,10 @@ def _find_width(run: Run, subject: ComparedMetric, scores: Mapping[Question, Seq
     limits = find_declaration(run, subject.benchmark, subject.metric).range
     if limits is not None:
         return limits[1] - limits[0]
-    return 1.0 if all(_are_shares(epochs) for epochs in scores.values()) else None
+    return 1.0 if all(_are_zeros_and_ones(epochs) for epochs in scores.values()) else None
 
 
-def _are_shares(scores: Iterable[float]) -> bool:
+def _are_zeros_and_ones(scores: Iterable[float]) -> bool:
     return all(score in {0.0, 1.0} for score in scores)
 
 
@@ -270,7 +270,7 @@ def _estimate_variance(
 
     within = estimate_within_variance(scores.values())
     crowding = _compute_design_effect(tally, subject.metric)
-    shares = crowding == 1 and all(_are_shares(epochs) for epochs in scores.values())
+    shares = crowding == 1 and all(_are_zeros_and_ones(epochs) for epochs in scores.values())
     if pairs:
         spread = _compute_variance([pair.after - pair.before for pair in pairs])
         noise = 0.0 if within is None else 2 * within / max(map(len, scores.values()))
@@ -294,7 +294,7 @@ def _compute_design_effect(tally: Tally, metric: str) -> float:
     from evalsuite.stats import clustered_mean
 
     rows = group_by_question(tally)
-    scores = _group_scores(rows, metric)
+    scores = _group_scores_by_question(rows, metric)
     sources = [rows[question][0].cluster for question in scores]
     if len(set(sources)) == len(sources) or len(set(sources)) < 2:
         return 1.0
@@ -326,13 +326,13 @@ def estimate_derived_variance(
     else:
         common, alone = pair_questions(tally, tally), True
         source = "the baseline's cases, as if two runs had nothing in common: too cautious"
-    error = _compute_squared_error(compute, common, alone=alone)
+    error = _compute_squared_standard_error(compute, common, alone=alone)
     if error is None:
         return None
     return DifferenceVariance(error * len(common.shared) * (2 if alone else 1), 0.0), source
 
 
-def _compute_squared_error(compute: Compute, common: SharedQuestions, *, alone: bool) -> float | None:
+def _compute_squared_standard_error(compute: Compute, common: SharedQuestions, *, alone: bool) -> float | None:
     """Compute the squared jackknife error of the difference between two runs; if `alone`, of the metric in one run."""
     values = [after if alone else after - before for before, after in common.compute_replicates(compute)]
     count = len(values)

@@ -102,7 +102,7 @@ def _parse_entry(case: object, where: str) -> QuarantineEntry:
     return QuarantineEntry(case["benchmark"], case["sample"], case["reason"].strip(), until.isoformat())
 
 
-def restore_quarantine(plain: Mapping[str, Any] | None) -> Quarantine:
+def decode_quarantine(plain: Mapping[str, Any] | None) -> Quarantine:
     """Decode the JSON data of a quarantine; None gives an empty quarantine."""
     if not plain:
         return Quarantine()
@@ -111,7 +111,7 @@ def restore_quarantine(plain: Mapping[str, Any] | None) -> Quarantine:
 
 def read_run_quarantine(run: Run) -> Quarantine:
     """Read the quarantine that applied during a run."""
-    return restore_quarantine(run.info.get("quarantine"))
+    return decode_quarantine(run.info.get("quarantine"))
 
 
 def drop_quarantined_cases(run: Run, quarantine: Quarantine) -> Run:

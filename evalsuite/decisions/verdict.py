@@ -20,10 +20,10 @@ from evalsuite.decisions.baseline import compare_to_baselines
 from evalsuite.decisions.comparison import LOSS, BaselineComparison, ComparisonRules
 from evalsuite.decisions.early_stops import (
     CONFIDENCE,
-    apply_early_gates,
+    apply_early_decisions,
     apply_early_verdicts,
     compute_final_confidence,
-    explain_shortening,
+    explain_left_out_cases,
 )
 from evalsuite.decisions.gates import (
     JUDGE,
@@ -108,7 +108,7 @@ class _VerdictFacts:
     narrowed: Mapping[str, str] = field(default_factory=dict)
 
 
-def _explain_incomplete(findings: _VerdictFacts) -> Iterator[str]:
+def _explain_incomplete_run(findings: _VerdictFacts) -> Iterator[str]:
     stopped = explain_interruption(findings.run.info)
     # Leave out faults of the run itself, because the verdict's first line already states these faults.
     if stopped and stopped != findings.run.info.get("fault"):
@@ -134,12 +134,12 @@ def _explain_incomplete(findings: _VerdictFacts) -> Iterator[str]:
 def _list_reasons_by_status(findings: _VerdictFacts) -> Iterator[tuple[Status, str, Sequence[str]]]:
     """Yield each status with its headline and its reasons (perhaps none), the most serious status first."""
     run, missed = findings.run, [decision for decision in findings.decisions if decision.verdict == "missed"]
-    yield Status.INCOMPLETE, "incomplete: no decision", [*_explain_incomplete(findings)]
+    yield Status.INCOMPLETE, "incomplete: no decision", [*_explain_incomplete_run(findings)]
     headline = "gates are missed" if len(missed) > 1 else "a gate is missed"
     yield (
         Status.GATE_MISSED,
         headline,
-        [f"gate {each.gate.text} is missed{_describe_metric(each)}" for each in missed],
+        [f"gate {each.gate.text} is missed{_describe_missed_metric(each)}" for each in missed],
     )
     yield Status.REGRESSION, "a regression", [line for each in findings.against for line in each.list_regressions()]
     undecided = [line for each in findings.against for line in each.list_undecided_metrics(enough=True)]
@@ -166,7 +166,7 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
     findings = _collect_verdict_facts(drop_quarantined_cases(run, quarantine), earlier, named)
     # With --partial, only the cases determine the status; comparisons are shown but do not affect the status.
     status, headline, reasons = _choose_status(replace(findings, against=()) if settings.get("partial") else findings)
-    faults = list_run_faults(run)
+    faults = list_run_errors(run)
     if faults:
         status, headline, reasons = (Status.INCOMPLETE, "the run itself failed: no decision", (*faults, *reasons))
     against = findings.against
@@ -187,7 +187,7 @@ def judge_run(run: Run, *baselines: Run) -> Verdict:
         Counter(row.outcome for row in run.all_rows()),
         faults,
         against,
-        explain_shortening(settings.get("shard"), run.info.get("early"), left_open),
+        explain_left_out_cases(settings.get("shard"), run.info.get("early"), left_open),
         (
             *list_quarantine_remarks(run, quarantine),
             *undecided,
@@ -231,7 +231,7 @@ def _hash_verdict(verdict: Verdict, run: Run) -> str:
     return hashlib.sha256(dumps([said, gates, compared, cases]).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def list_run_faults(run: Run) -> tuple[str, ...]:
+def list_run_errors(run: Run) -> tuple[str, ...]:
     """List errors of the run itself, one line per cause; no error share, quarantine or shard excuses these errors."""
     if fault := run.info.get("fault"):
         return (f"the run itself failed: {fault}",)
@@ -350,7 +350,7 @@ def _can_end_early(settings: Mapping[str, Any]) -> bool:
     return bool(settings.get("stop_when_decided") or settings.get("until_decided"))
 
 
-def _describe_metric(decision: GateDecision) -> str:
+def _describe_missed_metric(decision: GateDecision) -> str:
     """Name the metric that missed the gate, if the gate covers several metrics."""
     wide = "*" in {decision.gate.metric, decision.gate.benchmark}
     return f" by {decision.subject}" if wide else ""
@@ -379,7 +379,7 @@ def _has_cases(gate: Gate, run: Run) -> bool:
 def _decide_run_gates(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
     settings = run.info.get("settings", {})
     share, early_end = settings.get("max_error_share", 0.01), _can_end_early(settings)
-    measured, decisions = measure_run(run), []
+    measured, decisions = measure_benchmarks(run), []
     for gate in gates:
         last = gate
         if early_end and gate.confidence is not None:
@@ -388,7 +388,7 @@ def _decide_run_gates(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
             last = replace(gate, confidence=compute_final_confidence(gate.confidence))
         decided = decide_gates([last], {**_select_labelled_cases(run, gate), **measured}, share)
         decisions += [replace(decision, gate=gate) for decision in decided]
-    return apply_early_gates(run.info.get("early"), decisions)
+    return apply_early_decisions(run.info.get("early"), decisions)
 
 
 def _select_labelled_cases(run: Run, gate: Gate) -> dict[str, MeasuredBenchmark]:
@@ -399,16 +399,16 @@ def _select_labelled_cases(run: Run, gate: Gate) -> dict[str, MeasuredBenchmark]
     return {JUDGE: MeasuredBenchmark(rows, JUDGE_METRICS)} if len(rows) else {}
 
 
-def measure_run(run: Run) -> dict[str, MeasuredBenchmark]:
+def measure_benchmarks(run: Run) -> dict[str, MeasuredBenchmark]:
     """Collect each benchmark's cases with its derived metrics and declarations."""
-    return {name: MeasuredBenchmark.collect(run, name) for name in run.benchmarks}
+    return {name: MeasuredBenchmark.collect_cases(run, name) for name in run.benchmarks}
 
 
 def estimate_metric(run: Run, name: str, metric: str | None) -> Estimate | None:
     """Estimate a metric of a benchmark with its interval; None if the run does not have the metric."""
     if metric is None or name not in run.benchmarks:
         return None
-    measured = MeasuredBenchmark.collect(run, name)
+    measured = MeasuredBenchmark.collect_cases(run, name)
     return measured.estimate_metric(metric, measured.tally)
 
 
@@ -421,7 +421,7 @@ def list_uncovered_failures(run: Run, gates: Sequence[Gate]) -> list[str]:
     for name, bench in run.benchmarks.items():
         own = [gate for gate in gates if gate.covers_benchmark(name)]
         by_samples = any(gate.metric in {PASS_RATE, "*"} for gate in own)
-        short = [] if by_samples else list_short_samples(bench.tally)
+        short = [] if by_samples else list_failed_samples(bench.tally)
         uncovered = () if own else bench.tally
         counts = Counter[str](row.outcome for row in uncovered if row.excused is None)
         some = write_count(len(short), "sample")
@@ -437,6 +437,6 @@ def list_uncovered_failures(run: Run, gates: Sequence[Gate]) -> list[str]:
     return lines
 
 
-def list_short_samples(tally: Tally) -> list[str]:
+def list_failed_samples(tally: Tally) -> list[str]:
     """List the samples with fewer passed epochs than `at_least` requires, even if all errors counted as passed."""
     return sorted(sample for sample, rows in group_repeated_samples(tally).items() if has_sample_passed(rows) is False)

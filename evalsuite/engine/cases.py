@@ -241,7 +241,7 @@ def order_items(items: Sequence[T], case_of: Callable[[T], Case | None], setting
         # Put new samples before further epochs, because new samples are more informative. Within an epoch, put the
         # samples that --limit chose first.
         ordered.sort(key=find_stage)
-        from evalsuite.decisions.early_stops import spread_over_workers
+        from evalsuite.decisions.early_stops import reorder_for_workers
 
-        ordered = list(spread_over_workers(ordered, workers))
+        ordered = list(reorder_for_workers(ordered, workers))
     return ordered

@@ -72,9 +72,9 @@ class EarlyStopper:
     def _end_if_decided(self, tests: EarlyDecisions) -> None:
         # Results count in the planned order, so all cases of stages before the next awaited item's stage have counted.
         epoch, beyond = self._stages.get(self._order.next_item or "", FIRST)
-        if epoch > 1 and not tests.can_use_epochs:
+        if epoch > 1 and not tests.can_use_more_epochs:
             self._end_undecided("more epochs would decide nothing more")
-        elif beyond and not tests.can_use_samples:
+        elif beyond and not tests.can_use_more_samples:
             self._end_undecided("more samples than --limit would decide nothing more")
 
     def describe_decisions(self, planned: int) -> dict[str, Any] | None:
@@ -93,7 +93,7 @@ class EarlyStopper:
 
 
 def _make_early_decisions(settings: Settings, gates: Sequence[Gate], reports: Path) -> EarlyDecisions:
-    from evalsuite.decisions.early_stops import EarlyDecisions, make_early_comparisons
+    from evalsuite.decisions.early_stops import EarlyDecisions, make_comparison_factory
     from evalsuite.decisions.verdict import read_comparison_rules
     from evalsuite.results.run_folders import find_run_folder
     from evalsuite.results.runs import load_run
@@ -101,4 +101,4 @@ def _make_early_decisions(settings: Settings, gates: Sequence[Gate], reports: Pa
     if not settings.baseline:
         return EarlyDecisions(gates)
     baselines = [load_run(find_run_folder(reports, name)) for name in dict.fromkeys(settings.baseline)]
-    return EarlyDecisions(gates, make_early_comparisons(baselines, gates, read_comparison_rules(settings.plain())))
+    return EarlyDecisions(gates, make_comparison_factory(baselines, gates, read_comparison_rules(settings.plain())))

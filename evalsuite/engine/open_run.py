@@ -393,7 +393,7 @@ class OpenRun:
 
     def finish_run(self, interrupted: str | None, planned: int, other_failures: int = 0) -> None:
         """End the run: decide the verdict, and write records, report and summary."""
-        from evalsuite.output.reports.write import append_step_output, append_step_summary, write_run
+        from evalsuite.output.reports.write import append_step_summary, append_verdict_output, write_run_report
 
         stopped = None if self.early.has_ended else str(self.hopeless) if self.hopeless else interrupted
         counted = self.journal.summarise_records()
@@ -413,12 +413,12 @@ class OpenRun:
         self._write_run_info(facts)
         declarations = Declarations(self._spec.root, self._live, frozenset(self.places))
         watchers = self._watchers
-        self.report = write_run(self.folder, declarations, watchers.make_sections if watchers else None)
+        self.report = write_run_report(self.folder, declarations, watchers.make_sections if watchers else None)
         self.verdict = self.report.verdict
         if watchers is not None:
             watchers.receive_verdict(self.verdict, self.folder.path)
         texts = [(self.folder.path / name).read_text("utf-8") for name in (REPORT, COMMENT)]
-        on_github = [append_step_summary(*texts), append_step_output(self.verdict)]
+        on_github = [append_step_summary(*texts), append_verdict_output(self.verdict)]
         unsent = self._spans.flush_spans() if self._spans is not None else ""
         self.aside = "\n".join(filter(None, [*on_github, *(watchers.errors if watchers else ()), unsent]))
 

@@ -27,9 +27,9 @@ from evalsuite.judges.parsing import (
     ChoiceFormat,
     MissingStatementError,
     NumberFormat,
-    find_objects,
     find_reason,
     is_unchanged_by_reason,
+    list_json_objects,
     parse_answer_value,
     remove_reasoning,
     shorten_to_line,
@@ -50,10 +50,12 @@ class Criteria(Protocol):
     """A question to a judge, with a scale for its answer from `worst` to `best`."""
 
     @property
-    def worst(self) -> float: ...
+    def worst(self) -> float:
+        """The worst value on the scale."""
 
     @property
-    def best(self) -> float: ...
+    def best(self) -> float:
+        """The best value on the scale."""
 
     def write_request(self) -> str:
         """Write the part of the prompt that asks the question and describes the form of the answer."""
@@ -264,7 +266,7 @@ class Each(ScaleCriteria):
 def _find_list(text: str, key: str) -> list[Any] | None:
     """Find the list under a key of an answer's JSON objects; None if objects differ or later text retracts the list."""
     text = remove_reasoning(text)
-    found = [(item[key], end) for item, _, end in find_objects(text) if isinstance(item.get(key), list)]
+    found = [(item[key], end) for item, _, end in list_json_objects(text) if isinstance(item.get(key), list)]
     if any(items != found[0][0] for items, _ in found) or (found and RETRACTED.search(text[found[-1][1] :])):
         return None
     return found[0][0] if found else None
@@ -340,6 +342,7 @@ class Checklist:
 
     @property
     def worst(self) -> float:
+        """The worst value on the scale."""
         return math.fsum(weight for weight in self.weights.values() if weight < 0) / self._sum_positive_weights()
 
     def _sum_positive_weights(self) -> float:
@@ -375,7 +378,7 @@ class Checklist:
         Raise ValueError if a question has no answer, or has two different answers.
         """
         text = remove_reasoning(text)
-        verdicts = _read_json_verdicts(text) or _read_numbered_lines(text)
+        verdicts = _read_json_verdicts(text) or _read_numbered_verdicts(text)
         questions = list(self.weights)
         missing = [str(at) for at in range(1, len(questions) + 1) if at not in verdicts]
         if missing:
@@ -400,10 +403,12 @@ class Tree:
 
     @property
     def worst(self) -> float:
+        """The worst value on the scale."""
         return min(_list_leaves(self.root))
 
     @property
     def best(self) -> float:
+        """The best value on the scale."""
         return max(_list_leaves(self.root))
 
     def write_request(self) -> str:
@@ -440,7 +445,7 @@ def _read_json_verdicts(text: str) -> Verdicts:
     )
 
 
-def _read_numbered_lines(text: str) -> Verdicts:
+def _read_numbered_verdicts(text: str) -> Verdicts:
     matches = list(NUMBERED.finditer(text))
     if not all(is_unchanged_by_reason(match, YES_OR_NO) for match in matches):
         return {}

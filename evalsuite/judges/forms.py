@@ -17,8 +17,8 @@ from evalsuite.judges.judgements import (
     Opinion,
     PairVerdict,
     average_scores,
-    find_better,
-    find_majority,
+    find_better_answer,
+    find_majority_or_tie,
 )
 from evalsuite.judges.parsing import (
     AnswerField,
@@ -116,10 +116,12 @@ class ScaleCriteria:
 
     @property
     def worst(self) -> float:
+        """The worst value on the scale."""
         return float(self.low)
 
     @property
     def best(self) -> float:
+        """The best value on the scale."""
         return float(self.high)
 
 
@@ -298,7 +300,7 @@ class ChoiceForm:
         return (*self.words, CANNOT_TELL) if self.cannot_tell else self.words
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
-        return Opinion(verdict=find_majority([opinion.verdict or "tie" for opinion in opinions]))
+        return Opinion(verdict=find_majority_or_tie([opinion.verdict or "tie" for opinion in opinions]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,8 +366,8 @@ def _read_verdict(text: str, choice: ChoiceFormat[T], verdicts: Iterable[str]) -
 
 
 def _make_scored_opinion(first: float, second: float) -> Opinion:
-    return Opinion({"first": first, "second": second}, find_better(first, second))
+    return Opinion({"first": first, "second": second}, find_better_answer(first, second))
 
 
 def _make_graded_opinion(preference: float) -> Opinion:
-    return Opinion({PREFERENCE: preference}, find_better(preference, 0.5))
+    return Opinion({PREFERENCE: preference}, find_better_answer(preference, 0.5))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.errors import RequestRefused, SettingsError
 from evalsuite.judges.asking import Judgement, Log, ask_until_parsed, collect_readable_judgements, strip_nonempty_text
 from evalsuite.judges.forms import QUALITY, Likert, parse_aspect_score
-from evalsuite.judges.judgements import Assessment, Ballot, Opinion, find_better
+from evalsuite.judges.judgements import Assessment, Ballot, Opinion, find_better_answer
 from evalsuite.judges.prompts import SYSTEM_PROMPT, JudgedInput, write_messages
 
 if TYPE_CHECKING:
@@ -78,13 +78,13 @@ class Weighted:
             raise SettingsError(f"a weighted score needs at least 1 sample; got {self.samples}")
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
-        parts = self._split_by_answer(subject)
+        parts = self._split_into_questions(subject)
         weighted, log = await collect_readable_judgements(
             self._compute_expected_score(name, *part, model) for name, part in parts.items()
         )
         expected = dict(zip(parts, weighted, strict=True))
         scores = {name: expected_score.score for name, expected_score in expected.items()}
-        verdict = find_better(scores["first"], scores["second"]) if len(subject.answers) > 1 else None
+        verdict = find_better_answer(scores["first"], scores["second"]) if len(subject.answers) > 1 else None
         opinion = Opinion(scores, verdict)
         weights = {name: expected_score.make_facts() for name, expected_score in expected.items()}
         return Assessment(opinion, (Ballot("judge", model.name, False, opinion),), log, {"weights": weights})
@@ -92,7 +92,7 @@ class Weighted:
     def list_prompts(self) -> Sequence[str]:
         return (SYSTEM_PROMPT, REQUEST, *([STEPS] if self.steps else []))
 
-    def _split_by_answer(self, subject: JudgedInput) -> dict[str, tuple[JudgedInput, Likert]]:
+    def _split_into_questions(self, subject: JudgedInput) -> dict[str, tuple[JudgedInput, Likert]]:
         if len(subject.answers) == 1:
             return {aspect.name: (subject, aspect) for aspect in self.aspects}
         alone = [replace(subject, answers=(answer,)) for answer in subject.answers]
@@ -101,7 +101,7 @@ class Weighted:
     async def _compute_expected_score(
         self, name: str, subject: JudgedInput, aspect: Likert, model: Model
     ) -> WeightedScore:
-        steps, log = await self._request_steps(aspect, model)
+        steps, log = await self._request_evaluation_steps(aspect, model)
         request = REQUEST.format(aspect=aspect.describe_scale(), steps=steps)
         prompt = write_messages(subject.format_parts(), request, subject.media)
 
@@ -113,7 +113,7 @@ class Weighted:
         place = {"speaker": name, "model": model.name}
         return replace(expected, log=tuple({**place, **entry} for entry in (*log, *expected.log)))
 
-    async def _request_steps(self, aspect: Likert, model: Model) -> tuple[str, Log]:
+    async def _request_evaluation_steps(self, aspect: Likert, model: Model) -> tuple[str, Log]:
         if not self.steps:
             return "", ()
         params = {**self.params, "max_tokens": STEPS_TOKENS}

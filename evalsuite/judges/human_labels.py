@@ -80,7 +80,7 @@ def _parse_sample_label(sample: Sample, label: Any) -> float:
     return value
 
 
-def read_sheet(path: Path) -> dict[str, float]:
+def read_label_sheet(path: Path) -> dict[str, float]:
     """Read the labels in a sheet, keyed by case; a row without a label is ignored."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:

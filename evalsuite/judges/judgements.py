@@ -126,13 +126,13 @@ class Form(Protocol):
         """Combine several opinions; in each, `first` means the case's first answer, in whatever order it was shown."""
 
 
-def find_majority(verdicts: Sequence[PairVerdict]) -> PairVerdict:
+def find_majority_or_tie(verdicts: Sequence[PairVerdict]) -> PairVerdict:
     """Return the verdict that has more than half of the votes; without one, return `tie`."""
     winner, votes = Counter(verdicts).most_common(1)[0]
     return winner if 2 * votes > len(verdicts) else "tie"
 
 
-def find_better(first: float, second: float) -> PairVerdict:
+def find_better_answer(first: float, second: float) -> PairVerdict:
     """Return which of two answers has the higher score, or `tie`."""
     if math.isclose(first, second, rel_tol=1e-12):
         return "tie"
@@ -183,7 +183,7 @@ def combine_rounds(form: Form, rounds: Sequence[RoundResult], quorum: int | None
     lost = sum(len(one.problems) for one in rounds)
     opinions = [[one.opinion for one in order.ballots if one.opinion.verdict != CANNOT_TELL] for order in rounds]
     told = all(is_mostly_decided(len(order), len(one.ballots)) for order, one in zip(opinions, rounds, strict=True))
-    opinion = _combine_orders(form, opinions) if told else Opinion(verdict=CANNOT_TELL)
+    opinion = _combine_opinions_of_orders(form, opinions) if told else Opinion(verdict=CANNOT_TELL)
     return Assessment(opinion, ballots, log, {"unreadable": lost} if lost else {})
 
 
@@ -197,7 +197,7 @@ def declare_scores(name: str, range_: tuple[float, float] | None) -> dict[str, M
     return {name: Metric(range_), name + COUNTED_APART: Metric((0.0, 1.0), better="lower")}
 
 
-def _combine_orders(form: Form, orders: Sequence[Sequence[Opinion]]) -> Opinion:
+def _combine_opinions_of_orders(form: Form, orders: Sequence[Sequence[Opinion]]) -> Opinion:
     alike = len({len(order) for order in orders}) == 1
     if alike or any(not opinion.scores for order in orders for opinion in order):
         return form.combine_opinions([opinion for order in orders for opinion in order])

@@ -64,7 +64,7 @@ def _choose_other_date(date: str, rng: Random) -> str:
     return rng.choice([name for name in names if name != date])
 
 
-def _is_outside_numbering(number: re.Match[str]) -> bool:
+def _is_not_list_number(number: re.Match[str]) -> bool:
     mark = LIST_NUMBER.match(number.string, number.string.rfind("\n", 0, number.end()) + 1)
     return mark is None or mark.end() != number.end()
 
@@ -125,9 +125,9 @@ def _replace_random_match(
     text: str,
     rng: Random,
     *,
-    suits: Callable[[re.Match[str]], bool] = bool,
+    is_suitable: Callable[[re.Match[str]], bool] = bool,
 ) -> str | None:
-    found = [match for match in pattern.finditer(text) if suits(match)]
+    found = [match for match in pattern.finditer(text) if is_suitable(match)]
     if not found:
         return None
     chosen = rng.choice(found)
@@ -135,8 +135,8 @@ def _replace_random_match(
 
 
 RULES: Mapping[str, Rule] = {
-    "numbers": partial(_replace_random_match, NUMBER, _choose_other_number, suits=_is_outside_numbering),
-    "names": partial(_replace_random_match, NAME, _choose_other_name, suits=_is_name),
+    "numbers": partial(_replace_random_match, NUMBER, _choose_other_number, is_suitable=_is_not_list_number),
+    "names": partial(_replace_random_match, NAME, _choose_other_name, is_suitable=_is_name),
     "dates": partial(_replace_random_match, DATE, _choose_other_date),
     "negations": partial(_replace_random_match, VERB, _negate_verb),
     "units": partial(_replace_random_match, UNIT, _choose_other_unit),
@@ -155,7 +155,7 @@ def corrupt_case(kind: str, case: Case, others: Sequence[Case], rng: Random) -> 
     """
     sample, transcript = case
     if kind == "citations":
-        yield from _misplace_citation(case, others, rng)
+        yield from _corrupt_citations(case, others, rng)
         return
     for text in list_texts(transcript):
         changed = RULES[kind](text, rng)
@@ -195,7 +195,7 @@ def _is_json_object(text: str | None) -> bool:
         return False
 
 
-def _misplace_citation(case: Case, others: Sequence[Case], rng: Random) -> Iterator[Case]:
+def _corrupt_citations(case: Case, others: Sequence[Case], rng: Random) -> Iterator[Case]:
     """Yield a case that cites a wrong passage, then a case that has another case's passages."""
     sample, transcript = case
     passages = _find_passages(case)
@@ -210,7 +210,7 @@ def _misplace_citation(case: Case, others: Sequence[Case], rng: Random) -> Itera
     foreign = [found for other in others if (found := _find_passages(other))]
     foreign = [found for found in foreign if 2 * _count_shared_words(found, transcript.answer) < own]
     if foreign:
-        yield _change_passages(case, rng.choice(foreign))
+        yield _replace_passages(case, rng.choice(foreign))
 
 
 def _count_shared_words(passages: Sequence[str], answer: str) -> int:
@@ -224,7 +224,7 @@ def _find_passages(case: Case) -> Sequence[str]:
     return next(found, ())
 
 
-def _change_passages(case: Case, passages: Sequence[str]) -> Case:
+def _replace_passages(case: Case, passages: Sequence[str]) -> Case:
     sample, transcript = case
     metadata, facts = (
         {
@@ -287,7 +287,7 @@ def apply_trick(kind: str, case: Case, judge: str) -> Case | None:
     if kind == "position":
         passages = _find_passages(case)
         if len(passages) > 1:
-            return _change_passages(case, list(passages[::-1]))
+            return _replace_passages(case, list(passages[::-1]))
     text = list_texts(transcript)[0]
     changed = {
         "injection": text + INJECTION,

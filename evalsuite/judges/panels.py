@@ -196,7 +196,7 @@ class Debate:
 
     def __post_init__(self) -> None:
         """Start the log with the answers; in the first debate, also log the debaters' system messages."""
-        place = {"model": "", "order": self._name_order(), "turn": 0}
+        place = {"model": "", "order": self._describe_order(), "turn": 0}
         self.log.append({"speaker": "everybody", **place, "role": "user", "content": self.subject.format_parts()})
         for debater in () if self.swapped else self.panel.debaters:
             description = self.panel.get_prompt_writer().describe_debater(debater)
@@ -220,7 +220,7 @@ class Debate:
             speeches = await self._ask_all_debaters(turn, stage)
             self.spoken += (parts := self._record_speeches(speeches, turn))
             if turn < self.panel.turns:
-                self.shown += await self._summarize_or_shuffle(parts, turn)
+                self.shown += await self._summarize_or_shuffle_speeches(parts, turn)
         if self.panel.interim and turn < self.panel.turns:
             votes = await self._ask_all_debaters(turn, "secret ballot")
             self.log += join_logs(votes)
@@ -235,9 +235,9 @@ class Debate:
             self.problems += [speech.problem for speech in speeches if speech.problem]
         return [(speech.judge, speech.text) for speech in speeches if not speech.problem]
 
-    async def _summarize_or_shuffle(self, parts: list[Part], turn: int) -> list[Part]:
+    async def _summarize_or_shuffle_speeches(self, speeches: list[Part], turn: int) -> list[Part]:
         if self.panel.strategy != "simultaneous_summarizer":
-            return shuffle_speeches(parts, self.panel.seed, turn, self.subject.format_parts())
+            return shuffle_speeches(speeches, self.panel.seed, turn, self.subject.format_parts())
         model = self.model.peer(self.panel.summarizer) if self.panel.summarizer else self.model
         prompt = self.panel.get_prompt_writer().write_summary_prompt(self.subject, self.spoken)
         summary = await self._ask_model("summary", model, prompt, turn, strip_nonempty_text, read_cut_off=True)
@@ -262,9 +262,9 @@ class Debate:
         options = {"attempts": self.panel.attempts, **options, **self.panel.params}
         call = ask_until_parsed(model, prompt, parse, **options)
         # Do not log the prompt again: the debate's log already contains its parts.
-        return await collect_vote(call, speaker, model, skip=len(prompt), order=self._name_order(), turn=turn)
+        return await collect_vote(call, speaker, model, skip=len(prompt), order=self._describe_order(), turn=turn)
 
-    def _name_order(self) -> str:
+    def _describe_order(self) -> str:
         return "swapped" if self.swapped else "as given"
 
 

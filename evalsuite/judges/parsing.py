@@ -184,7 +184,7 @@ class AnswerForm(Generic[T]):
         text = FRACTION.sub(r'\1"\2"', TAG.sub(r"\n\1: \2\n", text))
         items: list[Item] = []
         at = 0
-        for item, start, end in find_objects(text):
+        for item, start, end in list_json_objects(text):
             items += self._split_lines(text[at:start])
             before = text[:start].rstrip(" \t")
             # A JSON object counts as a quotation if it is inside a sentence.
@@ -211,7 +211,7 @@ class AnswerForm(Generic[T]):
     def _read_statements(self, item: str | Mapping[str, Any]) -> list[tuple[str, T]]:
         """Read the statements in a JSON object or a line; a line with text that is not part of a statement has none."""
         if not isinstance(item, str):
-            return list(self._read_object(item))
+            return list(self._read_json_object(item))
         line = NUMERAL.sub("", item)
         for part in dict.fromkeys((line, SENTENCE_END.split(line)[-1])):
             several = self._several.fullmatch(part)
@@ -228,11 +228,11 @@ class AnswerForm(Generic[T]):
         read = value.read_value(match["value"]) if kept or match.re is self._statement else None
         return None if read is None else (name, read)
 
-    def _read_object(self, item: Mapping[str, Any]) -> Iterator[tuple[str, T]]:
+    def _read_json_object(self, item: Mapping[str, Any]) -> Iterator[tuple[str, T]]:
         for key, inner in item.items():
             name = self._names.get(_normalise_label(key))
             if name is None and isinstance(inner, Mapping):
-                yield from self._read_object(inner)
+                yield from self._read_json_object(inner)
             elif name is not None:
                 field = inner.get("score", inner.get("value")) if isinstance(inner, Mapping) else inner
                 read = parse_answer_value(field, self._fields[name].value)
@@ -290,7 +290,7 @@ def remove_reasoning(text: str) -> str:
     return UNOPENED_THOUGHT.sub("", THOUGHT.sub("", text)).strip() if "<" in text else text.strip()
 
 
-def find_objects(text: str) -> Iterator[tuple[Mapping[str, Any], int, int]]:
+def list_json_objects(text: str) -> Iterator[tuple[Mapping[str, Any], int, int]]:
     """Yield the JSON objects in a text (at most 20), each with the positions of its start and end."""
     decoder, at, tried = json.JSONDecoder(object_pairs_hook=_refuse_contradictions), text.find("{"), 0
     while at >= 0 and tried < MOST_OBJECTS:
@@ -315,7 +315,7 @@ def _refuse_contradictions(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def find_reason(text: str) -> str:
     """Return the reason from the first JSON object with a reason; otherwise return the beginning of the text."""
-    reasons = [item["reason"] for item, _, _ in find_objects(text) if item.get("reason")]
+    reasons = [item["reason"] for item, _, _ in list_json_objects(text) if item.get("reason")]
     return shorten_to_line(reasons[0] if reasons else text)
 
 

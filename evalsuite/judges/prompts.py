@@ -142,12 +142,12 @@ def _make_field_section(name: str, source: str, sample: Sample, transcript: Tran
         case "target":
             if sample.target is None:
                 raise ScoringError(f"sample {sample.id} has no target for its judge to see; give it one")
-            return _number_sections(name, sample.target)
+            return _make_numbered_sections(name, sample.target)
         case "conversation":
             return _make_conversation_section(sample, transcript)
         case "tools":
-            return _make_calls_section(transcript)
-    return _number_sections(name, _get_field_value(source, sample, transcript))
+            return _make_tool_calls_section(transcript)
+    return _make_numbered_sections(name, _get_field_value(source, sample, transcript))
 
 
 def _make_conversation_section(sample: Sample, transcript: Transcript) -> list[Part]:
@@ -162,7 +162,7 @@ def _make_conversation_section(sample: Sample, transcript: Transcript) -> list[P
     return parts
 
 
-def _make_calls_section(transcript: Transcript) -> list[Part]:
+def _make_tool_calls_section(transcript: Transcript) -> list[Part]:
     """Show the conversation's tool calls; if it has none, show the tool calls that the solver logged as events."""
     results = {
         message.tool_call_id: _format_message(message) for message in transcript.messages if message.role == "tool"
@@ -189,7 +189,7 @@ def _get_field_value(source: str, sample: Sample, transcript: Transcript) -> Any
     )
 
 
-def _number_sections(name: str, value: Any) -> list[Part]:
+def _make_numbered_sections(name: str, value: Any) -> list[Part]:
     if not isinstance(value, (list, tuple)):
         return [(name, _format_value(value))]
     return [(f"{name} {at}", _format_value(item)) for at, item in enumerate(value, 1)] or [(name, NONE)]

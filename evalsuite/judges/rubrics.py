@@ -167,7 +167,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
         asked = _make_template(template, scale or (1, 5), read, map_sections_to_fields(fields) or DEFAULT_SLOTS)
     else:
         asked = None if criteria is None else make_criteria(cast("Any", criteria), scale, anchors or {})
-    _check_options(asked, read, levels, swap=swap, unsure=bool(confirm_failures) and passes is None)
+    _check_rubric_options(asked, read, levels, swap=swap, lacks_passes=bool(confirm_failures) and passes is None)
     return Rubric(
         asked,
         name or "rubric",
@@ -186,12 +186,12 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
     )
 
 
-def _check_options(asked: Criteria | None, read: Any, levels: int, *, swap: bool, unsure: bool) -> None:
-    if read is not None and not isinstance(asked, Template):
+def _check_rubric_options(criteria: Criteria | None, read: Any, levels: int, *, swap: bool, lacks_passes: bool) -> None:
+    if read is not None and not isinstance(criteria, Template):
         raise SettingsError("read= belongs to a template=; the criteria say what form of answer the judge gives")
     if levels != 3 or not swap:
         raise SettingsError("rubric: levels= and swap= belong to compare=")
-    if isinstance(asked, (Likert, Template)) and unsure:
+    if isinstance(criteria, (Likert, Template)) and lacks_passes:
         raise SettingsError("confirm_failures needs passes=, the lowest value that passes")
 
 
@@ -252,7 +252,7 @@ class Rubric:
         shown = JudgedParts(self.make_sections(sample, transcript), self.list_media(sample, transcript))
         models = [judge.peer(name) for name in self.models] or [judge]
         seats = [(model, at) for model in models for at in range(self.samples)]
-        if self._is_unanswered(criteria, sample, transcript):
+        if self._is_answer_empty(criteria, sample, transcript):
             reading = Reading(criteria.worst, "the answer is empty")
             votes = [Vote(model.name, model.name, reading) for model in models]
         else:
@@ -291,7 +291,7 @@ class Rubric:
             0
         ]
 
-    def _is_unanswered(self, criteria: Criteria, sample: Sample, transcript: Transcript) -> bool:
+    def _is_answer_empty(self, criteria: Criteria, sample: Sample, transcript: Transcript) -> bool:
         """Tell whether the answer is empty, so that it has no items to judge."""
         fields = self._list_fields(sample)
         holding = [fields.get(criteria.section)] if isinstance(criteria, Each) and criteria.section else fields.values()
@@ -413,7 +413,7 @@ def _list_values(votes: Sequence[Vote[Reading]]) -> list[float]:
     return values if is_mostly_decided(len(values), len(readings)) else []
 
 
-def _find_majority(values: Sequence[float]) -> float:
+def _find_most_frequent_value(values: Sequence[float]) -> float:
     """Return the most frequent value; of several equally frequent values, return the lowest."""
     return min(values, key=lambda vote: (-values.count(vote), vote))
 
@@ -424,7 +424,7 @@ AGGREGATES: Mapping[str, Callable[[Sequence[float]], float]] = {
     "median": median,
     "min": min,
     "max": max,
-    "majority": _find_majority,
+    "majority": _find_most_frequent_value,
 }
 
 

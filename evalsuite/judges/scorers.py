@@ -84,7 +84,7 @@ def make_scorer(  # noqa: PLR0913 - called by `rubric`, which describes the argu
         raise SettingsError(f"rubric: levels is 3 or 5; got {levels!r}")
     default, label = FIVE_POINTS if expected else QUALITY, "" if compare else name or "rubric"
     questions = _make_rubric_aspects(criteria, scale, anchors or {}, label, default)
-    _check_one_aspect(questions, compare)
+    _require_one_aspect(questions, compare)
     scaled = scale is not None or bool(anchors) or not isinstance(criteria, (str, NoneType))
     params = {"temperature": 1.0 if samples > 1 and not expected else 0.0, **params}
     judge: Judge
@@ -188,7 +188,7 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
 
 
 def _choose_form(aspects: Sequence[Likert], rivals: Sequence[str]) -> Form:
-    _check_one_aspect(aspects, rivals)
+    _require_one_aspect(aspects, rivals)
     return PairedScores(aspects[0]) if rivals else ScoresForm(tuple(aspects))
 
 
@@ -206,7 +206,7 @@ def make_aspects(aspects: Sequence[str | Likert], default: Likert = QUALITY) -> 
     return tuple(wanted)
 
 
-def _check_one_aspect(aspects: Sequence[Likert], rivals: Sequence[str]) -> None:
+def _require_one_aspect(aspects: Sequence[Likert], rivals: Sequence[str]) -> None:
     if rivals and len(aspects) > 1:
         names = ", ".join(aspect.name for aspect in aspects)
         raise SettingsError(f"two answers are compared on a single aspect; got {names}")
@@ -239,13 +239,13 @@ class Sampled:
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         orders = (False, True) if self.form.is_comparison and self.swap else (False,)
-        rounds = await wait_for_all(self._judge_order(subject, model, swapped=swapped) for swapped in orders)
+        rounds = await wait_for_all(self._judge_in_order(subject, model, swapped=swapped) for swapped in orders)
         return combine_rounds(self.form, rounds, self.quorum)
 
     def list_prompts(self) -> Sequence[str]:
         return (SYSTEM_PROMPT, self._write_request())
 
-    async def _judge_order(self, subject: JudgedInput, model: Model, *, swapped: bool) -> RoundResult:
+    async def _judge_in_order(self, subject: JudgedInput, model: Model, *, swapped: bool) -> RoundResult:
         repeats = range(self.repeats)
         votes = await wait_for_all(self._ask_for_vote(subject, model, at, swapped=swapped) for at in repeats)
         problems = tuple(vote.problem for vote in votes if not vote.value)

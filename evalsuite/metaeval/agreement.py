@@ -142,14 +142,14 @@ def is_readable(rated: RatedTable) -> bool:
 
 def compute_metrics(rated: Sequence[RatedTable]) -> dict[str, list[float]]:
     """Compute every metric for every prediction; NaN if a metric has no value for a prediction."""
-    values = {name: [_compute_value(metric, pair) for pair in rated] for name, metric in METRICS.items()}
+    values = {name: [_compute_metric_value(metric, pair) for pair in rated] for name, metric in METRICS.items()}
     others = dict.fromkeys(name for pair in rated for name in pair.others)
     # Mark a score from the file if evalsuite has a metric of the same name, because the two implementations may differ.
     named = {name: f"{name}{FROM_FILE}" if name in values else name for name in others}
     return values | {named[name]: [pair.others.get(name, float("nan")) for pair in rated] for name in others}
 
 
-def _compute_value(metric: TableMetric, rated: RatedTable) -> float:
+def _compute_metric_value(metric: TableMetric, rated: RatedTable) -> float:
     try:
         return metric(rated.prediction, rated.reference, rated.format)
     except ScoringError:
@@ -220,8 +220,8 @@ def _make_measures(
         pairs[places] = (theirs != 0).sum(axis=1)
         right[places] = ((ours * theirs + 1) / 2 * (theirs != 0)).sum(axis=1)
 
-    def compute_mean_tau(at: NDArray[Any]) -> float:
-        known = tau[at][~np.isnan(tau[at])]
+    def compute_mean_tau(indices: NDArray[Any]) -> float:
+        known = tau[indices][~np.isnan(tau[indices])]
         return float(known.mean()) if len(known) else math.nan
 
     statistics: tuple[Statistic, ...] = (
@@ -237,15 +237,15 @@ def judge_tables(rated: Sequence[RatedTable], settings: Settings, store: Path) -
     """Ask a judge for P-Scores of content and format, from 0 to 10; NaN if an answer cannot be read."""
     scores = [(math.nan, math.nan)] * len(rated)
 
-    async def judge_all(model: Model) -> None:
+    async def judge_all_tables(model: Model) -> None:
         import asyncio
 
-        async def judge_table(place: int) -> None:
-            table = rated[place]
+        async def judge_table(index: int) -> None:
+            table = rated[index]
             answer = strip_answer(table.prediction, table.format)
             try:
                 marks = await request_p_score(model, answer, table.reference, format=table.format)
-                scores[place] = (marks.content, marks.format)
+                scores[index] = (marks.content, marks.format)
             except JudgeError:
                 pass
             progress.advance(1)
@@ -253,7 +253,7 @@ def judge_tables(rated: Sequence[RatedTable], settings: Settings, store: Path) -
         await asyncio.gather(*map(judge_table, range(len(rated))))
 
     with open_session(settings, store) as opened, BuildProgress(len(rated), "output") as progress:
-        opened.run_coroutine(judge_all)
+        opened.run_coroutine(judge_all_tables)
     if unread := sum(math.isnan(content) for content, _ in scores):
         sys.stderr.write(f"{settings.model}: {unread} of {len(rated)} outputs have no readable judgement\n")
     names = (f"p_content ({settings.model})", f"p_format ({settings.model})")

@@ -67,31 +67,31 @@ def corrupt_table(table: str, written: Format) -> Iterator[tuple[str, str]]:
     cells = sum(bool(cell) for grid in grids for row in grid.rows for cell in row)
     rng = random.Random(0)  # noqa: S311 - the same changes each time
 
-    def change_table(change: Callable[[Rows], Rows]) -> str:
-        return "\n\n".join(write_table(change([[*row] for row in grid.rows]), written, grid.name) for grid in grids)
+    def write_changed_table(edit: Callable[[Rows], Rows]) -> str:
+        return "\n\n".join(write_table(edit([[*row] for row in grid.rows]), written, grid.name) for grid in grids)
 
-    def change_first_cell(change: Callable[[str], str]) -> str:
+    def write_cell_change(change: Callable[[str], str]) -> str:
         changed = list[str]()
 
-        def change_cell(cell: str) -> str:
+        def change_cell_once(cell: str) -> str:
             if not changed and (other := change(cell)) != cell:
                 changed.append(other)
                 return other
             return cell
 
-        return change_table(lambda rows: [list(map(change_cell, row)) for row in rows])
+        return write_changed_table(lambda rows: [list(map(change_cell_once, row)) for row in rows])
 
-    yield "one typo", change_first_cell(lambda cell: f"{cell[:-1]}q" if len(cell) > 3 and cell.isalpha() else cell)
-    yield "one wrong cell", change_first_cell(lambda cell: _write_nonsense(cell, rng) if cell else cell)
+    yield "one typo", write_cell_change(lambda cell: f"{cell[:-1]}q" if len(cell) > 3 and cell.isalpha() else cell)
+    yield "one wrong cell", write_cell_change(lambda cell: _write_nonsense(cell, rng) if cell else cell)
     if cells >= 20:
-        yield "a tenth wrong", change_table(lambda rows: _change_share(rows, 0.1, rng))
-    yield "half of the rows missing", change_table(lambda rows: rows[: max(1, len(rows) // 2)])
-    yield "nine tenths wrong", change_table(lambda rows: _change_share(rows, 0.9, rng))
-    yield "all wrong", change_table(lambda rows: _change_share(rows, 1.0, rng))
+        yield "a tenth wrong", write_changed_table(lambda rows: _replace_cells_by_nonsense(rows, 0.1, rng))
+    yield "half of the rows missing", write_changed_table(lambda rows: rows[: max(1, len(rows) // 2)])
+    yield "nine tenths wrong", write_changed_table(lambda rows: _replace_cells_by_nonsense(rows, 0.9, rng))
+    yield "all wrong", write_changed_table(lambda rows: _replace_cells_by_nonsense(rows, 1.0, rng))
     yield "no table", "I am sorry, but I cannot make a table of this text."
 
 
-def _change_share(rows: Rows, share: float, rng: random.Random) -> Rows:
+def _replace_cells_by_nonsense(rows: Rows, share: float, rng: random.Random) -> Rows:
     places = [(row, column) for row, cells in enumerate(rows) for column, cell in enumerate(cells) if cell]
     for row, column in rng.sample(places, round(share * len(places))):
         rows[row][column] = _write_nonsense(rows[row][column], rng)
@@ -120,28 +120,28 @@ def write_near_pairs(table: str, written: Format) -> Iterator[tuple[str, str, st
     grid = read_wanted(table, written).tables[0]
     first, *body = grid.rows
 
-    def put(place: tuple[int, int], text: str) -> str:
+    def set_cell(place: tuple[int, int], text: str) -> str:
         rows = [list(row) for row in grid.rows]
         rows[place[0]][place[1]] = text
         return write_table(rows, written, grid.name)
 
-    def swap(one: int, two: int, last: int | None) -> str:
+    def swap_columns(one: int, two: int, last_row: int | None) -> str:
         order = [{one: two, two: one}.get(at, at) for at in range(len(first))]
-        rows = [[row[at] for at in order] for row in grid.rows[:last]]
+        rows = [[row[at] for at in order] for row in grid.rows[:last_row]]
         return write_table([*rows, *map(list, grid.rows[len(rows) :])], written, grid.name)
 
     cells = {(row, at): cell for row, cells in enumerate(body, 1) for at, cell in enumerate(cells) if cell}
     if place := next(iter(cells), None):
-        barred = put(place, BARS)
+        barred = set_cell(place, BARS)
         yield "bars in a cell", barred, barred
     if place := next((place for place, cell in cells.items() if cell.isdecimal()), None):
         for change, (wanted, answer) in MARKS.items():
-            yield change, put(place, wanted.format(cells[place])), put(place, answer.format(cells[place]))
+            yield change, set_cell(place, wanted.format(cells[place])), set_cell(place, answer.format(cells[place]))
     columns = list(zip(*grid.rows, strict=True))
     for one, two in itertools.combinations(range(len(first)), 2):
         if columns[one][0] != columns[two][0] and columns[one][1:] != columns[two][1:]:
-            yield "two heads swapped", table, swap(one, two, 1)
-            yield "two columns swapped", table, swap(one, two, None)
+            yield "two heads swapped", table, swap_columns(one, two, 1)
+            yield "two columns swapped", table, swap_columns(one, two, None)
             return
 
 

@@ -108,7 +108,7 @@ def denotation_match(
     """
     wanted = [target] if isinstance(target, str) else [str(value) for value in target]
     if distinct:
-        wanted = _drop_repeats(wanted)
+        wanted = _drop_repeated_values(wanted)
     if len(wanted) == 1 and normalise_value(prediction) == normalise_value(wanted[0]):
         # Compare the whole answer first, because the readings below would drop a leading `1.` or `-` as a list marker.
         return 1.0
@@ -116,7 +116,7 @@ def denotation_match(
     return float(any(_have_same_values(values, wanted, ordered=ordered) for values in readings))
 
 
-def _drop_repeats(values: Sequence[str]) -> list[str]:
+def _drop_repeated_values(values: Sequence[str]) -> list[str]:
     texts = [(normalise_value(value), value) for value in values]
     return list({parse_date(text) or parse_amount(text) or text: value for text, value in texts}.values())
 
@@ -242,7 +242,7 @@ def _list_value_readings(text: str, count: int, *, distinct: bool) -> list[list[
             readings.append([*parts[:-1], *(part for part in _AND.split(parts[-1]) if part)] if parts else [])
     readings = [[_BULLET.sub("", value) for value in values] for values in readings if len(values) <= MOST_VALUES]
     if distinct:
-        readings = list(map(_drop_repeats, readings))
+        readings = list(map(_drop_repeated_values, readings))
     return [values for values in readings if len(values) == count]
 
 

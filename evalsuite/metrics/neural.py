@@ -64,7 +64,7 @@ class BertScore:
     def scores(self, pairs: Sequence[TextPair]) -> list[BertScoreResult]:
         """Compare many pairs of texts, `BATCH` texts at once; each distinct text is embedded once."""
         texts = dict.fromkeys(text for pair in pairs if all(map(str.strip, pair)) for text in pair)
-        embeddings = dict(zip(texts, _map_in_batches(list(texts), self._embed), strict=True))
+        embeddings = dict(zip(texts, _map_in_batches(list(texts), self._embed_texts), strict=True))
         return [self._compare_embeddings(prediction, reference, embeddings) for prediction, reference in pairs]
 
     def _compare_embeddings(self, prediction: str, reference: str, embeddings: Mapping[str, Any]) -> BertScoreResult:
@@ -81,7 +81,7 @@ class BertScore:
         values = zip((precision, recall, f1), self._baseline, strict=True)
         return BertScoreResult(*((value - base) / (1 - base) for value, base in values))
 
-    def _embed(self, texts: Sequence[str]) -> Iterator[tuple[Any, Any]]:
+    def _embed_texts(self, texts: Sequence[str]) -> Iterator[tuple[Any, Any]]:
         """Embed each text as one unit vector per token; return also a mask that excludes special tokens."""
         import torch
 
@@ -115,14 +115,14 @@ class BartScore:
         directions = [
             pair for prediction, reference in pairs for pair in ((reference, prediction), (prediction, reference))
         ]
-        values = self.compute_log_likelihoods(directions)
+        values = self.compute_mean_log_likelihoods(directions)
         return [(forward + backward) / 2 for forward, backward in zip(values[::2], values[1::2], strict=True)]
 
-    def compute_log_likelihoods(self, pairs: Sequence[TextPair]) -> list[float]:
+    def compute_mean_log_likelihoods(self, pairs: Sequence[TextPair]) -> list[float]:
         """Per pair, return the mean log-probability of the second text's tokens, given the first text."""
-        return list(_map_in_batches(pairs, self._compute_batch))
+        return list(_map_in_batches(pairs, self._compute_batch_log_likelihoods))
 
-    def _compute_batch(self, pairs: Sequence[TextPair]) -> Iterator[float]:
+    def _compute_batch_log_likelihoods(self, pairs: Sequence[TextPair]) -> Iterator[float]:
         import torch
 
         sources, targets = (

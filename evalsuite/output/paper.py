@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from evalsuite.core.json_codec import digest
-from evalsuite.output.reports.compare import GLANCE_TITLE, compare_runs, make_paired_table
+from evalsuite.output.reports.compare import GLANCE_TITLE, make_comparison_sections, make_paired_table
 from evalsuite.output.reports.markdown import collapse_to_line, format_plain_cell
 from evalsuite.output.reports.plots import draw_charts
 from evalsuite.output.reports.section import Cell, Column, Section, Table, drop_unmeasured_columns, is_best, list_charts
@@ -93,7 +93,7 @@ LONGEST_PROMPT = 3000  # Maximum characters of an example prompt in the appendix
 def write_paper(runs: Sequence[Run], labels: Sequence[str], folder: Path) -> list[Path]:
     """Write tables.tex, appendix.tex, and figures.tex with one PDF per figure."""
     folder.mkdir(parents=True, exist_ok=True)
-    sections = compare_runs(runs, labels)
+    sections = make_comparison_sections(runs, labels)
     texts = {
         "tables.tex": _format_tables(sections, map_significance_stars(runs, labels), labels[0]),
         "figures.tex": _draw_figures(sections, folder),
@@ -165,11 +165,11 @@ def _describe_run(run: Run, label: str) -> Iterator[str]:
     for name, bench in run.benchmarks.items():
         yield (
             f"{escape_latex(name)}: {len(bench.tally)} cases of {escape_latex(bench.source)}; SHA-256 (16 digits) "
-            f"{escape_latex(_format_hashes(bench.tally))}."
+            f"{escape_latex(_format_fingerprint_hashes(bench.tally))}."
         )
 
 
-def _format_hashes(tally: Tally) -> str:
+def _format_fingerprint_hashes(tally: Tally) -> str:
     data, prompts = _hash_fingerprints(tally, "input", "target"), _hash_fingerprints(tally, "prompt")
     scorers = ", ".join(sorted({row.fingerprints.get("scorers", "unknown") for row in tally}))
     return f"of data {data}, of prompts {prompts}, of scorers {scorers}"

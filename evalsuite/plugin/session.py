@@ -125,9 +125,9 @@ def _start_worker(config: pytest.Config) -> None:
     data, channel, workers = get_worker_data(config)
     quarantine = None
     if data["quarantine"]:
-        from evalsuite.decisions.quarantine import restore_quarantine
+        from evalsuite.decisions.quarantine import decode_quarantine
 
-        quarantine = restore_quarantine(data["quarantine"])
+        quarantine = decode_quarantine(data["quarantine"])
 
     def stop_worker(reason: str) -> None:
         config.stash[PROCESS].stopping = reason

@@ -89,11 +89,11 @@ def kappa_interval(
     table = _count_label_pairs(check_labels(a, "a"), check_labels(b, "b"), categories, weights)
     value, error = _compute_kappa(table / table.sum(), _compute_agreement_weights(len(table), weights))
     reach = z * error / math.sqrt(len(a))
-    low = _bound_full_agreement(a, b, categories, weights, confidence) if value == 1.0 else value - reach
+    low = _compute_full_agreement_bound(a, b, categories, weights, confidence) if value == 1.0 else value - reach
     return Kappa(value, _clip_coefficient(low), _clip_coefficient(value + reach), len(a))
 
 
-def _bound_full_agreement(
+def _compute_full_agreement_bound(
     a: Labels, b: Labels, categories: Sequence[Hashable] | None, weights: Weights, confidence: float
 ) -> float:
     if weights == "nominal":
@@ -162,7 +162,7 @@ def gwet_ac1(a: Labels, b: Labels, *, categories: Sequence[Hashable] | None = No
     """
     check_same_length(a, b, "the two raters' labels")
     pairs = list(zip(check_labels(a, "a"), check_labels(b, "b"), strict=True))
-    chance = _compute_ac1_chance(pairs, _count_labels(pairs, categories))
+    chance = _compute_ac1_chance(pairs, _count_categories(pairs, categories))
     return (sum(x == y for x, y in pairs) / len(pairs) - chance) / (1 - chance)
 
 
@@ -190,7 +190,7 @@ def ac1_interval(
     if len(set(groups)) < 3:
         return Kappa(value, math.nan, math.nan, len(a))
     pairs = list(zip(a, b, strict=True))
-    number = _count_labels(pairs, categories)
+    number = _count_categories(pairs, categories)
     # The logarithm of 1 - AC1 is nearly normal, while AC1 itself is skewed.
     by_cluster = _group_by_cluster(pairs, groups)
     found = jackknife_interval(by_cluster, lambda some: _compute_log_disagreement(some, number), confidence=confidence)
@@ -202,20 +202,20 @@ def ac1_interval(
     return Kappa(value, _clip_coefficient(low), _clip_coefficient(high), len(a))
 
 
-def _compute_log_disagreement(pairs: Sequence[tuple[Hashable, Hashable]], number: int) -> float:
+def _compute_log_disagreement(pairs: Sequence[tuple[Hashable, Hashable]], category_count: int) -> float:
     """Compute log(1 - AC1), the logarithm of disagreement over disagreement by chance; nan for full agreement."""
     apart = sum(x != y for x, y in pairs)
-    return math.log(apart / len(pairs) / (1 - _compute_ac1_chance(pairs, number))) if apart else math.nan
+    return math.log(apart / len(pairs) / (1 - _compute_ac1_chance(pairs, category_count))) if apart else math.nan
 
 
-def _count_labels(pairs: Sequence[tuple[Hashable, Hashable]], categories: Sequence[Hashable] | None) -> int:
+def _count_categories(pairs: Sequence[tuple[Hashable, Hashable]], categories: Sequence[Hashable] | None) -> int:
     found = {label for pair in pairs for label in pair}
     return max(2, len(found if categories is None else found.union(categories)))
 
 
-def _compute_ac1_chance(pairs: Sequence[tuple[Hashable, Hashable]], number: int) -> float:
+def _compute_ac1_chance(pairs: Sequence[tuple[Hashable, Hashable]], category_count: int) -> float:
     counts, total = Counter(label for pair in pairs for label in pair), 2 * len(pairs)
-    return math.fsum(count / total * (1 - count / total) for count in counts.values()) / (number - 1)
+    return math.fsum(count / total * (1 - count / total) for count in counts.values()) / (category_count - 1)
 
 
 def _group_by_cluster(

@@ -39,20 +39,20 @@ def pearson(x: Values, y: Values) -> Significance:
     Raises:
         ValueError: the list is empty, a number is not finite, or the lists differ in length.
     """
-    return _test_pairs("pearsonr", x, y)
+    return _apply_scipy_test("pearsonr", x, y)
 
 
 def spearman(x: Values, y: Values) -> Significance:
     """Compute Spearman's rho, with mean ranks for ties, by `scipy.stats.spearmanr`; see `pearson` for errors."""
-    return _test_pairs("spearmanr", x, y)
+    return _apply_scipy_test("spearmanr", x, y)
 
 
 def kendall(x: Values, y: Values) -> Significance:
     """Compute Kendall's tau-b, which allows for ties, by `scipy.stats.kendalltau`; see `pearson` for errors."""
-    return _test_pairs("kendalltau", x, y)
+    return _apply_scipy_test("kendalltau", x, y)
 
 
-def _test_pairs(test: str, x: Values, y: Values) -> Significance:
+def _apply_scipy_test(test: str, x: Values, y: Values) -> Significance:
     """Apply a test of scipy; the result is undefined with fewer than three pairs or if one list is constant."""
     import scipy.stats
 
@@ -229,9 +229,9 @@ def _count_untied_pairs(counts: Array) -> Array:
     return untied
 
 
-def _divide_by_root(above: Array, squared: Array) -> Array:
+def _divide_by_root(numerators: Array, squares: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio: Array = np.where(squared > 0, np.clip(above / np.sqrt(squared), -1.0, 1.0), np.nan)
+        ratio: Array = np.where(squares > 0, np.clip(numerators / np.sqrt(squares), -1.0, 1.0), np.nan)
     return ratio
 
 

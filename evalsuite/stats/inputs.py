@@ -28,7 +28,7 @@ def convert_to_floats(values: Values, name: str = "values") -> Array:
     return array
 
 
-def check_binary(values: Values, name: str = "values") -> Array:
+def check_binary_values(values: Values, name: str = "values") -> Array:
     """Convert the values to an array of zeros and ones."""
     array = convert_to_floats(values, name)
     wrong = array[(array != 0) & (array != 1)]

@@ -11,7 +11,7 @@ from evalsuite.stats.inputs import (
     Array,
     Labels,
     Values,
-    check_binary,
+    check_binary_values,
     check_probability,
     check_range,
     convert_to_floats,
@@ -66,18 +66,18 @@ def exact_interval(successes: float, n: float, confidence: float = 0.95) -> Inte
     return Interval(low, high)
 
 
-def _compute_exact_interval_by_sums(successes: int, n: int, half: float) -> Interval:
+def _compute_exact_interval_by_sums(successes: int, n: int, tail_probability: float) -> Interval:
     failures = n - successes
     if failures < successes:
-        turned = _compute_exact_interval_by_sums(failures, n, half)
+        turned = _compute_exact_interval_by_sums(failures, n, tail_probability)
         return Interval(1 - turned.high, 1 - turned.low)
     low = (
-        find_by_bisection(lambda share: _compute_binomial_cdf(successes - 1, n, share) > 1 - half, 0.0, 1.0)
+        find_by_bisection(lambda share: _compute_binomial_cdf(successes - 1, n, share) > 1 - tail_probability, 0.0, 1.0)
         if successes
         else 0.0
     )
     high = (
-        find_by_bisection(lambda share: _compute_binomial_cdf(successes, n, share) > half, 0.0, 1.0)
+        find_by_bisection(lambda share: _compute_binomial_cdf(successes, n, share) > tail_probability, 0.0, 1.0)
         if failures
         else 1.0
     )
@@ -127,7 +127,7 @@ def share_interval(values: Values, *, clusters: Labels | None = None, confidence
     Raises:
         ValueError: an argument is invalid for `mean_interval`, or a value is neither 0 nor 1.
     """
-    array = check_binary(values)
+    array = check_binary_values(values)
     totals, sizes = sum_clusters(array, clusters)
     if len(totals) == len(array):
         return count_interval(float(array.sum()), len(array), confidence)

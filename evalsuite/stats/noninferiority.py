@@ -19,7 +19,7 @@ from evalsuite.stats.inputs import (
     check_same_length,
     convert_to_floats,
 )
-from evalsuite.stats.paired import compute_mcnemar_pvalue, count_discordant, tango_interval, tango_pvalue
+from evalsuite.stats.paired import compute_mcnemar_pvalue, count_discordant_cases, tango_interval, tango_pvalue
 from evalsuite.stats.power import compute_dispersion, detectable_mean, detectable_share
 
 NonInferiorityVerdict = Literal["no worse", "worse", "undecided"]
@@ -96,7 +96,7 @@ class PairedClusterSums:
     scale: float  # The largest difference that two scores can have.
     shares: bool  # Whether all scores are 0 or 1 and each cluster has one case.
 
-    def test(self, totals: Array, sizes: Array) -> LossTest:
+    def test_loss(self, totals: Array, sizes: Array) -> LossTest:
         """Test the loss, given each cluster's sum of differences and its number of cases."""
         n, margin = int(sizes.sum()), self.margin
         if self.shares:
@@ -184,7 +184,7 @@ class NonInferiority(LossTest):
             first, second = np.where(exchanged, after, before), np.where(exchanged, before, after)
             fallen = np.where(random.random(planned) < chance, 0.0, second)
             for kind, candidate in enumerate((second, fallen)):
-                fails[kind] += pairs.test(candidate - first, sizes).is_failing(confidence)
+                fails[kind] += pairs.test_loss(candidate - first, sizes).is_failing(confidence)
         return Calibration(fails[0] / draws, fails[1] / draws, draws)
 
 
@@ -237,7 +237,7 @@ def compare_paired(
     totals, sizes = sum_clusters(after - before, clusters)
     mean, n = compute_mean_of_clusters(totals, sizes), len(before)
     if pairs.shares:
-        lost, won = count_discordant(before, after)
+        lost, won = count_discordant_cases(before, after)
         interval = tango_interval(lost, won, n, confidence)
         detectable = detectable_share(n, (lost + won) / n, confidence=confidence)
         method = "exact McNemar test, Tango's score interval"
@@ -251,7 +251,7 @@ def compare_paired(
         (-mean.mean, -interval.high, -interval.low) if lower_is_better else (mean.mean, interval.low, interval.high)
     )
     return NonInferiority(
-        **asdict(pairs.test(totals, sizes)),
+        **asdict(pairs.test_loss(totals, sizes)),
         baseline=means[0],
         candidate=means[1],
         difference=difference,

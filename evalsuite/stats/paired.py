@@ -10,7 +10,7 @@ from evalsuite.stats.clustering import Interval, clustered_mean, make_bounded_in
 from evalsuite.stats.inputs import (
     Labels,
     Values,
-    check_binary,
+    check_binary_values,
     check_probability,
     check_same_length,
     convert_to_floats,
@@ -69,16 +69,16 @@ def paired_difference(
     mean = clustered_mean(after - before, clusters)
     interval = mean.interval(confidence)
     if scale == 1 and clusters is None and all(((each == 0) | (each == 1)).all() for each in (before, after)):
-        interval = tango_interval(*count_discordant(before, after), len(before), confidence)
+        interval = tango_interval(*count_discordant_cases(before, after), len(before), confidence)
     elif scale is not None:
         interval = make_bounded_interval(mean, mean.clusters, confidence, scale)
     return PairedDifference(mean.mean, interval.low, interval.high, mean.pvalue_two_sided())
 
 
-def count_discordant(baseline: Values, candidate: Values) -> tuple[int, int]:
+def count_discordant_cases(baseline: Values, candidate: Values) -> tuple[int, int]:
     """Count the cases that were lost (from 1 to 0) and the cases that were won (from 0 to 1)."""
     check_same_length(baseline, candidate, "baseline and candidate")
-    before, after = check_binary(baseline, "baseline"), check_binary(candidate, "candidate")
+    before, after = check_binary_values(baseline, "baseline"), check_binary_values(candidate, "candidate")
     return int((before > after).sum()), int((before < after).sum())
 
 
@@ -98,7 +98,7 @@ def mcnemar(baseline: Values, candidate: Values) -> float:
     Raises:
         ValueError: a value is neither 0 nor 1, or the lists differ in length.
     """
-    return compute_mcnemar_pvalue(*count_discordant(baseline, candidate))
+    return compute_mcnemar_pvalue(*count_discordant_cases(baseline, candidate))
 
 
 def compute_mcnemar_pvalue(lost: int, won: int) -> float:

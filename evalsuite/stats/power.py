@@ -248,31 +248,31 @@ class DifferenceVariance:
     width: float = 1.0  # The width of the metric's range.
     dispersion: float = 0.0  # A share in [0, 1], see `compute_dispersion`; 0 if a loss does not increase the variance.
 
-    def compute_variance(self, before: int, after: int, loss: float = 0.0) -> float:
+    def compute_variance(self, epochs_before: int, epochs_after: int, loss: float = 0.0) -> float:
         """Compute the variance of one question's difference, given the number of epochs in each run and the loss."""
-        widened = self._compute_widening(after) * max(0.0, loss * (self.width - loss))
-        return (self.between + self.within / before + self.within / after + widened) * self.crowding
+        widened = self._compute_loss_dispersion(epochs_after) * max(0.0, loss * (self.width - loss))
+        return (self.between + self.within / epochs_before + self.within / epochs_after + widened) * self.crowding
 
-    def _compute_widening(self, after: int) -> float:
+    def _compute_loss_dispersion(self, epochs_after: int) -> float:
         """Compute the dispersion that a loss adds; more epochs reduce it in proportion to the variance."""
         noise = self.within / (self.between + self.within) if self.within else 0.0
-        return self.dispersion * (1 - noise + noise / after)
+        return self.dispersion * (1 - noise + noise / epochs_after)
 
-    def count_questions_needed(self, loss: float, before: int, after: int) -> int:
+    def count_questions_needed(self, loss: float, epochs_before: int, epochs_after: int) -> int:
         """Compute how many questions are needed to show a loss with a power of 80%, two-sided at 5%."""
-        variance = self.compute_variance(before, after, loss)
-        if self.shares and before == after == 1:
+        variance = self.compute_variance(epochs_before, epochs_after, loss)
+        if self.shares and epochs_before == epochs_after == 1:
             return required_n_share(loss, min(1.0, variance + loss * loss))
         return required_n_mean(loss, math.sqrt(variance)) if variance > 0 else 2
 
-    def compute_detectable_loss(self, questions: int, before: int, after: int) -> float:
+    def compute_detectable_loss(self, questions: int, epochs_before: int, epochs_after: int) -> float:
         """Compute the smallest loss that the questions would show with a power of 80%; infinity if none."""
-        variance = self.compute_variance(before, after)
-        if self.shares and before == after == 1:
+        variance = self.compute_variance(epochs_before, epochs_after)
+        if self.shares and epochs_before == epochs_after == 1:
             return detectable_share(questions, min(1.0, variance))
         if questions < 2:
             return math.inf
-        widening = self._compute_widening(after) * self.crowding / questions
+        widening = self._compute_loss_dispersion(epochs_after) * self.crowding / questions
         least = 1e-9 * self.width  # `detectable_mean` needs a deviation above 0, even if all scores are equal.
         return detectable_mean(questions, math.sqrt(variance) or least, scale=self.width, widening=widening)
 

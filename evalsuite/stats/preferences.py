@@ -80,7 +80,7 @@ def controlled_win_rate(
     # length would otherwise be infinite if the longer answer always won.
     ends = np.array([[1.0, 1.0], [1.0, -1.0]])
     control = np.tanh(differences / spread) if spread else np.zeros(len(outcomes))
-    fit = _fit_logistic(np.column_stack([np.ones(len(outcomes)), control]), outcomes, clusters, ends)
+    fit = _fit_logistic_regression(np.column_stack([np.ones(len(outcomes)), control]), outcomes, clusters, ends)
     centre, reach = fit.estimate_contrast(np.array([1.0, 0.0]), confidence)
     return WinRate(*(1 / (1 + math.exp(-logit)) for logit in (centre, centre - reach, centre + reach)))
 
@@ -123,7 +123,7 @@ def bradley_terry(
         raise ValueError("ratings need comparisons that connect all players")
     # The outcomes determine only differences of strengths. The fit sets the last player's strength to zero, and all
     # strengths are centred afterwards.
-    fit = _fit_logistic(design[:, :-1], outcomes, clusters, np.repeat(pairs[:, :-1], 2, axis=0))
+    fit = _fit_logistic_regression(design[:, :-1], outcomes, clusters, np.repeat(pairs[:, :-1], 2, axis=0))
     centred = np.eye(len(players)) - 1 / len(players)
     found = [fit.estimate_contrast(contrast[:-1], confidence) for contrast in centred]
     bounds = [
@@ -158,7 +158,7 @@ class _LogisticFit:
         return float(contrast @ self.coefficients), float(stdtrit(self.freedom, (1 + confidence) / 2)) * error
 
 
-def _fit_logistic(design: Array, outcomes: Array, clusters: Labels | None, balanced: Array) -> _LogisticFit:
+def _fit_logistic_regression(design: Array, outcomes: Array, clusters: Labels | None, balanced: Array) -> _LogisticFit:
     """Fit a logistic regression with cluster-robust covariance (Liang and Zeger, Biometrika 73, 1986).
 
     Args:

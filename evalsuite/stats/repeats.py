@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 
-def _check_counts(n: int, c: int, allowed: int) -> None:
+def _check_attempt_counts(n: int, c: int, allowed: int) -> None:
     if not 1 <= allowed <= n:
         raise ValueError(f"the attempts allowed must lie between 1 and n={n}; got {allowed}")
     if not 0 <= c <= n:
@@ -25,7 +25,7 @@ def pass_at_k(n: int, c: int, k: int) -> float:
     Raises:
         ValueError: k is not in [1, n], or c is not in [0, n].
     """
-    _check_counts(n, c, k)
+    _check_attempt_counts(n, c, k)
     return 1 - math.comb(n - c, k) / math.comb(n, k)
 
 
@@ -34,7 +34,7 @@ def pass_hat_k(n: int, c: int, k: int) -> float:
 
     Yao et al., "tau-bench" (arXiv 2406.12045). `pass_at_k` describes the arguments and errors.
     """
-    _check_counts(n, c, k)
+    _check_attempt_counts(n, c, k)
     return math.comb(c, k) / math.comb(n, k)
 
 
@@ -53,7 +53,7 @@ def at_least_k_of_m(n: int, c: int, k: int, m: int) -> float:
     Raises:
         ValueError: m is not in [1, n], c is not in [0, n], or k is not in [0, m].
     """
-    _check_counts(n, c, m)
+    _check_attempt_counts(n, c, m)
     if not 0 <= k <= m:
         raise ValueError(f"the right attempts must lie between 0 and m={m}; got {k}")
     right = sum(math.comb(c, right) * math.comb(n - c, m - right) for right in range(k, m + 1))

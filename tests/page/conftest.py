@@ -11,7 +11,7 @@ import pytest
 from evalsuite.core.json_codec import dumps, encode_metric, encode_record
 from evalsuite.core.types import Metric, Record, Transcript, Usage
 from evalsuite.output.reports.compare import write_comparison
-from evalsuite.output.reports.write import write_run
+from evalsuite.output.reports.write import write_run_report
 from evalsuite.results.run_folders import RunFolder
 from evalsuite.results.runs import INSTALLED
 
@@ -116,7 +116,7 @@ def make_run(tmp_path: Path, without_pictures: None) -> Callable[..., RunFolder]
             | {"command": "pytest cases/", "settings": settings, "versions": {"python": "3"}}
             | {"metrics": {name: _encoded(own) for name, own in (metrics or {}).items()}}
         )
-        write_run(folder, INSTALLED)
+        write_run_report(folder, INSTALLED)
         return folder
 
     return make

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _Table = Sequence[Sequence[str]]
 Pairs = list[tuple[int, int]]  # Pairs of aligned lines: an index in the first table and one in the second, sorted.
 LIKENESS = 0.5  # The weight of similar characters, relative to the weight 1 of equal cells.
-PROFILE_SIZE = 64  # Length of the vectors in `_make_profiles`; a power of two.
+PROFILE_SIZE = 64  # Length of the vectors in `_make_line_profiles`; a power of two.
 MOST_PAIRS = 1_000
 """Values shared by more pairs of rows than this are ignored, because they do not show which rows correspond."""
 MOST_LINES = 400
@@ -34,7 +34,7 @@ MOST_LINES_AT_ONCE = 64
 MOST_CELLS = 40_000  # Maximum cells for a full alignment; larger tables are aligned more coarsely, block by block.
 MOST_ASSIGNED = 2_500
 """Maximum rows to pair by one assignment if order does not matter; in larger tables, equal rows are paired first."""
-MOST_CHARACTERS = 64  # Maximum characters of a value that `_make_profiles` counts.
+MOST_CHARACTERS = 64  # Maximum characters of a value that `_make_line_profiles` counts.
 
 
 class TableAligner:
@@ -49,20 +49,20 @@ class TableAligner:
         shapes = [(len(table), len(table[0])) for table in (first, second)]
         self.is_full = all(max(shape) <= MOST_LINES and math.prod(shape) <= MOST_CELLS for shape in shapes)
 
-    def align(self, *, row_order: bool = True, column_order: bool = True) -> tuple[Pairs, Pairs]:
+    def align_tables(self, *, row_order: bool = True, column_order: bool = True) -> tuple[Pairs, Pairs]:
         """Return the pairs of aligned rows, and the pairs of aligned columns."""
         first, second = self._first, self._second
         if self.is_full:
-            return self.align_fully(row_order=row_order, column_order=column_order)
+            return self.align_all_lines(row_order=row_order, column_order=column_order)
         if max(len(first), len(second)) >= max(len(first[0]), len(second[0])):
             return _align_by_anchors(first, second, row_order=row_order, column_order=column_order)
         sides = (list(zip(*side, strict=True)) for side in (first, second))
         columns, rows = _align_by_anchors(*sides, row_order=column_order, column_order=row_order)
         return rows, columns
 
-    def align_fully(self, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
+    def align_all_lines(self, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
         """Align all rows and columns at once, whatever the size of the tables."""
-        one, two = self._codes
+        one, two = self._value_codes
         likely_rows, likely_columns = self._character_similarities
         rows = _pair_lines(self._row_similarities, ordered=row_order)
         columns: Pairs = []
@@ -75,7 +75,7 @@ class TableAligner:
         return rows, columns
 
     @cached_property
-    def _codes(self) -> tuple[Codes, Codes]:
+    def _value_codes(self) -> tuple[Codes, Codes]:
         return _encode_values(self._first, self._second)
 
     @cached_property
@@ -87,7 +87,7 @@ class TableAligner:
 
     @cached_property
     def _row_similarities(self) -> Floats:
-        return _count_shared_values(*self._codes) + self._character_similarities[0]
+        return _count_shared_values(*self._value_codes) + self._character_similarities[0]
 
 
 def _encode_values(first: _Table, second: _Table) -> tuple[Codes, Codes]:
@@ -150,7 +150,7 @@ def _score_line_pairs(first: _Table, second: _Table) -> Floats:
     """Score how far the similarity of each pair of lines exceeds the average pair's; 0 if it does not."""
     import numpy as np
 
-    one, two = _make_profiles(first), _make_profiles(second)
+    one, two = _make_line_profiles(first), _make_line_profiles(second)
     # Use `einsum`, because the threads of a matrix product would wait for each other longer than they compute.
     alike = np.einsum("ik,jk->ij", one, two)
     above = np.maximum(alike - alike.mean(), 0.0)
@@ -158,7 +158,7 @@ def _score_line_pairs(first: _Table, second: _Table) -> Floats:
     return likeness
 
 
-def _make_profiles(table: _Table) -> Floats:
+def _make_line_profiles(table: _Table) -> Floats:
     """Describe each line by a unit vector of its counts of characters and character pairs; a blank line gives zeros."""
     import numpy as np
 
@@ -176,14 +176,14 @@ def _make_profiles(table: _Table) -> Floats:
 
 def _pair_lines(similarity: Floats, *, ordered: bool) -> Pairs:
     if ordered:
-        return _pair_in_order(similarity)
+        return _pair_lines_in_order(similarity)
     from scipy.optimize import linear_sum_assignment
 
     ones, twos = linear_sum_assignment(-similarity)
     return list(zip(ones.tolist(), twos.tolist(), strict=True))
 
 
-def _pair_in_order(similarity: Floats) -> Pairs:
+def _pair_lines_in_order(similarity: Floats) -> Pairs:
     """Pair lines in order, so that the total similarity is greatest; each line is in at most one pair."""
     import numpy as np
 
@@ -213,8 +213,8 @@ def _align_by_anchors(first: _Table, second: _Table, *, row_order: bool, column_
 
     def align_block(one: _Table, two: _Table) -> tuple[Pairs, Pairs]:
         if width > MOST_LINES:
-            return _pair_by_position(len(one), len(two)), _pair_by_position(len(first[0]), len(second[0]))
-        return TableAligner(one, two).align_fully(row_order=row_order, column_order=column_order)
+            return _pair_lines_by_position(len(one), len(two)), _pair_lines_by_position(len(first[0]), len(second[0]))
+        return TableAligner(one, two).align_all_lines(row_order=row_order, column_order=column_order)
 
     rows = _find_anchors(first, second, ordered=row_order)
     for ones, twos in list(_find_gaps(rows, len(first), len(second), ordered=row_order)):
@@ -276,5 +276,5 @@ def _find_gaps(
         one, two = place, beside
 
 
-def _pair_by_position(one: int, two: int) -> Pairs:
+def _pair_lines_by_position(one: int, two: int) -> Pairs:
     return [(place, place) for place in range(min(one, two))]

@@ -94,7 +94,7 @@ class ValueGrid:
         head, names = set(other.rows[other.head]), {row[0] for row in other.rows}
         return len(top & names) + len(side & head) > len(top & head) + len(side & names)
 
-    def compute_shared_values(self, other: ValueGrid) -> float:
+    def compute_dice_coefficient(self, other: ValueGrid) -> float:
         """Return the Dice coefficient of both tables' values, regardless of their positions."""
         total = self.counts.total() + other.counts.total()
         shared = sum(min(self.counts[value], other.counts[value]) for value in self.counts.keys() & other.counts)
@@ -168,7 +168,7 @@ def _choose_tables(
     """Choose a predicted table for each wanted table; return also the unused predicted tables."""
     if len(left) == len(right) == 1:
         return [0], []
-    shares = [[one.compute_shared_values(other) for other in right] for one in left]
+    shares = [[one.compute_dice_coefficient(other) for other in right] for one in left]
     chosen = _assign_tables(shares, names, wanted_names)
     leftover = [place for place in range(len(left)) if place not in chosen]
     surplus: list[int] = []
@@ -214,7 +214,7 @@ def _pair_tables(
     if not left.width or not right.width:
         overlap = Overlap(predicted=left.counts.total(), wanted=right.counts.total())
         return TablePair(predicted, wanted, left, right, [], [], overlap)
-    rows, columns = _make_aligner(left, right).align(**order)
+    rows, columns = _make_aligner(left, right).align_tables(**order)
     rows = _pair_unaligned_lines(rows, len(left.rows), len(right.rows))
     columns = _pair_unaligned_lines(columns, left.width, right.width)
     return TablePair(predicted, wanted, left, right, rows, columns, _measure_overlap(left, right, rows, columns))
@@ -250,11 +250,11 @@ def _realign_in_any_order(pair: TablePair) -> TablePair:
     left, right, overlap = pair.left, pair.right, pair.overlap
     if overlap.f1 == 1.0 or not (left.width and _make_aligner(left, right).is_full):
         return pair
-    if left.compute_shared_values(right) <= 2 * overlap.equal / (overlap.predicted + overlap.wanted):
+    if left.compute_dice_coefficient(right) <= 2 * overlap.equal / (overlap.predicted + overlap.wanted):
         return pair  # Every value that both tables contain is already at its wanted position.
     best = pair
     for side in (left, left.transpose()) if left.is_transposed(right) else (left,):
-        rows, columns = _make_aligner(side, right).align(row_order=False, column_order=False)
+        rows, columns = _make_aligner(side, right).align_tables(row_order=False, column_order=False)
         found = _measure_overlap(side, right, rows, columns)
         if found.f1 > best.overlap.f1:
             best = replace(pair, left=side, rows=rows, columns=columns, overlap=found, displaced=True)

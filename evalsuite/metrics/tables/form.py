@@ -71,10 +71,10 @@ def describe_form(wanted: MarkupReading) -> str:
 def _list_document_facts(predicted: MarkupReading, wanted: MarkupReading) -> Iterator[FormFact]:
     name, is_tex = MARKUP_NAMES[wanted.markup], wanted.markup == "latex"
     yield FormFact("markup", f"The answer is written in {name}", predicted.markup == wanted.markup)
-    if _is_complete(wanted):
+    if _is_well_formed(wanted):
         text = "The markup is complete: whatever begins also ends, and no row is too long"
         yield FormFact(
-            "well_formed", text, _is_complete(predicted) and (is_tex or _is_accepted_by_tex(predicted, predicted))
+            "well_formed", text, _is_well_formed(predicted) and (is_tex or _is_accepted_by_tex(predicted, predicted))
         )
     if is_tex and _is_accepted_by_tex(wanted, wanted):
         text = "TeX accepts it: whatever begins also ends, columns and macros exist, rows end before rules and rows"
@@ -180,7 +180,7 @@ VERBATIM_OR_COMMENT = re.compile(r"\\verb\*?([^a-zA-Z\s]).*?\1|(?<!\\)%[^\n]*")
 NO_COLUMNS = re.compile(r"\\begin\s*\{(tabular|longtable|array)\}\s*+(?:\[[^\]]*\]\s*+)?+(?!\{)")
 
 
-def _is_complete(reading: MarkupReading) -> bool:
+def _is_well_formed(reading: MarkupReading) -> bool:
     """Tell whether every opened piece of markup is closed, and no row is too long."""
     if reading.markup == "html":
         return _is_complete_html(reading.text)
@@ -219,7 +219,7 @@ def _is_accepted_by_tex(reading: MarkupReading, wanted: MarkupReading) -> bool:
     if reading.markup != "latex":
         return True
     tables = reading.tables
-    if NO_COLUMNS.search(reading.text) or not _is_complete(reading) or any(table.refused for table in tables):
+    if NO_COLUMNS.search(reading.text) or not _is_well_formed(reading) or any(table.refused for table in tables):
         return False
     defined = {*DEFINITION.findall(reading.text), *MACRO.findall(wanted.text)}
     macros = set(MACRO.findall(VERBATIM_OR_COMMENT.sub("", reading.text)))

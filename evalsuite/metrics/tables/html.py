@@ -173,7 +173,7 @@ class PageTables:
         """All tables with cells, in the order of their start tags."""
         return [table.make_grid() for table in self._tables if any(table.rows)]
 
-    def texts(self, tags: Collection[str]) -> list[str]:
+    def list_texts(self, tags: Collection[str]) -> list[str]:
         """Return the nonblank texts within elements of these tags; every start or end of an element divides texts."""
         runs, depth = [""], 0
         for tag, text in self._stream:
@@ -196,7 +196,7 @@ class PageTables:
         if tag in TABLE_TAGS:
             self._start_in_table(tag, attributes)
         elif tag in GROUP_TAGS:
-            self._separate_groups(in_head=tag == "thead")
+            self._separate_row_groups(in_head=tag == "thead")
 
     def _start_in_table(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag == "table" or not self._open_tables:
@@ -218,7 +218,7 @@ class PageTables:
         else:
             table.border = int(attributes.get("border", "0").strip() not in {"", "0"})
 
-    def _separate_groups(self, *, in_head: bool = False) -> None:
+    def _separate_row_groups(self, *, in_head: bool = False) -> None:
         if self._open_tables:
             table = self._open_tables[-1]
             table.groups.add(len(table.rows))
@@ -233,7 +233,7 @@ class PageTables:
         elif tag in TABLE_TAGS:
             self._open_cells.pop()
         elif tag in GROUP_TAGS:
-            self._separate_groups()
+            self._separate_row_groups()
         if tag == "table":
             self._open_tables.pop()
         if tag in APART:

@@ -29,10 +29,10 @@ BETWEEN = frozenset("@!><")  # Signs before a group that LaTeX prints between co
 
 def read_columns(specification: str) -> tuple[str, ...]:
     """Return the letters of the columns, without rules and widths: `|l|*{2}{c}p{3cm}@{}` gives l, c, c, p."""
-    return tuple(_list_columns(PIECE.findall(specification), DEEPEST))
+    return tuple(_list_column_letters(PIECE.findall(specification), DEEPEST))
 
 
-def _list_columns(pieces: list[str], depth: int) -> list[str]:
+def _list_column_letters(pieces: list[str], depth: int) -> list[str]:
     columns: list[str] = []
     place = 0
     while place < len(pieces) and len(columns) < MOST_COLUMNS:
@@ -41,7 +41,7 @@ def _list_columns(pieces: list[str], depth: int) -> list[str]:
             count, place = _read_group(pieces, place)
             repeated, place = _read_group(pieces, place)
             if depth:
-                columns += _list_columns(repeated, depth - 1) * min(_parse_count(count), MOST_COLUMNS)
+                columns += _list_column_letters(repeated, depth - 1) * min(_parse_count(count), MOST_COLUMNS)
         elif piece in BETWEEN:
             _, place = _read_group(pieces, place)
         elif piece.isalpha():
@@ -223,7 +223,7 @@ class Tabular:
             rows,
             name=self.caption or caption,
             alignment=self.alignment,
-            head_rows=self._compute_head_rows(kept),
+            head_rows=self._count_head_rows(kept),
             spans=tuple(
                 Span(cell.text, kept[row], column, max(1, kept[end] - kept[row]), cell.span.columns)
                 for row, column, cell in spanning
@@ -235,7 +235,7 @@ class Tabular:
             refused=self._refused,
         )
 
-    def _compute_head_rows(self, kept: Sequence[int]) -> int:
+    def _count_head_rows(self, kept: Sequence[int]) -> int:
         # The head ends at the first rule that has rows on both sides.
         above = (kept[min(place, len(kept) - 1)] for place in self._rules)
         return next((rows for rows in above if 0 < rows < kept[-1]), 0)

@@ -140,7 +140,7 @@ def list_known_macros() -> frozenset[str]:
 
 
 @cache
-def _find_character(name: str) -> str:
+def _find_macro_character(name: str) -> str:
     """Return pylatexenc's character for a macro without arguments; empty unless it is a single character."""
     from pylatexenc import latex2text
 
@@ -170,9 +170,9 @@ class LatexSource:
     def __post_init__(self) -> None:
         self.text = FORMULA.sub(_remove_spaces, self.text)
         self.tokens = list(_split_tokens(self.text))
-        self._pair_groups()
+        self._pair_group_delimiters()
 
-    def _pair_groups(self) -> None:
+    def _pair_group_delimiters(self) -> None:
         waiting: list[int] = []
         environments: Counter[str] = Counter()
         for place, token in enumerate(self.tokens):
@@ -397,7 +397,7 @@ class TextReader:
         return max(end, middle)
 
     def _read_unknown_macro(self, name: str, place: int) -> int:
-        if character := _find_character(name):
+        if character := _find_macro_character(name):
             self._add_text(character)
             return place
         after = self.source.find_option_end(self.source.skip_star(place))

@@ -22,7 +22,7 @@ MOST_ATTEMPTS = 100  # Maximum number of failed attempts to parse a JSON value i
 def find_json_tables(text: str) -> list[CellGrid]:
     """Find the tables of all JSON values in a text; adjacent objects, as in JSON Lines, form one table."""
     values, place, attempts = list[Any](), 0, 0
-    decoder = json.JSONDecoder(parse_float=str, parse_int=str, object_pairs_hook=_read_object)
+    decoder = json.JSONDecoder(parse_float=str, parse_int=str, object_pairs_hook=_read_json_object)
     while attempts < MOST_ATTEMPTS and (start := JSON_VALUE.search(text, place)):
         try:
             value, place = decoder.raw_decode(text, start.start())
@@ -34,7 +34,7 @@ def find_json_tables(text: str) -> list[CellGrid]:
     return [table for value in values for table in _list_json_tables(value, "", DEEPEST_JSON)]
 
 
-def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | list[Any]:
+def _read_json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | list[Any]:
     """Read an object whose keys count from 0, which is pandas' default index, as a list."""
     is_list = pairs and all(key == str(place) for place, (key, _) in enumerate(pairs))
     return [value for _, value in pairs] if is_list else dict(pairs)

@@ -61,7 +61,7 @@ def _divide_or_zero(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
 
 
-def _mean_over_tables(
+def _average_over_tables(
     prediction: Any, reference: Any, markup: str | None, compare: Callable[[CellGrid, CellGrid], Matched]
 ) -> F1:
     pairs = _make_table_pairs(prediction, reference, markup)
@@ -269,7 +269,7 @@ def grits_content(prediction: Any, reference: Any, *, format: str | None = None)
         ScoringError: the reference contains no readable table, or the tables are too large to be compared in reasonable
             time.
     """
-    return _mean_over_tables(
+    return _average_over_tables(
         prediction,
         reference,
         format,
@@ -284,11 +284,11 @@ def grits_topology(prediction: Any, reference: Any, *, format: str | None = None
         ScoringError: the reference contains no readable table, or the tables are too large to be compared in reasonable
             time.
     """
-    return _mean_over_tables(
+    return _average_over_tables(
         prediction,
         reference,
         format,
-        lambda predicted, wanted: _compute_grits(_make_boxes(wanted), _make_boxes(predicted), _measure_overlap),
+        lambda predicted, wanted: _compute_grits(_make_boxes(wanted), _make_boxes(predicted), _measure_box_overlap),
     )
 
 
@@ -303,7 +303,7 @@ def _make_boxes(table: CellGrid) -> list[list[Box]]:
     return boxes
 
 
-def _measure_overlap(one: Box, two: Box) -> float:
+def _measure_box_overlap(one: Box, two: Box) -> float:
     width = min(one[2], two[2]) - max(one[0], two[0])
     height = min(one[3], two[3]) - max(one[1], two[1])
     shared = max(0, width) * max(0, height)
@@ -387,7 +387,7 @@ def rms(prediction: Any, reference: Any, *, format: str | None = None) -> F1:  #
         ScoringError: the reference contains no readable table, or a table has more values than can be paired
             in a few seconds.
     """
-    return _mean_over_tables(prediction, reference, format, _compute_rms)
+    return _average_over_tables(prediction, reference, format, _compute_rms)
 
 
 def _compute_rms(predicted: CellGrid, wanted: CellGrid) -> Matched:
@@ -421,7 +421,7 @@ def _match_data_points(predicted: dict[str, str], wanted: dict[str, str]) -> Mat
     names, others = list(wanted), list(predicted)
     alike = np.array([[_compare_texts(name, other) for other in others] for name in names])
     score = sum(
-        alike[one, two] * _compare_values(wanted[names[one]], predicted[others[two]])
+        alike[one, two] * _compare_data_values(wanted[names[one]], predicted[others[two]])
         for one, two in zip(*linear_sum_assignment(alike, maximize=True), strict=True)
     )
     return float(score), len(predicted), len(wanted)
@@ -434,7 +434,7 @@ def _compare_texts(one: str, two: str) -> float:
     return 1.0 - distance if distance < TEXT_THRESHOLD else 0.0
 
 
-def _compare_values(wanted: str, predicted: str) -> float:
+def _compare_data_values(wanted: str, predicted: str) -> float:
     target, number = _parse_number(wanted), _parse_number(predicted)
     if number is not None and target:
         distance = min(abs((target - number) / target), 1.0)

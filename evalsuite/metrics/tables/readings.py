@@ -106,11 +106,11 @@ def _read_other_raw_text(text: str) -> Iterator[Iterable[CellGrid]]:
         yield from (tables for joins in (True, False) if (tables := _read_markdown(text, joins=joins)) != usual)
     # Try delimited text, because text that separates cells by commas or tabs may also contain bars.
     if "|" in text and any(line[:1] not in "|+" for line in text.splitlines()):
-        yield _read_delimited(text)
+        yield _read_delimited_tables(text)
     if "|===" in text:
         yield _read_asciidoc(text)
     if table := CSV_TABLE.search(text):
-        yield _read_delimited("\n".join(table.groups()))
+        yield _read_delimited_tables("\n".join(table.groups()))
     shown = dict.fromkeys((text, _fill_wide_characters(text)))
     printed = [_read_printed_frames(each, minimum) for minimum in (2, 1) for each in shown]
     yield from printed
@@ -156,7 +156,7 @@ def read_wanted(reference: str, markup: Format) -> MarkupReading:
     if reading.tables or markup != "html":
         return reading
     page = PageTables(reference)
-    items = page.texts(LIST_TAGS) or page.texts(WHITELIST)
+    items = page.list_texts(LIST_TAGS) or page.list_texts(WHITELIST)
     if not any(map(normalise_cell, items)):
         return reading
     return MarkupReading(markup, reference, (CellGrid(tuple((item,) for item in items)),), is_list=True)
@@ -183,11 +183,11 @@ def strip_answer(answer: str, format: Format) -> str:  # noqa: A002 - the word o
     """
     before, stripped = "", answer
     while stripped != before:
-        before, stripped = stripped, _strip_once(stripped, format)
+        before, stripped = stripped, _strip_answer_once(stripped, format)
     return stripped
 
 
-def _strip_once(answer: str, markup: Format) -> str:
+def _strip_answer_once(answer: str, markup: Format) -> str:
     if markup == "markdown":
         # Remove fences line by line, because the names of tables may be outside of the fences. Keep tabs at the start
         # and end of a line, because tabs separate blank cells.
@@ -325,7 +325,7 @@ def _read_markdown(text: str, *, joins: bool | None = None) -> list[CellGrid]:
             block.name = line
         elif line and not _is_fence_or_rule(line):
             block.name = ""
-    return tables + block.read_block() or _read_delimited(text)
+    return tables + block.read_block() or _read_delimited_tables(text)
 
 
 def _write_box_in_ascii(line: str) -> str:
@@ -518,7 +518,7 @@ def _split_blocks(text: str) -> list[str]:
     return [stripped for block in BLOCK_END.split(f"\n{text}") if (stripped := block.strip("\r\n"))]
 
 
-def _read_delimited(text: str) -> list[CellGrid]:
+def _read_delimited_tables(text: str) -> list[CellGrid]:
     """Read the blocks in which at least two lines have the same number of fields."""
     return [grid for block in _split_blocks(text) if (grid := _read_delimited_block(block))]
 
@@ -531,11 +531,11 @@ def _read_delimited_block(block: str) -> CellGrid | None:
         return _read_list_table(lines)
     found = list[tuple[str, list[list[str]], list[list[str]]]]()
     for delimiter in ("\t", ",", ";"):
-        parsed = list(_parse_rows(lines, delimiter))
+        parsed = list(_parse_delimited_rows(lines, delimiter))
         parsed = _pad_tabbed_rows(parsed) if delimiter == "\t" else parsed
         found.append((delimiter, parsed, _find_longest_series(parsed, delimiter)))
     if not any(rows for *_, rows in found):
-        parsed = list(_parse_rows([SPACES.sub("\t", line.strip()) for line in lines], "\t"))
+        parsed = list(_parse_delimited_rows([SPACES.sub("\t", line.strip()) for line in lines], "\t"))
         found.append(("  ", parsed, _find_longest_series(parsed, "  ")))
     # A tab is a delimiter, but a cell may contain a comma, such as 1,200.
     delimiter, parsed, rows = max(found, key=lambda one: (one[0] == "\t" and bool(one[2]), len(one[2])))
@@ -571,7 +571,7 @@ def _read_simple_table(lines: list[str], rulers: list[int]) -> CellGrid | None:
         if place in rulers:
             continue
         fields = SPACES.split(lines[place].strip())
-        row = tuple(map(normalise_text, fields)) if len(fields) == len(starts) else _cut_line(lines[place], starts)
+        row = tuple(map(normalise_text, fields)) if len(fields) == len(starts) else _split_cells(lines[place], starts)
         if is_rest:
             row = tuple("" if cell in {"..", "\\"} else cell for cell in row)
         if is_rest and rows and not lines[place][starts[0] : starts[1]].strip():
@@ -582,7 +582,7 @@ def _read_simple_table(lines: list[str], rulers: list[int]) -> CellGrid | None:
     return CellGrid(tuple(rows), head_rows=head) if rows else None
 
 
-def _cut_line(line: str, starts: Sequence[int]) -> tuple[str, ...]:
+def _split_cells(line: str, starts: Sequence[int]) -> tuple[str, ...]:
     return tuple(normalise_text(line[start:end].replace(FILLER, "")) for start, end in pairwise([*starts, None]))
 
 
@@ -628,7 +628,7 @@ def _read_printed_frames(text: str, minimum: int) -> list[CellGrid]:
             continue
         wrapped = lines[0].endswith("\\")
         lines[0] = lines[0].removesuffix("\\")
-        rows = [_cut_line(line, starts) for starts in [_find_printed_columns(lines, minimum)] for line in lines]
+        rows = [_split_cells(line, starts) for starts in [_find_printed_columns(lines, minimum)] for line in lines]
         # The second line may name the index.
         if not any(rows[1][1:]) and not rows[0][0]:
             rows[:2] = [(rows[1][0], *rows[0][1:])]
@@ -683,7 +683,7 @@ def _read_list_table(lines: list[str]) -> CellGrid:
     return CellGrid(tuple(tuple(map(normalise_text, row)) for row in rows))
 
 
-def _parse_rows(lines: list[str], delimiter: str) -> Iterator[list[str]]:
+def _parse_delimited_rows(lines: list[str], delimiter: str) -> Iterator[list[str]]:
     """Yield the rows above the first line that cannot be parsed, without blank rows."""
     with suppress(csv.Error):
         yield from (row for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True) if row)

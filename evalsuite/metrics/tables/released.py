@@ -173,7 +173,7 @@ def score_latex_parts(prediction: str, reference: str) -> dict[str, float]:
 def _read_latex(latex: str) -> LatexTable:
     """Return the first tabular of a text; without a tabular, return an empty table without a caption."""
     nodes = _parse_latex(latex)
-    environments = (node for node in _walk_in_preorder(nodes) if _get_node_kind(node) == "Environment")
+    environments = (node for node in _walk_nodes_in_preorder(nodes) if _get_node_kind(node) == "Environment")
     tabular = next((node for node in environments if node.envname == "tabular"), None)
     if not tabular:
         return LatexTable([])
@@ -182,7 +182,7 @@ def _read_latex(latex: str) -> LatexTable:
     # The column alignment is nearly always empty, because the released script skips the group that contains it. The
     # alignment is not empty if pylatexenc reads another piece as the argument, such as the `[` in
     # `\begin{tabular}[t]{ll}`.
-    arguments = _walk_in_preorder(tabular.nodeargd.argnlist[:1], groups=False)
+    arguments = _walk_nodes_in_preorder(tabular.nodeargd.argnlist[:1], groups=False)
     alignment = "".join(node.chars for node in arguments if _get_node_kind(node) == "Chars")
     return LatexTable(_read_rows(tabular.nodelist), _read_caption(nodes), alignment)
 
@@ -235,14 +235,14 @@ def _walk_nodes(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[tuple[
             unseen += [(child, True) for child in reversed(children)]
 
 
-def _walk_in_preorder(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[Any]:
+def _walk_nodes_in_preorder(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[Any]:
     return (node for node, entering in _walk_nodes(nodes, groups=groups) if entering)
 
 
 def _read_rows(nodes: Sequence[Any]) -> list[list[str]]:
     r"""Split rows at `\\` and cells at `&`, ignoring groups, other macros and blank cells."""
     rows: list[list[str]] = [[""]]
-    for node in _walk_in_preorder(nodes, groups=False):
+    for node in _walk_nodes_in_preorder(nodes, groups=False):
         kind = _get_node_kind(node)
         if kind == "Chars":
             rows[-1][-1] += node.chars
@@ -287,7 +287,7 @@ MARKDOWN_FORMAT = ("num_rows_match", "num_cols_match", "columns_levenshtein_scor
 def score_markdown_parts(prediction: str, reference: str) -> dict[str, float]:
     """Compute all parts of the H-Score for raw text, each as the mean over the Team and the Player table."""
     scored = []
-    for sides in zip(_cut_tables(prediction), _cut_tables(reference), strict=True):
+    for sides in zip(_cut_out_tables(prediction), _cut_out_tables(reference), strict=True):
         predicted, wanted = map(_read_markdown, sides)
         # The first row contains the names of the columns.
         columns = _compute_similarities("columns", *((rows[0] if rows else []) for rows in (predicted, wanted)))
@@ -296,7 +296,7 @@ def score_markdown_parts(prediction: str, reference: str) -> dict[str, float]:
     return {name: sum(table[name] for table in scored) / len(scored) for name in (*MARKDOWN_FORMAT, *MARKDOWN_CONTENT)}
 
 
-def _cut_tables(text: str) -> tuple[str, str]:
+def _cut_out_tables(text: str) -> tuple[str, str]:
     """Return the texts of the Team and the Player table.
 
     As in the released script, positions are found in the lower-case text, but the original text is cut there, which is
@@ -305,13 +305,13 @@ def _cut_tables(text: str) -> tuple[str, str]:
     """
     lower = text.lower()
     team = lower.find("team")
-    player = _find_from(lower, team, "player")
-    team_starts, team_ends = _find_from(lower, team, "|"), text[:player].rfind("|")
-    player_starts, player_ends = _find_from(lower, player, "|"), text.rfind("|")
+    player = _find_substring(lower, team, "player")
+    team_starts, team_ends = _find_substring(lower, team, "|"), text[:player].rfind("|")
+    player_starts, player_ends = _find_substring(lower, player, "|"), text.rfind("|")
     return text[team_starts : team_ends + 1], text[player_starts : player_ends + 1]
 
 
-def _find_from(text: str, start: int, wanted: str) -> int:
+def _find_substring(text: str, start: int, wanted: str) -> int:
     # A search from -1 sees only the last character. No name fits there, and a bar there also has the index -1.
     return -1 if start == -1 else text.find(wanted, start)
 

@@ -172,21 +172,21 @@ class SubstringNumbers:
         while high - low > 1:
             # Runs are usually short, so doubling reaches their length fastest.
             middle = min(2 * low or 1, (low + high) // 2)
-            is_shared = np.isin(*self._number_both_sides(rectangle, middle)).any()
+            is_shared = np.isin(*self._number_both_ranges(rectangle, middle)).any()
             low, high = (middle, high) if is_shared else (low, middle)
         return low, self._list_run_starts(rectangle, low)
 
     def _list_run_starts(self, rectangle: Rectangle, length: int) -> Iterator[tuple[int, Sequence[int]]]:
         import numpy as np
 
-        numbers_a, numbers_b = self._number_both_sides(rectangle, length)
+        numbers_a, numbers_b = self._number_both_ranges(rectangle, length)
         starts: dict[int, list[int]] = {}
         for place in np.flatnonzero(np.isin(numbers_b, numbers_a)).tolist():
             starts.setdefault(int(numbers_b[place]), []).append(rectangle[2] + place)
         for place in np.flatnonzero(np.isin(numbers_a, numbers_b)).tolist():
             yield rectangle[0] + place, starts[int(numbers_a[place])]
 
-    def _number_both_sides(self, rectangle: Rectangle, length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _number_both_ranges(self, rectangle: Rectangle, length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         a_low, a_high, b_low, b_high = rectangle
         return (
             self._number_substrings(a_low, a_high - length + 1, length),

@@ -128,7 +128,7 @@ class TableScore:
     @property
     def compared(self) -> list[list[list[ComparedCell]]]:
         """The compared cells by table and row, including rows and columns that only one side has."""
-        return [_compare_pair(pair) for pair in self.match.content.pairs]
+        return [_compare_table_pair(pair) for pair in self.match.content.pairs]
 
     def show(self, *, colour: bool = False) -> str:
         """Write the score, the statements about form and the differing cells for a terminal."""
@@ -333,13 +333,13 @@ class ComparedCell:
         return f"{where}: {value}" if where else value
 
 
-def _compare_pair(pair: TablePair) -> list[list[ComparedCell]]:
+def _compare_table_pair(pair: TablePair) -> list[list[ComparedCell]]:
     columns = list(_merge_lines(pair.columns, pair.left.width, pair.right.width))
     rows = list(_merge_lines(pair.rows, len(pair.left.rows), len(pair.right.rows)))
-    names = [_find_name(pair, rows[0], column) for column in columns] if rows else []
+    names = [_find_line_name(pair, rows[0], column) for column in columns] if rows else []
     return [
         [
-            _compare_cell(pair, row, column, _find_name(pair, row, columns[0]), name)
+            _compare_cell(pair, row, column, _find_line_name(pair, row, columns[0]), name)
             for column, name in zip(columns, names, strict=True)
         ]
         for row in rows
@@ -380,7 +380,7 @@ def _find_cell(grid: ValueGrid, row: int | None, column: int | None) -> str | No
     return None if row is None or column is None else grid.texts[row][column]
 
 
-def _find_name(pair: TablePair, row: Place, column: Place) -> str:
+def _find_line_name(pair: TablePair, row: Place, column: Place) -> str:
     wanted = _find_cell(pair.right, row[1], column[1])
     return strip_cell_markup(_find_cell(pair.left, row[0], column[0]) or "" if wanted is None else wanted)
 

@@ -201,7 +201,7 @@ def add_cases(file: Path, number: int, chunks: Chunks, table: CaseTable, other: 
     lines: list[bytes] = []
     size = chunk = 0
     for line in _list_whole_lines(file):
-        row = _make_row(json.loads(line))
+        row = _make_page_row(json.loads(line))
         compared = other and other.find_row(row["case"])
         if other is None or (compared and any(row[part] != compared[part] for part in ("outcome", "scores"))):
             row["at"] = (chunk, len(lines))
@@ -221,7 +221,7 @@ def _list_whole_lines(file: Path) -> Iterator[bytes]:
         yield from (line for line in stream if line.endswith(b"\n"))
 
 
-def _make_row(record: Mapping[str, Any]) -> PageRow:
+def _make_page_row(record: Mapping[str, Any]) -> PageRow:
     usage, transcript = record["usage"], record.get("transcript") or {}
     return {
         "benchmark": record["benchmark"],
@@ -230,12 +230,12 @@ def _make_row(record: Mapping[str, Any]) -> PageRow:
         "epoch": record["epoch"],
         "outcome": OUTCOMES.index(record["outcome"]),
         "tags": record.get("tags") or {},
-        "scores": {name: _drop_nonfinite(value) for name, value in (record.get("scores") or {}).items()},
+        "scores": {name: _drop_nonfinite_number(value) for name, value in (record.get("scores") or {}).items()},
         "cause": record.get("cause"),
-        "seconds": _drop_nonfinite(record.get("seconds", 0.0)),
+        "seconds": _drop_nonfinite_number(record.get("seconds", 0.0)),
         "tokens": usage["prompt_tokens"] + usage["completion_tokens"],
         "estimated": usage.get("estimated", 0),
-        "cost": _drop_nonfinite(usage["cost"]),
+        "cost": _drop_nonfinite_number(usage["cost"]),
         "asked": _shorten_text(record.get("input"), ASKED),
         "answered": _shorten_text(transcript.get("answer") or record.get("error"), ANSWERED),
         "expected": _shorten_text(record.get("target"), EXPECTED),
@@ -244,7 +244,7 @@ def _make_row(record: Mapping[str, Any]) -> PageRow:
     }
 
 
-def _drop_nonfinite(value: float | None) -> float | None:
+def _drop_nonfinite_number(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
@@ -283,14 +283,14 @@ class CaseTable:
         self._database.close()
 
     def add_row(self, row: PageRow) -> None:
-        values = _encode_key(row["case"]), _encode_key(row["benchmark"]), dumps([row[name] for name in PARTS])
+        values = _encode_text(row["case"]), _encode_text(row["benchmark"]), dumps([row[name] for name in PARTS])
         self._database.execute("INSERT OR REPLACE INTO cases VALUES (?, ?, ?)", values)
 
     def find_row(self, case: str) -> PageRow | None:
-        stored = self._database.execute('SELECT row FROM cases WHERE "case" = ?', (_encode_key(case),)).fetchone()
+        stored = self._database.execute('SELECT row FROM cases WHERE "case" = ?', (_encode_text(case),)).fetchone()
         return dict(zip(PARTS, json.loads(stored[0]), strict=True)) if stored else None
 
-    def encode_in_pieces(self) -> Iterator[str]:
+    def encode_rows_in_pieces(self) -> Iterator[str]:
         """Yield a JSON array in pieces: first the columns' names, then the rows, sorted by benchmark and case id."""
         yield f"[{dumps(PARTS)}"
         for (row,) in self._database.execute('SELECT row FROM cases ORDER BY benchmark, "case"'):
@@ -298,6 +298,6 @@ class CaseTable:
         yield "]"
 
 
-def _encode_key(text: str) -> bytes:
+def _encode_text(text: str) -> bytes:
     # Encode the text as bytes, because SQLite cannot store an unpaired surrogate as text.
     return text.encode("utf-8", "surrogatepass")

@@ -111,13 +111,13 @@ def _encode_baseline(run: Run, against: BaselineComparison) -> dict[str, Any]:
     }
 
 
-def _find_margin(run: Run, subject: ComparedMetric, against: BaselineComparison) -> float:
+def _find_margin(run: Run, subject: ComparedMetric, comparison: BaselineComparison) -> float:
     """Return the margin (the smallest loss that matters), on the metric's own scale."""
-    own = find_gate_margin(subject, against.rules)
+    own = find_gate_margin(subject, comparison.rules)
     if own is not None:
         return own
     low, high = find_declaration(run, subject.benchmark, subject.metric).range or (0.0, 1.0)
-    return against.rules.get_margin(subject.benchmark) * (high - low)
+    return comparison.rules.get_margin(subject.benchmark) * (high - low)
 
 
 def summarise_benchmark(measured: MeasuredBenchmark) -> dict[str, Any]:
@@ -177,7 +177,7 @@ def compare_run_pairs(runs: Sequence[Run], pairs: Sequence[tuple[int, int]]) -> 
         for name in sorted(set(base) & set(other)):
             questions = pair_questions(base[name].tally, other[name].tally)
             for metric in dict.fromkeys((*other[name].tally.metrics(), PASS_RATE)):
-                found = compare_by_tag(questions, metric, ranges.get(f"{name}.{metric}"), len(pairs))
+                found = compare_runs_by_tag(questions, metric, ranges.get(f"{name}.{metric}"), len(pairs))
                 rows += [
                     {"benchmark": name, "metric": metric, "first": first, "second": second, "part": part}
                     | convert_cell(pair.difference)
@@ -219,7 +219,7 @@ def make_comparison_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
     return rows
 
 
-def list_lower_is_better(runs: Iterable[Run]) -> list[str]:
+def list_minimised_metrics(runs: Iterable[Run]) -> list[str]:
     """List each metric (as `benchmark.metric`) for which lower is better, as its declaration or a gate says."""
     names = set()
     for run in runs:
@@ -245,9 +245,9 @@ def map_metric_ranges(runs: Iterable[Run]) -> dict[str, tuple[float, float]]:
     return ranges
 
 
-def convert_sections(sections: Iterable[Section], apart: Iterable[str] = SHOWN_APART) -> list[dict[str, Any]]:
+def convert_sections(sections: Iterable[Section], omitted: Iterable[str] = SHOWN_APART) -> list[dict[str, Any]]:
     """Convert the report's sections, with numbers rounded as in the report."""
-    left_out = set(apart)
+    left_out = set(omitted)
     return [
         {"title": section.title, "blocks": [convert_block(block) for block in section.blocks]}
         for section in sections
@@ -307,7 +307,7 @@ class PairedComparison:
     pvalue: float | None = None  # Two-sided p-value for no difference; None for fewer than two questions.
 
 
-def compare_by_tag(
+def compare_runs_by_tag(
     questions: SharedQuestions, metric: str, bounds: tuple[float, float] | None, comparisons: int
 ) -> Iterator[tuple[str, PairedComparison]]:
     """Yield comparisons with keys: "" for all questions, `tag:value` for the questions with this tag value."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from evalsuite.core.declarations import Declarations, is_run_folder
 from evalsuite.core.errors import RunError
-from evalsuite.decisions.verdict import judge_run, measure_run
+from evalsuite.decisions.verdict import judge_run, measure_benchmarks
 from evalsuite.journal.lease import is_run_locked
 from evalsuite.output.page.document import FOLDER, build_page
 from evalsuite.output.page.overview import convert_block, summarise_benchmark
@@ -37,10 +37,10 @@ def is_in_progress(folder: RunFolder) -> bool:
     if "seconds" in info or info.get("stopped"):
         return False
     held = is_run_locked(folder.path, platform.node())
-    return time.time() - _find_last_write(folder) < QUIET if held is None else held
+    return time.time() - _find_last_case_end(folder) < QUIET if held is None else held
 
 
-def _find_last_write(folder: RunFolder) -> float:
+def _find_last_case_end(folder: RunFolder) -> float:
     """Read the time at which the last case ended, from the journal or the records; return 0 if both are missing."""
     journal = [folder.path / JOURNAL, folder.path / f"{JOURNAL}-wal"]
     files = [file for file in journal if file.is_file()] or [folder.path / RECORDS]
@@ -51,7 +51,7 @@ def write_live_page(folder: RunFolder, declarations: Declarations) -> int:
     """Write the page of an unfinished run with the cases that have ended; return the number of these cases."""
     run = load_run(folder, declarations)
     cases = sum(len(bench.tally) for bench in run.benchmarks.values())
-    measured = measure_run(run)
+    measured = measure_benchmarks(run)
     verdict = judge_run(run)
     benchmarks = {name: summarise_benchmark(bench) for name, bench in measured.items()}
     write_page(run, verdict, benchmarks, build_report(run, verdict, measured), None, folder.path, live=cases)
@@ -72,7 +72,7 @@ def update_page_until_end(
     """
     shown = 0.0
     while is_in_progress(folder):
-        written = _find_last_write(folder)
+        written = _find_last_case_end(folder)
         if written != shown:
             shown = written
             report_cases(write_live_page(folder, declarations))
@@ -108,7 +108,7 @@ def write_index(folders: Iterable[RunFolder], reports: Path) -> Path:
         "lower_is_better": [],
         "estimates": [],
         "differences": [],
-        "trends": _make_trends(rows),
+        "trends": _make_trend_charts(rows),
         "bytes": 0,
     }
     file = reports / INDEX
@@ -144,7 +144,7 @@ def _make_index_row(folder: RunFolder) -> dict[str, Any]:
     }
 
 
-def _make_trends(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _make_trend_charts(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Make one line chart for each metric that at least two runs have, with one line per model."""
     charts = []
     for metric in sorted({metric for row in rows for metric in row.get("metrics", {})}):

@@ -8,14 +8,14 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.decisions.verdict import Verdict, measure_run
+from evalsuite.decisions.verdict import Verdict, measure_benchmarks
 from evalsuite.output.page.document import CaseTable, Chunks, add_cases, build_page
 from evalsuite.output.page.overview import (
     compare_run_pairs,
     convert_sections,
     encode_run,
     encode_verdict,
-    list_lower_is_better,
+    list_minimised_metrics,
     make_benchmark_rows,
     make_comparison_rows,
     select_estimates,
@@ -51,7 +51,7 @@ def write_page(
         "against": None if baseline is None else 1,
         "verdict": encode_verdict(run, verdict),
         "benchmarks": make_benchmark_rows(run, benchmarks),
-        "lower_is_better": list_lower_is_better(runs),
+        "lower_is_better": list_minimised_metrics(runs),
         "estimates": [select_estimates(benchmarks)],
         "differences": compare_run_pairs(runs, [(1, 0)] if baseline else []),
         "sections": convert_sections(sections),
@@ -77,9 +77,9 @@ def write_comparison_page(
         "against": 0,
         "verdict": None,
         "benchmarks": make_comparison_rows(runs),
-        "lower_is_better": list_lower_is_better(runs),
+        "lower_is_better": list_minimised_metrics(runs),
         "estimates": [
-            select_estimates({name: summarise_benchmark(bench) for name, bench in measure_run(run).items()})
+            select_estimates({name: summarise_benchmark(bench) for name, bench in measure_benchmarks(run).items()})
             for run in runs
         ],
         # A history has no comparison of all pairs of runs, because there would be too many.
@@ -102,7 +102,7 @@ def _write_page_file(file: Path, title: str, overview: dict[str, Any], runs: Seq
             if path.is_file():
                 add_cases(path, number, chunks, tables[-1], tables[0] if number >= whole else None)
         for number, table in enumerate(tables):
-            chunks.add_chunk_in_pieces(f"index-{number}", table.encode_in_pieces())
+            chunks.add_chunk_in_pieces(f"index-{number}", table.encode_rows_in_pieces())
         inside = list(chunks.finish())
     replace_file(file, build_page(title, {**overview, "bytes": size}, inside))
     return file

@@ -83,7 +83,7 @@ def write_comparison(
         raise RunError(f"{twice.name} is named twice; a comparison needs different runs")
     runs = [load_run(folder, declarations) for folder in folders]
     labels = make_run_labels(runs, names)
-    sections = compare_runs(runs, labels)
+    sections = make_comparison_sections(runs, labels)
     target.mkdir(parents=True, exist_ok=True)
     pictures = draw_charts(list_charts(sections), target)
     file = target / "comparison.md"
@@ -102,7 +102,7 @@ def make_run_labels(runs: Sequence[Run], names: Sequence[str] = ()) -> list[str]
     return list(names) or (models if len(set(models)) == len(runs) else [run.folder.name for run in runs])
 
 
-def compare_runs(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
+def make_comparison_sections(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
     """Build the comparison's sections."""
     names = sorted({name for run in runs for name in run.benchmarks})
     sections = [_make_runs_section(runs, labels), _make_glance_section(runs, labels, names)]
@@ -242,11 +242,11 @@ def make_radar_chart(
     metrics = [metric for metric in _list_share_metrics(views) if not lower_is_better(metric)][:MOST]
     if len(metrics) >= FEWEST:
         series = [Series(view.label, [view.tally.mean(metric) for metric in metrics]) for view in views]
-        return _make_radar(name, metrics, series, f"{name}: means of its metrics, in percent")
-    for tag, values in _map_tag_values(views).items():
+        return _make_radar_of_series(name, metrics, series, f"{name}: means of its metrics, in percent")
+    for tag, values in _list_values_by_tag(views).items():
         if primary and FEWEST <= len(values) <= MOST:
-            series = [Series(view.label, _list_means(view.tally, tag, values, primary)) for view in views]
-            return _make_radar(name, values, series, f"{name}: mean {primary} by {tag}, in percent")
+            series = [Series(view.label, _list_group_means(view.tally, tag, values, primary)) for view in views]
+            return _make_radar_of_series(name, values, series, f"{name}: mean {primary} by {tag}, in percent")
     return None
 
 
@@ -260,17 +260,17 @@ def _list_share_metrics(views: Sequence[RunView]) -> list[str]:
     ]
 
 
-def _map_tag_values(views: Sequence[RunView]) -> dict[str, list[str]]:
+def _list_values_by_tag(views: Sequence[RunView]) -> dict[str, list[str]]:
     tags = sorted({tag for view in views for row in view.tally for tag in row.tags})
     return {tag: sorted({value for view in views for value in view.tally.groups(tag)}) for tag in tags}
 
 
-def _list_means(tally: Tally, tag: str, values: Sequence[str], metric: str) -> list[float | None]:
+def _list_group_means(tally: Tally, tag: str, values: Sequence[str], metric: str) -> list[float | None]:
     groups = tally.groups(tag)
     return [groups[value].mean(metric) if value in groups else None for value in values]
 
 
-def _make_radar(name: str, labels: Sequence[str], series: Sequence[Series], title: str) -> Chart:
+def _make_radar_of_series(name: str, labels: Sequence[str], series: Sequence[Series], title: str) -> Chart:
     # The chart's name becomes a file name, so keep only letters, digits and `_`.
     file = re.sub(r"\W+", "_", f"{name}_runs")
     return Chart("radar", file, title, [label.replace("_", " ") for label in labels], series, "percent", (0.0, 1.0))
@@ -284,7 +284,7 @@ def write_history(runs: Sequence[Run], histories: Sequence[MetricHistory], targe
     """Write history.md, its page and its charts into a folder."""
     target.mkdir(parents=True, exist_ok=True)
     sections = [
-        *(Section(str(each.subject), [_draw_history(each), _make_history_table(each)]) for each in histories),
+        *(Section(str(each.subject), [_make_history_chart(each), _make_history_table(each)]) for each in histories),
         *_make_flaky_sections(find_flaky_cases(runs)),
     ]
     pictures = draw_charts(list_charts(sections), target)
@@ -345,7 +345,7 @@ def _make_release_row(release: ReleaseEstimate, references: Sequence[str]) -> li
     return row
 
 
-def _draw_history(history: MetricHistory) -> Chart:
+def _make_history_chart(history: MetricHistory) -> Chart:
     name = re.sub(r"\W+", "_", str(history.subject)).strip("_")
     return Chart(
         "lines",

@@ -44,7 +44,7 @@ def make_generic_section(
         *_make_failure_passages(derived),
     ]
     if len(runs) == 1:
-        blocks += _tabulate_by_tag(name, runs[0], metrics)
+        blocks += _tabulate_metrics_by_tag(name, runs[0], metrics)
     # Import this module only if some cases have facts: judges store their ballots and labels there.
     if any(row.facts for run in runs for row in run.tally):
         from evalsuite.output.reports.judges import make_judge_tables
@@ -86,7 +86,7 @@ def _describe_missing_scores(runs: Sequence[RunView], metrics: Sequence[str]) ->
     return f"Some cases lack a score: {', '.join(lacking)}." if lacking else ""
 
 
-def _tabulate_by_tag(name: str, run: RunView, metrics: Sequence[str]) -> Iterator[Table | Chart]:
+def _tabulate_metrics_by_tag(name: str, run: RunView, metrics: Sequence[str]) -> Iterator[Table | Chart]:
     columns = [Column("cases", "count"), *(Column(metric, "number", 3) for metric in metrics)]
     for tag in _list_grouping_tags(run.tally):
         groups = run.tally.groups(tag)

@@ -24,7 +24,7 @@ LEGEND_LINE, LEGEND_MARK, LEGEND_LETTER = 0.22, 0.6, 0.09
 """Sizes in the legend, in inches at the font's size: height of a line, width of a mark, width of a letter."""
 
 
-def can_draw() -> bool:
+def can_draw_charts() -> bool:
     """Tell whether matplotlib can be imported."""
     return importlib.util.find_spec("matplotlib") is not None
 
@@ -35,12 +35,12 @@ def draw_charts(charts: Iterable[Chart], folder: Path, kind: Literal["svg", "pdf
     Skip a chart that cannot be drawn: its numbers are also in the report's tables.
     """
     wanted = [chart for chart in charts if chart.labels and chart.has_values]
-    if not wanted or not can_draw():
+    if not wanted or not can_draw_charts():
         return []
-    return [chart.name for chart in wanted if _try_to_draw(chart, folder / f"{chart.name}.{kind}")]
+    return [chart.name for chart in wanted if _try_to_draw_chart(chart, folder / f"{chart.name}.{kind}")]
 
 
-def _try_to_draw(chart: Chart, file: Path) -> bool:
+def _try_to_draw_chart(chart: Chart, file: Path) -> bool:
     import warnings
 
     try:
@@ -69,7 +69,7 @@ def draw_chart(chart: Chart, file: Path) -> None:
         "axes.axisbelow": True,
     }
     with mpl.rc_context(style):
-        figure = Figure(figsize=_compute_size(chart), layout="constrained")
+        figure = Figure(figsize=_compute_figure_size(chart), layout="constrained")
         DRAWERS[chart.kind](chart, figure)
         figure.suptitle(chart.title, fontsize=11)
         metadata: dict[str, Any] = {"Creator": "evalsuite"}
@@ -78,15 +78,15 @@ def draw_chart(chart: Chart, file: Path) -> None:
         figure.savefig(file, metadata=metadata, facecolor="white", dpi=160)
 
 
-def _compute_size(chart: Chart) -> tuple[float, float]:
+def _compute_figure_size(chart: Chart) -> tuple[float, float]:
     if chart.kind == "heatmap":
         names = max((len(series.name) for series in chart.series), default=0)
         cell = max(0.75, LEGEND_LETTER * min(12, max(map(len, chart.labels))))
         return 2.0 + LEGEND_LETTER * names + cell * len(chart.labels), 1.8 + 0.5 * len(chart.series)
     marks = len(chart.labels) * (len(chart.series) if chart.kind == "bars" else 1)
     wanted, height = (6.4, 4.8) if chart.kind == "radar" else (2.0 + 0.35 * marks, 4.0)
-    width = min(14.0, max(6.4, wanted, _compute_legend_entry(chart)))
-    return width, height + LEGEND_LINE * math.ceil(len(chart.series) / _compute_legend_columns(chart, width))
+    width = min(14.0, max(6.4, wanted, _compute_legend_entry_width(chart)))
+    return width, height + LEGEND_LINE * math.ceil(len(chart.series) / _count_legend_columns(chart, width))
 
 
 def _scale_value(chart: Chart, value: float) -> float:
@@ -122,7 +122,7 @@ def _make_axes(chart: Chart, figure: Any) -> Any:
     return axes
 
 
-def _set_labels(chart: Chart, axes: Any) -> None:
+def _set_tick_labels(chart: Chart, axes: Any) -> None:
     crowded = sum(map(len, chart.labels)) > 60
     axes.set_xticks(
         range(len(chart.labels)), chart.labels, rotation=35 if crowded else 0, ha="right" if crowded else "center"
@@ -132,15 +132,15 @@ def _set_labels(chart: Chart, axes: Any) -> None:
 def _add_legend(chart: Chart, figure: Any) -> None:
     """Put the legend below the axes, so that long names do not make the axes narrower."""
     if len(chart.series) > 1:
-        columns = _compute_legend_columns(chart, figure.get_figwidth())
+        columns = _count_legend_columns(chart, figure.get_figwidth())
         figure.legend(frameon=False, loc="outside lower center", ncols=columns)
 
 
-def _compute_legend_columns(chart: Chart, width: float) -> int:
-    return min(len(chart.series), max(1, int(width / _compute_legend_entry(chart))))
+def _count_legend_columns(chart: Chart, width: float) -> int:
+    return min(len(chart.series), max(1, int(width / _compute_legend_entry_width(chart))))
 
 
-def _compute_legend_entry(chart: Chart) -> float:
+def _compute_legend_entry_width(chart: Chart) -> float:
     return LEGEND_MARK + LEGEND_LETTER * max(len(series.name) for series in chart.series)
 
 
@@ -156,7 +156,7 @@ def _draw_bars(chart: Chart, figure: Any) -> None:
         places = [place + aside for place in range(len(chart.labels))]
         style = {"color": COLOURS[index % len(COLOURS)], "ecolor": "#444444", "capsize": 2}
         axes.bar(places, middle, width * 0.92, label=series.name, yerr=reach, **style)
-    _set_labels(chart, axes)
+    _set_tick_labels(chart, axes)
     _add_legend(chart, figure)
 
 
@@ -168,7 +168,7 @@ def _draw_lines(chart: Chart, figure: Any) -> None:
         places = [place + 0.04 * (index - (len(chart.series) - 1) / 2) for place in range(len(chart.labels))]
         colour, marker = COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)]
         axes.errorbar(places, middle, reach, label=series.name, color=colour, marker=marker, capsize=3)
-    _set_labels(chart, axes)
+    _set_tick_labels(chart, axes)
     _add_legend(chart, figure)
 
 
@@ -201,7 +201,7 @@ def _draw_heatmap(chart: Chart, figure: Any) -> None:
     low, high = (_scale_value(chart, limit) for limit in chart.limits) if chart.limits else (None, None)
     image = axes.imshow(cells, cmap="RdBu_r" if (low or 0) < 0 else "Blues", vmin=low, vmax=high, aspect="auto")
     axes.set_yticks(range(len(chart.series)), [series.name for series in chart.series])
-    _set_labels(chart, axes)
+    _set_tick_labels(chart, axes)
     digits = 0 if chart.unit in ("count", "percent") else 2
     for row, values in enumerate(cells):
         for column, value in enumerate(values):

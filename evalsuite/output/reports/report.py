@@ -281,7 +281,7 @@ def make_baseline_section(against: BaselineComparison) -> Section:
     words = {"no worse": "✅ no worse", "worse": "❌ worse", "undecided": "undecided"}
     rows: list[list[Cell]] = []
     for subject, comparison, verdict in against.found:
-        calibration = comparison.calibrate(against.single_metric_confidence)
+        calibration = comparison.calibrate(against.strictest_confidence)
         rows.append(
             [
                 words[verdict],
@@ -306,25 +306,25 @@ def make_baseline_section(against: BaselineComparison) -> Section:
         "more is excluded. `worse`: a loss is shown. `undecided`: neither; more cases would tell. Corrected for the "
         "number of rows, as far as they differ. The last two columns put candidates through the same verdict that are "
         "drawn from these pairs: equal models by exchanging the runs, and models that lost what matters. "
-        + _describe_left_out(against)
+        + _describe_left_out_cases(against)
     )
     shown = Table("", columns, rows, note.strip()) if rows else Passage("", note.strip())
     return Section(f"Against {against.name}", [shown, *_make_slice_tables(against), *_make_flip_tables(against)])
 
 
-def _describe_left_out(against: BaselineComparison) -> str:
+def _describe_left_out_cases(comparison: BaselineComparison) -> str:
     parts = [
         f"Left out: {write_count(len(cases), 'case')} {side} ({', '.join(cases[:5])}{', ...' * (len(cases) > 5)})."
-        for side, cases in against.left_out.items()
+        for side, cases in comparison.left_out.items()
         if cases
     ]
-    parts += [f"Not compared: {subject}; {reason}." for subject, reason in against.not_compared.items()]
-    parts += [f"{line}." for line in against.list_remarks()]
+    parts += [f"Not compared: {subject}; {reason}." for subject, reason in comparison.not_compared.items()]
+    parts += [f"{line}." for line in comparison.list_remarks()]
     return " ".join(parts)
 
 
-def _make_slice_tables(against: BaselineComparison) -> list[Table]:
-    lost = [each for each in against.slices if each.loss > 0]
+def _make_slice_tables(comparison: BaselineComparison) -> list[Table]:
+    lost = [each for each in comparison.slices if each.loss > 0]
     if not lost:
         return []
     rows: list[list[Cell]] = [
@@ -334,17 +334,17 @@ def _make_slice_tables(against: BaselineComparison) -> list[Table]:
     columns = parse_columns(
         "slice | metric | questions: count | baseline: number 3 | now: number 3 | p, corrected: pvalue"
     )
-    note = f"Corrected by Holm's method for all {len(against.slices)} slices that were looked at."
+    note = f"Corrected by Holm's method for all {len(comparison.slices)} slices that were looked at."
     return [Table("Slices that lost most", columns, rows, note)]
 
 
-def _make_flip_tables(against: BaselineComparison) -> list[Table]:
-    if not against.flips:
+def _make_flip_tables(comparison: BaselineComparison) -> list[Table]:
+    if not comparison.flips:
         return []
     rows: list[list[Cell]] = [
-        [flip.case, str(flip.subject), flip.before, flip.after] for flip in against.flips[:MOST_FLIPS]
+        [flip.case, str(flip.subject), flip.before, flip.after] for flip in comparison.flips[:MOST_FLIPS]
     ]
     columns = [Column("case"), Column("metric"), Column("baseline", "number", 3), Column("now", "number", 3)]
-    more = len(against.flips) - len(rows)
+    more = len(comparison.flips) - len(rows)
     note = f"{more} more changed." if more > 0 else ""
     return [Table("Cases that changed, the greatest losses first", columns, rows, note)]

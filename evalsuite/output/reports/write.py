@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import describe_exception
 from evalsuite.core.phrases import shorten_to_ends
-from evalsuite.decisions.verdict import Status, Verdict, judge_run, measure_run
+from evalsuite.decisions.verdict import Status, Verdict, judge_run, measure_benchmarks
 from evalsuite.output.page.overview import summarise_benchmark
 from evalsuite.output.page.write import PAGE, write_page
 from evalsuite.output.reports.case_block import format_case_blocks, list_cases_to_show
@@ -24,7 +24,7 @@ from evalsuite.output.reports.markdown import (
     render_section_links,
     render_sections,
 )
-from evalsuite.output.reports.plots import can_draw, draw_charts
+from evalsuite.output.reports.plots import can_draw_charts, draw_charts
 from evalsuite.output.reports.report import build_report
 from evalsuite.output.reports.section import Passage, Section, Table, convert_cell, convert_tables, list_charts
 from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, RunFolder, find_run_folder, replace_file
@@ -66,7 +66,7 @@ class RunReport:
         text = "\n\n".join(
             (self.heading, render_section_links(self.sections), render_sections(self.sections, pictures))
         )
-        return f"{text}\n\n{NO_PICTURES}\n" if list_charts(self.sections) and not can_draw() else text + "\n"
+        return f"{text}\n\n{NO_PICTURES}\n" if list_charts(self.sections) and not can_draw_charts() else text + "\n"
 
     @property
     def heading(self) -> str:
@@ -79,12 +79,12 @@ class RunReport:
         return next(iter(self.baselines), None)
 
 
-def make_report(run: Run, more: MoreSections | None = None) -> RunReport:
+def make_report(run: Run, make_sections: MoreSections | None = None) -> RunReport:
     """Decide a run's verdict and make its report, without writing files."""
     baselines = [load_run(find_run_folder(run.folder.path.parent, name)) for name in run.baselines]
-    measured, verdict = measure_run(run), judge_run(run, *baselines)
+    measured, verdict = measure_benchmarks(run), judge_run(run, *baselines)
     sections = build_report(run, verdict, measured)
-    sections[-1:-1] = more(run, verdict) if more else ()
+    sections[-1:-1] = make_sections(run, verdict) if make_sections else ()
     return RunReport(run, baselines, verdict, measured, sections)
 
 
@@ -105,9 +105,11 @@ def write_report(report: RunReport, target: Path) -> None:
         replace_file(target / REPORT, f"{text}\n{why}\n")
 
 
-def write_run(folder: RunFolder, declarations: Declarations, more: MoreSections | None = None) -> RunReport:
+def write_run_report(
+    folder: RunFolder, declarations: Declarations, make_sections: MoreSections | None = None
+) -> RunReport:
     """Decide the verdict of a finished run, and write the report into the run's folder."""
-    report = make_report(load_run(folder, declarations), more)
+    report = make_report(load_run(folder, declarations), make_sections)
     write_report(report, folder.path)
     return report
 
@@ -160,7 +162,7 @@ def append_step_summary(text: str, short: str) -> str:
     return _append_text(target, shown, "the report is not on the job's page")
 
 
-def append_step_output(verdict: Verdict) -> str:
+def append_verdict_output(verdict: Verdict) -> str:
     """Pass the verdict's id to later steps of GitHub's CI, as the output `verdict`; return an error message or ""."""
     target = os.environ.get("GITHUB_OUTPUT")
     return _append_text(target, f"verdict={verdict.id}", "later steps do not get the verdict") if target else ""
@@ -219,15 +221,15 @@ def summarise_run(
     }
 
 
-def _summarise_baseline(against: BaselineComparison) -> dict[str, Any]:
+def _summarise_baseline(comparison: BaselineComparison) -> dict[str, Any]:
     return {
-        "baseline": against.name,
-        "margin": against.rules.margin,
+        "baseline": comparison.name,
+        "margin": comparison.rules.margin,
         "metrics": [
             {"metric": str(subject), "verdict": verdict, **{k: convert_cell(v) for k, v in one.to_dict().items()}}
-            for subject, one, verdict in against.found
+            for subject, one, verdict in comparison.found
         ],
-        "left_out": {side: list(cases) for side, cases in against.left_out.items()},
+        "left_out": {side: list(cases) for side, cases in comparison.left_out.items()},
     }
 
 

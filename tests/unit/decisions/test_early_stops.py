@@ -164,8 +164,8 @@ def test_more_samples_help_what_hears_them() -> None:
     for gate in (point, bound):
         gate.add_case("numbers", row(1))
     marks.add_case("numbers", row(1, 7.0))
-    assert [gate.can_use_samples for gate in (point, bound, marks)] == [True, True, False]
-    assert [gate.can_use_epochs for gate in (point, bound, marks)] == [True, False, False]
+    assert [gate.can_use_more_samples for gate in (point, bound, marks)] == [True, True, False]
+    assert [gate.can_use_more_epochs for gate in (point, bound, marks)] == [True, False, False]
 
 
 def test_going_on_while_a_gate_is_open_meets_it_falsely_no_more_often_than_it_says() -> None:

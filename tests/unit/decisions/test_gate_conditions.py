@@ -17,8 +17,8 @@ from evalsuite.decisions.gates import (
     Gate,
     GateDecision,
     decide_gates,
-    misname_metric,
     parse_gate,
+    replace_metric_name,
     suggest_names,
 )
 from evalsuite.decisions.measured import MeasuredBenchmark, list_tags
@@ -161,7 +161,7 @@ def test_a_separator_of_thousands_is_not_taken_for_a_decimal_point() -> None:
     ],
 )
 def test_a_mistyped_gate_still_reads_as_a_gate(text: str, other: str) -> None:
-    assert misname_metric(text) == other
+    assert replace_metric_name(text) == other
     assert "_other" in parse_gate(other).metric
 
 

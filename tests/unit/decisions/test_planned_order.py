@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.decisions.early_stops import EarlyDecisions, ResultSequencer, interleave_parts, spread_over_workers
+from evalsuite.decisions.early_stops import EarlyDecisions, ResultSequencer, interleave_parts, reorder_for_workers
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.results.tally import Row
 
@@ -23,7 +23,7 @@ def test_whatever_the_order_of_arrival_results_come_out_as_planned(numbers: list
 
 @given(st.lists(st.integers(), unique=True), st.integers(1, 9))
 def test_workers_with_parts_of_a_spread_list_run_it_about_as_wanted(items: list[int], worker_count: int) -> None:
-    assert interleave_parts(spread_over_workers(items, worker_count), worker_count) == items
+    assert interleave_parts(reorder_for_workers(items, worker_count), worker_count) == items
 
 
 def test_an_item_without_a_result_holds_nobody_back_and_a_second_result_is_not_heard() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.decisions.quarantine import Quarantine, QuarantineEntry, read_quarantine, restore_quarantine
+from evalsuite.decisions.quarantine import Quarantine, QuarantineEntry, decode_quarantine, read_quarantine
 from evalsuite.decisions.verdict import Status, judge_run
 
 if TYPE_CHECKING:
@@ -92,8 +92,8 @@ def test_an_entry_that_names_nothing_is_told(desk: Desk) -> None:
 
 def test_a_quarantine_travels_as_plain_data(file: Path) -> None:
     quarantine = read_quarantine(file, NOW)
-    assert restore_quarantine(quarantine.encode()) == quarantine
-    assert restore_quarantine(None) == Quarantine()
+    assert decode_quarantine(quarantine.encode()) == quarantine
+    assert decode_quarantine(None) == Quarantine()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from evalsuite.core.types import Usage
 from evalsuite.decisions.measured import estimate_pass_rate
-from evalsuite.decisions.verdict import Status, judge_run, list_short_samples
+from evalsuite.decisions.verdict import Status, judge_run, list_failed_samples
 from evalsuite.output.reports.write import format_heading
 from evalsuite.results.runs import load_run
 from evalsuite.results.tally import Row, Tally
@@ -205,7 +205,7 @@ def test_a_sample_holds_if_enough_of_its_epochs_do_and_errors_leave_it_open() ->
         *epochs("passed", "error", "skipped", needed=2, sample="unsure"),
         Row("other", "other", 1, "failed", {}, {}),
     ]
-    assert list_short_samples(Tally.of(rows)) == ["short"]
+    assert list_failed_samples(Tally.of(rows)) == ["short"]
 
 
 def test_a_sample_that_holds_in_too_few_epochs_fails_the_run_by_name(desk: Desk) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.judges.forms import ChoiceForm, GradedChoice, Likert, PairedScores, ScoresForm
-from evalsuite.judges.judgements import Opinion, PairVerdict, find_better, find_majority
+from evalsuite.judges.judgements import Opinion, PairVerdict, find_better_answer, find_majority_or_tie
 
 CLEAR = Likert("", 1, 5, name="clarity")
 DEPTH = Likert("", 0, 1, name="depth")
@@ -185,7 +185,7 @@ def test_an_exchanged_opinion_is_about_the_other_order_and_back_again(one: int, 
     said = PairedScores().parse_opinion(f"Score of answer 1: {one}\nScore of answer 2: {other}")
     assert said.exchange_answers().scores == {"first": other, "second": one}
     assert said.exchange_answers().exchange_answers() == said
-    assert said.exchange_answers().verdict == find_better(other, one)
+    assert said.exchange_answers().verdict == find_better_answer(other, one)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_an_exchanged_opinion_is_about_the_other_order_and_back_again(one: int, 
     ],
 )
 def test_a_comparison_needs_more_than_half_of_the_votes(votes: list[PairVerdict], result: PairVerdict) -> None:
-    assert find_majority(votes) == result
+    assert find_majority_or_tie(votes) == result
     assert ChoiceForm().combine_opinions([Opinion(verdict=vote) for vote in votes]).verdict == result
 
 
@@ -214,7 +214,7 @@ def test_scores_are_settled_by_their_mean() -> None:
 def test_scored_pairs_are_settled_by_their_means_not_by_their_verdicts() -> None:
     # Two narrow wins of the first against one clear win of the second: 7.0 against 7 2/3.
     said = [(7.0, 6.0), (7.0, 6.0), (7.0, 11.0)]
-    opinions = [Opinion({"first": one, "second": other}, find_better(one, other)) for one, other in said]
+    opinions = [Opinion({"first": one, "second": other}, find_better_answer(one, other)) for one, other in said]
     assert PairedScores().combine_opinions(opinions).verdict == "second"
 
 

@@ -233,12 +233,12 @@ def test_bartscore_is_the_mean_log_probability_of_the_targets_tokens(bart: Path)
         logits = model(input_ids=source["input_ids"], decoder_input_ids=shifted).logits[0]
     logs = logits.log_softmax(-1)[range(wanted.shape[1]), wanted[0]]
     metric = BartScore(bart)
-    assert metric.compute_log_likelihoods([("hawks won", "magic lost .")])[0] == pytest.approx(
+    assert metric.compute_mean_log_likelihoods([("hawks won", "magic lost .")])[0] == pytest.approx(
         float(logs.mean()), abs=1e-5
     )
     both = (
-        metric.compute_log_likelihoods([("hawks won", "magic lost .")])[0],
-        metric.compute_log_likelihoods([("magic lost .", "hawks won")])[0],
+        metric.compute_mean_log_likelihoods([("hawks won", "magic lost .")])[0],
+        metric.compute_mean_log_likelihoods([("magic lost .", "hawks won")])[0],
     )
     assert metric.score("magic lost .", "hawks won") == pytest.approx(sum(both) / 2)
     assert metric.score("magic lost .", "hawks won") < 0.0

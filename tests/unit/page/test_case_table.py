@@ -46,14 +46,14 @@ def test_rows_written_in_pieces_are_the_latest_of_each_case_in_order(rows: list[
             assert table.find_row(case) == row
         assert table.find_row("no such case") is None
         ordered = sorted(latest.values(), key=lambda row: (row["benchmark"], row["case"]))
-        names, *stored = json.loads("".join(table.encode_in_pieces()))
+        names, *stored = json.loads("".join(table.encode_rows_in_pieces()))
         assert [dict(zip(names, row, strict=True)) for row in stored] == ordered
 
 
 def test_halves_of_surrogate_pairs_cost_no_page() -> None:
     with CaseTable() as table:
         table.add_row(dict.fromkeys(PARTS, "\ud800"))
-        assert json.loads("".join(table.encode_in_pieces()))[1] == ["?"] * len(PARTS)
+        assert json.loads("".join(table.encode_rows_in_pieces()))[1] == ["?"] * len(PARTS)
 
 
 @given(st.lists(st.text(max_size=50)))

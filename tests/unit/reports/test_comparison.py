@@ -10,7 +10,12 @@ from scipy.stats import binomtest
 from evalsuite import cli
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import RunError
-from evalsuite.output.reports.compare import compare_runs, make_paired_table, make_run_labels, write_comparison
+from evalsuite.output.reports.compare import (
+    make_comparison_sections,
+    make_paired_table,
+    make_run_labels,
+    write_comparison,
+)
 from evalsuite.output.reports.section import Chart, Table
 from evalsuite.results.tally import Estimate
 from evalsuite.stats import paired_difference
@@ -67,7 +72,7 @@ def test_the_interval_of_a_difference_of_few_shares_is_tango_s(desk: Desk) -> No
 def test_the_table_at_a_glance_has_a_row_a_benchmark_and_a_column_a_run(desk: Desk) -> None:
     one = run(desk, "one", {"a1": {"hit": 1.0}, "a2": {"hit": 0.0}})
     two = desk.run([desk.record("b1", {"share": 0.25}, benchmark="rivers")], "two")
-    glance = compare_runs([one, two], ["one", "two"])[1]
+    glance = make_comparison_sections([one, two], ["one", "two"])[1]
     assert glance.title == "At a glance"
     table = glance.blocks[0]
     assert isinstance(table, Table)
@@ -131,7 +136,7 @@ def test_runs_without_a_common_case_have_no_difference(desk: Desk) -> None:
 def test_a_radar_has_a_polygon_a_run_over_the_metrics_that_are_shares(desk: Desk) -> None:
     scores = {"a1": {"hit": 1.0, "f1": 0.5, "rouge": 0.25, "marks": 7.0}}
     runs = [run(desk, name, scores) for name in ("one", "two")]
-    radar = charts(compare_runs(runs, ["one", "two"]))[0]
+    radar = charts(make_comparison_sections(runs, ["one", "two"]))[0]
     assert (radar.kind, radar.name, list(radar.labels)) == ("radar", "capitals_runs", ["f1", "hit", "rouge"])
     assert [(series.name, list(series.values)) for series in radar.series] == [
         ("one", [0.5, 1.0, 0.25]),
@@ -142,14 +147,14 @@ def test_a_radar_has_a_polygon_a_run_over_the_metrics_that_are_shares(desk: Desk
 def test_with_few_metrics_the_radar_s_spokes_are_the_values_of_a_tag(desk: Desk) -> None:
     one = run(desk, "one", {"a1": {"hit": 1.0}, "b1": {"hit": 0.0}, "b2": {"hit": 1.0}, "c1": {"hit": 0.0}})
     two = run(desk, "two", {"a1": {"hit": 0.0}, "b1": {"hit": 0.0}})
-    radar = charts(compare_runs([one, two], ["one", "two"]))[0]
+    radar = charts(make_comparison_sections([one, two], ["one", "two"]))[0]
     assert list(radar.labels) == ["a", "b", "c"]
     assert [list(series.values) for series in radar.series] == [[1.0, 0.5, 0.0], [0.0, 0.0, None]]
 
 
 def test_nothing_to_draw_a_radar_of_is_no_error(desk: Desk) -> None:
     runs = [run(desk, "one", {"a": {"hit": 1.0}}), run(desk, "two", {"a": {"hit": 1.0}})]
-    assert charts(compare_runs(runs, ["one", "two"])) == []
+    assert charts(make_comparison_sections(runs, ["one", "two"])) == []
 
 
 def test_the_command_writes_the_page_and_its_pictures(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:

@@ -85,7 +85,7 @@ class _SignatureGroup:
 
 def tabulate_signatures(views: Sequence[RunView]) -> Table | None:
     """Make a table of judges' signatures, with a row for each run and signature; None if no score is judged."""
-    signed = [(view.label, *item) for view in views for item in _group_by_signature(view.tally).items()]
+    signed = [(view.label, *item) for view in views for item in _group_cases_by_signature(view.tally).items()]
     if not signed:
         return None
     rows: list[tuple[Cell, ...]] = [
@@ -104,7 +104,7 @@ def tabulate_signatures(views: Sequence[RunView]) -> Table | None:
     )
 
 
-def _group_by_signature(tally: Tally) -> dict[str, _SignatureGroup]:
+def _group_cases_by_signature(tally: Tally) -> dict[str, _SignatureGroup]:
     signed: dict[str, _SignatureGroup] = {}
     for row in tally:
         for signature, scores in group_scores_by_signature(row.facts).items():
@@ -153,19 +153,19 @@ def _make_debate_row(name: str, cases: Sequence[JudgedCase]) -> tuple[Cell, ...]
     labelled = [case for case in cases if case.facts.get("human") in WINS]
     if not labelled:
         return (name, len(cases), calls, 0, None, None, None, None, None)
-    alone = [_measure_agreement(case.facts[ALONE]["verdict"], case) for case in labelled]
-    joint = [_measure_agreement(case.verdict, case) for case in labelled]
+    alone = [_measure_agreement_with_people(case.facts[ALONE]["verdict"], case) for case in labelled]
+    joint = [_measure_agreement_with_people(case.verdict, case) for case in labelled]
     before, after = _estimate_accuracy(alone), _estimate_accuracy(joint)
     further = sum(case.facts["calls"] - case.facts[ALONE]["calls"] for case in labelled) / len(labelled)
     if not further:
         return (name, len(cases), calls, len(labelled), before, after, None, None, None)
-    gain = _estimate_gain(alone, joint, [case.sample for case in labelled])
+    gain = _estimate_panel_gain(alone, joint, [case.sample for case in labelled])
     price = further / gain.value if gain.value > 0 else None
     earned = "yes" if gain.low is not None and gain.low > 0 else "not shown"
     return (name, len(cases), calls, len(labelled), before, after, gain, price, earned)
 
 
-def _measure_agreement(verdict: str | None, case: JudgedCase) -> float:
+def _measure_agreement_with_people(verdict: str | None, case: JudgedCase) -> float:
     return 1 - abs(WINS[verdict] - WINS[case.facts["human"]])
 
 
@@ -176,7 +176,7 @@ def _estimate_accuracy(values: Sequence[float]) -> Estimate:
     )
 
 
-def _estimate_gain(alone: Sequence[float], joint: Sequence[float], samples: Sequence[str]) -> Estimate:
+def _estimate_panel_gain(alone: Sequence[float], joint: Sequence[float], samples: Sequence[str]) -> Estimate:
     from evalsuite.stats import paired_difference
 
     found = paired_difference(alone, joint, clusters=samples, scale=1)

@@ -207,14 +207,14 @@ PEOPLE_NOTE = (
 )
 
 
-def make_people_cells(tally: Tally) -> tuple[Cell, ...]:
+def make_people_agreement_cells(tally: Tally) -> tuple[Cell, ...]:
     """Measure how one score agrees with people's labels; return the cells of the columns `PEOPLE_COLUMNS`."""
     verdicts = any(label.verdicts is not None for label in list_labelled_scores(tally))
     measured = (None if verdicts and measure in NUMERIC_MEASURES else measure(tally) for _, measure in MEASURES)
-    return (*measured, _describe_confusion(tally) or None, len(list_labelled_scores(tally)))
+    return (*measured, _describe_confusion_matrix(tally) or None, len(list_labelled_scores(tally)))
 
 
-def _describe_confusion(tally: Tally) -> str:
+def _describe_confusion_matrix(tally: Tally) -> str:
     """Count each combination of people's verdict and judge's verdict; empty without verdicts."""
     both = [label.verdicts for label in list_labelled_scores(tally) if not label.nominal]
     counts = Counter(pair for pair in both if pair is not None)
@@ -228,7 +228,7 @@ def tabulate_people_agreement(views: Sequence[RunView]) -> Table | None:
     rows: list[tuple[Cell, ...]] = []
     for view in views:
         for score in dict.fromkeys(label.score for label in list_labelled_scores(view.tally)):
-            agreement = make_people_cells(select_labelled_cases(view.tally, score))
+            agreement = make_people_agreement_cells(select_labelled_cases(view.tally, score))
             name = f"{view.judge or 'the judge'} ({view.label})"
             rows.append((name, score, *agreement, view.tally.mean(score), estimate_corrected_score(score, view.tally)))
     columns = (

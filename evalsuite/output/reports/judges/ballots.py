@@ -60,7 +60,7 @@ SHOWN_APART = ("kind", "role", "content", "reasoning", "speaker", "turn", "order
 def format_log(log: Sequence[Mapping[str, Any]]) -> str:
     """Write each message of the log as a paragraph with speaker and turn in its heading."""
     return "\n\n".join(
-        f"{_format_heading(entry)}\n{_format_message(entry)}".strip() for entry in _drop_repeated_prompts(log)
+        f"{_format_log_heading(entry)}\n{_format_log_message(entry)}".strip() for entry in _drop_repeated_prompts(log)
     )
 
 
@@ -76,7 +76,7 @@ def _drop_repeated_prompts(log: Sequence[Mapping[str, Any]]) -> Iterator[Mapping
         yield entry
 
 
-def _format_heading(entry: Mapping[str, Any]) -> str:
+def _format_log_heading(entry: Mapping[str, Any]) -> str:
     speaker = str(entry.get("speaker", "judge"))
     parts = [
         speaker if entry.get("role") in ("assistant", None) else f"to {speaker}",
@@ -88,7 +88,7 @@ def _format_heading(entry: Mapping[str, Any]) -> str:
     return f"[{', '.join(part for part in parts if part)}]"
 
 
-def _format_message(entry: Mapping[str, Any]) -> str:
+def _format_log_message(entry: Mapping[str, Any]) -> str:
     reasoning = f"(reasoning) {entry['reasoning']}" if entry.get("reasoning") else ""
     others = [f"{name}: {value}" for name, value in entry.items() if name not in SHOWN_APART]
     return "\n".join(part for part in (reasoning, str(entry.get("content", "")).strip(), *others) if part)
@@ -139,9 +139,9 @@ def measure_biases(cases: Sequence[JudgedCase]) -> list[JudgeBias]:
     compared = [case for case in cases if case.verdict is not None]
     return [
         _measure_order_flips(compared),
-        _measure_excess("prefers the first place", list(_list_first_place_choices(compared))),
-        _measure_excess("prefers the longer answer", list(_list_length_choices(compared))),
-        _measure_excess("prefers its own family", list(_list_own_family_choices(compared))),
+        _measure_choice_bias("prefers the first place", list(_list_first_place_choices(compared))),
+        _measure_choice_bias("prefers the longer answer", list(_list_longer_answer_choices(compared))),
+        _measure_choice_bias("prefers its own family", list(_list_own_family_choices(compared))),
     ]
 
 
@@ -192,7 +192,7 @@ def _list_first_place_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedCho
                 yield PairedChoice(case.sample, float(vote.verdict == vote.first_shown))
 
 
-def _list_length_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoice]:
+def _list_longer_answer_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoice]:
     for case in cases:
         first, second = case.facts.get("lengths") or (0, 0)
         if first != second:
@@ -215,7 +215,7 @@ def _make_paired_choice(case: JudgedCase, favoured: str) -> Iterator[PairedChoic
     yield PairedChoice(case.sample, float(case.verdict == favoured), people)
 
 
-def _measure_excess(name: str, choices: Sequence[PairedChoice]) -> JudgeBias:
+def _measure_choice_bias(name: str, choices: Sequence[PairedChoice]) -> JudgeBias:
     chosen = estimate_share([choice.judge for choice in choices], [choice.sample for choice in choices])
     people = [choice.people for choice in choices if choice.people is not None]
     if chosen is None:

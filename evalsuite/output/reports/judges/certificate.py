@@ -15,7 +15,7 @@ from evalsuite.output.reports.judges.agreement import (
     Rating,
     RatingSet,
     make_agreement_rows,
-    make_people_cells,
+    make_people_agreement_cells,
     measure_agreement,
 )
 from evalsuite.output.reports.judges.agreement import NOTE as AGREEMENT_NOTE
@@ -98,7 +98,7 @@ def make_certificate(
         _tabulate_agreement(judges, len(sheets), tallies) if people else None,
         tabulate_sheet_agreement(sheets),
         _tabulate_corrected_means(judges, people, weights or {}) if people else None,
-        _compare_judges(judges, random, group_labels_by_case(random, sheets)) if random and len(judges) > 1 else None,
+        _tabulate_gains(judges, random, group_labels_by_case(random, sheets)) if random and len(judges) > 1 else None,
         *_tabulate_order_biases(judges),
         _tabulate_length_bias(judges, people),
         _tabulate_mutations(judges),
@@ -125,7 +125,7 @@ def _tabulate_judges(judges: Sequence[JudgeResults]) -> Table:
 
 
 def _tabulate_agreement(judges: Sequence[JudgeResults], sheets: int, tallies: Sequence[Tally]) -> Table:
-    rows = [(judge.name, *make_people_cells(tally)) for judge, tally in zip(judges, tallies, strict=True)]
+    rows = [(judge.name, *make_people_agreement_cells(tally)) for judge, tally in zip(judges, tallies, strict=True)]
     note = (
         f"Against the labels of {sheets} {'person' if sheets == 1 else 'people'}. Verdicts are compared with the "
         "verdict of most people; a case on which people are evenly divided has none. Scores are compared with the mean "
@@ -190,7 +190,7 @@ def _tabulate_corrected_means(
     return Table("Mean corrected by people's labels", columns, rows, note) if rows else None
 
 
-def _compare_judges(
+def _tabulate_gains(
     judges: Sequence[JudgeResults], people: Mapping[str, float], labels: Mapping[str, Sequence[float]]
 ) -> Table:
     rows: list[tuple[Cell, ...]] = []
