@@ -115,7 +115,7 @@ def find_case(cases: Iterable[str], part: str) -> str:
 
 def _list_case_lines(record: Record, base_url: str | None, *, full: bool) -> Iterator[str]:
     yield escape_for_terminal(f"{record.case}: {record.outcome}")
-    yield format_case_block(record, most=None if full else 1000)
+    yield format_case_block(record, max_length=None if full else 1000)
     usage = record.usage
     estimates = describe_estimates(usage.estimated, usage.calls)
     yield (

@@ -113,7 +113,7 @@ def _compare_releases(
 
 
 def _estimate_release(
-    run: Run, subject: ComparedMetric, standings: Mapping[str, Mapping[str, Mapping[str, ReferenceComparison]]]
+    run: Run, subject: ComparedMetric, comparisons: Mapping[str, Mapping[str, Mapping[str, ReferenceComparison]]]
 ) -> ReleaseEstimate:
     name, bench = run.folder.name, run.benchmarks.get(subject.benchmark)
     return ReleaseEstimate(
@@ -127,7 +127,7 @@ def _estimate_release(
         else None,
         {
             reference: by_run[name][str(subject)]
-            for reference, by_run in standings.items()
+            for reference, by_run in comparisons.items()
             if str(subject) in by_run.get(name, {})
         },
     )

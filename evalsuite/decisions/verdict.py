@@ -289,8 +289,8 @@ def _describe_partial_selection(run: Run) -> dict[str, str]:
     return found
 
 
-def _describe_selected_cases(narrowed: Mapping[str, str], benchmarks: Iterable[str]) -> str:
-    return ", ".join(narrowed[name] for name in dict.fromkeys(benchmarks) if name in narrowed)
+def _describe_selected_cases(descriptions: Mapping[str, str], benchmarks: Iterable[str]) -> str:
+    return ", ".join(descriptions[name] for name in dict.fromkeys(benchmarks) if name in descriptions)
 
 
 def _add_selection_note(decision: GateDecision, run: Run, narrowed: Mapping[str, str]) -> GateDecision:

@@ -251,12 +251,12 @@ class Sampled:
         problems = tuple(vote.problem for vote in votes if not vote.value)
         return RoundResult(tuple(make_ballots(votes, swapped=swapped)), problems, join_logs(votes))
 
-    async def _ask_for_vote(self, subject: JudgedInput, model: Model, at: int, *, swapped: bool) -> Vote[Opinion]:
+    async def _ask_for_vote(self, subject: JudgedInput, model: Model, repeat: int, *, swapped: bool) -> Vote[Opinion]:
         prompt = write_messages(subject.format_parts(swapped=swapped), self._write_request(), subject.media)
         # Vary the seed of repeated requests, because equal requests may get the same answer.
-        seed = {"seed": int(self.params.get("seed") or 0) + at} if self.repeats > 1 else {}
+        seed = {"seed": int(self.params.get("seed") or 0) + repeat} if self.repeats > 1 else {}
         options: dict[str, Any] = {"attempts": self.attempts, **self.params, **seed}
-        name = f"sample {at + 1}" if self.repeats > 1 else "judge"
+        name = f"sample {repeat + 1}" if self.repeats > 1 else "judge"
         if self.reasons:
             call = ask_until_parsed(model, prompt, self.form.parse_opinion, **options)
         else:

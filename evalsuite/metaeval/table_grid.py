@@ -23,9 +23,9 @@ BETWEEN_TAGS = re.compile(r">\s+<")
 TEXT = re.compile(r"(?<=>)[^<>]+(?=<)")
 
 
-def write_equal_notations(table: str, written: Format) -> Iterator[tuple[str, str]]:
+def write_equal_notations(table: str, markup: Format) -> Iterator[tuple[str, str]]:
     """Yield the table in other notations, each with its name; to a reader, they all look the same."""
-    if written == "latex":
+    if markup == "latex":
         booktabs = RULES.search(table) is not None
         yield (
             ("booktabs as \\hline", RULES.sub(r"\\hline", table))
@@ -34,7 +34,7 @@ def write_equal_notations(table: str, written: Format) -> Iterator[tuple[str, st
         )
         yield "commented", re.sub(r"\\\\[ \t]*\n", "\\\\\\\\ % a row\n", table)
         yield "in an answer", f"Here is the table:\n\n```latex\n{table}\n```\n\nI hope that this helps."
-    elif written == "html":
+    elif markup == "html":
         yield "minified", BETWEEN_TAGS.sub("><", table)
         yield "entities", TEXT.sub(lambda match: _write_as_entities(match[0]), table)
         yield "in an answer", f"Here is the table:\n\n```html\n{table}\n```"
@@ -44,10 +44,10 @@ def write_equal_notations(table: str, written: Format) -> Iterator[tuple[str, st
         yield "in an answer", f"Here you are:\n\n```\n{table}\n```"
 
 
-def repeat_spanning_cells(table: str, written: Format) -> str:
+def repeat_spanning_cells(table: str, markup: Format) -> str:
     """Write the table without spanning cells: repeat their text in every position that they cover."""
-    grids = read_wanted(table, written).tables
-    return "\n\n".join(write_table([list(row) for row in grid.rows], written, grid.name) for grid in grids)
+    grids = read_wanted(table, markup).tables
+    return "\n\n".join(write_table([list(row) for row in grid.rows], markup, grid.name) for grid in grids)
 
 
 def _write_as_entities(text: str) -> str:
@@ -61,14 +61,14 @@ CORRUPTIONS = (
 )
 
 
-def corrupt_table(table: str, written: Format) -> Iterator[tuple[str, str]]:
+def corrupt_table(table: str, markup: Format) -> Iterator[tuple[str, str]]:
     """Yield corruptions of the table with their names, mildest first; some are impossible in small tables."""
-    grids = read_wanted(table, written).tables
+    grids = read_wanted(table, markup).tables
     cells = sum(bool(cell) for grid in grids for row in grid.rows for cell in row)
     rng = random.Random(0)  # noqa: S311 - the same changes each time
 
     def write_changed_table(edit: Callable[[Rows], Rows]) -> str:
-        return "\n\n".join(write_table(edit([[*row] for row in grid.rows]), written, grid.name) for grid in grids)
+        return "\n\n".join(write_table(edit([[*row] for row in grid.rows]), markup, grid.name) for grid in grids)
 
     def write_cell_change(change: Callable[[str], str]) -> str:
         changed = list[str]()
@@ -115,20 +115,20 @@ MARKS = {
 BARS = "|x| + |y|"
 
 
-def write_near_pairs(table: str, written: Format) -> Iterator[tuple[str, str, str]]:
+def write_near_pairs(table: str, markup: Format) -> Iterator[tuple[str, str, str]]:
     """Yield the name of each small change that the table allows, a reference table, and the table with the change."""
-    grid = read_wanted(table, written).tables[0]
+    grid = read_wanted(table, markup).tables[0]
     first, *body = grid.rows
 
     def set_cell(place: tuple[int, int], text: str) -> str:
         rows = [list(row) for row in grid.rows]
         rows[place[0]][place[1]] = text
-        return write_table(rows, written, grid.name)
+        return write_table(rows, markup, grid.name)
 
     def swap_columns(one: int, two: int, last_row: int | None) -> str:
         order = [{one: two, two: one}.get(at, at) for at in range(len(first))]
         rows = [[row[at] for at in order] for row in grid.rows[:last_row]]
-        return write_table([*rows, *map(list, grid.rows[len(rows) :])], written, grid.name)
+        return write_table([*rows, *map(list, grid.rows[len(rows) :])], markup, grid.name)
 
     cells = {(row, at): cell for row, cells in enumerate(body, 1) for at, cell in enumerate(cells) if cell}
     if place := next(iter(cells), None):
@@ -165,8 +165,8 @@ def measure_change_effects(items: Sequence[tuple[str, str, Format]]) -> list[Cha
     """Score every table against changed versions of itself."""
     scores: dict[tuple[str, str], list[tuple[str, float]]] = {}
     broken: dict[tuple[str, str], list[str]] = {}
-    for name, table, written in items:
-        for change, rule, score, holds in _score_changes(table, written):
+    for name, table, markup in items:
+        for change, rule, score, holds in _score_changes(table, markup):
             scores.setdefault((change, rule), []).append((name, score))
             if not holds:
                 broken.setdefault((change, rule), []).append(f"{name} ({score:.3f})")
@@ -176,21 +176,21 @@ def measure_change_effects(items: Sequence[tuple[str, str, Format]]) -> list[Cha
     return [ChangeEffect(*key, len(scores[key]), means[key], tuple(broken.get(key, ()))) for key in keys]
 
 
-def _score_changes(table: str, written: Format) -> Iterator[tuple[str, str, float, bool]]:
-    whole = table_score(table, table, format=written).value
+def _score_changes(table: str, markup: Format) -> Iterator[tuple[str, str, float, bool]]:
+    whole = table_score(table, table, format=markup).value
     yield "none", "stays 1", whole, abs(whole - 1) < SLACK
-    for change, changed in write_equal_notations(table, written):
-        score = table_score(changed, table, format=written).value
+    for change, changed in write_equal_notations(table, markup):
+        score = table_score(changed, table, format=markup).value
         yield change, "stays 1", score, abs(score - 1) < SLACK
-    content = table_score(repeat_spanning_cells(table, written), table, format=written).content
+    content = table_score(repeat_spanning_cells(table, markup), table, format=markup).content
     yield "spans written out", "content stays 1", content, abs(content - 1) < SLACK
-    for change, wanted, answer in write_near_pairs(table, written):
-        score = table_score(answer, wanted, format=written).value
+    for change, wanted, answer in write_near_pairs(table, markup):
+        score = table_score(answer, wanted, format=markup).value
         same = answer == wanted
         yield change, "stays 1" if same else "below 1", score, (score > 1 - SLACK) == same
     before = content
-    for change, changed in corrupt_table(table, written):
-        score = table_score(changed, table, format=written).content
+    for change, changed in corrupt_table(table, markup):
+        score = table_score(changed, table, format=markup).content
         if change == "all wrong":
             yield change, f"content at most {NEAR_ZERO:g}", score, score <= NEAR_ZERO
         elif change == CORRUPTIONS[-1]:

@@ -174,8 +174,8 @@ def parse_date(text: str) -> PartialDate | None:
     return None
 
 
-def _parse_date_part(written: str | None) -> int | None:
-    return int(written) if written and written.isdecimal() else None
+def _parse_date_part(text: str | None) -> int | None:
+    return int(text) if text and text.isdecimal() else None
 
 
 def parse_amount(text: str) -> Quantity | None:

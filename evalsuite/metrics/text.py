@@ -184,17 +184,17 @@ _SEPARATOR = re.compile(r"(?<!\d)[,;:/|!?()\[\]\u2014\u3001]|[,;:/|!?()\[\]\u201
 
 def _has_all_words(prediction: str, target: str) -> bool:
     words = normalise_answer(target)
-    if _has_words(normalise_answer(prediction), words):
+    if _contains_phrase(normalise_answer(prediction), words):
         return True
     # First search the text before separators are replaced, because a target such as AC/DC contains a separator itself.
     separated = _SEPARATOR.sub(r"\g<0> ", normalise_characters(prediction))
-    return separated != prediction and _has_words(normalise_answer(separated), words)
+    return separated != prediction and _contains_phrase(normalise_answer(separated), words)
 
 
-def _has_words(text: str, words: str) -> bool:
+def _contains_phrase(text: str, phrase: str) -> bool:
     if text.isascii():
-        return f" {words} " in f" {text} "
-    first, pattern = _make_word_pattern(words)
+        return f" {phrase} " in f" {text} "
+    first, pattern = _make_word_pattern(phrase)
     # Search for a target's first word first: this is fast, and excludes most targets that are not in the text.
     return first in text and pattern.search(text) is not None
 

@@ -128,7 +128,7 @@ def clustered_kappa(
     if value == 1.0:
         return Kappa(value, kappa_lower_bound(a, b, clusters=groups, confidence=confidence), 1.0, len(a))
     found = jackknife_interval(
-        _group_by_cluster(list(zip(a, b, strict=True)), groups),
+        _group_pairs_by_cluster(list(zip(a, b, strict=True)), groups),
         lambda pairs: cohen_kappa(*zip(*pairs, strict=True)),
         confidence=confidence,
     )
@@ -192,7 +192,7 @@ def ac1_interval(
     pairs = list(zip(a, b, strict=True))
     number = _count_categories(pairs, categories)
     # The logarithm of 1 - AC1 is nearly normal, while AC1 itself is skewed.
-    by_cluster = _group_by_cluster(pairs, groups)
+    by_cluster = _group_pairs_by_cluster(pairs, groups)
     found = jackknife_interval(by_cluster, lambda some: _compute_log_disagreement(some, number), confidence=confidence)
     agreement = share_interval([float(x == y) for x, y in pairs], clusters=groups, confidence=confidence)
     room = 1 - _compute_ac1_chance(pairs, number)
@@ -218,7 +218,7 @@ def _compute_ac1_chance(pairs: Sequence[tuple[Hashable, Hashable]], category_cou
     return math.fsum(count / total * (1 - count / total) for count in counts.values()) / (category_count - 1)
 
 
-def _group_by_cluster(
+def _group_pairs_by_cluster(
     pairs: Sequence[tuple[Hashable, Hashable]], clusters: Sequence[Hashable]
 ) -> list[list[tuple[Hashable, Hashable]]]:
     groups: dict[Hashable, list[tuple[Hashable, Hashable]]] = {}

@@ -276,5 +276,5 @@ def _find_gaps(
         one, two = place, beside
 
 
-def _pair_lines_by_position(one: int, two: int) -> Pairs:
-    return [(place, place) for place in range(min(one, two))]
+def _pair_lines_by_position(count: int, other_count: int) -> Pairs:
+    return [(place, place) for place in range(min(count, other_count))]

@@ -188,17 +188,17 @@ def _split_tokens(text: str) -> Iterator[str]:
             yield match[0].replace("\u2212", "-")
 
 
-def _normalise_time(written: str) -> str:
-    hours, *rest = written.split(":")
+def _normalise_time(time: str) -> str:
+    hours, *rest = time.split(":")
     while rest and rest[-1] == "00":
         rest.pop()
     return ":".join([str(int(hours)), *rest])
 
 
-def _normalise_number(written: str, sign: str) -> str:
-    if len(written) > LONGEST_NUMBER:
-        return sign + written
-    plain = written.replace(",", "")
+def _normalise_number(digits: str, sign: str) -> str:
+    if len(digits) > LONGEST_NUMBER:
+        return sign + digits
+    plain = digits.replace(",", "")
     number = f"{Decimal(plain):f}" if "e" in plain else plain
     shortest = _shorten_number(number)
     return shortest if shortest == "0" else sign + shortest

@@ -354,15 +354,15 @@ class TextReader:
             self.has_text = True
         self._pieces.append(text)
 
-    def _read_control_symbol(self, sign: str, following: list[Token]) -> None:
-        if sign in "^~" and [token.kind for token in following] == ["open", "close"]:
-            self._add_text(sign)  # An accent without a letter is printed as a character.
-        elif sign in ACCENTS:
-            self._accent = ACCENTS[sign]
-        elif sign == "\\" or sign in SIGN_SPACES:
+    def _read_control_symbol(self, character: str, following: list[Token]) -> None:
+        if character in "^~" and [token.kind for token in following] == ["open", "close"]:
+            self._add_text(character)  # An accent without a letter is printed as a character.
+        elif character in ACCENTS:
+            self._accent = ACCENTS[character]
+        elif character == "\\" or character in SIGN_SPACES:
             self._add_text(" ")
-        elif sign not in SIGN_NOTHING:
-            self._add_text(sign)
+        elif character not in SIGN_NOTHING:
+            self._add_text(character)
 
     def _read_macro(self, name: str, place: int) -> int:
         if (

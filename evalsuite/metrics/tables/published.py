@@ -72,10 +72,10 @@ def _pad_rows(table: CellGrid) -> list[list[str]]:
     return [[*row, *[""] * (table.width - len(row))] for row in table.rows]
 
 
-def _require_few_pairs(metric: str, noun: str, one: int, two: int, most: int) -> None:
-    if one * two > most:
+def _require_few_pairs(metric: str, noun: str, count: int, other_count: int, max_pairs: int) -> None:
+    if count * other_count > max_pairs:
         raise ScoringError(
-            f"{metric} compares at most {most:,} pairs of {noun}, not {one:,} x {two:,}; use table_score"
+            f"{metric} compares at most {max_pairs:,} pairs of {noun}, not {count:,} x {other_count:,}; use table_score"
         )
 
 

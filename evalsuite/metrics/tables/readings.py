@@ -52,7 +52,7 @@ def read_tables(text: str, format: Format) -> list[CellGrid]:  # noqa: A002 - th
     return read_latex(text) if format == "latex" else _read_markdown(text)
 
 
-def _read_in_format(text: str, markup: Format) -> MarkupReading:
+def _read_tables_in_format(text: str, markup: Format) -> MarkupReading:
     tables = read_tables(text, markup)
     return MarkupReading(markup, text, tuple(table for table in tables if any(map(normalise_cell, table.cells))))
 
@@ -66,7 +66,7 @@ def read_in_all_formats(answer: str, wanted: Format) -> list[MarkupReading]:
     if len(answer) > LONGEST_TEXT:
         return []
     readings = [
-        _read_in_format(strip_answer(answer, markup), markup)
+        _read_tables_in_format(strip_answer(answer, markup), markup)
         for markup in (wanted, *(markup for markup in FORMATS if markup != wanted))
         if markup == wanted or markup not in HINTS or HINTS[markup].search(answer)
     ]
@@ -91,7 +91,7 @@ def _read_other_markup(text: str) -> Iterator[MarkupReading]:
         before = ""
         while before != text and ESCAPED_TAG.search(text):
             before, text = text, html.unescape(text)
-        yield _read_in_format(strip_answer(text, "html"), "html")
+        yield _read_tables_in_format(strip_answer(text, "html"), "html")
     if RAW_SIGN.search(text) and HINTS["latex"].search(text):
         latex = strip_answer(text, "latex")
         yield MarkupReading("latex", latex, tuple(read_latex(RAW_SIGN.sub(r"\\\g<0>", latex))))
@@ -150,7 +150,7 @@ def _write_wiki_as_html(text: str) -> str:
 @lru_cache(maxsize=128)
 def read_wanted(reference: str, markup: Format) -> MarkupReading:
     """Read the tables of a reference; in HTML without a table, its list items or texts become a table of one column."""
-    reading = _read_in_format(reference, markup)
+    reading = _read_tables_in_format(reference, markup)
     if not reading.tables:
         reading = next((other for other in _read_other_markup(reference) if other.tables), reading)
     if reading.tables or markup != "html":

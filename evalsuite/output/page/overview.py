@@ -93,21 +93,21 @@ def encode_verdict(run: Run, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _encode_baseline(run: Run, against: BaselineComparison) -> dict[str, Any]:
+def _encode_baseline(run: Run, comparison: BaselineComparison) -> dict[str, Any]:
     return {
-        "name": against.name,
+        "name": comparison.name,
         "metrics": [
             {
                 "subject": str(subject),
                 **asdict(subject),
                 "verdict": verdict,
-                "margin": _find_margin(run, subject, against),
-                **{name: convert_cell(value) for name, value in comparison.to_dict().items()},
+                "margin": _find_margin(run, subject, comparison),
+                **{name: convert_cell(value) for name, value in measured.to_dict().items()},
             }
-            for subject, comparison, verdict in against.found
+            for subject, measured, verdict in comparison.found
         ],
-        "left_out": {side: len(cases) for side, cases in against.left_out.items()},
-        "not_compared": list(against.not_compared),
+        "left_out": {side: len(cases) for side, cases in comparison.left_out.items()},
+        "not_compared": list(comparison.not_compared),
     }
 
 

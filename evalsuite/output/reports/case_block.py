@@ -28,24 +28,26 @@ SHOWN_SCORE = re.compile(r"^score +(\S+)", re.MULTILINE)
 NUMBER = Column("", "number", 4)
 
 
-def format_case_block(record: Record, *, most: int | None = MOST, scores: Collection[str] = ()) -> str:
+def format_case_block(record: Record, *, max_length: int | None = MOST, scores: Collection[str] = ()) -> str:
     """Write one case as plain text that is safe to print on a terminal.
 
     Args:
-        most: the maximum number of characters of each text; None shows all of each text.
+        max_length: the maximum number of characters of each text; None shows all of each text.
         scores: names of scores to show in addition to those with a reason. If it is empty, all scores are shown.
     """
-    return "\n".join(_format_labelled_text(label, text, most) for label, text in _list_labelled_texts(record, scores))
+    return "\n".join(
+        _format_labelled_text(label, text, max_length) for label, text in _list_labelled_texts(record, scores)
+    )
 
 
-def add_baseline_answer(block: str, record: Record, *, most: int | None = MOST) -> str:
+def add_baseline_answer(block: str, record: Record, *, max_length: int | None = MOST) -> str:
     """Append the baseline's answer to a case's block, with the baseline's values of the scores that the block shows."""
     answer = record.transcript.answer if record.transcript else record.error or "no answer"
     shown = frozenset(SHOWN_SCORE.findall(block))
     values = ", ".join(
         f"{name} {format_number(value, NUMBER)}" for name, value in record.scores.items() if name in shown
     )
-    line = _format_labelled_text("baseline", f"{answer}\n({values or record.outcome})", most)
+    line = _format_labelled_text("baseline", f"{answer}\n({values or record.outcome})", max_length)
     return f"{block}\n{line}"
 
 
@@ -68,9 +70,9 @@ def _list_labelled_texts(record: Record, scores: Collection[str]) -> Iterator[tu
         yield "error", f"{record.cause}: {record.error}"
 
 
-def _format_labelled_text(label: str, text: str, most: int | None) -> str:
-    if most is not None and len(text) > most:
-        text = shorten_with_note(text, most)
+def _format_labelled_text(label: str, text: str, max_length: int | None) -> str:
+    if max_length is not None and len(text) > max_length:
+        text = shorten_with_note(text, max_length)
     lines = escape_for_terminal(text).splitlines() or [""]
     return "\n".join(f"{label if at == 0 else '':{INDENT}}{line}".rstrip() for at, line in enumerate(lines))
 
@@ -99,14 +101,14 @@ def list_worst_cases(decision: GateDecision, run: Run) -> list[str]:
     return [row.case for row in sorted(measured, key=get_sort_key)[:MOST_CASES_PER_GATE]]
 
 
-def list_cases_to_show(run: Run, verdict: Verdict, most: int) -> list[str]:
+def list_cases_to_show(run: Run, verdict: Verdict, max_cases: int) -> list[str]:
     """List the worst cases of missed gates, then failures that no gate covers, then errors."""
     missed = [decision for decision in verdict.decisions if decision.verdict != "met"]
     behind = [case for decision in missed for case in list_worst_cases(decision, run)]
     rows = (row for outcome in ("failed", "error") for row in run.all_rows() if row.outcome == outcome)
     uncovered = (row.case for row in rows if row.excused is None)
     # Remove duplicates: a missed gate's worst case may also be an uncovered failure.
-    return list(dict.fromkeys([*behind, *islice(uncovered, most + len(behind))]))[:most]
+    return list(dict.fromkeys([*behind, *islice(uncovered, max_cases + len(behind))]))[:max_cases]
 
 
 def format_case_blocks(
@@ -121,9 +123,9 @@ def format_case_blocks(
         record = run.read(case)
         main = run.benchmarks[record.benchmark].primary
         scores = {main, *metrics} if main and metrics is not None else ()
-        block = format_case_block(record, most=LONGEST_TEXT, scores=scores)
+        block = format_case_block(record, max_length=LONGEST_TEXT, scores=scores)
         if baseline is not None and case in baseline.offsets:
-            block = add_baseline_answer(block, baseline.read(case), most=LONGEST_TEXT)
+            block = add_baseline_answer(block, baseline.read(case), max_length=LONGEST_TEXT)
         yield f"{case.rpartition('::')[2]}: {OUTCOMES[record.outcome]}", block
 
 

@@ -246,7 +246,7 @@ def _make_sort_keys(
 
 def _make_case_passage(record: Record, metric: str) -> Passage:
     title = f"{record.case.rpartition('::')[2]}: {metric} {record.scores[metric]:.3f}"
-    return Passage(title, format_case_block(record, most=LONGEST_TEXT), folded=True)
+    return Passage(title, format_case_block(record, max_length=LONGEST_TEXT), folded=True)
 
 
 def _make_judgement_passages(record: Record) -> list[Passage]:

@@ -224,10 +224,10 @@ def _measure_choice_bias(name: str, choices: Sequence[PairedChoice]) -> JudgeBia
         low, high = chosen.low, chosen.high
         excess = Estimate(chosen.value - 0.5, low and low - 0.5, high and high - 0.5, chosen.n)
         return JudgeBias(name, chosen, 0.5, excess)
-    return JudgeBias(name, chosen, math.fsum(people) / len(people), _compare_with_people(choices, people))
+    return JudgeBias(name, chosen, math.fsum(people) / len(people), _estimate_excess_over_people(choices, people))
 
 
-def _compare_with_people(choices: Sequence[PairedChoice], people: Sequence[float]) -> Estimate:
+def _estimate_excess_over_people(choices: Sequence[PairedChoice], people: Sequence[float]) -> Estimate:
     from evalsuite.stats import paired_difference
     from evalsuite.stats.paired import tango_interval
 

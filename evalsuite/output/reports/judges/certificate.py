@@ -150,7 +150,7 @@ def make_labelled_tally(
 
 
 def _label_row(
-    row: Row, judge: JudgeResults, label: float | None, labels: Sequence[float], weights: Mapping[str, float]
+    row: Row, judge: JudgeResults, label: float | None, labels_of_people: Sequence[float], weights: Mapping[str, float]
 ) -> Row:
     if row.case not in judge.scores:
         return replace(row, outcome="error", facts={})
@@ -163,7 +163,7 @@ def _label_row(
     compared |= {"scale": list(judge.scale)} if judge.scale else {}
     compared |= {"weight": weights.get(row.case, 1.0)} if weights else {}
     if judge.find_verdict(label) is not None:
-        verdict = judge.find_people_verdict(labels)
+        verdict = judge.find_people_verdict(labels_of_people)
         compared["verdict"] = 0.5 if verdict is None else verdict
     return replace(scored, facts={"ballots": [judge.judge], "people": {judge.score: compared}, **tested})
 
