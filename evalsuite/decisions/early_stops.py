@@ -292,6 +292,11 @@ class EarlyDecisions:
         """Whether more samples could still decide a gate or a comparison."""
         return any(each.can_use_more_samples for each in self._decisions)
 
+    @property
+    def cases(self) -> int:
+        """The number of finished cases; a case that ran twice counts once."""
+        return len(self._seen)
+
     def add_case(self, benchmark: str, row: Row) -> None:
         """Add one finished case; a case that runs twice (`--dist each`) counts once."""
         if (benchmark, row.case) in self._seen:
