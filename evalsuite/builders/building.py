@@ -104,10 +104,10 @@ def _raise_on_sigterm() -> Iterator[None]:
         yield
         return
 
-    def raise_exit(number: int, _: FrameType | None) -> None:
-        raise SystemExit(128 + number)
+    def raise_system_exit(signal_number: int, _: FrameType | None) -> None:
+        raise SystemExit(128 + signal_number)
 
-    before = signal.signal(signal.SIGTERM, raise_exit)
+    before = signal.signal(signal.SIGTERM, raise_system_exit)
     try:
         yield
     finally:

@@ -62,13 +62,13 @@ class ModelSession:
         self.cut_off += completion.finish_reason == "length"
         return completion
 
-    def run_coroutine(self, work: Callable[[ModelHandle], Coroutine[Any, Any, None]]) -> None:
+    def run_coroutine(self, make_coroutine: Callable[[ModelHandle], Coroutine[Any, Any, None]]) -> None:
         """Run a coroutine that uses the model, and wait until it ends."""
         from evalsuite.gateway.handle import ModelHandle
 
         settings = self._settings
         model = ModelHandle(self, settings.model or "", settings.model_base_url, overrides=settings.model_params)
-        self._background.run(work(model))
+        self._background.run(make_coroutine(model))
 
 
 @contextmanager
@@ -80,13 +80,13 @@ def open_session(settings: Settings, store: Path) -> Iterator[ModelSession]:
     from evalsuite.journal.answers import Answers
     from evalsuite.models.choice import open_backend
 
-    async def open_store() -> Gateway:
+    async def open_session_gateway() -> Gateway:
         # The store must be opened in the loop's thread.
         read_prices(settings.price)
         open_backend(settings.model or "", settings.model_base_url, make_credentials(settings)).check()
         return open_gateway(settings, Answers.open(store))
 
-    async def close_store(gateway: Gateway) -> bool:
+    async def close_session_gateway(gateway: Gateway) -> bool:
         # Wait briefly for pending calls, because their answers are paid for; then cancel the remaining calls.
         await gateway.aclose()
         with closing(Answers.open(store, read_only=True)) as answers:
@@ -97,11 +97,11 @@ def open_session(settings: Settings, store: Path) -> Iterator[ModelSession]:
         sys.path.insert(0, str(Path.cwd()))
     background = BackgroundLoop()
     try:
-        gateway = background.run(open_store())
+        gateway = background.run(open_session_gateway())
         try:
             yield ModelSession(settings, gateway, background)
         finally:
-            if background.run(close_store(gateway)):
+            if background.run(close_session_gateway(gateway)):
                 store.unlink()  # Delete the store if it is empty: the model never answered.
     finally:
         background.close()

@@ -94,7 +94,7 @@ def run_build(args: Namespace) -> int:
         page = _format_stats(args.source, args.seed, selection, source.partitions, source.dropped)
         write_atomically(page, get_stats_path(args.to), folder)
         if source.template_popularity:
-            table = _format_predicates(selection, source.template_popularity, source.partitions["predicate"])
+            table = _format_predicates_table(selection, source.template_popularity, source.partitions["predicate"])
             write_atomically(table, get_predicates_path(args.to), folder)
         write_atomically(_format_questions(selection, source.partitions), args.to, folder)
     sys.stdout.write(f"{count:,} questions in {args.to}, counted in {get_stats_path(args.to)}\n")
@@ -141,27 +141,27 @@ def _format_questions(selection: Selection, partitions: Mapping[str, Partition])
     popularity that belongs to more popular entities of its type. If a question has several right answers, its answer is
     a list.
     """
-    return "{\n" + ",\n".join(_format_bucket(selection, partitions, bucket) for bucket in BUCKETS) + "\n}\n"
+    return "{\n" + ",\n".join(_format_bucket_questions(selection, partitions, bucket) for bucket in BUCKETS) + "\n}\n"
 
 
-def _format_predicates(selection: Selection, popularity: Mapping[str, int], cut: Partition) -> str:
+def _format_predicates_table(selection: Selection, popularity: Mapping[str, int], partition: Partition) -> str:
     lines = ["\t".join(HEADER)]
     for template, buckets in selection.questions.items():
         if any(buckets.values()):
             own = popularity[template.id]
-            lines.append(f"{template.id}\t{own}\t{cut.find_bucket(own)}")
+            lines.append(f"{template.id}\t{own}\t{partition.find_bucket(own)}")
     return "\n".join(lines) + "\n"
 
 
-def _format_bucket(selection: Selection, partitions: Mapping[str, Partition], bucket: str) -> str:
+def _format_bucket_questions(selection: Selection, partitions: Mapping[str, Partition], bucket: str) -> str:
     questions = [(template, each) for template, buckets in selection.questions.items() for each in buckets[bucket]]
 
-    def find_rank(question: tuple[QuestionTemplate, Candidate]) -> tuple[object, ...]:
+    def make_sort_key(question: tuple[QuestionTemplate, Candidate]) -> tuple[object, ...]:
         template, each = question
         return partitions[template.entities].compute_share_above(each.popularity), each.entity, template.id, each.turn
 
     lines = []
-    for template, each in sorted(questions, key=find_rank):
+    for template, each in sorted(questions, key=make_sort_key):
         answer = each.answers[0] if len(each.answers) == 1 else each.answers
         lines.append(f"  {json.dumps([each.entity, template.id, each.question, answer], ensure_ascii=False)}")
     return f' "{bucket}": [\n{{}}\n ]'.format(",\n".join(lines)) if lines else f' "{bucket}": []'
@@ -184,7 +184,7 @@ def _format_stats(
         f"Seed {seed}; at most {selection.cap:,} questions of a template in a bucket.",
         "## Entities by popularity",
         "The paper's Table 1. Each bucket has about a third of all popularity; equal popularity stays together.",
-        _format_markdown_table(_ENTITIES, _list_entity_rows(partitions)),
+        _format_markdown_table(_ENTITIES, _make_partition_rows(partitions)),
         "## Questions",
         "The paper's Table 2.",
         _format_markdown_table(("Templates", "Head", "Torso", "Tail", "Questions"), [summary]),
@@ -201,7 +201,7 @@ def _format_stats(
 _ENTITIES = ("Entities", "Bucket", "Number", "Share of entities", "Share of popularity", "Least popularity")
 
 
-def _list_entity_rows(partitions: Mapping[str, Partition]) -> list[list[str]]:
+def _make_partition_rows(partitions: Mapping[str, Partition]) -> list[list[str]]:
     rows = []
     for name, partition in partitions.items():
         shares = partition.count_by_bucket()

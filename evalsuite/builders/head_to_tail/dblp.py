@@ -77,7 +77,7 @@ class DblpSource(DumpSource):
         self._read_dump(find_dump_file(folder, FILES[0]))
         self.partitions = {"person": partition_by_popularity(workspace, "person")}
 
-    def _make_pool_sql(self, template: QuestionTemplate) -> str:
+    def _make_entity_pool_sql(self, template: QuestionTemplate) -> str:
         return f"(FROM person SEMI JOIN (FROM thesis WHERE kind = '{TEMPLATES[template][0]}') USING (id))"
 
     def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all theses
@@ -207,7 +207,7 @@ def _read_work(element: Any) -> Work:
 
 def _replace_document_type(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:
     """Replace the DTD by one that declares only characters, without changing the line numbers."""
-    prologue, blocks = _split_prologue(iter(blocks), path)
+    prologue, blocks = _split_off_prologue(iter(blocks), path)
     head = prologue[: prologue.find(b"?>") + 2] if prologue.lstrip().startswith(b"<?xml") else b""
     # Escape an ampersand twice (`&#38;#38;`), because the parser reads a declared value twice.
     declared = [b'<!ENTITY %s "&#38;#%d;">' % character for character in _read_declarations(prologue, path).items()]
@@ -215,7 +215,7 @@ def _replace_document_type(blocks: Iterable[bytes], path: Path) -> Iterator[byte
     yield from blocks
 
 
-def _split_prologue(blocks: Iterator[bytes], path: Path) -> tuple[bytes, Iterator[bytes]]:
+def _split_off_prologue(blocks: Iterator[bytes], path: Path) -> tuple[bytes, Iterator[bytes]]:
     start = b""
     for block in blocks:
         start += block

@@ -71,7 +71,7 @@ class DbpediaSource(DumpSource):
             GROUP BY ALL ORDER BY max(popularity) DESC, predicate
         """)
         drafted = [(predicate, pairs) for predicate, pairs in rows if predicate not in known][:most]
-        return {predicate: [(_read_name(a), _read_name(b)) for a, b in pairs] for predicate, pairs in drafted}
+        return {predicate: [(_decode_name(a), _decode_name(b)) for a, b in pairs] for predicate, pairs in drafted}
 
     def _draw_entities(self, sizes: Mapping[QuestionTemplate, int]) -> None:
         pool = "(FROM asked JOIN entity ON entity.id = asked.subject)"
@@ -79,10 +79,10 @@ class DbpediaSource(DumpSource):
         draw_entities(self._workspace, pool, self.partitions["entity"], more)
 
     def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all templates
-        values, ambiguous = self._load_values(), self._find_ambiguous_entities()
+        values, ambiguous = self._load_drawn_objects(), self._find_ambiguous_entities()
 
         def list_questions(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
-            if entity not in ambiguous and not _is_list_page(name := _read_name(entity)):
+            if entity not in ambiguous and not _is_list_page(name := _decode_name(entity)):
                 yield self._questions[template].replace("_", name), _list_names(values[template.id, entity])
 
         return list_questions
@@ -118,7 +118,7 @@ class DbpediaSource(DumpSource):
             FROM triple SEMI JOIN (VALUES {wanted}) AS wanted (predicate) USING (predicate)
         """)
 
-    def _load_values(self) -> dict[tuple[str, str], list[str | None]]:
+    def _load_drawn_objects(self) -> dict[tuple[str, str], list[str | None]]:
         rows = self._workspace.run_sql("""
             SELECT template, subject, list(object ORDER BY object)
             FROM asked SEMI JOIN drawn ON drawn.template = asked.template AND drawn.id = asked.subject
@@ -171,7 +171,7 @@ def draft_templates(
         facts = "\n".join(f"{subject} | {name} | {object_}" for subject, object_ in pairs)
         prompt = DRAFT.format(facts=mark_sections([("facts", facts)]))
         try:
-            answer = await ask_until_parsed(model, prompt, lambda text: _read_draft(text, pairs), **PARAMETERS)
+            answer = await ask_until_parsed(model, prompt, lambda text: _read_template_draft(text, pairs), **PARAMETERS)
             templates[predicate] = answer.value
         except JudgeError as error:
             failures[predicate] = str(error).removeprefix("judge ")
@@ -184,7 +184,7 @@ def draft_templates(
     return {name: templates[name] for name in examples if name in templates}, failures
 
 
-def _read_draft(text: str, pairs: list[tuple[str, str]]) -> str:
+def _read_template_draft(text: str, pairs: list[tuple[str, str]]) -> str:
     question = text.strip()
     if "\n" in question or not question.endswith("?"):
         raise ValueError("The answer is not one question on one line.")
@@ -224,7 +224,7 @@ def read_dropped_templates(path: Path) -> dict[str, str]:
     return {predicate: UNFIT[predicate] for predicate in read_json(path, dict) if predicate in UNFIT}
 
 
-def _read_name(entity: str) -> str:
+def _decode_name(entity: str) -> str:
     return unquote(entity).replace("_", " ").strip()
 
 
@@ -234,9 +234,9 @@ def _is_list_page(name: str) -> bool:
 
 def _list_names(objects: list[str | None]) -> list[str | None]:
     """Return the names of all values, or an empty list if any value is not an entity with a name."""
-    if any(each is None or "__" in each or _is_list_page(_read_name(each)) for each in objects):
+    if any(each is None or "__" in each or _is_list_page(_decode_name(each)) for each in objects):
         return []
-    names = [_read_name(each) for each in objects if each]
+    names = [_decode_name(each) for each in objects if each]
     return [variant for name in names for variant in (_BRACKETS.sub("", name), name)]
 
 

@@ -45,7 +45,7 @@ class Candidate:
     answers: tuple[Answer, ...]  # All right answers.
 
     @property
-    def key(self) -> str:
+    def question_key(self) -> str:
         """A key that is equal for questions that differ only in case and spacing."""
         return " ".join(self.question.casefold().split())
 
@@ -120,7 +120,7 @@ def partition_by_popularity(workspace: Workspace, entities: str) -> Partition:
     return Partition(dict(workspace.run_sql(f"SELECT popularity, count(*) FROM {entities} GROUP BY popularity")))
 
 
-def draw_entities(workspace: Workspace, pool: str, cut: Partition, sizes: Mapping[QuestionTemplate, int]) -> None:
+def draw_entities(workspace: Workspace, pool: str, partition: Partition, sizes: Mapping[QuestionTemplate, int]) -> None:
     """Add to the table `drawn` the first `sizes[template]` entities of each template and bucket.
 
     `pool` is a relation with the columns `template` (a template's id), `id`, `popularity` and `lot`.
@@ -131,7 +131,7 @@ def draw_entities(workspace: Workspace, pool: str, cut: Partition, sizes: Mappin
     )
     salted = f"(FROM {pool} JOIN (VALUES {salts}) AS salts (template, salt, size) USING (template))"
     cases = " ".join(
-        f"WHEN popularity >= {cut.find_lowest_popularity(bucket)} THEN '{bucket}'" for bucket in BUCKETS[:-1]
+        f"WHEN popularity >= {partition.find_lowest_popularity(bucket)} THEN '{bucket}'" for bucket in BUCKETS[:-1]
     )
     bucket = f"CASE {cases} ELSE '{BUCKETS[-1]}' END"
     pool = f"(SELECT *, xor(lot, salt) AS ticket, {bucket} AS bucket FROM {salted})"
@@ -201,8 +201,8 @@ def make_candidates(workspace: Workspace, templates: Iterable[QuestionTemplate],
     }
 
 
-def _select_suitable_questions(asked: Iterable[RawQuestion]) -> Iterator[tuple[str, tuple[Answer, ...]]]:
-    for question, answers in asked:
+def _select_suitable_questions(questions: Iterable[RawQuestion]) -> Iterator[tuple[str, tuple[Answer, ...]]]:
+    for question, answers in questions:
         clean = drop_repeated_answers(answers)
         if question and is_suitable_question(question, clean):
             yield question, clean
@@ -291,10 +291,10 @@ class DumpSource(QuestionSource):
 
     def _draw_entities(self, sizes: Mapping[QuestionTemplate, int]) -> None:
         for template, size in sizes.items():
-            pool = f"(SELECT *, {quote_sql(template.id)} AS template FROM {self._make_pool_sql(template)})"
+            pool = f"(SELECT *, {quote_sql(template.id)} AS template FROM {self._make_entity_pool_sql(template)})"
             draw_entities(self._workspace, pool, self.partitions[template.entities], {template: size})
 
-    def _make_pool_sql(self, template: QuestionTemplate) -> str:
+    def _make_entity_pool_sql(self, template: QuestionTemplate) -> str:
         """Write SQL that selects the entities for which the template may have an answer."""
         raise NotImplementedError
 
@@ -332,7 +332,7 @@ def choose_questions(
         cap = per_template or find_question_cap(
             [_count_fewest_candidates(buckets) for buckets in drawn.values()], target
         )
-        lacking = [template for template, buckets in drawn.items() if _can_draw_more(buckets, cap)]
+        lacking = [template for template, buckets in drawn.items() if _can_draw_more_questions(buckets, cap)]
         if not lacking:
             return _select_questions(drawn, cap)
         sizes |= {template: sizes[template] * GROWTH for template in lacking}
@@ -352,7 +352,7 @@ def _count_fewest_candidates(buckets: Mapping[str, CandidateList]) -> int:
     return min(len(bucket.candidates) for bucket in buckets.values())
 
 
-def _can_draw_more(buckets: Mapping[str, CandidateList], cap: int) -> bool:
+def _can_draw_more_questions(buckets: Mapping[str, CandidateList], cap: int) -> bool:
     allowed = min([cap, *(len(bucket.candidates) for bucket in buckets.values() if bucket.exhausted)])
     return _count_fewest_candidates(buckets) < allowed
 
@@ -366,12 +366,12 @@ def _select_questions(drawn: Draw, cap: int) -> Selection:
         fresh: dict[str, list[Candidate]] = {bucket: [] for bucket in BUCKETS}
         for bucket, unseen in fresh.items():
             for candidate in buckets[bucket].candidates:
-                if candidate.key not in seen:
-                    seen.add(candidate.key)
+                if candidate.question_key not in seen:
+                    seen.add(candidate.question_key)
                     unseen.append(candidate)
         count = min(cap, *map(len, fresh.values()))
         chosen[template] = {bucket: candidates[:count] for bucket, candidates in fresh.items()}
         if not count:
             empty[template] = [bucket for bucket in BUCKETS if not fresh[bucket]]
-        asked |= {each.key for candidates in chosen[template].values() for each in candidates}
+        asked |= {each.question_key for candidates in chosen[template].values() for each in candidates}
     return Selection(chosen, cap, empty)

@@ -64,7 +64,7 @@ def decompress_file(path: Path, advance: Callable[[int], object]) -> Iterator[by
         except EOFError:
             problem = "the end amid compressed data"
             raise DatasetError(path, f"byte {file.at}", problem, "a complete file: download it again") from None
-        except (OSError, zlib.error, _load_zstd_error()) as error:
+        except (OSError, zlib.error, _import_zstd_error_class()) as error:
             place, problem = f"about byte {max(0, file.at - BLOCK)}", getattr(error, "strerror", None) or str(error)
             raise DatasetError(path, place, problem, "a readable, undamaged file") from error
 
@@ -101,7 +101,7 @@ _DECODERS: dict[str, Callable[[Any], Iterator[bytes]]] = {
 }
 
 
-def _load_zstd_error() -> type[Exception]:
+def _import_zstd_error_class() -> type[Exception]:
     import zstandard
 
     return zstandard.ZstdError
@@ -176,7 +176,7 @@ def read_first_line(blocks: Iterator[bytes], path: Path) -> tuple[str, Iterator[
     line, _, rest = start.partition(b"\n")
     if not line:
         raise DatasetError(path, "line 1", "an empty file" if not start else "an empty line", "data")
-    if wrong := _check_encoding(line):
+    if wrong := _find_encoding_error(line):
         raise DatasetError(path, "line 1", *wrong)
     return line.decode(), chain((rest,), blocks)
 
@@ -224,12 +224,12 @@ def find_malformed_line(path: Path, check: Check, skip: int) -> DatasetError | N
     endless = ("a line without end", f"at most {LONGEST:,} bytes")
     for number, line in enumerate(split_lines(drop_carriage_returns(decompress_file(path, int))), 1):
         too_long = endless if len(line) > LONGEST else None
-        if number > skip and (wrong := too_long or _check_encoding(line) or check(line.decode())):
+        if number > skip and (wrong := too_long or _find_encoding_error(line) or check(line.decode())):
             return DatasetError(path, f"line {number}", *wrong)
     return None
 
 
-def _check_encoding(line: bytes) -> tuple[str, str] | None:
+def _find_encoding_error(line: bytes) -> tuple[str, str] | None:
     try:
         line.decode()
     except UnicodeDecodeError as error:

@@ -119,14 +119,14 @@ class GoodreadsSource(DumpSource):
         authors = find_dump_file(folder, AUTHORS)
         with stream_json_rows(workspace, authors, {"author_id": "VARCHAR", "name": "VARCHAR"}) as stream:
             workspace.run_sql(f"CREATE TABLE author AS SELECT author_id AS id, name FROM {stream}")
-        self._read_books(find_dump_file(folder, BOOKS))
+        self._create_book_tables(find_dump_file(folder, BOOKS))
         self.partitions = {"book": partition_by_popularity(workspace, "book")}
 
-    def _make_pool_sql(self, template: QuestionTemplate) -> str:
+    def _make_entity_pool_sql(self, template: QuestionTemplate) -> str:
         return f"(FROM book WHERE {_BOOK_CONDITIONS[template]})"
 
     def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all books
-        books = self._load_books()
+        books = self._load_books_by_id()
         names = dict(
             self._workspace.run_sql("""
                 SELECT id, name FROM author
@@ -140,7 +140,7 @@ class GoodreadsSource(DumpSource):
 
         return list_questions
 
-    def _read_books(self, path: Path) -> None:
+    def _create_book_tables(self, path: Path) -> None:
         fields = dict.fromkeys(_TEXT, "VARCHAR") | {"authors": [{"author_id": "VARCHAR", "role": "VARCHAR"}]}
         named = f"regexp_extract(title, {_IN_SERIES}, 1)"
         with stream_json_rows(self._workspace, path, fields) as stream:
@@ -170,7 +170,7 @@ class GoodreadsSource(DumpSource):
             ) USING (rank)
         """)
 
-    def _load_books(self) -> dict[str, Book]:
+    def _load_books_by_id(self) -> dict[str, Book]:
         self._workspace.run_sql("""
             CREATE OR REPLACE TABLE shown AS
             SELECT id, called, year, authors FROM book SEMI JOIN drawn USING (id)

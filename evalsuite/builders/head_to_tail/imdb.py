@@ -193,8 +193,8 @@ class ImdbSource(DumpSource):
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         super().__init__(workspace, folder)
         self._credits_read: list[int] = []
-        self._read_titles()
-        self._read_people()
+        self._create_title_tables()
+        self._create_person_tables()
         self.partitions = {
             "title": partition_by_popularity(workspace, "asked"),
             "person": partition_by_popularity(workspace, "fame"),
@@ -203,7 +203,7 @@ class ImdbSource(DumpSource):
     def _draw_entities(self, sizes: Mapping[QuestionTemplate, int]) -> None:
         super()._draw_entities({one: size * (_MORE if one in _CREDITS else 1) for one, size in sizes.items()})
 
-    def _make_pool_sql(self, template: QuestionTemplate) -> str:
+    def _make_entity_pool_sql(self, template: QuestionTemplate) -> str:
         if template in _TITLE_CONDITIONS:
             return f"(FROM asked WHERE {_TITLE_CONDITIONS[template]})"
         return f"(FROM fame SEMI JOIN (SELECT id FROM person WHERE {_PERSON_CONDITIONS[template]}) USING (id))"
@@ -211,11 +211,11 @@ class ImdbSource(DumpSource):
     def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
         wanted = [sizes.get(template, 0) for template in _CREDITS]
         if wanted != self._credits_read:
-            self._read_credits()
+            self._create_credit_tables()
             self._credits_read = wanted
         return ImdbQuestionMaker(self._workspace, self._folder).list_questions
 
-    def _read_titles(self) -> None:
+    def _create_title_tables(self) -> None:
         with self._stream_file("title.ratings", {"tconst": "VARCHAR", "numVotes": "UINTEGER"}) as stream:
             self._workspace.run_sql(f"CREATE TABLE rating AS SELECT tconst, numVotes AS votes FROM {stream}")
         # A few rows of the real file have words in the columns of years and minutes; TRY_CAST makes these words null.
@@ -232,7 +232,7 @@ class ImdbSource(DumpSource):
             """)
         self._workspace.run_sql(f"CREATE VIEW asked AS FROM title WHERE year <= {LAST_YEAR}")
 
-    def _read_people(self) -> None:
+    def _create_person_tables(self) -> None:
         wanted = ("nconst", "primaryName", "birthYear", "deathYear", "primaryProfession", "knownForTitles")
         with self._stream_file("name.basics", dict.fromkeys(wanted, "VARCHAR")) as stream:
             self._workspace.run_sql(f"""
@@ -253,7 +253,7 @@ class ImdbSource(DumpSource):
     def _stream_file(self, name: str, columns: Mapping[str, str]) -> AbstractContextManager[str]:
         return stream_tsv(self._workspace, find_dump_file(self._folder, f"{name}.tsv.gz"), columns)
 
-    def _read_credits(self) -> None:
+    def _create_credit_tables(self) -> None:
         wanted = dict.fromkeys(("tconst", "directors", "writers"), "VARCHAR")
         with self._stream_file("title.crew", wanted) as stream:
             self._workspace.run_sql(f"""
@@ -276,11 +276,11 @@ class ImdbQuestionMaker:
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self._workspace, self._folder = workspace, folder
-        self._works = self._load_works()
-        self._titles, self._popularity = self._load_titles()
-        self._people = self._load_people()
+        self._works = self._load_works_by_person()
+        self._titles, self._popularity = self._load_titles_and_popularity()
+        self._people = self._load_people_by_id()
         self._crew = {id_: people for id_, *people in workspace.run_sql("FROM crew")}
-        self._parts = self._load_characters()
+        self._parts = self._load_actors_by_character()
         self._names = dict(
             workspace.run_sql("""
                 SELECT id, name FROM person SEMI JOIN (
@@ -341,7 +341,7 @@ class ImdbQuestionMaker:
         names = [self._names.get(person) for person in people.split(",")] if people else []
         return [] if None in names else [*names]
 
-    def _load_works(self) -> dict[str, list[str]]:
+    def _load_works_by_person(self) -> dict[str, list[str]]:
         self._workspace.run_sql("""
             CREATE OR REPLACE TABLE work AS
             SELECT id AS person, unnest(string_split(works, ',')) AS id,
@@ -353,7 +353,7 @@ class ImdbQuestionMaker:
             works[person].append(work)
         return works
 
-    def _load_titles(self) -> tuple[dict[str, Title], dict[str, int]]:
+    def _load_titles_and_popularity(self) -> tuple[dict[str, Title], dict[str, int]]:
         shown = """
             SELECT id, popularity, kind, name, year, end_year, minutes, lower(name) AS called
             FROM title SEMI JOIN (SELECT id FROM drawn UNION SELECT id FROM work) USING (id)
@@ -362,7 +362,7 @@ class ImdbQuestionMaker:
         titles = {id_: Title(*columns) for id_, _, *columns in rows}
         return titles, {id_: popularity for id_, popularity, *_ in rows}
 
-    def _load_people(self) -> dict[str, tuple[str, str | None, int | None, int | None, int]]:
+    def _load_people_by_id(self) -> dict[str, tuple[str, str | None, int | None, int | None, int]]:
         shown = """
             SELECT id, name, professions, birth_year, death_year, lower(name) AS called, NULL AS year
             FROM person SEMI JOIN drawn USING (id)
@@ -370,15 +370,15 @@ class ImdbQuestionMaker:
         rows = add_namesake_counts(self._workspace, shown, "(SELECT lower(name) AS called, NULL AS year FROM person)")
         return {id_: (name, listed, born, died, many) for id_, name, listed, born, died, _, many, _ in rows}
 
-    def _load_characters(self) -> dict[str, dict[str, list[str]]]:
+    def _load_actors_by_character(self) -> dict[str, dict[str, list[str]]]:
         parts: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         rows = self._workspace.run_sql("SELECT id, person, characters FROM part ORDER BY id, ordering, person")
         for id_, person, characters in rows:
-            for role in self._read_roles(id_, characters):
+            for role in self._parse_roles(id_, characters):
                 parts[id_][" ".join(role.split())].append(person)
         return parts
 
-    def _read_roles(self, id_: str, characters: str) -> list[str]:
+    def _parse_roles(self, id_: str, characters: str) -> list[str]:
         try:
             roles = json.loads(characters)
         except (ValueError, RecursionError):

@@ -113,20 +113,20 @@ class MagSource(DumpSource):
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         super().__init__(workspace, folder)
-        self._read_venues("conference", "ConferenceInstances", "Location", "StartDate")
-        self._read_venues("journal", "Journals", "Publisher", "CreatedDate")
-        self._read_papers()
+        self._create_venue_table("conference", "ConferenceInstances", "Location", "StartDate")
+        self._create_venue_table("journal", "Journals", "Publisher", "CreatedDate")
+        self._create_paper_table()
         self.partitions = {
             entities: partition_by_popularity(workspace, f"(FROM {entities} WHERE up_to_date)")
             for entities in ("conference", "journal", "paper")
         }
 
-    def _make_pool_sql(self, template: QuestionTemplate) -> str:
+    def _make_entity_pool_sql(self, template: QuestionTemplate) -> str:
         condition = _PAPER_CONDITIONS.get(template) or f"{_VENUE_QUESTIONS[template][0]} IS NOT NULL"
         return f"(FROM {template.entities} WHERE up_to_date AND {condition})"
 
     def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
-        papers, authors = self._load_papers(), self._load_authors()
+        papers, authors = self._load_papers_by_id(), self._load_authors()
         venues = {template: self._load_venues(template) for template in _VENUE_QUESTIONS if template in sizes}
 
         def list_questions(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
@@ -146,22 +146,22 @@ class MagSource(DumpSource):
 
         return list_questions
 
-    def _read_venues(self, entities: str, file: str, answer: str, date: str) -> None:
-        issn = "Issn" if entities == "journal" else answer
-        wanted = dict.fromkeys(("NormalizedName", "DisplayName", answer, issn, date), "VARCHAR")
+    def _create_venue_table(self, entities: str, file: str, answer_column: str, date_column: str) -> None:
+        issn = "Issn" if entities == "journal" else answer_column
+        wanted = dict.fromkeys(("NormalizedName", "DisplayName", answer_column, issn, date_column), "VARCHAR")
         number = f"{entities.capitalize()}{'InstanceId' if entities == 'conference' else 'Id'}"
         with self._stream_file(file, wanted | {number: "VARCHAR", "CitationCount": "UINTEGER"}) as stream:
             self._workspace.run_sql(f"""
                 CREATE TABLE {entities} AS
                 SELECT {number} AS id, coalesce(DisplayName, NormalizedName) AS name,
-                       {answer} AS answer, {issn} AS issn,
+                       {answer_column} AS answer, {issn} AS issn,
                        coalesce(CitationCount, 0) AS popularity, {self._make_draw_number_sql(number)} AS lot,
-                       name IS NOT NULL AND coalesce(regexp_extract({date}, '[0-9]{{4}}'), '') <= '{LAST_YEAR}'
+                       name IS NOT NULL AND coalesce(regexp_extract({date_column}, '[0-9]{{4}}'), '') <= '{LAST_YEAR}'
                        AS up_to_date
                 FROM {stream}
             """)
 
-    def _read_papers(self) -> None:
+    def _create_paper_table(self) -> None:
         """Read only the columns needed for counting and drawing, because there are hundreds of millions of papers."""
         wanted = dict.fromkeys(
             ("PaperId", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue", "Doi"), "VARCHAR"
@@ -178,7 +178,7 @@ class MagSource(DumpSource):
                 FROM {stream}
             """)
 
-    def _load_papers(self) -> dict[str, Paper]:
+    def _load_papers_by_id(self) -> dict[str, Paper]:
         wanted = ("PaperId", "DocType", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue", "Doi")
         columns = dict.fromkeys(wanted, "VARCHAR") | {"Year": "INTEGER"}
         with self._stream_file("Papers", columns) as stream:

@@ -56,12 +56,12 @@ class Workspace:
             raise EvalsuiteError(f"the build's database failed: {error}") from error
 
     @contextmanager
-    def open_stream(self, blocks: Iterable[bytes], relation: Callable[[str], str]) -> Iterator[str]:
-        """Write blocks to a pipe; yield the result of `relation` for the pipe's path, SQL for exactly one query."""
+    def open_stream(self, blocks: Iterable[bytes], make_sql: Callable[[str], str]) -> Iterator[str]:
+        """Write blocks to a pipe; yield the SQL that `make_sql` makes from the pipe's path, for exactly one query."""
         self._pipes += 1
         pipe = self.folder / f"pipe-{self._pipes}"
         with open_pipe(blocks, pipe):
-            yield relation(quote_sql(str(pipe)))
+            yield make_sql(quote_sql(str(pipe)))
 
 
 def quote_sql(text: str) -> str:
@@ -119,9 +119,9 @@ def stream_tsv(
         columns_there = f"only the columns {', '.join(map(repr, heads))}"
         raise DatasetError(path, "line 1", columns_there[:300], f"a header with the column {missing[0]!r}")
     types = {head: columns.get(head, "VARCHAR") for head in heads}
-    check = partial(_check_row, types=types)
-    relation = partial(_make_csv_reader_sql, delimiter="\t", types=types)
-    with _stream_dump(workspace, path, check_line_lengths(blocks), relation, check, skip=0 if names else 1) as stream:
+    check = partial(_find_row_defect, types=types)
+    make_sql = partial(_make_csv_reader_sql, delimiter="\t", types=types)
+    with _stream_dump(workspace, path, check_line_lengths(blocks), make_sql, check, skip=0 if names else 1) as stream:
         yield stream
 
 
@@ -137,10 +137,10 @@ def stream_json_rows(workspace: Workspace, path: Path, fields: Mapping[str, Any]
     table = partial(_make_csv_reader_sql, delimiter="\x01", types={"line": "VARCHAR"})
     parsed = f"unnest(json_transform_strict(line, {quote_sql(json.dumps(fields))}))"
 
-    def make_relation(file: str) -> str:
+    def make_relation_sql(file: str) -> str:
         return f"(SELECT {parsed} FROM {table(file)} WHERE line IS NOT NULL)"  # noqa: S608 - no text of a dump
 
-    return _stream_dump(workspace, path, blocks, make_relation, partial(_check_object, fields=fields))
+    return _stream_dump(workspace, path, blocks, make_relation_sql, partial(_find_json_defect, fields=fields))
 
 
 def stream_triples(workspace: Workspace, path: Path) -> AbstractContextManager[str]:
@@ -151,8 +151,8 @@ def stream_triples(workspace: Workspace, path: Path) -> AbstractContextManager[s
     """
     types = dict.fromkeys(("subject", "predicate", "object", "dot"), "VARCHAR")
     blocks = drop_comments(check_line_lengths(decompress_file(path, workspace.progress.advance)))
-    relation = partial(_make_csv_reader_sql, delimiter=" ", types=types)
-    return _stream_dump(workspace, path, blocks, relation, _check_triple)
+    make_sql = partial(_make_csv_reader_sql, delimiter=" ", types=types)
+    return _stream_dump(workspace, path, blocks, make_sql, _find_triple_defect)
 
 
 def stream_rows(
@@ -167,7 +167,7 @@ def _stream_dump(
     workspace: Workspace,
     path: Path,
     blocks: Iterable[bytes],
-    relation: Callable[[str], str],
+    make_sql: Callable[[str], str],
     check: Check,
     *,
     skip: int = 0,
@@ -175,7 +175,7 @@ def _stream_dump(
     """Read a dump with `Workspace.open_stream`; if that fails, raise an error that names the first malformed line."""
     workspace.progress.begin_stage(path.name)
     try:
-        with workspace.open_stream(blocks, relation) as stream:
+        with workspace.open_stream(blocks, make_sql) as stream:
             yield stream
     except DatasetError:
         raise
@@ -199,24 +199,24 @@ def _make_csv_reader_sql(file: str, delimiter: str, types: Mapping[str, str]) ->
     )
 
 
-def _check_row(text: str, types: Mapping[str, str]) -> tuple[str, str] | None:
+def _find_row_defect(text: str, types: Mapping[str, str]) -> tuple[str, str] | None:
     cells = text.split("\t")
     if text and len(cells) != len(types):
         return f"{len(cells)} columns", f"{len(types)}, as in the first line"
     for cell, (name, kind) in zip(cells, types.items(), strict=False):
-        if kind in _LIMITS and cell not in _NULLS and not _is_whole_number(cell, *_LIMITS[kind]):
+        if kind in _LIMITS and cell not in _NULLS and not _is_whole_number_in_range(cell, *_LIMITS[kind]):
             return f"{cell[:60]!r} as {name}", "a whole number" + (" of at least 0" if kind[0] == "U" else "")
     return None
 
 
-def _is_whole_number(cell: str, least: int, limit: int) -> bool:
+def _is_whole_number_in_range(cell: str, least: int, limit: int) -> bool:
     try:
         return least <= int(cell) < limit
     except ValueError:
         return False
 
 
-def _check_object(text: str, fields: Mapping[str, Any]) -> tuple[str, str] | None:
+def _find_json_defect(text: str, fields: Mapping[str, Any]) -> tuple[str, str] | None:
     try:
         value: Any = json.loads(text or "null")
     except RecursionError:
@@ -240,7 +240,7 @@ def _is_record_list(value: Any, fields: Iterable[str]) -> bool:
     )
 
 
-def _check_triple(text: str) -> tuple[str, str] | None:
+def _find_triple_defect(text: str) -> tuple[str, str] | None:
     parts = text.split(" ")
     iris = all(part.startswith("<") and part.endswith(">") for part in parts[:3])
     fine = not text or text.startswith("#") or (len(parts) == 4 and parts[3] == "." and iris)

@@ -116,15 +116,15 @@ def find_latex_fragments(source: str) -> Iterator[FoundTable]:
             ends = read.partner.get(end) == place
             stop = read.tokens[end].end if ends else len(source)
             line = bisect_left(newlines, token.start) + 1
-            yield _make_latex_fragment(source[token.start : stop], line, ends=ends)
+            yield _make_latex_fragment(source[token.start : stop], line, has_end=ends)
             place = end
         place += 1
 
 
-def _make_latex_fragment(markup: str, line: int, *, ends: bool) -> FoundTable:
+def _make_latex_fragment(markup: str, line: int, *, has_end: bool) -> FoundTable:
     bare = COMMENT.sub(lambda match: match[1] or "", markup)
     unfit = ""
-    if not ends:
+    if not has_end:
         unfit = "its environment has no \\end"
     elif PARAMETER.search(bare):
         unfit = "it is part of a macro's definition"
@@ -146,9 +146,9 @@ def describe_tables(tables: Sequence[CellGrid]) -> str:
     return "\n\n".join("\n".join(_describe_table(table, place, len(tables))) for place, table in enumerate(tables, 1))
 
 
-def _describe_table(table: CellGrid, place: int, count: int) -> Iterator[str]:
-    if count > 1:
-        yield f"Table {place} of {count}."
+def _describe_table(table: CellGrid, number: int, total: int) -> Iterator[str]:
+    if total > 1:
+        yield f"Table {number} of {total}."
     if table.name:
         yield f"The caption: {table.name}"
     rows, head = list(table.rows), table.head_rows
@@ -218,8 +218,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run_build(args: Namespace) -> int:
     """Build the items; report their number, and the tables and files that were left out."""
-    targets = _list_targets(args.to)
-    paths = _list_sources(args.folder, targets)
+    targets = _choose_output_files(args.to)
+    paths = _list_source_paths(args.folder, targets)
     with BuildProgress(sum_file_sizes(paths), "B") as progress:
         built = _build_items(paths, args.folder, progress)
     for where, reason in built.left_out.items():
@@ -235,7 +235,7 @@ def run_build(args: Namespace) -> int:
     return 0
 
 
-def _list_targets(target: Path) -> dict[Format, Path]:
+def _choose_output_files(target: Path) -> dict[Format, Path]:
     if target.suffix != ".json":
         return {written: target / NAMES[written] for written in CUT}
     written: Format = "latex" if find_format(target) == "latex" else "html"
@@ -243,8 +243,8 @@ def _list_targets(target: Path) -> dict[Format, Path]:
     return {written: target}
 
 
-def _list_sources(folder: Path, wanted: Iterable[Format]) -> list[Path]:
-    suffixes = [suffix for suffix, written in SUFFIXES.items() if written in wanted]
+def _list_source_paths(folder: Path, formats: Iterable[Format]) -> list[Path]:
+    suffixes = [suffix for suffix, written in SUFFIXES.items() if written in formats]
     paths = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in suffixes and path.is_file()]
     if paths:
         return paths
@@ -263,12 +263,12 @@ def _build_items(paths: Iterable[Path], folder: Path, progress: BuildProgress) -
         except DatasetError as error:
             built.left_out[name] = f"found {error.found}, expected {error.expected}"
         else:
-            _add_items(text, name, written, built)
+            _add_file_items(text, name, written, built)
         progress.advance(sum_file_sizes([path]))
     return built
 
 
-def _add_items(text: str, name: str, syntax: Format, built: BuiltItems) -> None:
+def _add_file_items(text: str, name: str, syntax: Format, built: BuiltItems) -> None:
     fragments = list(CUT[syntax](text))
     if not fragments:
         built.left_out[name] = "it has no table"

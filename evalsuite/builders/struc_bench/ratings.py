@@ -71,14 +71,14 @@ def run_sheet(args: Namespace) -> int:
         if output in chosen
     }
     with open_build_folder(args.to) as build:
-        rows = format_rows(COLUMNS, [_make_row(output, records[output]) for output in chosen])
+        rows = format_rows(COLUMNS, [_make_sheet_row(output, records[output]) for output in chosen])
         write_atomically(rows, args.to, build)
         write_atomically(f"{json.dumps(rated, ensure_ascii=False, indent=1)}\n", key, build)
     sys.stdout.write(f"{len(chosen)} of {len(records)} outputs in {args.to}; their models are in {key}\n")
     return 0
 
 
-def _make_row(output: str, record: Record) -> Sequence[str]:
+def _make_sheet_row(output: str, record: Record) -> Sequence[str]:
     written = next(written for written in FORMATS if written == record.tags["format"])
     answer = record.transcript.answer if record.transcript else ""
     shown = (FORMAT_NAMES[written], extract_text(str(record.input), written), str(record.target), answer)
@@ -109,7 +109,7 @@ def run_ratings(args: Namespace) -> int:
     raters = [sheet.stem for sheet in args.sheets]
     if twice := next((rater for rater in raters if raters.count(rater) > 1), None):
         raise SettingsError(f"two sheets are called {twice}; name each sheet's file after the person who filled it in")
-    outputs = _read_key(args.key)
+    outputs = _read_key_file(args.key)
     ratings = [rating for sheet in args.sheets for rating in read_sheet(sheet, outputs)]
     if not ratings:
         raise DatasetError(args.sheets[0], "", "no line with marks", "marks in the columns content and format")
@@ -128,8 +128,8 @@ def read_sheet(path: Path, outputs: Mapping[str, Mapping[str, str]]) -> list[dic
         if output not in outputs or output in ratings:
             problem = f"output {output!r}{' again' if output in ratings else ''}"
             raise DatasetError(path, line, problem, "each output of the key once")
-        marks = {aspect: _parse_mark(row[aspect], path, f"{line}, column {aspect}") for aspect in ASPECTS}
-        errors = [name for name in ERROR_TYPES if _is_marked(row[name], path, f"{line}, column {name}")]
+        marks = {aspect: _parse_score_cell(row[aspect], path, f"{line}, column {aspect}") for aspect in ASPECTS}
+        errors = [name for name in ERROR_TYPES if _parse_error_cell(row[name], path, f"{line}, column {name}")]
         if None not in marks.values():
             ratings[output] = {**outputs[output], "rater": path.stem, **marks, "errors": errors}
         elif any(mark is not None for mark in marks.values()):
@@ -140,7 +140,7 @@ def read_sheet(path: Path, outputs: Mapping[str, Mapping[str, str]]) -> list[dic
     return list(ratings.values())
 
 
-def _read_key(path: Path) -> dict[str, dict[str, str]]:
+def _read_key_file(path: Path) -> dict[str, dict[str, str]]:
     outputs = {}
     for output, record in read_json(path, dict).items():
         where = f"output {output!r}"
@@ -149,7 +149,7 @@ def _read_key(path: Path) -> dict[str, dict[str, str]]:
     return outputs
 
 
-def _parse_mark(text: str, path: Path, where: str) -> float | None:
+def _parse_score_cell(text: str, path: Path, where: str) -> float | None:
     if not text.strip():
         return None
     try:
@@ -161,7 +161,7 @@ def _parse_mark(text: str, path: Path, where: str) -> float | None:
     return mark
 
 
-def _is_marked(text: str, path: Path, where: str) -> bool:
+def _parse_error_cell(text: str, path: Path, where: str) -> bool:
     word = text.strip().casefold()
     if word not in YES | NO:
         raise DatasetError(path, where, repr(text)[:60], "x or yes for an error, else nothing")

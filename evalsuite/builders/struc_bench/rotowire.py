@@ -158,12 +158,12 @@ def read_number_pairs(sentence: str) -> frozenset[tuple[str, str]]:
 
 
 def _find_mentioned_columns(
-    columns: Sequence[BoxColumn], values: Mapping[str, str], about_row: Sequence[str]
+    columns: Sequence[BoxColumn], values: Mapping[str, str], sentences: Sequence[str]
 ) -> set[str]:
     return {
         column.key
         for column in columns
-        if column.key in values and any(is_mentioned(sentence, values, column) for sentence in about_row)
+        if column.key in values and any(is_mentioned(sentence, values, column) for sentence in sentences)
     }
 
 
@@ -239,7 +239,7 @@ def _format_values(line: Mapping[str, Any], path: Path, where: str) -> dict[str,
 
 
 def _make_player_table(record: dict[str, Any], report: Sequence[str], path: Path, where: str) -> CellGrid:
-    rows = _read_players(read_field(record, "box_score", dict, path, where), path, f"{where}, box_score")
+    rows = _read_player_rows(read_field(record, "box_score", dict, path, where), path, f"{where}, box_score")
     last_names = {row: next((word for word in row.split()[::-1] if word not in SUFFIXES), row) for row in rows}
     shared = Counter(last_names.values())
     names = {row: [row, *([last] if shared[last] == 1 else [])] for row, last in last_names.items()}
@@ -250,7 +250,7 @@ def _make_player_table(record: dict[str, Any], report: Sequence[str], path: Path
     return _make_table("Player", PLAYER, rows, mentioned)
 
 
-def _read_players(columns: dict[str, Any], path: Path, where: str) -> Rows:
+def _read_player_rows(columns: dict[str, Any], path: Path, where: str) -> Rows:
     named = read_field(columns, "PLAYER_NAME", dict, path, where)
     figures = {key: require_type(columns[key], dict, path, f"{where}, {key!r}") for key in PLAYER_KEYS & columns.keys()}
     rows: Rows = {}

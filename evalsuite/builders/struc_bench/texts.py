@@ -52,7 +52,7 @@ def build_texts(
     add_text: AddText,
     *,
     noun: str,
-    more_files: Callable[[Sequence[TableItem]], Mapping[Path, str]] = lambda _: {},
+    list_new_files: Callable[[Sequence[TableItem]], Mapping[Path, str]] = lambda _: {},
 ) -> int:
     """Have a model write a text for each item, store the items with their texts, and report successes and failures."""
     written, settings = infer_format(args.file), select_model_settings(vars(args))
@@ -61,7 +61,7 @@ def build_texts(
     texts: dict[int, str] = {}
     failures: dict[int, str] = {}
 
-    async def make_text(place: int, model: Model, progress: BuildProgress) -> None:
+    async def request_item_text(place: int, model: Model, progress: BuildProgress) -> None:
         try:
             texts[place] = await request_text(items[place], written, model)
         except EvalsuiteError as error:
@@ -72,14 +72,14 @@ def build_texts(
         with open_build_folder(args.to) as folder:
             with open_session(settings, answers) as opened, BuildProgress(len(items), "item") as progress:
 
-                async def make_texts(model: Model) -> None:
+                async def request_all_texts(model: Model) -> None:
                     # Start all calls at once, because the gateway limits the number of concurrent calls.
-                    await asyncio.gather(*(make_text(place, model, progress) for place in range(len(items))))
+                    await asyncio.gather(*(request_item_text(place, model, progress) for place in range(len(items))))
 
-                opened.run_coroutine(make_texts)
+                opened.run_coroutine(request_all_texts)
             if done := [add_text(items[place], text) for place, text in sorted(texts.items())]:
                 write_atomically(encode_items(done), args.to, folder)
-                for path, text in more_files(done).items():
+                for path, text in list_new_files(done).items():
                     write_atomically(text, path, folder)
     except KeyboardInterrupt:
         sys.stderr.write(f"interrupted; the answers so far are in {answers}; run the same command again to continue\n")
@@ -199,12 +199,12 @@ async def _ask_for_text(
 ) -> str:
     """Request a text until it has no problem; each further request states what was wrong with the previous text."""
 
-    def parse_text(text: str) -> str:
+    def require_no_problem(text: str) -> str:
         if problem := find_problem(text):
             raise ValueError(problem)
         return text.strip()
 
-    answer = await ask_until_parsed(model, prompt, parse_text, attempts=ATTEMPTS, read_cut_off=True, **params)
+    answer = await ask_until_parsed(model, prompt, require_no_problem, attempts=ATTEMPTS, read_cut_off=True, **params)
     return answer.value
 
 
@@ -279,7 +279,7 @@ def run_format_cot(args: Namespace) -> int:
         lambda item, text: replace(item, format_description=text),
         noun="descriptions",
         # The suffix is not `.json`, because the instruction set must not be read as a file of items.
-        more_files=lambda items: {args.to.with_suffix(".instructions.jsonl"): "".join(map(_format_example, items))},
+        list_new_files=lambda items: {args.to.with_suffix(".instructions.jsonl"): "".join(map(_format_example, items))},
     )
 
 

@@ -80,7 +80,7 @@ def run_build(args: argparse.Namespace) -> int:
     if args.tables is None and not (args.models and args.zero_shot):
         raise SettingsError("name a folder of tables, or --model and --zero-shot for tables that a model invents")
     paths = list_files(args.tables) if args.tables else []
-    built = asyncio.run(build_pairs(paths, seed=args.seed, each=args.each))
+    built = asyncio.run(build_pairs(paths, seed=args.seed, limit=args.each))
     if args.models:
         add_model_pairs(args, built)
     for name, reason in (built.skipped | built.refuted).items():
@@ -103,7 +103,7 @@ def run_build(args: argparse.Namespace) -> int:
     return 0
 
 
-async def build_pairs(paths: Iterable[Path], *, seed: int = 0, each: int = 1) -> BuiltPairs:
+async def build_pairs(paths: Iterable[Path], *, seed: int = 0, limit: int = 1) -> BuiltPairs:
     """Make question-answer pairs about all tables, and verify them."""
     built, sandbox = BuiltPairs(), Sandbox(preload=("numpy", "pandas", "scipy.stats"))
     try:
@@ -112,7 +112,7 @@ async def build_pairs(paths: Iterable[Path], *, seed: int = 0, each: int = 1) ->
                 if isinstance(sheet, str):
                     built.skipped[name] = sheet
                 else:
-                    await _add_question_pairs(built.keep_table(sheet), built, sandbox, Random(f"{seed} {name}"), each)  # noqa: S311
+                    await _add_question_pairs(built.add_table(sheet), built, sandbox, Random(f"{seed} {name}"), limit)  # noqa: S311
     finally:
         await sandbox.aclose()
     return built
@@ -132,10 +132,10 @@ def write_pairs(built: BuiltPairs, out: Path) -> None:
         (out / DISPUTED).write_text(format_rows(REVIEW_COLUMNS, built.disputed), "utf-8", newline="")
 
 
-async def _add_question_pairs(sheet: Sheet, built: BuiltPairs, sandbox: Sandbox, random: Random, each: int) -> None:
+async def _add_question_pairs(sheet: Sheet, built: BuiltPairs, sandbox: Sandbox, random: Random, limit: int) -> None:
     sent = {"df": TableFile(sheet.table.format_csv().encode())}
     chinese = has_chinese_names(sheet)
-    for name, english in _make_pairs(sheet, random, each):
+    for name, english in _make_template_pairs(sheet, random, limit):
         pair = translate_pair(english) if chinese else english
         execution = await sandbox.run(pair.program, sent)
         printed = execution.stdout.strip()
@@ -146,13 +146,13 @@ async def _add_question_pairs(sheet: Sheet, built: BuiltPairs, sandbox: Sandbox,
             built.records.append(make_record(name, pair, sheet) | more)
 
 
-def _make_pairs(sheet: Sheet, random: Random, each: int) -> Iterator[tuple[str, TemplatePair]]:
+def _make_template_pairs(sheet: Sheet, random: Random, limit: int) -> Iterator[tuple[str, TemplatePair]]:
     """Yield question-answer pairs with their ids; no question occurs twice."""
     for subtask, templates in TEMPLATES.items():
         for template in templates:
             pairs_by_question: dict[str, TemplatePair] = {}
-            for _ in range(TRIES * each):
-                pair = template(sheet, random) if len(pairs_by_question) < each else None
+            for _ in range(TRIES * limit):
+                pair = template(sheet, random) if len(pairs_by_question) < limit else None
                 if pair:
                     pairs_by_question.setdefault(pair.question, pair)
             for number, pair in enumerate(pairs_by_question.values(), 1):

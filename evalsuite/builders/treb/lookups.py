@@ -51,15 +51,15 @@ def make_text_pair(question: str, answer: str, program: str) -> TemplatePair:
 
 def ask_cell_by_position(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the cell in row r, column c, both counted from 1."""
-    column, row = random.randrange(len(sheet.names)), random.randrange(len(sheet.table.rows))
+    column, row = random.randrange(len(sheet.column_names)), random.randrange(len(sheet.table.rows))
     question = f"What is in row {row + 1} of the data, column {column + 1}?"
-    cell = sheet.columns[sheet.names[column]][row]
+    cell = sheet.columns[sheet.column_names[column]][row]
     return _make_cell_pair(question, cell, f"print(df.iloc[{row}, {column}])")
 
 
 def ask_cell_by_name(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the cell of a named column in row r."""
-    name, row = random.choice(sheet.names), random.randrange(len(sheet.table.rows))
+    name, row = random.choice(sheet.column_names), random.randrange(len(sheet.table.rows))
     question = f'What is in row {row + 1} of the data in the column "{name}"?'
     return _make_cell_pair(question, sheet.columns[name][row], f"print(df[{name!r}].iloc[{row}])")
 
@@ -86,7 +86,7 @@ def ask_neighbour(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 def ask_same_row(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for another column's cell in the row with a certain key."""
-    others = [name for name in sheet.names if name != sheet.key_column]
+    others = [name for name in sheet.column_names if name != sheet.key_column]
     if sheet.key_column is None or not others:
         return None
     name, row = random.choice(others), random.randrange(len(sheet.table.rows))
@@ -108,21 +108,21 @@ def ask_row_of(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 def ask_column_number(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the number of a named column."""
-    name = random.choice(sheet.names)
+    name = random.choice(sheet.column_names)
     program = f"print(list(df.columns).index({name!r}) + 1)"
     return make_number_pair(
-        f'Which column is called "{name}", counted from the left?', sheet.names.index(name) + 1, program
+        f'Which column is called "{name}", counted from the left?', sheet.column_names.index(name) + 1, program
     )
 
 
 def ask_next_column(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the name of the column to the right of a named column."""
-    if len(sheet.names) < 2:
+    if len(sheet.column_names) < 2:
         return None
-    place = random.randrange(len(sheet.names) - 1)
-    question = f'What is the name of the column directly to the right of "{sheet.names[place]}"?'
-    program = f"print(df.columns[list(df.columns).index({sheet.names[place]!r}) + 1])"
-    return make_text_pair(question, sheet.names[place + 1], program)
+    place = random.randrange(len(sheet.column_names) - 1)
+    question = f'What is the name of the column directly to the right of "{sheet.column_names[place]}"?'
+    program = f"print(df.columns[list(df.columns).index({sheet.column_names[place]!r}) + 1])"
+    return make_text_pair(question, sheet.column_names[place + 1], program)
 
 
 QUERY_TEMPLATES = (
@@ -188,7 +188,7 @@ _COMPARISONS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
 )
 
 
-def combine_conditions(sheet: Sheet, random: Random, *, both: bool) -> Condition | None:
+def choose_combined_condition(sheet: Sheet, random: Random, *, both: bool) -> Condition | None:
     """Combine an equality and a comparison: by "and" if `both` is true, otherwise by "or"."""
     text, number = choose_equality_condition(sheet, random), choose_comparison_condition(sheet, random)
     if text is None or number is None:
@@ -201,7 +201,7 @@ def combine_conditions(sheet: Sheet, random: Random, *, both: bool) -> Condition
     )
 
 
-def _ask_for_keys(sheet: Sheet, condition: Condition) -> TemplatePair | None:
+def _ask_for_keys_of_rows(sheet: Sheet, condition: Condition) -> TemplatePair | None:
     if sheet.key_column is None:
         return None
     keys = [str(key) for row, key in enumerate(sheet.columns[sheet.key_column]) if condition.holds(row)]
@@ -217,7 +217,7 @@ def _ask_for_keys(sheet: Sheet, condition: Condition) -> TemplatePair | None:
     return TemplatePair(question, ", ".join(keys), f"print(', '.join({shown}))")
 
 
-def _ask_for_count(sheet: Sheet, condition: Condition) -> TemplatePair | None:
+def _ask_for_row_count(sheet: Sheet, condition: Condition) -> TemplatePair | None:
     count = sum(condition.holds(row) for row in range(len(sheet.table.rows)))
     program = f"print(int(({condition.program}).sum()))"
     return make_number_pair(f"In how many rows of the data is it so that {condition.words}?", count, program)
@@ -239,12 +239,12 @@ def _make_selection_template(
 
 
 SELECTION_TEMPLATES = (
-    _make_selection_template("list_one", _ask_for_keys, choose_comparison_condition),
-    _make_selection_template("list_value", _ask_for_keys, choose_equality_condition),
-    _make_selection_template("list_both", _ask_for_keys, partial(combine_conditions, both=True)),
-    _make_selection_template("list_either", _ask_for_keys, partial(combine_conditions, both=False)),
-    _make_selection_template("count_one", _ask_for_count, choose_comparison_condition),
-    _make_selection_template("count_both", _ask_for_count, partial(combine_conditions, both=True)),
+    _make_selection_template("list_one", _ask_for_keys_of_rows, choose_comparison_condition),
+    _make_selection_template("list_value", _ask_for_keys_of_rows, choose_equality_condition),
+    _make_selection_template("list_both", _ask_for_keys_of_rows, partial(choose_combined_condition, both=True)),
+    _make_selection_template("list_either", _ask_for_keys_of_rows, partial(choose_combined_condition, both=False)),
+    _make_selection_template("count_one", _ask_for_row_count, choose_comparison_condition),
+    _make_selection_template("count_both", _ask_for_row_count, partial(choose_combined_condition, both=True)),
 )
 
 
@@ -323,7 +323,7 @@ _EQUAL = re.compile(f"{Q} is {Q}")
 
 def has_chinese_names(sheet: Sheet) -> bool:
     """Tell whether more than half of a table's columns have Chinese names."""
-    return 2 * sum(bool(HAN.search(name)) for name in sheet.names) > len(sheet.names)
+    return 2 * sum(bool(HAN.search(name)) for name in sheet.column_names) > len(sheet.column_names)
 
 
 def translate_pair(pair: TemplatePair) -> TemplatePair:

@@ -111,7 +111,7 @@ class QuestionPanel:
             if isinstance(made, str):
                 raise DraftDropped(f"its invented table is not suitable: {made}")
             sheet = replace(made, name=f"invented_{topic}_{subtask}")
-        code = _find_code(draft["program"]) or draft["program"] if computed else ""
+        code = _extract_program(draft["program"]) or draft["program"] if computed else ""
         answer = await self._run_program(sheet, code) if computed else draft["answer"].strip()
         return ModelPair(draft["question"], draft["long_question"], draft["chain"], answer, code), sheet
 
@@ -136,13 +136,13 @@ class QuestionPanel:
                 named = ", ".join(f"{name} {mark} of {words.FULL}" for name, mark in low.items())
                 raise DraftDropped(f"{judge.name} gives it {named}: {given['reason'][:200]}")
 
-    async def settle_answer(self, sheet: Sheet, pair: ModelPair) -> ModelPair:
+    async def decide_answer(self, sheet: Sheet, pair: ModelPair) -> ModelPair:
         """Keep the pair's answer, replace it if all candidates agree on another one, or leave it disputed."""
         prompt = (words.PROGRAMMER if pair.program else words.ANSWERER).format(
             table=describe_table(sheet), question=pair.question
         )
         replies = [(await each.chat(prompt, max_tokens=TOKENS)).text.strip() for each in self.candidates]
-        programs = [_find_code(reply) for reply in replies]
+        programs = [_extract_program(reply) for reply in replies]
         answers = [await self._run_program_or_abstain(sheet, code) for code in programs] if pair.program else replies
         same, agree = await self._compare_answers(pair, answers, sheet)
         pair = replace(pair, candidates=answers, agreeing=sum(same))
@@ -155,7 +155,7 @@ class QuestionPanel:
     async def _compare_answers(self, pair: ModelPair, answers: Sequence[str], sheet: Sheet) -> tuple[list[bool], bool]:
         """Tell which candidates' answers agree with the pair's answer, and whether all of these answers agree."""
         if pair.program or not self.judges:
-            equal = is_same_answer if pair.program else lambda one, other: _split_name(one) == _split_name(other)
+            equal = is_same_answer if pair.program else lambda one, other: _list_words(one) == _list_words(other)
             first = [equal(answer, answers[0]) for answer in answers]
             return [bool(answer) and equal(answer, pair.answer) for answer in answers], all(first)
         prompt = words.COMPARER.format(
@@ -225,7 +225,7 @@ class QuestionPanel:
         return answer
 
 
-def _find_code(text: str) -> str:
+def _extract_program(text: str) -> str:
     found = find_program(text, bare=False)
     return found.code if found else ""
 
@@ -305,7 +305,7 @@ def add_model_pairs(args: argparse.Namespace, built: BuiltPairs) -> None:
         topic = f"{words.TOPICS[place]} {rounds + 1}" if rounds else words.TOPICS[place]
         jobs += [(None, subtask, topic) for subtask in words.ZERO_SHOT]
     with open_session(settings, args.out / STORE) as opened, BuildProgress(len(jobs), "question") as progress:
-        opened.run_coroutine(lambda model: _make_pairs(_make_question_panel(args, model), built, jobs, progress))
+        opened.run_coroutine(lambda model: _add_job_records(_make_question_panel(args, model), built, jobs, progress))
 
 
 def _make_question_panel(args: argparse.Namespace, model: Any) -> QuestionPanel:
@@ -319,18 +319,18 @@ def _make_question_panel(args: argparse.Namespace, model: Any) -> QuestionPanel:
     return QuestionPanel(model, candidates, judges, Sandbox(preload=("numpy", "pandas", "scipy.stats")))
 
 
-async def _make_pairs(
+async def _add_job_records(
     panel: QuestionPanel, built: BuiltPairs, jobs: Sequence[tuple[Sheet | None, str, str]], progress: BuildProgress
 ) -> None:
     try:
         # Start all jobs at once, because the gateway limits connections; `gather` keeps the order of the jobs.
-        for made in await asyncio.gather(*(_make_record(panel, built, *job, progress) for job in jobs)):
+        for made in await asyncio.gather(*(_make_job_records(panel, built, *job, progress) for job in jobs)):
             built.records.extend(made)
     finally:
         await panel.sandbox.aclose()
 
 
-async def _make_record(
+async def _make_job_records(
     panel: QuestionPanel, built: BuiltPairs, original: Sheet | None, subtask: str, topic: str, progress: BuildProgress
 ) -> list[dict[str, Any]]:
     source = original.name if original else f"invented_{topic}"
@@ -341,7 +341,7 @@ async def _make_record(
         else:
             pair, sheet = await panel.write_question(original, subtask, topic)
             await panel.require_full_marks(sheet, pair, subtask)
-            pair = await panel.settle_answer(sheet, pair)
+            pair = await panel.decide_answer(sheet, pair)
         found = await panel.check_subtask(pair, subtask)
     except DraftDropped as reason:
         built.refuted[name] = str(reason)
@@ -368,14 +368,14 @@ async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[Mod
         pair, hidden = _hide_column_name(sheet, column)
         try:
             await panel.require_full_marks(hidden, pair, words.COLUMN_NAMING)
-            pair = await panel.settle_answer(hidden, pair)
+            pair = await panel.decide_answer(hidden, pair)
         except DraftDropped as why:
-            reason = DraftDropped(f'"{sheet.names[column]}": {why}')
+            reason = DraftDropped(f'"{sheet.column_names[column]}": {why}')
             continue
         # The column's real name stays the answer, even if the candidates agree on another name.
         if pair.quality == "unanimous":
             return pair, hidden
-        disputed = disputed or (replace(pair, answer=sheet.names[column].strip(), quality=""), hidden)
+        disputed = disputed or (replace(pair, answer=sheet.column_names[column].strip(), quality=""), hidden)
     if disputed is None:
         raise reason
     return disputed
@@ -384,25 +384,25 @@ async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[Mod
 def _hide_column_name(sheet: Sheet, column: int) -> tuple[ModelPair, Sheet]:
     chinese = has_chinese_names(sheet)
     stand_in = f"第{column + 1}列" if chinese else f"Column {column + 1}"
-    header = (*sheet.names[:column], stand_in, *sheet.names[column + 1 :])
+    header = (*sheet.column_names[:column], stand_in, *sheet.column_names[column + 1 :])
     hidden = Sheet(f"{sheet.name}_column_{column + 1}", replace(sheet.table, header=(header,)))
     question = (words.CHINESE if chinese else words.ENGLISH).format(number=column + 1, stand_in=stand_in)
-    return ModelPair(question, question, (), sheet.names[column].strip(), ""), hidden
+    return ModelPair(question, question, (), sheet.column_names[column].strip(), ""), hidden
 
 
 def _list_nameable_columns(sheet: Sheet) -> list[int]:
     elsewhere = [cell.lower() for row in sheet.table.rows for cell in row]
     return [
         column
-        for column, name in enumerate(sheet.names)
+        for column, name in enumerate(sheet.column_names)
         if not is_meaningless(name)
         and not NUMBER.fullmatch(name.strip())
-        and sum(name.lower() in other.lower() for other in sheet.names) == 1
+        and sum(name.lower() in other.lower() for other in sheet.column_names) == 1
         and not any(name.lower() in cell for cell in elsewhere)
     ]
 
 
-def _split_name(name: str) -> list[str]:
+def _list_words(name: str) -> list[str]:
     """Split a name into lower-case words without its unit and plural endings."""
     bare = re.sub(r"[(\[（].*?[)\]）]", " ", name.lower())  # noqa: RUF001 - Chinese brackets
     return [word.removesuffix("s") for word in re.findall(r"\w+", bare.replace("_", " "))]
@@ -421,7 +421,7 @@ class BuiltPairs:
     disputed: list[Sequence[str]] = field(default_factory=list)  # Disputed questions, as rows of `REVIEW_COLUMNS`.
     reviews: dict[tuple[str, str], str] = field(default_factory=dict)  # People's answers, by id and question.
 
-    def keep_table(self, sheet: Sheet) -> Sheet:
+    def add_table(self, sheet: Sheet) -> Sheet:
         """Keep a table; rename it if a table of another file has the same name."""
         names = chain([sheet.name], (f"{sheet.name}_{number}" for number in count(2)))
         named = replace(sheet, name=next(name for name in names if name not in self.sheets))

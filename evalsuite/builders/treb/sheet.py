@@ -42,14 +42,15 @@ class Sheet:
     table: SourceTable
 
     @cached_property
-    def names(self) -> tuple[str, ...]:
+    def column_names(self) -> tuple[str, ...]:
         return self.table.header[0]
 
     @cached_property
     def columns(self) -> dict[str, list[str | None]]:
+        """The cells of each column, by the column's name."""
         return {
             name: [None if row[place] in MISSING else row[place] for row in self.table.rows]
-            for place, name in enumerate(self.names)
+            for place, name in enumerate(self.column_names)
         }
 
     @cached_property
@@ -82,7 +83,7 @@ class Sheet:
         if flags or len(set(present)) <= MOST_FLAGS:
             return not _is_amount_name(name)
         counts_rows = present in ([*range(len(present))], [*range(1, len(present) + 1)])
-        numbered = counts_rows or (name == self.names[0] and _are_row_numbers(cells))
+        numbered = counts_rows or (name == self.column_names[0] and _are_row_numbers(cells))
         # Recurring whole numbers may identify schools or herds, unless the column's name states a quantity.
         recurring = 4 * len(set(present)) <= 3 * len(present) and all(map(float.is_integer, present))
         unnamed = recurring and not _is_quantity_name(name)
@@ -274,7 +275,7 @@ def _is_code_name(name: str) -> bool:
 
 def _is_order_name(name: str) -> bool:
     """Tell whether a column's name suggests years, ranks or dates, which can be compared but not added."""
-    return bool(_ORDERS.fullmatch(_find_head_noun(name))) or bool(_CHINESE_ORDERS.search(_drop_brackets(name)))
+    return bool(_ORDERS.fullmatch(_find_head_noun(name))) or bool(_CHINESE_ORDERS.search(_remove_bracketed_parts(name)))
 
 
 def _is_amount_name(name: str) -> bool:
@@ -299,13 +300,13 @@ def is_meaningless(name: str) -> bool:
 _HAN = re.compile("[\u4e00-\u9fff]")
 
 
-def _drop_brackets(name: str) -> str:
+def _remove_bracketed_parts(name: str) -> str:
     return re.sub(r"[(\[\uff08].*?[)\]\uff09]", " ", name).strip()
 
 
 def _find_head_noun(name: str) -> str:
     """Find the main noun of a column's name: `line` in `Bus line (km)`, `episodes` in `Number of episodes`."""
-    words = re.sub(r"([a-z])([A-Z])", r"\1 \2", _drop_brackets(name))
+    words = re.sub(r"([a-z])([A-Z])", r"\1 \2", _remove_bracketed_parts(name))
     words = re.sub(r"^(number |no |count )?of (the )?", "", re.sub(r"[_\W]+", " ", words).strip().lower())
     phrase = re.split(r" (?:of|in|per|by|at|on|for|from|to)(?: |$)", words)[0]
     return next((word for word in reversed(phrase.split()) if not word.isdigit()), "")

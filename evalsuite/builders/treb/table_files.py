@@ -47,7 +47,7 @@ def list_files(folder: Path) -> list[Path]:
 def read_sheets(path: Path) -> Iterator[tuple[str, Sheet | str]]:
     """Yield each usable table of a file with its name, and the source of each unusable table with the reason."""
     kind = path.suffix.lower()
-    read = _read_workbook if kind in WORKBOOKS else _read_database if kind in DATABASES else _read_text
+    read = _read_workbook if kind in WORKBOOKS else _read_database if kind in DATABASES else _read_text_file
     try:
         if not path.is_file():
             raise ValueError("it is not a regular file")
@@ -72,7 +72,7 @@ def make_sheet(name: str, rows: Sequence[Sequence[str]], delimiter: str) -> Shee
     cells = [row for row in cells if any(row)]
     width = max(map(len, cells), default=0)
     columns = [[*column] for column in zip(*(row + [""] * (width - len(row)) for row in cells), strict=True)]
-    columns = _drop_separators([column for column in columns if any(column)], decimal_commas=delimiter != ",")
+    columns = _normalise_numbers([column for column in columns if any(column)], decimal_commas=delimiter != ",")
     lines = list(zip(*columns, strict=True))
     if not lines:
         return "it has no rows"
@@ -84,7 +84,7 @@ _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 _COMMA_NUMBER = re.compile(r"[+-]?(\d{1,3}([.\u00a0\u202f]\d{3})+|\d+)(,\d+)?")
 
 
-def _drop_separators(columns: list[list[str]], *, decimal_commas: bool) -> list[list[str]]:
+def _normalise_numbers(columns: list[list[str]], *, decimal_commas: bool) -> list[list[str]]:
     """Remove thousands separators from columns of numbers, and replace decimal commas by points."""
 
     def has_only_numbers(column: list[str], *, continental: bool) -> bool:
@@ -109,7 +109,7 @@ def _drop_separators(columns: list[list[str]], *, decimal_commas: bool) -> list[
     ]
 
 
-def _read_text(path: Path) -> Iterator[TablePart]:
+def _read_text_file(path: Path) -> Iterator[TablePart]:
     if path.stat().st_size > MOST_BYTES:
         raise ValueError(TOO_LONG)
     text = decode_text(path.read_bytes())
@@ -138,7 +138,7 @@ def _read_workbook(path: Path) -> Iterator[TablePart]:
         ):
             for sheet in book.worksheets:
                 title = sheet.title if len(book.worksheets) > 1 else ""
-                yield title, _collect_rows(sheet.iter_rows(values_only=True)), ","
+                yield title, _convert_rows_to_text(sheet.iter_rows(values_only=True)), ","
     # A damaged workbook can raise any exception.
     except Exception as error:
         raise ValueError(f"it is not a readable workbook: {str(error) or type(error).__name__}") from error
@@ -148,13 +148,13 @@ def _read_database(path: Path) -> Iterator[TablePart]:
     with open_database(path) as database:
         for name in list_tables(database):
             try:
-                rows = _collect_rows(read_rows(database, name))
+                rows = _convert_rows_to_text(read_rows(database, name))
             except sqlite3.Error as error:
                 rows = str(error)
             yield name, rows, ","
 
 
-def _collect_rows(rows: Iterable[Sequence[Any]]) -> list[list[str]] | str:
+def _convert_rows_to_text(rows: Iterable[Sequence[Any]]) -> list[list[str]] | str:
     collected, length, cells = [], 0, 0
     for row in rows:
         if any(isinstance(cell, bytes) for cell in row):

@@ -19,7 +19,7 @@ from evalsuite.benchmarks.treb.tables import parse_csv
 from evalsuite.builders.treb import (
     TEMPLATES,
     _add_question_pairs,
-    _make_pairs,
+    _make_template_pairs,
     add_arguments,
     build_pairs,
     lookups,
@@ -157,7 +157,7 @@ def expected(record: Mapping[str, Any]) -> str:
 
 @pytest.fixture(scope="module")
 def built() -> BuiltPairs:
-    return asyncio.run(build_pairs([SHIPPED / "csv" / f"{name}.csv" for name in NAMES], each=2))
+    return asyncio.run(build_pairs([SHIPPED / "csv" / f"{name}.csv" for name in NAMES], limit=2))
 
 
 def test_every_answer_is_what_pandas_makes_of_the_question(built: BuiltPairs) -> None:
@@ -225,7 +225,7 @@ def test_what_does_not_add_up_is_never_summed() -> None:
 
 def pairs(seed: int, name: str = "employees") -> list[tuple[str, lookups.TemplatePair]]:
     table = parse_csv((SHIPPED / "csv" / f"{name}.csv").read_text("utf-8"), 1)
-    return list(_make_pairs(Sheet(name, table), Random(seed), 2))
+    return list(_make_template_pairs(Sheet(name, table), Random(seed), 2))
 
 
 def test_the_same_seed_makes_the_same_pairs_and_another_makes_others() -> None:
@@ -297,7 +297,7 @@ def test_an_ordinary_table_qualifies(text: str) -> None:
 def test_poor_tables_break_no_template(text: str) -> None:
     assert find_defect(parse_csv(text, 1), len(text)) is None
     for seed in range(20):
-        list(_make_pairs(Sheet("poor", parse_csv(text, 1)), Random(seed), 2))
+        list(_make_template_pairs(Sheet("poor", parse_csv(text, 1)), Random(seed), 2))
 
 
 def arguments(*written: str) -> argparse.Namespace:
