@@ -62,17 +62,17 @@ def load_dataset(setup: Setup) -> Dataset:
     options = BfclOptions.from_setup(setup)
     if setup.data is None:
         raise SettingsError("bfcl has no shipped samples; name the folder of its files with --data=DIR (DIR/bfcl)")
-    files = _find_files(setup.data, options)
+    files = _find_category_files(setup.data, options)
     samples: list[Sample] = []
     for category, path in files.items():
         if options.classes and category in SEVERAL_TURNS:
-            samples += _list_conversations(path, category, options.classes)
+            samples += _list_multi_turn_samples(path, category, options.classes)
         else:
-            samples += _list_samples(path, category)
+            samples += _list_single_turn_samples(path, category)
     return Dataset(samples, ", ".join(path.name for path in files.values()))
 
 
-def _find_files(folder: Path, options: BfclOptions) -> dict[str, Path]:
+def _find_category_files(folder: Path, options: BfclOptions) -> dict[str, Path]:
     asked = options.categories
     if wrong := [name for name in asked or () if name not in options.available]:
         if wrong[0] in SEVERAL_TURNS:
@@ -93,7 +93,7 @@ def _find_files(folder: Path, options: BfclOptions) -> dict[str, Path]:
     return newest
 
 
-def _list_samples(path: Path, category: str) -> Iterator[Sample]:
+def _list_single_turn_samples(path: Path, category: str) -> Iterator[Sample]:
     answers = {} if category in (*NO_CALL, ANY_CALL) else _read_answers(path.parent / "possible_answer" / path.name)
     for place, record in read_json_lines(path):
         name = read_field(record, "id", str, path, place)
@@ -105,7 +105,7 @@ def _list_samples(path: Path, category: str) -> Iterator[Sample]:
             tags={"category": category, "origin": "live" if category.startswith("live_") else "written"},
             metadata={
                 "functions": [
-                    _make_function(require_type(function, dict, path, place), path, place)
+                    _make_openai_tool(require_type(function, dict, path, place), path, place)
                     for function in read_field(record, "function", list, path, place)
                 ],
                 "calls": answers.get(name, []),
@@ -114,13 +114,13 @@ def _list_samples(path: Path, category: str) -> Iterator[Sample]:
         )
 
 
-def _list_conversations(path: Path, category: str, package: str) -> Iterator[Sample]:
+def _list_multi_turn_samples(path: Path, category: str, package: str) -> Iterator[Sample]:
     truth = {
         read_field(record, "id", str, path, place): read_field(record, "ground_truth", list, path, place)
         for place, record in read_json_lines(path.parent / "possible_answer" / path.name)
     }
     modules = map_class_modules(package)
-    read_documents = cache(partial(_read_documents, path.parent / "multi_turn_func_doc"))
+    read_documents = cache(partial(_read_function_documents, path.parent / "multi_turn_func_doc"))
     for place, record in read_json_lines(path):
         name = read_field(record, "id", str, path, place)
         classes = read_field(record, "involved_classes", list, path, place)
@@ -150,9 +150,9 @@ def _list_conversations(path: Path, category: str, package: str) -> Iterator[Sam
         )
 
 
-def _read_documents(folder: Path, module: str) -> list[dict[str, Any]]:
+def _read_function_documents(folder: Path, module: str) -> list[dict[str, Any]]:
     path = folder / f"{module}.json"
-    return [_make_function(function, path, place) for place, function in read_json_lines(path)]
+    return [_make_openai_tool(function, path, place) for place, function in read_json_lines(path)]
 
 
 def _read_messages(record: Mapping[str, Any], path: Path, place: str) -> tuple[Message, ...]:
@@ -182,22 +182,22 @@ def make_callable_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)
 
 
-def _make_function(written: Mapping[str, Any], path: Path, place: str) -> dict[str, Any]:
-    name = read_field(written, "name", str, path, place)
+def _make_openai_tool(record: Mapping[str, Any], path: Path, place: str) -> dict[str, Any]:
+    name = read_field(record, "name", str, path, place)
     return {
         "type": "function",
         "function": {
             "name": make_callable_name(name),
-            "description": read_field(written, "description", str, path, place),
-            "parameters": _convert_schema(read_field(written, "parameters", dict, path, f"{place}, function {name!r}")),
+            "description": read_field(record, "description", str, path, place),
+            "parameters": _convert_schema(read_field(record, "parameters", dict, path, f"{place}, function {name!r}")),
         },
     }
 
 
-def _convert_schema(written: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Convert BFCL's variant of JSON schema, which has the type `dict` instead of `object`, to JSON schema."""
     schema: dict[str, Any] = {}
-    for key, value in written.items():
+    for key, value in schema.items():
         if key == "properties" and isinstance(value, dict):
             schema[key] = {name: _convert_schema(inner) for name, inner in value.items()}
         elif key in {"items", "additionalProperties"} and isinstance(value, dict):
@@ -272,7 +272,7 @@ class Correct:
         if sample.metadata["any_call"]:
             return {"correct": Score(float(bool(calls)), "" if calls else "nothing was called")}
         right = are_calls_accepted("any_order", expected, calls)
-        return {"correct": Score(float(right), "" if right else _format_note(sample, expected, calls))}
+        return {"correct": Score(float(right), "" if right else _describe_mistakes(sample, expected, calls))}
 
 
 def _accepts_call(accepted: Mapping[str, Any], schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
@@ -285,17 +285,17 @@ def _accepts_call(accepted: Mapping[str, Any], schema: Mapping[str, Any], argume
     )
 
 
-def _format_note(sample: Sample, expected: Sequence[ToolUse], calls: Sequence[ToolUse]) -> str:
+def _describe_mistakes(sample: Sample, expected: Sequence[ToolUse], calls: Sequence[ToolUse]) -> str:
     if not expected:
         return f"no function fits; {write_count(len(calls), 'call')} made"
     paired = sum(at is not None for at in match_calls(expected, calls))
     shown = "; ".join(
-        format_difference([ToolUse(use.tool, _get_accepted_arguments(sample, use.tool)) for use in expected], calls)
+        format_difference([ToolUse(use.tool, _choose_accepted_values(sample, use.tool)) for use in expected], calls)
     )
     return f"{paired} of {write_count(len(expected), 'call')} right: {shown}"[:500]
 
 
-def _get_accepted_arguments(sample: Sample, tool: str) -> Mapping[str, Any]:
+def _choose_accepted_values(sample: Sample, tool: str) -> Mapping[str, Any]:
     accepted = next(call[tool] for call in sample.metadata["calls"] if tool in call)
     return {name: values[0] for name, values in accepted.items() if values and values[0] != ""}
 

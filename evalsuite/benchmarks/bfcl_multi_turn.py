@@ -76,26 +76,26 @@ def make_world(package: str, sample: Sample) -> FunctionWorld:
             made._load_scenario(config, long_context="long_context" in sample.tags["category"])  # noqa: SLF001 - theirs
     documents = [ToolDocument(**function["function"]) for function in about["functions"]]
     tools = {
-        document.name: DeclaredTool(document, PythonFunction(_make_method(document.name))) for document in documents
+        document.name: DeclaredTool(document, PythonFunction(_make_world_call(document.name))) for document in documents
     }
     kind: type[FunctionWorld] = type("FunctionWorld", (FunctionWorld,), tools)
     return kind(instances)
 
 
-def _make_method(name: str) -> Callable[..., str]:
-    def call_world(self: FunctionWorld, **arguments: Any) -> str:
+def _make_world_call(name: str) -> Callable[..., str]:
+    def call_world_function(self: FunctionWorld, **arguments: Any) -> str:
         return call_function(self.instances, name, (), arguments)
 
-    return call_world
+    return call_world_function
 
 
-def call_function(instances: Mapping[str, Any], name: str, values: Sequence[Any], named: Mapping[str, Any]) -> str:
+def call_function(instances: Mapping[str, Any], name: str, positional: Sequence[Any], named: Mapping[str, Any]) -> str:
     """Call a function; return the text that the leaderboard's checker would write for its result or its error."""
     owner = next((made for made in reversed(instances.values()) if hasattr(made, name)), None)  # type: ignore[call-overload]
     try:
         if owner is None or name.startswith("_"):
             raise NameError(f"name {name!r} is not defined")
-        result = getattr(owner, name)(*values, **named)
+        result = getattr(owner, name)(*positional, **named)
     except Exception as error:  # noqa: BLE001 - whatever a class of the authors raises
         return f"Error during execution: {error}"
     if isinstance(result, dict):
@@ -104,7 +104,7 @@ def call_function(instances: Mapping[str, Any], name: str, values: Sequence[Any]
     return str(result)
 
 
-def run_written_call(instances: Mapping[str, Any], text: str) -> str:
+def run_expected_call(instances: Mapping[str, Any], text: str) -> str:
     """Run one of the expected calls; it is a text with literal arguments, such as `mv(source='a', destination='b')`."""
     try:
         call = ast.parse(text, mode="eval").body
@@ -166,7 +166,7 @@ class CorrectTurns:
         """Run the model's calls and the expected calls, and compare their effects; single-turn samples get no score."""
         if "turns" not in sample.metadata:
             return {}
-        mistake = await run_in_thread(self.describe_mistake, sample, split_turns(transcript))
+        mistake = await run_in_thread(self.describe_mistake, sample, list_calls_by_turn(transcript))
         return {"correct": Score(float(not mistake), mistake)}
 
     def describe_mistake(self, sample: Sample, turns: Sequence[Sequence[tuple[str, Mapping[str, Any]]]]) -> str:
@@ -183,7 +183,7 @@ class CorrectTurns:
         results: Counter[str] = Counter()
         for number, (calls, texts) in enumerate(zip(turns, right_turns, strict=True), 1):
             results.update(call_function(made, name, (), copy.deepcopy(arguments)) for name, arguments in calls)
-            wanted = Counter(run_written_call(right, text) for text in texts)
+            wanted = Counter(run_expected_call(right, text) for text in texts)
             if texts and not calls:
                 return f"turn {number}: nothing was called"
             if not texts:
@@ -195,7 +195,7 @@ class CorrectTurns:
         return ""
 
 
-def split_turns(transcript: Transcript) -> list[list[tuple[str, Mapping[str, Any]]]]:
+def list_calls_by_turn(transcript: Transcript) -> list[list[tuple[str, Mapping[str, Any]]]]:
     """List each turn's executed calls; a call whose arguments cannot be read was not executed."""
     turns: list[list[tuple[str, Mapping[str, Any]]]] = []
     for event in transcript.events:
@@ -206,8 +206,8 @@ def split_turns(transcript: Transcript) -> list[list[tuple[str, Mapping[str, Any
     return turns
 
 
-def _list_differing_attributes(made: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[str]:
-    for kind, instance in right.items():
+def _list_differing_attributes(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> Iterator[str]:
+    for kind, instance in expected.items():
         for name, value in vars(instance).items():
-            if not name.startswith("_") and getattr(made[kind], name) != value:
+            if not name.startswith("_") and getattr(actual[kind], name) != value:
                 yield f"{kind}.{name}"

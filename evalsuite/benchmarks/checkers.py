@@ -88,14 +88,14 @@ def _read_bfcl_calls(result: Any) -> list[ToolCall]:
         ToolCall(
             "",
             make_callable_name(ast.unparse(call.func)),
-            json.dumps({word.arg: _read_literal(word.value) for word in call.keywords if word.arg}, default=str),
+            json.dumps({word.arg: _evaluate_or_unparse(word.value) for word in call.keywords if word.arg}, default=str),
         )
         for call in calls
         if isinstance(call, ast.Call)
     ]
 
 
-def _read_literal(value: ast.expr) -> Any:
+def _evaluate_or_unparse(value: ast.expr) -> Any:
     try:
         return ast.literal_eval(value)
     except (ValueError, TypeError):
@@ -213,14 +213,14 @@ class Agreement:
     agree: int
 
     @classmethod
-    def read(cls, folder: Path) -> Agreement:
+    def read_agreement(cls, folder: Path) -> Agreement:
         path = folder / AGREEMENT
         plain = read_json(path, dict)
         verdicts, agree = (read_field(plain, name, int, path, "the file") for name in ("verdicts", "agree"))
         return cls(read_field(plain, "scorers", str, path, "the file"), verdicts, agree)
 
-    def write(self, folder: Path) -> None:
+    def write_agreement(self, folder: Path) -> None:
         (folder / AGREEMENT).write_text(f"{json.dumps(asdict(self))}\n", "utf-8")
 
-    def describe(self) -> str:
+    def describe_agreement(self) -> str:
         return f"agrees in {self.agree:,} of {write_count(self.verdicts, 'verdict')} of the benchmark's own checker"

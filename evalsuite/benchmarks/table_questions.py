@@ -156,7 +156,7 @@ def make_solver(name: str, setup: Setup) -> TableSolver:
     params: dict[str, Any] = {"max_tokens": options.max_tokens, "temperature": options.temperature}
     read = lru_cache(maxsize=4)(SETS[name].read)
 
-    def find_tables(sample: Sample) -> Mapping[str, TableFile]:
+    def read_sample_tables(sample: Sample) -> Mapping[str, TableFile]:
         table = sample.metadata["table"]
         if not isinstance(table, str):
             return {"df": format_csv([table["columns"], *table["data"]])}
@@ -165,7 +165,7 @@ def make_solver(name: str, setup: Setup) -> TableSolver:
         except (DatasetError, csv.Error, sqlite3.Error) as error:
             raise SandboxError(f"the table {table} cannot be read: {error}") from error
 
-    program = program_of_thought(prompt=PROGRAM, tables=find_tables, timeout=options.timeout, **params)
+    program = program_of_thought(prompt=PROGRAM, tables=read_sample_tables, timeout=options.timeout, **params)
     return TableSolver(program, generate(**params), folder)
 
 
@@ -207,7 +207,7 @@ def _read_delimited_table(path: Path, **form: Any) -> Mapping[str, TableFile]:
     return {"df": format_csv(csv.reader(io.StringIO(read_text(path), newline=""), **form))}
 
 
-def _read_table_file(path: Path) -> Mapping[str, TableFile]:
+def _read_table_by_suffix(path: Path) -> Mapping[str, TableFile]:
     items = [item for _, item in READERS[path.suffix.lower()](path)]
     return {"df": format_csv([list(items[0]) if items else [], *(list(item.values()) for item in items)])}
 
@@ -310,15 +310,15 @@ def _make_query_set(
 ) -> PublishedDataset:
     """Describe a data set of questions and SQL queries; its databases are in `folder`."""
 
-    def find_database(item: Item) -> str:
+    def make_database_path(item: Item) -> str:
         name = read_text_field(item, "db_id")
         return f"{folder}/{name}/{name}.sqlite"
 
-    def make_question(item: Item) -> str:
+    def add_evidence(item: Item) -> str:
         return "\n\n".join(filter(None, (read_text_field(item, "question"), item.get("evidence"))))
 
-    about = {"table": find_database, "database": find_database}
-    return PublishedDataset(files, SampleFields(make_question, query, number, {"database": "db_id", **tags}, about))
+    about = {"table": make_database_path, "database": make_database_path}
+    return PublishedDataset(files, SampleFields(add_evidence, query, number, {"database": "db_id", **tags}, about))
 
 
 _WIKI = _make_question_set(
@@ -353,8 +353,8 @@ _read_fact_table = partial(_read_delimited_table, delimiter="#", quoting=csv.QUO
 SETS = {
     "wikitablequestions": TableSet("WikiTableQuestions", _WIKI, _read_wiki_table, distinct=True),
     "tabfact": TableSet("TabFact", _FACTS, _read_fact_table),
-    "tablebench": TableSet("TableBench", _BENCH, _read_table_file),
-    "databench": TableSet("DataBench", _DATABENCH, _read_table_file),
+    "tablebench": TableSet("TableBench", _BENCH, _read_table_by_suffix),
+    "databench": TableSet("DataBench", _DATABENCH, _read_table_by_suffix),
     "spider": TableSet("Spider", _SPIDER, _read_database, match="spider"),
     "bird": TableSet("BIRD", _BIRD, _read_database, match="bird"),
 }

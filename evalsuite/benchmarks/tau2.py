@@ -73,7 +73,7 @@ async def run_initial_calls(world: Any, sample: Sample) -> None:
     """Run the method calls that bring a world into a task's initial state."""
     # Copy the arguments, because a world may keep them as a part of its state and change them.
     for name, data, arguments, is_tool in deepcopy(sample.metadata["initial_calls"]):
-        method = _find_method(world, name)
+        method = _find_public_method(world, name)
         if method is None and is_tool:
             continue
         if method is None:
@@ -87,7 +87,7 @@ async def run_initial_calls(world: Any, sample: Sample) -> None:
                 raise
 
 
-def _find_method(world: Any, name: str) -> Callable[..., Any] | None:
+def _find_public_method(world: Any, name: str) -> Callable[..., Any] | None:
     method = None if name.startswith("_") else getattr(world, name, None)
     return method if callable(method) else None
 
@@ -107,7 +107,7 @@ def _list_initial_calls(state: Mapping[str, Any]) -> list[tuple[str, Sequence[An
     ]
 
 
-def _find_folder(setup: Setup) -> Path:
+def _find_domain_folder(setup: Setup) -> Path:
     if setup.data is None:
         raise SettingsError("tau2 has no shipped tasks; name a domain's folder with --data=DIR (DIR/tau2)")
     domain = Tau2Options.from_setup(setup).domain
@@ -116,7 +116,7 @@ def _find_folder(setup: Setup) -> Path:
 
 def load_dataset(setup: Setup) -> Dataset:
     """Load one sample per task."""
-    path = _find_folder(setup) / TASKS
+    path = _find_domain_folder(setup) / TASKS
     options = Tau2Options.from_setup(setup)
     chosen = None
     if options.split is not None:
@@ -141,7 +141,7 @@ def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
     state = task.get("initial_state") or {}
     criteria = task.get("evaluation_criteria") or {"reward_basis": []}
     basis = list(criteria.get("reward_basis", DEFAULT_BASIS))
-    goal, knowledge = _make_instructions(scenario, path, where)
+    goal, knowledge = _make_goal_and_knowledge(scenario, path, where)
     return Sample(
         id=str(task.get("id", where.removeprefix("task "))),
         input=goal,
@@ -167,7 +167,7 @@ def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
     )
 
 
-def _make_instructions(scenario: Mapping[str, Any], path: Path, where: str) -> tuple[str, str]:
+def _make_goal_and_knowledge(scenario: Mapping[str, Any], path: Path, where: str) -> tuple[str, str]:
     persona = [scenario["persona"]] if scenario.get("persona") else []
     instructions = scenario.get("instructions")
     if isinstance(instructions, str):
@@ -229,7 +229,7 @@ class Reward:
         if "state" not in transcript.facts:
             raise ScoringError("the world of tau2 has no method `state()`, so it cannot be compared with")
         actions = [(action["name"], action.get("arguments") or {}) for action in sample.metadata["actions"]]
-        async with self._repeat_calls(sample, actions) as world:
+        async with self._replay_in_new_world(sample, actions) as world:
             wanted = convert_to_json(await world.read_final_state())
         scores = {
             "db": float(transcript.facts["state"] == wanted),
@@ -246,11 +246,11 @@ class Reward:
         known = {document.name for document in self.world.documents}
         calls = [(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] in CALLS]
         made_calls = [call for call in calls if call[0] in known or not known]
-        async with self._repeat_calls(sample, made_calls) as world:
+        async with self._replay_in_new_world(sample, made_calls) as world:
             made = await world.get_world_object()
             for assertion in sample.metadata["env_assertions"]:
                 name = str(assertion["func_name"])
-                method = _find_method(made, name)
+                method = _find_public_method(made, name)
                 if method is None:
                     raise ScoringError(f"the world of tau2 has no method {name!r}, which task {sample.id} asserts by")
                 value = method(**(assertion.get("arguments") or {}))
@@ -260,7 +260,7 @@ class Reward:
         return True
 
     @asynccontextmanager
-    async def _repeat_calls(self, sample: Sample, calls: Sequence[tuple[str, Any]]) -> AsyncIterator[OpenWorld]:
+    async def _replay_in_new_world(self, sample: Sample, calls: Sequence[tuple[str, Any]]) -> AsyncIterator[OpenWorld]:
         nobody: Any = None
         async with open_tools([self.world], sample) as opened:
             tools = {tool.document.name: tool for tool in opened.tools}
@@ -352,7 +352,7 @@ def _make_solver(setup: Setup) -> Solver:
 
     options = Tau2Options.from_setup(setup)
     persona = Persona(tools=tuple(options.user_tools))
-    policy = read_text(_find_folder(setup) / POLICY) if options.policy is None else options.policy
+    policy = read_text(_find_domain_folder(setup) / POLICY) if options.policy is None else options.policy
     talk = conversation(user=persona, world=options.make_world(), policy=policy, max_turns=options.max_turns)
     return dataclasses.replace(talk, history=read_history)
 

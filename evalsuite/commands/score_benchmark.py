@@ -54,9 +54,9 @@ def run_benchmark(options: argparse.Namespace) -> int:
     if not compared.verdicts:
         raise SettingsError(f"--against {options.against}: no verdict on a question of {options.name}")
     measured = Agreement(hash_scorers(own), compared.verdicts, compared.verdicts - len(compared.differences))
-    measured.write(bound.setup.data)
+    measured.write_agreement(bound.setup.data)
     left_out = f"; left out {write_count(compared.unknown, 'output')}"
-    sys.stdout.write(f"{options.name}: {measured.describe()}{left_out if compared.unknown else ''}\n")
+    sys.stdout.write(f"{options.name}: {measured.describe_agreement()}{left_out if compared.unknown else ''}\n")
     print_lines(f"  {difference}" for difference in compared.differences[: options.shown])
     if more := len(compared.differences[options.shown :]):
         sys.stdout.write(f"  and {more:,} more\n")

@@ -153,10 +153,10 @@ def _add_checker_agreement(dataset: Dataset, folder: Path | None, scorers: Score
         return dataset
     from evalsuite.benchmarks.checkers import Agreement
 
-    measured = Agreement.read(folder)
+    measured = Agreement.read_agreement(folder)
     now = hash_scorers([*scorers.rules, *scorers.asynchronous])
     earlier = "" if measured.scorers == now else " (with other scorers or arguments)"
-    return replace(dataset, source=f"{dataset.source}; scoring {measured.describe()}{earlier}")
+    return replace(dataset, source=f"{dataset.source}; scoring {measured.describe_agreement()}{earlier}")
 
 
 def _replace_by_traces(dataset: Dataset, file: str, benchmark: str) -> Dataset:

@@ -118,7 +118,7 @@ class RatedResponses:
         from evalsuite.stats.correlation import rank_interval
 
         value, interval = rank_interval(
-            [self._pair_values(one) for one in aspects], self._list_dialogues(), coefficient
+            [self._pair_values_with_ratings(one) for one in aspects], self._list_dialogue_ids(), coefficient
         )
         return Estimate.of(value, interval.low, interval.high, len(self.rows))
 
@@ -143,24 +143,26 @@ class RatedResponses:
         variables = [
             (
                 [math.fsum(side[at] for at in places) / len(places) for places in of_system]
-                for side in self._pair_values(one)
+                for side in self._pair_values_with_ratings(one)
             )
             for one in ASPECT_NAMES
         ]
         value, _ = compute_rank_replicates([(x, y) for x, y in variables], systems, coefficient)
         return Estimate.of(value, math.nan, math.nan, len(systems))
 
-    def _pair_values(self, aspect: str) -> tuple[list[float], list[float]]:
+    def _pair_values_with_ratings(self, aspect: str) -> tuple[list[float], list[float]]:
         return [values[aspect] for values in self.values], [row.facts["human"][aspect] for row in self.rows]
 
-    def _list_dialogues(self) -> list[str]:
+    def _list_dialogue_ids(self) -> list[str]:
         return [str(row.facts["dialogue"]) for row in self.rows]
 
     def compute_replicates(self, coefficient: Coefficient, aspects: Sequence[str]) -> tuple[float, list[float]]:
         """Compute the correlation (mean over aspects) of all dialogues, then without each of them; NaN if undefined."""
         from evalsuite.stats.correlation import compute_rank_replicates
 
-        return compute_rank_replicates([self._pair_values(one) for one in aspects], self._list_dialogues(), coefficient)
+        return compute_rank_replicates(
+            [self._pair_values_with_ratings(one) for one in aspects], self._list_dialogue_ids(), coefficient
+        )
 
 
 def estimate_corrected_means(judges: Sequence[tuple[str, Tally]]) -> list[tuple[str, CorrectedMean]]:
@@ -254,13 +256,13 @@ PUBLISHED_LINES: Mapping[str, tuple[str, Mapping[int, published.PairsResult]]] =
 
 def draw_agreement_by_panel_size(judges: Sequence[RunJudge]) -> list[Chart | Passage]:
     """Draw panels' accuracy and kappa against the number of roles and of turns, as in the paper's figure 3."""
-    by_roles = _group_judges_by_line(judges, lambda mode: mode.roles, lambda mode: write_count(mode.turns, "turn"))
-    by_turns = _group_judges_by_line(judges, lambda mode: mode.turns, lambda mode: write_count(mode.roles, "role"))
-    charts = [*_make_charts(by_roles, "roles"), *_make_charts(by_turns, "turns")]
+    by_roles = _group_judges_by_curve(judges, lambda mode: mode.roles, lambda mode: write_count(mode.turns, "turn"))
+    by_turns = _group_judges_by_curve(judges, lambda mode: mode.turns, lambda mode: write_count(mode.roles, "role"))
+    charts = [*_make_agreement_charts(by_roles, "roles"), *_make_agreement_charts(by_turns, "turns")]
     return [*charts, Passage("Figure 3 of the paper", published.FIGURE_3)] if charts else []
 
 
-def _group_judges_by_line(
+def _group_judges_by_curve(
     judges: Sequence[RunJudge],
     get_size: Callable[[JudgingMode], int],
     describe_other_size: Callable[[JudgingMode], str],
@@ -287,7 +289,7 @@ def _group_judges_by_line(
     }
 
 
-def _make_charts(lines: Lines, name: str) -> list[Chart]:
+def _make_agreement_charts(lines: Lines, name: str) -> list[Chart]:
     if not lines:
         return []
     their_line, theirs = PUBLISHED_LINES[name]

@@ -95,11 +95,11 @@ def read_settings(folder: Path | None) -> list[AuthorsSetting]:
     return [
         _parse_panel_setting(text, file, file.relative_to(folder or file).as_posix())
         for file, text in texts.items()
-        if any(_has_slots(text, task) for task in SLOTS)
+        if any(_has_all_slots(text, task) for task in SLOTS)
     ]
 
 
-def _has_slots(text: str, task: str) -> bool:
+def _has_all_slots(text: str, task: str) -> bool:
     return all(f"${{{slot}}}" in text for slot in SLOTS[task])
 
 
@@ -111,13 +111,13 @@ def _parse_panel_setting(text: str, path: Path, name: str) -> AuthorsSetting:
         raise DatasetError(path, "agents", "no agent", "at least one agent")
     rule = read_field(environment, "rule", dict, path, "environment")
     at_once = read_field(rule, "order", dict, path, "rule").get("type") == "concurrent"
-    summary = _read_mapping(agents[0], "memory_manipulator").get("summary_template")
+    summary = _get_mapping_or_empty(agents[0], "memory_manipulator").get("summary_template")
     turns = read_field(environment, "max_turns", int, path, "environment") // (1 if at_once else len(agents))
     debaters = [
         DebaterRole(read_field(agent, "name", str, path, "agents"), str(agent.get("role_description") or "").strip())
         for agent in agents
     ]
-    llm = _read_mapping(agents[0], "llm")
+    llm = _get_mapping_or_empty(agents[0], "llm")
     return AuthorsSetting(
         file=name,
         debaters=tuple(debaters),
@@ -132,7 +132,7 @@ def _parse_panel_setting(text: str, path: Path, name: str) -> AuthorsSetting:
     )
 
 
-def _read_mapping(agent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _get_mapping_or_empty(agent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     value = agent.get(name)
     return value if isinstance(value, Mapping) else {}
 
@@ -143,7 +143,7 @@ def choose_settings(settings: Sequence[AuthorsSetting], mode: Any, task: str) ->
     Return {} if an aspect lacks a configuration with the mode's strategy, roles and turns. If several configurations
     fit, prefer those for the paper's data, then those without roles, then the first by file name.
     """
-    fitting = [setting for setting in settings if _has_slots(setting.template, task) and _is_for_mode(setting, mode)]
+    fitting = [setting for setting in settings if _has_all_slots(setting.template, task) and _fits_mode(setting, mode)]
 
     def rank_setting(setting: AuthorsSetting) -> tuple[bool, bool, str]:
         has_role = len(setting.debaters) == 1 and bool(setting.debaters[0].prompt)
@@ -160,7 +160,7 @@ def choose_settings(settings: Sequence[AuthorsSetting], mode: Any, task: str) ->
     return {aspect: by_aspect[aspect] for aspect in aspects} if len(by_aspect) == len(aspects) else {}
 
 
-def _is_for_mode(setting: AuthorsSetting, mode: Any) -> bool:
+def _fits_mode(setting: AuthorsSetting, mode: Any) -> bool:
     if mode.strategy is None:
         return len(setting.debaters) == setting.turns == 1
     size = (setting.strategy, len(setting.debaters), setting.turns)

@@ -77,7 +77,7 @@ def read_pairs(folder: Path) -> list[Sample]:
     asked = list(read_json_lines(questions))
     if not asked:
         raise DatasetError(questions, "", "no questions", "one question per line")
-    review, systems = _find_review(folder)
+    review, systems = _find_review_file(folder)
     verdicts = _read_verdicts(review, systems, len(asked))
     files = {system: folder / "answer" / f"answer_{system}.jsonl" for system in systems}
     answers = {system: _read_answers(file) for system, file in files.items()}
@@ -112,7 +112,7 @@ def _list_aliases(system: str, answer: Mapping[str, str]) -> Iterator[str]:
     yield from (name for name in (system, answer["model_id"].split(":")[0]) if not name.isalpha())
 
 
-def _find_review(folder: Path) -> tuple[Path, tuple[str, str]]:
+def _find_review_file(folder: Path) -> tuple[Path, tuple[str, str]]:
     answering = sorted(path.stem.removeprefix("answer_") for path in (folder / "answer").glob("answer_*.jsonl"))
     reviews = sorted((folder / "review").glob("review_*_human.txt"))
     named = {f"review_{one}_{other}_human.txt": (one, other) for one in answering for other in answering}
@@ -197,7 +197,7 @@ def _read_ratings(scores: Mapping[str, Any], path: Path, place: str) -> dict[str
     return ratings
 
 
-def _make_fields_reader(*names: str) -> Callable[[Mapping[str, Any]], list[str]]:
+def _make_text_fields_reader(*names: str) -> Callable[[Mapping[str, Any]], list[str]]:
     return lambda item: [read_text_field(item, name) for name in names]
 
 
@@ -219,19 +219,19 @@ def _join_messages(item: Mapping[str, Any], conversation: str, role: str, titles
     return "\n\n".join(f"{title}\n{turn}" for title, turn in zip(titles, turns[:2], strict=True))
 
 
-def _read_question(item: Mapping[str, Any]) -> str:
+def _read_two_turn_question(item: Mapping[str, Any]) -> str:
     titles = ("The first question:", "The second question, asked after the first was answered:")
     return _join_messages(item, "conversation_a", "user", titles)
 
 
-def _read_answers_by_turn(item: Mapping[str, Any]) -> list[str]:
+def _read_two_turn_answers(item: Mapping[str, Any]) -> list[str]:
     titles = ("The answer to the first question:", "The answer to the second question:")
     return [_join_messages(item, name, "assistant", titles) for name in ("conversation_a", "conversation_b")]
 
 
 def _make_order_reader(chosen: str, rejected: str) -> Callable[[Mapping[str, Any]], list[str]]:
     """Make a reader of two fields, whose values are swapped if `_choose_verdict` puts the chosen answer second."""
-    in_order, swapped = _make_fields_reader(chosen, rejected), _make_fields_reader(rejected, chosen)
+    in_order, swapped = _make_text_fields_reader(chosen, rejected), _make_text_fields_reader(rejected, chosen)
     return lambda item: in_order(item) if _choose_verdict(item) == "first" else swapped(item)
 
 
@@ -244,24 +244,24 @@ def _choose_verdict(item: Mapping[str, Any]) -> str:
 PAIR_SETS = {
     "mt_bench": _make_pair_set(
         ("**/human*",),
-        _read_question,
-        _read_answers_by_turn,
+        _read_two_turn_question,
+        _read_two_turn_answers,
         make_label_reader("winner", {"model_a": "first", "model_b": "second", "tie": "tie", "tie (bothbad)": "tie"}),
         category=make_label_reader("turn", {1: "first turn", 2: "second turn"}),
         cluster="question_id",
-        systems=_make_fields_reader("model_a", "model_b"),
+        systems=_make_text_fields_reader("model_a", "model_b"),
     ),
     "llmbar": _make_pair_set(
         ("LLMBar/**/dataset.json", "**/dataset.json"),
         "input",
-        _make_fields_reader("output_1", "output_2"),
+        _make_text_fields_reader("output_1", "output_2"),
         make_label_reader("label", {1: "first", 2: "second"}),
         category=lambda item: str(item[FILE]).rpartition("/")[0] or "all",
     ),
     "judgebench": _make_pair_set(
         ("**/*.jsonl", "**/*.parquet"),
         "question",
-        _make_fields_reader("response_A", "response_B"),
+        _make_text_fields_reader("response_A", "response_B"),
         make_label_reader("label", {"A>B": "first", "B>A": "second"}),
         category="source",
     ),

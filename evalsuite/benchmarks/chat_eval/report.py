@@ -54,9 +54,9 @@ def make_report(views: Sequence[RunView]) -> Section:
     named = [(judge.name, judge.tally) for judge in judges]
     blocks: list[Block | None] = [
         _make_preface(views),
-        _tabulate_pairs(comparing),
+        _tabulate_comparisons(comparing),
         *compare_modes(views),
-        _tabulate_by_category(comparing),
+        _tabulate_accuracy_by_category(comparing),
         *tabulate_dialogues(judges),
         _tabulate_strategies(comparing),
         *draw_agreement_by_panel_size(comparing),
@@ -91,7 +91,7 @@ def _describe_prompts(views: Sequence[RunView]) -> str:
     return f" Prompts of `paper:` modes: {'; '.join(used)}." if used else ""
 
 
-def _tabulate_pairs(judges: Sequence[RunJudge]) -> Table | None:
+def _tabulate_comparisons(judges: Sequence[RunJudge]) -> Table | None:
     if not judges:
         return None
     theirs = [_make_published_row(row) for row in (*published.PEOPLE, *published.JUDGES)]
@@ -101,8 +101,8 @@ def _tabulate_pairs(judges: Sequence[RunJudge]) -> Table | None:
 PAIR_COLUMNS = parse_columns("Judge | Accuracy: percent | Kappa: number 2 | No verdict: percent | Pairs: count")
 
 
-def _make_published_row(row: PairsResult) -> tuple[Cell, ...]:
-    return (row.name, row.accuracy, row.kappa, None, 80)
+def _make_published_row(result: PairsResult) -> tuple[Cell, ...]:
+    return (result.name, result.accuracy, result.kappa, None, 80)
 
 
 def _make_judge_row(judge: RunJudge) -> tuple[Cell, ...]:
@@ -112,7 +112,7 @@ def _make_judge_row(judge: RunJudge) -> tuple[Cell, ...]:
     return (judge.name, compared.estimate("accuracy"), compute_kappa(judge.tally), silent, len(compared))
 
 
-def _tabulate_by_category(judges: Sequence[RunJudge]) -> Table | None:
+def _tabulate_accuracy_by_category(judges: Sequence[RunJudge]) -> Table | None:
     by_judge = {judge.name: select_comparisons(judge.tally).groups("category") for judge in judges}
     categories = sorted({category for groups in by_judge.values() for category in groups})
     if not categories:
@@ -176,17 +176,17 @@ def tabulate_dialogues(judges: Sequence[RunJudge]) -> Iterator[Table]:
         tally = rated[0].tally
         for metric in dict.fromkeys(name for row in tally for name in row.facts.get(OVERLAP, {})):
             responses = RatedResponses.from_metric(tally, metric)
-            rows.append((metric, *_correlate_responses(responses, sign), None, len(responses.rows)))
+            rows.append((metric, *_correlate_responses_with_ratings(responses, sign), None, len(responses.rows)))
         for judge in rated:
             name = f"{judge.name} (G-Eval)" if judge.mode.kind == "weighted" else judge.name
             responses, usable = RatedResponses.from_judge(judge.tally), len(select_dialogues(judge.tally))
             asked = len(judge.tally.where(lambda row: row.outcome != "error", task="dialogues"))
             silent = 1 - usable / asked if asked else None
-            rows.append((name, *_correlate_responses(responses, sign), silent, usable))
+            rows.append((name, *_correlate_responses_with_ratings(responses, sign), silent, usable))
         yield Table(f"Dialogue responses (table 2): {title}", DIALOGUE_COLUMNS, rows, DIALOGUE_NOTE)
 
 
-def _correlate_responses(responses: RatedResponses, coefficient: Coefficient) -> list[Cell]:
+def _correlate_responses_with_ratings(responses: RatedResponses, coefficient: Coefficient) -> list[Cell]:
     return [
         *(responses.compute_correlation(coefficient, names) for names in ASPECT_GROUPS),
         responses.select_overall().compute_correlation(coefficient, (OVERALL,)),
@@ -223,11 +223,11 @@ class SuccessiveBallots:
 
 def tabulate_changed_minds(judges: Sequence[RunJudge]) -> Table | None:
     """Tabulate how often debaters changed their ballot, by judge, task and turn; None without secret ballots."""
-    rows = [row for judge in judges for task in ("pairs", "dialogues") for row in _make_change_rows(judge, task)]
+    rows = [row for judge in judges for task in ("pairs", "dialogues") for row in _make_changed_mind_rows(judge, task)]
     return Table("Minds changed in the debate", CHANGED_COLUMNS, rows, CHANGED_NOTE) if rows else None
 
 
-def _make_change_rows(judge: RunJudge, task: str) -> Iterator[tuple[Cell, ...]]:
+def _make_changed_mind_rows(judge: RunJudge, task: str) -> Iterator[tuple[Cell, ...]]:
     cases = judge.tally.where(lambda row: row.outcome != "error" and bool(row.facts.get("interim")), task=task)
     simultaneous = judge.mode.strategy != "one_by_one"
     ballots = [two for row in cases for two in pair_ballots(row, judge.mode.turns, simultaneous=simultaneous)]

@@ -141,10 +141,10 @@ class JudgingSolver:
                 # As in the authors' script, an unreadable judgement is a tie; `unparsed` in `facts` marks such ties.
                 facts["verdict"] = "tie"
             facts |= {"unparsed": str(error), **make_cut_off_fact(tuple(error.log))}
-            return Transcript(NO_VERDICT, events=_make_events(error.log), facts=facts)
+            return Transcript(NO_VERDICT, events=_make_judge_events(error.log), facts=facts)
         facts |= {**assessment.encode_assessment(), "judged": dict(assessment.opinion.scores)}
         scores = ", ".join(f"{name}: {value:g}" for name, value in assessment.opinion.scores.items())
-        return Transcript(assessment.opinion.verdict or scores, events=_make_events(assessment.log), facts=facts)
+        return Transcript(assessment.opinion.verdict or scores, events=_make_judge_events(assessment.log), facts=facts)
 
     def make_judge(self, mode: JudgingMode, task: str) -> Judge:
         params = {**PARAMS[mode.kind], **self.params}
@@ -200,7 +200,7 @@ def make_judged_input(sample: Sample) -> JudgedInput:
     return JudgedInput(str(sample.input), answers, sample.metadata.get("background", ""))
 
 
-def _make_events(log: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+def _make_judge_events(log: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
     return tuple({"kind": "said", **entry} for entry in log)
 
 

@@ -54,7 +54,7 @@ class QuestionItem:
 
 def load_dataset(setup: Setup) -> Dataset:
     """Load the user's or the shipped questions as samples, one per question and mode that can ask the question."""
-    files = _find_files(setup.data or _SHIPPED)
+    files = _find_question_files(setup.data or _SHIPPED)
     items = [item for path in files for item in read_items(path)]
     modes = setup.modes or (DEFAULT_MODE,)
     source = [", ".join(path.name for path in files) if setup.data else SHIPPED]
@@ -96,7 +96,7 @@ def read_items(path: Path) -> list[QuestionItem]:
     return items
 
 
-def _find_files(folder: Path) -> list[Path]:
+def _find_question_files(folder: Path) -> list[Path]:
     named = sorted(folder.glob("head_to_tail*.json"))
     if files := named or sorted(folder.glob("*.json")):
         return files
@@ -168,7 +168,7 @@ def make_samples(items: Sequence[QuestionItem], modes: Sequence[str]) -> Iterato
                     input=item.question,
                     target=item.answers[0] if len(item.answers) == 1 else item.answers,
                     tags=_make_tags(item, mode),
-                    metadata={"entity": item.entity, **_make_example(mode, item, templates[item.template])},
+                    metadata={"entity": item.entity, **_make_gap_or_example(mode, item, templates[item.template])},
                 )
 
 
@@ -196,11 +196,11 @@ def _make_tags(item: QuestionItem, mode: str) -> dict[str, str]:
     }
 
 
-def _make_example(mode: str, item: QuestionItem, template: Sequence[QuestionItem]) -> Mapping[str, Any]:
+def _make_gap_or_example(mode: str, item: QuestionItem, same_template: Sequence[QuestionItem]) -> Mapping[str, Any]:
     own = OWN_MODES.get(mode)
     if own and own.cloze:
         return {"gap": make_gap_sentence(item.question)}
-    for other in template if mode in SHOWS_TEMPLATE else ():
+    for other in same_template if mode in SHOWS_TEMPLATE else ():
         # Choose an example about another entity, so that the example does not reveal the answer.
         differs = other.question != item.question and other.entity != item.entity
         if differs and not set(other.answers) & set(item.answers):

@@ -74,14 +74,14 @@ _DOMAINS = tuple(PAPER_MIX)
 def read_table_14() -> Mapping[tuple[str, str], Mapping[str, float]]:
     """Read Table 14: shares (`A_LM`, `H_EM`, `M`, `A_movie`, ...) by popularity (`all` or a bucket) and model."""
     return MappingProxyType(
-        {(row.pop("popularity"), row.pop("model")): _convert_to_shares(row) for row in _read_csv_rows("table_14")}
+        {(row.pop("popularity"), row.pop("model")): _parse_percentages(row) for row in _read_csv_rows("table_14")}
     )
 
 
 @cache
 def read_table_10() -> Mapping[str, Mapping[str, float]]:
     """Read Table 10, about natural questions only: shares (`A_movie`, `H_movie` and so on) by model."""
-    return MappingProxyType({row.pop("model"): _convert_to_shares(row) for row in _read_csv_rows("table_10")})
+    return MappingProxyType({row.pop("model"): _parse_percentages(row) for row in _read_csv_rows("table_10")})
 
 
 def list_models() -> list[str]:
@@ -89,7 +89,7 @@ def list_models() -> list[str]:
     return [model for popularity, model in read_table_14() if popularity == "all"]
 
 
-def list_published_tuning() -> list[list[Cell]]:
+def list_published_tuning_effects() -> list[list[Cell]]:
     """List how instruction tuning changes the paper's accuracy, hallucination and missing rate, by popularity."""
     pairs = [(f"{base} ({size})", f"{tuned} ({size})") for base, tuned, *sizes in _TUNING_PAIRS for size in sizes]
     rates = ("A_LM", "H_LM", "M")
@@ -117,15 +117,15 @@ def compare_with_published(label: str, asked: Tally, judge: str | None) -> list[
     similar = [domain for domain, differences in by_domain.items() if not differences and mode == MODE]
     if not similar:
         return [passage]
-    return [_make_differences_table(label, asked, similar, judged=judge is not None), passage]
+    return [_make_accuracy_differences_table(label, asked, similar, judged=judge is not None), passage]
 
 
-def _make_differences_table(label: str, asked: Tally, similar: Sequence[str], *, judged: bool) -> Table:
+def _make_accuracy_differences_table(label: str, asked: Tally, similar: Sequence[str], *, judged: bool) -> Table:
     # The paper has no results by domain for exact match.
     parts = ["all", *similar] if set(similar) == set(_DOMAINS) else list(similar)
     parts = parts if judged else [part for part in parts if part == "all"]
     rows = [
-        [model, *(_compare_accuracy(asked, part, model, judged=judged) for part in parts)] for model in list_models()
+        [model, *(_find_accuracy_gap(asked, part, model, judged=judged) for part in parts)] for model in list_models()
     ]
     columns = [Column("Model (published)"), *(Column(f"A against it, {part}", "percent") for part in parts)]
     note = (
@@ -135,7 +135,7 @@ def _make_differences_table(label: str, asked: Tally, similar: Sequence[str], *,
     return Table("Against the published results", columns, rows, note)
 
 
-def _compare_accuracy(asked: Tally, domain: str, model: str, *, judged: bool) -> Cell:
+def _find_accuracy_gap(asked: Tally, domain: str, model: str, *, judged: bool) -> Cell:
     from evalsuite import stats
 
     tally = asked if domain == "all" else asked.where(domain=domain)
@@ -180,5 +180,5 @@ def _read_csv_rows(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def _convert_to_shares(row: Mapping[str, str]) -> Mapping[str, float]:
+def _parse_percentages(row: Mapping[str, str]) -> Mapping[str, float]:
     return MappingProxyType({name: round(float(text) / 100, 6) for name, text in row.items() if text})

@@ -39,7 +39,7 @@ class PaperPrompts:
 
     texts: Mapping[int, str]
 
-    def write_question(self, mode: str, question: str, example: PromptExample | None) -> str:
+    def write_question_prompt(self, mode: str, question: str, example: PromptExample | None) -> str:
         """Fill in the prompt for one question; the mode `paper:in_domain` needs an example of the same template."""
         words = {"{QUESTION}": question}
         if example:
@@ -94,13 +94,13 @@ class PromptSolver:
     paper: PaperPrompts | None = None
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        return await self.generate(replace(sample, input=self._make_input(sample)), model)
+        return await self.generate(replace(sample, input=self._make_sample_prompt(sample)), model)
 
-    def _make_input(self, sample: Sample) -> str | tuple[Message, ...]:
+    def _make_sample_prompt(self, sample: Sample) -> str | tuple[Message, ...]:
         mode, question = sample.tags["mode"], str(sample.metadata.get("gap", sample.input))
         example = PromptExample(**sample.metadata["example"]) if "example" in sample.metadata else None
         if self.paper and mode in PAPER_MODES:
-            return self.paper.write_question(mode, question, example)
+            return self.paper.write_question_prompt(mode, question, example)
         return make_prompt(mode, question, example)
 
 

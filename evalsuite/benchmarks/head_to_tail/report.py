@@ -10,7 +10,7 @@ from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, DOMAINS, is_shipp
 from evalsuite.benchmarks.head_to_tail.paper_results import (
     compare_with_published,
     list_models,
-    list_published_tuning,
+    list_published_tuning_effects,
     make_published_tables,
     read_table_10,
 )
@@ -52,17 +52,17 @@ def make_report(views: Sequence[RunView]) -> Section:
 
     def make_rule_cells(bucket: str, tally: Tally) -> list[Cell]:
         """Make the table cells of accuracy and hallucination for each rule, as in the paper's Table 14."""
-        return [cell for rule in _RULES for cell in _make_cells(tally.where(bucket=bucket), VERDICTS[rule])[1:3]]
+        return [cell for rule in _RULES for cell in _make_rate_cells(tally.where(bucket=bucket), VERDICTS[rule])[1:3]]
 
     def make_verdict_cells(verdict: str, tally: Tally) -> list[Cell]:
-        return _make_cells(tally, VERDICTS[verdict])
+        return _make_rate_cells(tally, VERDICTS[verdict])
 
-    def tabulate_domains(rate: str) -> Table:
-        def make_rate_cells(domain: str, tally: Tally) -> Sequence[Cell]:
-            return _estimate_by_bucket(tally.where(domain=domain), rate)
+    def tabulate_rate_by_domain(rate: str) -> Table:
+        def make_bucket_cells(domain: str, tally: Tally) -> Sequence[Cell]:
+            return _estimate_rate_by_bucket(tally.where(domain=domain), rate)
 
         title = f"{rate.capitalize()} by domain and popularity"
-        return _tabulate_by_value(title, "Domain", domains, lines, _make_percent_columns(*BUCKETS), make_rate_cells)
+        return _tabulate_by_value(title, "Domain", domains, lines, _make_percent_columns(*BUCKETS), make_bucket_cells)
 
     blocks: list[Block] = [
         _make_preface(views, lines),
@@ -73,15 +73,15 @@ def make_report(views: Sequence[RunView]) -> Section:
             BUCKETS,
             lines,
             counted,
-            lambda each, all_: _make_cells(all_.where(bucket=each)),
+            lambda each, all_: _make_rate_cells(all_.where(bucket=each)),
         ),
         _tabulate_by_value(
-            "By domain", "Domain", domains, lines, counted, lambda each, all_: _make_cells(all_.where(domain=each))
+            "By domain", "Domain", domains, lines, counted, lambda each, all_: _make_rate_cells(all_.where(domain=each))
         ),
         _tabulate_by_value("By popularity and rule", "Popularity", BUCKETS, lines, by_rule, make_rule_cells),
-        *(tabulate_domains(rate) for rate in _RATES[:2]),
+        *(tabulate_rate_by_domain(rate) for rate in _RATES[:2]),
         _draw_figure(lines, domains),
-        *make_study_blocks(views, shipped=all(is_shipped(view.source) for view in views)),
+        *make_study_blocks(views, only_shipped=all(is_shipped(view.source) for view in views)),
     ]
     return Section(TITLE, blocks)
 
@@ -122,7 +122,7 @@ def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> P
     return Passage("", "\n\n".join(sentences))
 
 
-def _make_cells(tally: Tally, suffix: str = "") -> list[Cell]:
+def _make_rate_cells(tally: Tally, suffix: str = "") -> list[Cell]:
     accuracy = f"accuracy{suffix}"
     scored = tally.scored(accuracy)
     return [len(scored), *(scored.share(rate) for rate in (accuracy, f"hallucination{suffix}", "missing"))]
@@ -130,16 +130,16 @@ def _make_cells(tally: Tally, suffix: str = "") -> list[Cell]:
 
 def _draw_figure(lines: Sequence[LabelledCases], domains: Sequence[str]) -> Chart:
     """Draw the paper's Figure 1; if it has a single curve, add a curve per domain, without intervals."""
-    series = [Series(line.label, _estimate_by_bucket(line.tally, "accuracy")) for line in lines]
+    series = [Series(line.label, _estimate_rate_by_bucket(line.tally, "accuracy")) for line in lines]
     if len(lines) == 1:
         for domain in domains:
-            estimates = _estimate_by_bucket(lines[0].tally.where(domain=domain), "accuracy")
+            estimates = _estimate_rate_by_bucket(lines[0].tally.where(domain=domain), "accuracy")
             series.append(Series(domain, [each and each.value for each in estimates]))
     name, title = "head_to_tail_by_popularity", "Accuracy from head to tail"
     return Chart("lines", name, title, BUCKETS, series, "percent", (0.0, 1.0), "popularity", "accuracy")
 
 
-def _estimate_by_bucket(tally: Tally, rate: str) -> list[Estimate | None]:
+def _estimate_rate_by_bucket(tally: Tally, rate: str) -> list[Estimate | None]:
     return [tally.where(bucket=bucket).estimate(rate) for bucket in BUCKETS]
 
 
@@ -156,19 +156,19 @@ _NATURAL_DOMAINS = ("movie", "book", "academics")
 _FEWEST_RUNS = 3  # With only two runs, every correlation would be 1 or -1.
 
 
-def make_study_blocks(views: Sequence[RunView], *, shipped: bool) -> list[Block]:
-    """Make the tables of the paper's studies for which the runs have data; add the paper's results unless `shipped`."""
+def make_study_blocks(views: Sequence[RunView], *, only_shipped: bool) -> list[Block]:
+    """Make the tables of the paper's studies that the runs allow; add the paper's results unless `only_shipped`."""
     tables = (
         compare_rules_with_judge(views),
-        tabulate_stability(views),
-        tabulate_prompts(views),
-        compare_models(views, shipped=shipped),
-        tabulate_very_popular(views),
+        tabulate_answer_stability(views),
+        compare_modes_with_default(views),
+        compare_runs_with_first(views, only_shipped=only_shipped),
+        tabulate_top_tenth_of_head(views),
         tabulate_predicates(views),
-        tabulate_natural_questions(views, shipped=shipped),
+        tabulate_natural_questions(views, only_shipped=only_shipped),
     )
     blocks: list[Block] = [table for table in tables if table]
-    if not shipped:
+    if not only_shipped:
         for line in _list_labelled_cases(views):
             judge = (line.view.judge or "a judge") if line.tally.values("accuracy_lm") else None
             blocks += compare_with_published(line.label, line.tally, judge)
@@ -184,7 +184,7 @@ def compare_rules_with_judge(views: Sequence[RunView]) -> Table | None:
     buckets. If all runs have equal rates, no correlation is computed. A run in several modes counts once, with its
     default mode, because its modes share one model.
     """
-    judged = [tally for tally in map(_choose_default_mode, views) if tally.values("accuracy_lm")]
+    judged = [tally for tally in map(_select_default_mode_cases, views) if tally.values("accuracy_lm")]
     if len(judged) < _FEWEST_RUNS:
         return None
     rows: list[list[Cell]] = [
@@ -202,16 +202,16 @@ def compare_rules_with_judge(views: Sequence[RunView]) -> Table | None:
     return Table("Rule against judge", columns, rows, note)
 
 
-def tabulate_stability(views: Sequence[RunView]) -> Table | None:
+def tabulate_answer_stability(views: Sequence[RunView]) -> Table | None:
     """Count questions whose answers change between epochs (section 3.5), ignoring case, punctuation and articles."""
     rows: list[list[Cell]] = []
     for view in views:
-        for mode, tally in _group_by_mode(view).items():
+        for mode, tally in _group_cases_by_mode(view).items():
             by_sample: dict[str, list[Row]] = defaultdict(list)
             for row in tally.scored("accuracy"):
                 by_sample[row.sample].append(row)
             if repeated := [asked for asked in by_sample.values() if len(asked) > 1]:
-                differ = [len({_read_answer(view, row) for row in asked}) > 1 for asked in repeated]
+                differ = [len({_read_normalised_answer(view, row) for row in asked}) > 1 for asked in repeated]
                 verdicts = [len({row.scores["accuracy"] for row in asked}) > 1 for asked in repeated]
                 questions = Tally(tuple(asked[0] for asked in repeated))
                 shares = [questions.estimate_of(list(map(float, each))) for each in (differ, verdicts)]
@@ -226,16 +226,16 @@ def tabulate_stability(views: Sequence[RunView]) -> Table | None:
     return _make_run_table("Stability of answers", columns, rows, note)
 
 
-def tabulate_prompts(views: Sequence[RunView]) -> Table | None:
+def compare_modes_with_default(views: Sequence[RunView]) -> Table | None:
     """Compare the rates of each mode with the default mode's on the same questions (Table 9)."""
     rows: list[list[Cell]] = []
     for view in views:
-        modes, first = _group_by_mode(view), _choose_default_mode(view)
+        modes, first = _group_cases_by_mode(view), _select_default_mode_cases(view)
         for bucket in (None, *BUCKETS) if len(modes) > 1 else ():
             for mode, tally in modes.items():
-                part, base = (_select_by_tag(each, "bucket", bucket) for each in (tally, first))
+                part, base = (_find_tagged_rows(each, "bucket", bucket) for each in (tally, first))
                 changes = [None if tally == first else _compute_paired_change(base, part, rate) for rate in _RATES[:2]]
-                rows.append([view.label, bucket or "all", mode, *_make_cells(part), *changes])
+                rows.append([view.label, bucket or "all", mode, *_make_rate_cells(part), *changes])
     columns = [Column("Run"), Column("Popularity"), Column("Mode"), COUNT, *RATES]
     columns += _make_percent_columns(f"A against {DEFAULT_MODE}", f"H against {DEFAULT_MODE}")
     note = (
@@ -248,19 +248,19 @@ def tabulate_prompts(views: Sequence[RunView]) -> Table | None:
     return _make_run_table("Robustness of prompts", columns, rows, note)
 
 
-def compare_models(views: Sequence[RunView], *, shipped: bool) -> Table | None:
+def compare_runs_with_first(views: Sequence[RunView], *, only_shipped: bool) -> Table | None:
     """Compare each run with the first run, per mode, on the questions of both (Table 7); None if they share none."""
     rows: list[list[Cell]] = []
-    first = _group_by_mode(views[0])
+    first = _group_cases_by_mode(views[0])
     for view in views[1:]:
-        own = _group_by_mode(view)
+        own = _group_cases_by_mode(view)
         mode = next((each for each in (DEFAULT_MODE, *first) if each in first and each in own), None)
         for bucket in (None, *BUCKETS) if mode is not None else ():
-            base, part = (_select_by_tag(modes[mode or ""], "bucket", bucket) for modes in (first, own))
+            base, part = (_find_tagged_rows(modes[mode or ""], "bucket", bucket) for modes in (first, own))
             if any(changes := [_compute_paired_change(base, part, rate) for rate in _RATES]):
                 rows.append([f"{view.label} against {views[0].label}", bucket or "all", *changes])
-    if rows and not shipped:
-        rows += list_published_tuning()
+    if rows and not only_shipped:
+        rows += list_published_tuning_effects()
     columns = [Column("Runs"), Column("Popularity"), *_make_percent_columns(*(f"{rate} against it" for rate in "AHM"))]
     note = (
         "Each run minus the first, on the same questions. With a base model as the first run and its instruction-tuned "
@@ -269,16 +269,16 @@ def compare_models(views: Sequence[RunView], *, shipped: bool) -> Table | None:
     return Table("Models on the same questions", columns, rows, note) if rows else None
 
 
-def tabulate_very_popular(views: Sequence[RunView]) -> Table | None:
+def tabulate_top_tenth_of_head(views: Sequence[RunView]) -> Table | None:
     """Tabulate the most popular tenth of the head (Tables 5 and 12); None if the questions are not sorted."""
     rows: list[list[Cell]] = []
     for line in _list_labelled_cases(views):
         top = line.tally.where(top="10%")
         for domain in (None, *top.groups("domain")) if len(top) else ():
-            part, head = (_select_by_tag(each, "domain", domain) for each in (top, line.tally.where(bucket="head")))
+            part, head = (_find_tagged_rows(each, "domain", domain) for each in (top, line.tally.where(bucket="head")))
             own, others = part.mean("accuracy"), head.mean("accuracy")
             gain = None if own is None or others is None else own - others
-            rows.append([line.label, domain or "all", *_make_cells(part), gain])
+            rows.append([line.label, domain or "all", *_make_rate_cells(part), gain])
     columns = [Column("Run"), Column("Domain"), COUNT, *RATES, *_make_percent_columns("A against the head")]
     note = (
         "The paper has 46.0% for GPT-4 (5.7 points above its whole head) and 18.7% for Llama 2 (2.5 points "
@@ -290,7 +290,7 @@ def tabulate_very_popular(views: Sequence[RunView]) -> Table | None:
 def tabulate_predicates(views: Sequence[RunView]) -> Table | None:
     """Show how accuracy depends on the predicate's popularity (Table 6); None if the popularity is unknown."""
     rows: list[list[Cell]] = [
-        [line.label, bucket, *_make_cells(line.tally.where(predicate=f"{bucket} predicate"))]
+        [line.label, bucket, *_make_rate_cells(line.tally.where(predicate=f"{bucket} predicate"))]
         for line in _list_labelled_cases(views)
         if line.tally.groups("predicate")
         for bucket in BUCKETS
@@ -300,7 +300,7 @@ def tabulate_predicates(views: Sequence[RunView]) -> Table | None:
     return _make_run_table("Predicates by their own popularity", columns, rows, note)
 
 
-def tabulate_natural_questions(views: Sequence[RunView], *, shipped: bool) -> Table | None:
+def tabulate_natural_questions(views: Sequence[RunView], *, only_shipped: bool) -> Table | None:
     """Tabulate the questions that people are likely to ask (Table 10); None unless a run also has other questions."""
     rows: list[list[Cell]] = []
     for line in _list_labelled_cases(views):
@@ -308,7 +308,7 @@ def tabulate_natural_questions(views: Sequence[RunView], *, shipped: bool) -> Ta
         if len(kinds) > 1:
             parts = [kinds["yes"].where(domain=domain) for domain in _NATURAL_DOMAINS]
             rows.append([line.label, *(part.estimate(rate) for part in parts for rate in _RATES[:2])])
-    if rows and not shipped:
+    if rows and not only_shipped:
         names = [f"{rate}_{domain}" for domain in _NATURAL_DOMAINS for rate in "AH"]
         rows += [[f"{model} (published)", *(read_table_10()[model][name] for name in names)] for model in list_models()]
     columns = [
@@ -322,12 +322,12 @@ def tabulate_natural_questions(views: Sequence[RunView], *, shipped: bool) -> Ta
     return Table("Natural questions", columns, rows, note) if rows else None
 
 
-def _group_by_mode(view: RunView) -> dict[str, Tally]:
+def _group_cases_by_mode(view: RunView) -> dict[str, Tally]:
     return view.tally.groups("mode") or {"": view.tally}
 
 
-def _choose_default_mode(view: RunView) -> Tally:
-    modes = _group_by_mode(view)
+def _select_default_mode_cases(view: RunView) -> Tally:
+    modes = _group_cases_by_mode(view)
     return modes.get(DEFAULT_MODE) or next(iter(modes.values()))
 
 
@@ -335,7 +335,7 @@ def _list_labelled_cases(views: Sequence[RunView]) -> list[LabelledCases]:
     return [line for view in views for line in list_rows_by_mode(view, alone=False)]
 
 
-def _select_by_tag(tally: Tally, tag: str, value: str | None) -> Tally:
+def _find_tagged_rows(tally: Tally, tag: str, value: str | None) -> Tally:
     return tally.groups(tag).get(value, Tally()) if value else tally
 
 
@@ -365,7 +365,7 @@ def _summarise_correlations(judged: Sequence[Tally], by_judge: str, by_rule: str
     return [len(values), *cells]
 
 
-def _read_answer(view: RunView, row: Row) -> str:
+def _read_normalised_answer(view: RunView, row: Row) -> str:
     from evalsuite.metrics.text import normalise_answer
 
     transcript = view.read(row.case).transcript

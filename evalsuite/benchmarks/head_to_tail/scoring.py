@@ -55,7 +55,7 @@ class ByRule:
         scores = {"missing": missing}
         for rule, (name, metric) in RULES.items():
             scores[name] = metric(answer, accepted)
-            scores |= _compute_rates(scores[name], missing, f"_{rule}")
+            scores |= _compute_accuracy_and_hallucination(scores[name], missing, f"_{rule}")
         return scores
 
 
@@ -64,7 +64,7 @@ class ByExactMatch:
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
         matched = exact_match(clean_answer(transcript), list_accepted_answers(sample))
-        return _compute_rates(matched, float(is_answer_missing(sample, transcript)))
+        return _compute_accuracy_and_hallucination(matched, float(is_answer_missing(sample, transcript)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class ByJudge:
             asked = self._write_judge_prompt(sample, str(sample.input), _list_targets(sample), clean_answer(transcript))
             judgement = await ask_until_parsed(judge, asked, _parse_verdict, **JUDGE_PARAMS)
             correct = Score(judgement.value, note=f"judge: {judgement.text.strip()}", log=judgement.log)
-        shares = _compute_rates(correct.value, float(missing))
+        shares = _compute_accuracy_and_hallucination(correct.value, float(missing))
         by_judge = {f"{name}_lm": value for name, value in shares.items()}
         signature = write_signature("head_to_tail", [judge], self._write_judge_prompt(sample, "", [], ""), JUDGE_PARAMS)
         return sign_scores({"correct": correct, **shares, **by_judge}, signature)
@@ -101,7 +101,7 @@ class ByJudge:
 
 def list_accepted_answers(sample: Sample) -> tuple[str, ...]:
     """Return the sample's answers, and other spellings of them."""
-    return add_variants(_list_targets(sample), str(sample.input))
+    return add_answer_variants(_list_targets(sample), str(sample.input))
 
 
 def clean_answer(transcript: Transcript) -> str:
@@ -126,7 +126,7 @@ def _list_targets(sample: Sample) -> list[str]:
     return convert_targets(() if sample.target is None else sample.target)
 
 
-def _compute_rates(right: float, missing: float, suffix: str = "") -> dict[str, float]:
+def _compute_accuracy_and_hallucination(right: float, missing: float, suffix: str = "") -> dict[str, float]:
     accuracy = 0.0 if missing else right
     return {f"accuracy{suffix}": accuracy, f"hallucination{suffix}": 1.0 - accuracy - missing}
 
@@ -249,7 +249,7 @@ _INVERTED = re.compile(r"(?P<rest>.+), (?P<article>the|an?)", re.IGNORECASE)
 _SUBTITLE = re.compile(r"\s*(?:: |; | [-\u2013\u2014] | \().*")
 
 
-def add_variants(answers: Sequence[str], question: str) -> tuple[str, ...]:
+def add_answer_variants(answers: Sequence[str], question: str) -> tuple[str, ...]:
     """Return the answers, then their other acceptable spellings; the question decides which variants are acceptable."""
     persons = is_person_question(question)
     # Normalise names, because they may contain decomposed accents, no-break spaces and Unicode line separators.
@@ -339,7 +339,7 @@ def list_number_variants(answer: str, question: str) -> Iterable[str]:
         yield from dict.fromkeys((spell_number(value), spell_number(value).replace("-", " ")))
         yield from () if value else ("none",)
     if unit := _UNIT.search(question):
-        yield from _format_with_unit(value, unit[1].lower())
+        yield from _list_unit_variants(value, unit[1].lower())
 
 
 def spell_number(number: int) -> str:
@@ -368,7 +368,7 @@ def _parse_whole_number(answer: str) -> int | None:
     return int(read.value) if abs(read.value) < 10**15 and read.value == int(read.value) else None
 
 
-def _format_with_unit(value: int, unit: str) -> Iterable[str]:
+def _list_unit_variants(value: int, unit: str) -> Iterable[str]:
     yield f"{value} {unit}"
     yield f"{value} {unit.removesuffix('s')}"
     if unit == "minutes":

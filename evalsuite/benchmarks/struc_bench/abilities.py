@@ -70,7 +70,7 @@ def compare_tables(content: ContentComparison, wanted: Sequence[CellGrid]) -> Ta
     """List the differences in names, data and structure, given a comparison of the tables' contents."""
     comparison = TableComparison(tables=len(wanted))
     for pair in content.pairs:
-        _add_differences(pair, wanted[pair.wanted].head_rows, comparison)
+        _add_table_differences(pair, wanted[pair.wanted].head_rows, comparison)
     comparison.structure["extra tables"] += len(content.extra)
     for table in content.extra:
         first = int(table.width > 1)
@@ -78,7 +78,7 @@ def compare_tables(content: ContentComparison, wanted: Sequence[CellGrid]) -> Ta
     return comparison
 
 
-def _add_differences(pair: TablePair, head_rows: int, comparison: TableComparison) -> None:
+def _add_table_differences(pair: TablePair, head_rows: int, comparison: TableComparison) -> None:
     wanted, predicted = _strip_markup(pair.right.texts), _strip_markup(pair.left.texts)
     # If all rows are head rows, take only the first row as the head.
     head = head_rows if 0 < head_rows < len(wanted) else 1
@@ -155,10 +155,10 @@ def compare_sums(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[s
 
 
 def _compare_column_sums(predicted: Numbers, wanted: Numbers) -> Iterator[bool]:
-    for total, parts in _find_sum_columns(wanted):
+    for total, summands in _find_sum_columns(wanted):
         for row, answered in zip(wanted, predicted, strict=True):
-            if _is_sum(row, total, parts):
-                yield _is_sum(answered, total, parts) is True
+            if _is_sum(row, total, summands):
+                yield _is_sum(answered, total, summands) is True
 
 
 def _find_sum_columns(rows: Numbers) -> Iterator[tuple[int, tuple[int, ...]]]:
@@ -167,24 +167,24 @@ def _find_sum_columns(rows: Numbers) -> Iterator[tuple[int, tuple[int, ...]]]:
     for total in columns:
         others = [column for column in columns if column != total]
         whole = [tuple(others)] if len(others) > 2 else []
-        for parts in (*combinations(others, 2), *whole):
-            if _is_sum_in_all_rows(rows, total, parts):
-                yield total, parts
+        for summands in (*combinations(others, 2), *whole):
+            if _is_sum_in_all_rows(rows, total, summands):
+                yield total, summands
 
 
-def _is_sum_in_all_rows(rows: Numbers, total: int, parts: tuple[int, ...]) -> bool:
+def _is_sum_in_all_rows(rows: Numbers, total: int, summands: tuple[int, ...]) -> bool:
     lines = 0
     for row in rows:
-        verdict = _is_sum(row, total, parts)
+        verdict = _is_sum(row, total, summands)
         if verdict is False:
             return False
         lines += verdict is True
     return lines >= FEWEST_LINES
 
 
-def _is_sum(row: Sequence[float | None], total: int, parts: tuple[int, ...]) -> bool | None:
-    """Tell whether a row's cell in column `total` is the sum of its cells in `parts`; None if one lacks a number."""
-    whole, values = row[total], [row[part] for part in parts]
+def _is_sum(row: Sequence[float | None], total: int, summands: tuple[int, ...]) -> bool | None:
+    """Tell whether a row's cell in column `total` is the sum of its cells in `summands`; None if one lacks a number."""
+    whole, values = row[total], [row[summand] for summand in summands]
     numbers = [value for value in values if value]
     if whole is None or len(numbers) < len(values):
         return None
@@ -227,7 +227,7 @@ def measure_abilities(
     if not comparison.tables:
         return {"formatting": form}
     right = [pair for pair in comparison.cells if pair.verdict in RIGHT and read_cell_value(pair.wanted)]
-    wanted, predicted = _count_values(comparison.wanted_cells), _count_values(comparison.predicted)
+    wanted, predicted = _count_cell_values(comparison.wanted_cells), _count_cell_values(comparison.predicted)
     covered = (wanted & predicted).total()
     in_form = sum(pair.verdict == "same" for pair in right)
     text, sums, placed = SearchedText(source), comparison.sums, _divide_or_none(len(right), covered) or 0.0
@@ -263,7 +263,7 @@ def _measure_supported_cells(comparison: TableComparison, text: SearchedText, wa
     )
 
 
-def _count_values(cells: Iterable[str]) -> Counter[str]:
+def _count_cell_values(cells: Iterable[str]) -> Counter[str]:
     return Counter(value for cell in cells if (value := read_cell_value(cell)))
 
 

@@ -94,10 +94,10 @@ def select_model_ratings(scores: Sequence[HumanScores], model: str) -> dict[str,
     return {sample: _average_ratings(ratings, model, numbers) for sample, ratings in by_sample.items()}
 
 
-def _average_ratings(ratings: Sequence[HumanScores], model: str, numbers: Mapping[str, str]) -> RatedOutput:
+def _average_ratings(ratings: Sequence[HumanScores], model: str, rater_numbers: Mapping[str, str]) -> RatedOutput:
     own = [score for score in ratings if score.model == model] or ratings
     content, form = (fmean(getattr(score, aspect) for score in own) for aspect in ASPECTS)
-    raters = {numbers[score.rater]: (score.content, score.format) for score in own if score.rater}
+    raters = {rater_numbers[score.rater]: (score.content, score.format) for score in own if score.rater}
     labelled = [score.errors for score in own if score.errors is not None]
     errors = {name: fmean(name in labels for labels in labelled) for name in ERROR_TYPES} if labelled else {}
     return RatedOutput(content, form, raters, errors)
@@ -297,24 +297,24 @@ def _check_item_readable(item: TableItem, syntax: Format, path: Path, number: in
         raise DatasetError(path, f"item {number}, field 'output'", repr(start), expected)
 
 
-def _check_rating_ids(people: Collection[str], ids: Collection[str], folder: Path) -> None:
+def _check_rating_ids(rated_ids: Collection[str], item_ids: Collection[str], folder: Path) -> None:
     # Refuse ratings of unknown items, which would otherwise be ignored silently.
-    outputs = {*ids, *(f"{item}-{mode}" for item in ids for mode in MODES)}
-    if strangers := sorted(set(people) - outputs):
-        expected = f"an item of this folder, {min(ids)} say, or its output in a mode, {min(ids)}-direct"
+    outputs = {*item_ids, *(f"{item}-{mode}" for item in item_ids for mode in MODES)}
+    if strangers := sorted(set(rated_ids) - outputs):
+        expected = f"an item of this folder, {min(item_ids)} say, or its output in a mode, {min(item_ids)}-direct"
         raise DatasetError(folder / RATINGS, "field 'sample'", repr(strangers[0]), expected)
 
 
 def _make_sample(
-    name: str, item: TableItem, syntax: Format, mode: str, modes: tuple[str, ...], people: Mapping[str, RatedOutput]
+    name: str, item: TableItem, syntax: Format, mode: str, modes: tuple[str, ...], rated: Mapping[str, RatedOutput]
 ) -> Sample:
     variant = f"{name}-{mode}"
-    ratings = people.get(variant) or people.get(name)
-    rated = {"people": asdict(ratings)} if ratings else {}
+    ratings = rated.get(variant) or rated.get(name)
+    people = {"people": asdict(ratings)} if ratings else {}
     return Sample(
         id=variant if len(modes) > 1 else name,
         input=write_question(item, syntax, mode),
         target=item.output,
         tags={"format": syntax, "mode": mode, "cluster": name},
-        metadata={"text": item.input, **rated},
+        metadata={"text": item.input, **people},
     )

@@ -63,14 +63,14 @@ def make_report(views: Sequence[RunView]) -> Section:
     details: list[Table | Chart] = [
         *_make_metric_tables(lines),
         *_make_fact_table(lines),
-        _make_released_table(lines),
+        _make_released_h_score_table(lines),
         # The types of errors are those of the paper's Figure 2 and Appendix A.2.
         _make_shares_table("Types of errors", SHOWN_ERRORS, Tally.estimate, lines, ERRORS_NOTE),
-        _make_chart("bars", "struc_bench_errors", "Share of outputs with each type of error", SHOWN_ERRORS, lines),
+        _draw_metrics("bars", "struc_bench_errors", "Share of outputs with each type of error", SHOWN_ERRORS, lines),
         *_make_cell_maps(lines),
         # The numbers of the paper's Figure 5.
         _make_shares_table("Abilities", ABILITIES, Tally.share, lines, ABILITIES_NOTE),
-        _make_chart("radar", "struc_bench_abilities", "Ability map", ABILITIES, lines),
+        _draw_metrics("radar", "struc_bench_abilities", "Ability map", ABILITIES, lines),
         *_make_agreement_tables(lines),
         _make_items_table(lines),
     ]
@@ -107,7 +107,7 @@ def _make_share_columns(headings: Iterable[str]) -> list[Column]:
     return [Column(heading, "percent", 1) for heading in headings]
 
 
-def _list_formats(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]]:
+def _list_cases_by_format(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]]:
     return [
         (name, line.label, tally)
         for written, name in FORMAT_NAMES.items()
@@ -116,14 +116,14 @@ def _list_formats(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]
     ]
 
 
-def _list_total_and_formats(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]]:
-    return [("all", line.label, line.tally) for line in lines] + _list_formats(lines)
+def _list_total_and_cases_by_format(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]]:
+    return [("all", line.label, line.tally) for line in lines] + _list_cases_by_format(lines)
 
 
 def _make_score_table(lines: Sequence[LabelledCases]) -> Table:
     rows: list[list[Cell]] = [
         [name, label, len(tally.scored(RANKED_BY)), *(tally.share(metric) for metric in (*TABLE_SCORE, COMPILES))]
-        for name, label, tally in _list_total_and_formats(lines)
+        for name, label, tally in _list_total_and_cases_by_format(lines)
     ]
     columns = [
         *parse_columns("Format | Run | Outputs: count"),
@@ -194,7 +194,7 @@ def _estimate_metric(tally: Tally, metric: str) -> Cell:
     return tally.estimate(metric) if metric in NUMBERS else tally.share(metric)
 
 
-def _make_released_table(lines: Sequence[LabelledCases]) -> Table:
+def _make_released_h_score_table(lines: Sequence[LabelledCases]) -> Table:
     """Tabulate the published H-Score, which is a sum of several parts, by format."""
     rows: list[list[Cell]] = [
         [
@@ -203,7 +203,7 @@ def _make_released_table(lines: Sequence[LabelledCases]) -> Table:
             *(tally.mean(metric) for metric in RELEASED),
             len(tally.scored(RANKED_BY)) - len(tally.scored("h_content_released")),
         ]
-        for name, label, tally in _list_formats(lines)
+        for name, label, tally in _list_cases_by_format(lines)
     ]
     names = [name for name in FORMAT_NAMES.values() if any(row[0] == name for row in rows)]
     rows += [[name, model, *values, None] for name in names for model, values in _read_published_rows(name, RELEASED)]
@@ -237,19 +237,19 @@ def _make_shares_table(
 ) -> Table:
     rows: list[list[Cell]] = [
         [name, label, *(estimate(tally, metric) for metric in metrics)]
-        for name, label, tally in _list_total_and_formats(lines)
+        for name, label, tally in _list_total_and_cases_by_format(lines)
     ]
     return Table(title, [Column("Format"), Column("Run"), *_make_share_columns(metrics.values())], rows, note)
 
 
-def _make_chart(
+def _draw_metrics(
     kind: Literal["bars", "radar"], name: str, title: str, metrics: Mapping[str, str], lines: Sequence[LabelledCases]
 ) -> Chart:
     """Draw one bar or polygon per run and mode; if there is only one run and mode, draw one per format."""
     if len(lines) > 1:
         tallies = [(line.label, line.tally) for line in lines]
     else:
-        tallies = [(written, tally) for written, _, tally in _list_formats(lines)]
+        tallies = [(written, tally) for written, _, tally in _list_cases_by_format(lines)]
     of_metric = attrgetter("estimate" if kind == "bars" else "mean")
     series = [Series(label, list(map(of_metric(tally), metrics))) for label, tally in tallies]
     y_title = "Outputs" if kind == "bars" else ""
@@ -270,15 +270,15 @@ def _make_cell_maps(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
                 count[1] += wrong
         totals = {column: sum(wrong for _, wrong in kinds.values()) for column, kinds in counts.items()}
         columns = sorted(filter(totals.get, totals), key=lambda column: (-totals[column], column))[:MOST_COLUMNS]
-        series = [Series(kind, [_compute_share(counts[column].get(kind)) for column in columns]) for kind in ROW_KINDS]
+        series = [Series(kind, [_divide_counts(counts[column].get(kind)) for column in columns]) for kind in ROW_KINDS]
         if columns:
             title = f"Share of wrong cells in percent, {line.label}"
             labels = [column or "(no name)" for column in columns]
             yield Chart("heatmap", f"struc_bench_cells_{place}", title, labels, series, "percent", (0.0, 1.0))
 
 
-def _compute_share(count: Sequence[int] | None) -> float | None:
-    return count[1] / count[0] if count else None
+def _divide_counts(counts: Sequence[int] | None) -> float | None:
+    return counts[1] / counts[0] if counts else None
 
 
 def _make_agreement_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
@@ -295,7 +295,7 @@ def _make_agreement_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
 def _make_items_table(lines: Sequence[LabelledCases]) -> Table:
     """Make the paper's Table 1, which describes the items; runs and modes with the same items share a row."""
     rows: dict[tuple[Cell, ...], list[Cell]] = {}
-    for name, _, tally in _list_formats(lines):
+    for name, _, tally in _list_cases_by_format(lines):
         # Count an item only once, whatever its number of modes and epochs.
         items = {row.cluster: row.facts for row in tally if "words" in row.facts}.values()
         counts = Counter(
@@ -332,12 +332,12 @@ def _show_extreme_outputs(line: LabelledCases) -> Iterator[Passage]:
             continue
         worst = min(rows, key=lambda row: row.scores[RANKED_BY])
         best = max(rows, key=lambda row: row.scores[RANKED_BY])
-        yield _show_output(f"{line.label}, {name}: the worst output", worst, line)
+        yield _make_output_passage(f"{line.label}, {name}: the worst output", worst, line)
         if best is not worst:
-            yield _show_output(f"{line.label}, {name}: the best output", best, line)
+            yield _make_output_passage(f"{line.label}, {name}: the best output", best, line)
 
 
-def _show_output(title: str, row: Row, line: LabelledCases) -> Passage:
+def _make_output_passage(title: str, row: Row, line: LabelledCases) -> Passage:
     heading = (
         f"{title}, {row.sample} (table score {row.scores[RANKED_BY]:.3f}: content "
         f"{row.scores['table_content']:.3f}, form {row.scores['table_form']:.3f})"
@@ -362,7 +362,7 @@ def tabulate_agreement(title: str, metrics: Mapping[str, str], outputs: Sequence
 
     draws = PairResamples([row.cluster for row in outputs], resamples=RESAMPLES)
     lines = [
-        [heading, len(rated), *_correlate_with_people([row.scores.get(metric) for row in outputs], outputs, draws)]
+        [heading, len(rated), *_correlate_with_ratings([row.scores.get(metric) for row in outputs], outputs, draws)]
         for metric, heading in metrics.items()
         if (rated := [row for row in outputs if metric in row.scores])
     ]
@@ -396,7 +396,7 @@ def tabulate_errors(title: str, outputs: Sequence[Row]) -> Table | None:
     return Table(title, columns, lines, note) if lines else None
 
 
-def _correlate_with_people(
+def _correlate_with_ratings(
     values: Sequence[float | None], outputs: Sequence[Row], draws: PairResamples
 ) -> list[Estimate | None]:
     import numpy as np
@@ -424,7 +424,7 @@ def _correlate_raters(outputs: Sequence[Row], draws: PairResamples) -> list[list
     cells: list[Cell] = []
     for one, others, has in sides:
         for name, coefficient in COEFFICIENTS.items():
-            statistic = partial(_average_over_raters, coefficient, one, others)
+            statistic = partial(_average_rater_correlations, coefficient, one, others)
             resamples = len(draws) // SHARE_OF_SLOW if name == SLOW else None
             found = draws.interval(statistic, has, resamples=resamples)
             cells.append(Estimate.of(found.value, found.low, found.high))
@@ -435,14 +435,14 @@ def _split_ratings(outputs: Sequence[Row], aspect: int) -> tuple[NDArray[Any], N
     """Return each person's scores, the others' mean scores (NaN if there are none), and which outputs have both."""
     import numpy as np
 
-    ratings = _list_ratings(outputs, aspect)
+    ratings = _make_ratings_matrix(outputs, aspect)
     present = ~np.isnan(ratings)
     total, count = np.where(present, ratings, 0.0).sum(axis=0), present.sum(axis=0)
     others = np.where(present & (count > 1), (total - np.nan_to_num(ratings)) / np.maximum(count - 1, 1), np.nan)
     return ratings, others, count > 1
 
 
-def _list_ratings(outputs: Sequence[Row], aspect: int) -> NDArray[Any]:
+def _make_ratings_matrix(outputs: Sequence[Row], aspect: int) -> NDArray[Any]:
     import numpy as np
 
     by_output = [row.facts["people"].get("raters", {}) for row in outputs]
@@ -452,7 +452,7 @@ def _list_ratings(outputs: Sequence[Row], aspect: int) -> NDArray[Any]:
     ).reshape(len(names), len(outputs))
 
 
-def _average_over_raters(
+def _average_rater_correlations(
     coefficient: Any, ratings: NDArray[Any], others: NDArray[Any], selected: NDArray[Any]
 ) -> float:
     import numpy as np
@@ -467,7 +467,7 @@ def _describe_alpha(outputs: Sequence[Row]) -> str:
     """State Krippendorff's alpha among people in a sentence; empty if no output has several ratings."""
     from evalsuite.stats import krippendorff_alpha
 
-    ratings = [_list_ratings(outputs, aspect) for aspect in range(len(ASPECTS))]
+    ratings = [_make_ratings_matrix(outputs, aspect) for aspect in range(len(ASPECTS))]
     if len(ratings[0]) < 2 or not _split_ratings(outputs, 0)[2].any():
         return ""
     alphas = [krippendorff_alpha(list(map(list, side)), level="interval") for side in ratings]

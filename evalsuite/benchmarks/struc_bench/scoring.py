@@ -40,7 +40,7 @@ FACT = "bleu"
 
 def count_bleu_matches(prediction: str, reference: str) -> dict[str, Any]:
     """Count matching n-grams and all n-grams (n from 1 to 4), and both texts' lengths, in sacrebleu's tokens."""
-    score = _load_bleu().corpus_score([prediction], [[reference]])
+    score = _load_bleu_metric().corpus_score([prediction], [[reference]])
     return {"matched": list(score.counts), "all": list(score.totals), "lengths": [score.sys_len, score.ref_len]}
 
 
@@ -53,13 +53,13 @@ def compute_corpus_bleu(tally: Tally) -> Estimate | None:
         [sum(column) for column in zip(*(count[name] for count in counts), strict=True)]
         for name in ("matched", "all", "lengths")
     )
-    score = _load_bleu().compute_bleu(matched, every, predicted, wanted, smooth_method="exp").score
+    score = _load_bleu_metric().compute_bleu(matched, every, predicted, wanted, smooth_method="exp").score
     # sacrebleu sums logarithms, so rounding puts a perfect match slightly above 100.
     return Estimate(min(1.0, score / 100), n=len(counts))
 
 
 @cache
-def _load_bleu() -> Any:
+def _load_bleu_metric() -> Any:
     from sacrebleu.metrics.bleu import BLEU
 
     return BLEU()
@@ -120,7 +120,7 @@ class TableScorer:
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> NamedScores:
         reference, text = str(sample.target), transcript.answer
-        score = table_score(text, reference, format=_find_format(sample), row_order=self._row_order)
+        score = table_score(text, reference, format=_get_sample_format(sample), row_order=self._row_order)
         if score.match.wanted.markup != "latex":
             return score_table(sample, text, score)
         predicted = score.match.predicted
@@ -136,7 +136,7 @@ class TableScorer:
 
 def score_table(sample: Sample, text: str, score: TableScore, facts: Mapping[str, Any] = EMPTY) -> NamedScores:
     """Compute the scores that need neither a model nor another program; keep `facts` with the score `table_form`."""
-    written, reference = _find_format(sample), str(sample.target)
+    written, reference = _get_sample_format(sample), str(sample.target)
     answer = strip_answer(text, written)
     wanted = read_tables(reference, written)
     # A reference without a table (for example a list) gives an empty comparison.
@@ -186,7 +186,7 @@ def _describe_differences(score: TableScore) -> str:
     return named + (f"; and {more:,} more" if (more := len(differences) - MOST_NAMED) > 0 else "")
 
 
-def _find_format(sample: Sample) -> Format:
+def _get_sample_format(sample: Sample) -> Format:
     return cast("Format", sample.tags["format"])
 
 
@@ -211,7 +211,7 @@ class NeuralScorer:
         self._loaded: dict[str, Any] = {}
 
     def __call__(self, sample: Sample, transcript: Transcript) -> NamedScores:
-        answer = strip_answer(transcript.answer, _find_format(sample))
+        answer = strip_answer(transcript.answer, _get_sample_format(sample))
         return {name: self._score_by_metric(name, answer, str(sample.target)) for name in self._folders}
 
     def _score_by_metric(self, name: str, answer: str, reference: str) -> float:
@@ -236,7 +236,7 @@ class PScorer:
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> NamedScores:
         """Score one transcript; if the judgement cannot be read, only the P-Score is missing."""
-        answer, written = strip_answer(transcript.answer, _find_format(sample)), _find_format(sample)
+        answer, written = strip_answer(transcript.answer, _get_sample_format(sample)), _get_sample_format(sample)
         try:
             score = await request_p_score(judge, answer, str(sample.target), format=written, prompt=self._prompt)
         except JudgeError as error:

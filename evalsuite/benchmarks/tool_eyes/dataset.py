@@ -46,7 +46,7 @@ class Step:
     calls: Sequence[Mapping[str, Any]]
 
     @property
-    def is_valid(self) -> bool:
+    def is_well_formed(self) -> bool:
         return self.fault is None
 
     @property
@@ -130,21 +130,21 @@ def load_dataset(setup: Setup) -> Dataset:
         documents: Mapping[str, Sequence[ToolDocument]] = read_documents(setup.data / LIBRARY)
         source = path.name
     else:
-        path, documents, source = SHIPPED, _make_shipped_documents(), "shipped queries"
+        path, documents, source = SHIPPED, _list_shipped_tool_documents(), "shipped queries"
     queries = read_queries(path)
     for query in queries:
         if query.subject not in documents:
             expected = f"one of the {len(documents)} subjects of {LIBRARY}"
             raise DatasetError(path, f"query {query.id}, field 'path'", repr(query.subject), expected)
     options = ToolEyesOptions.from_setup(setup)
-    chosen = _select_first_queries(_select_runnable_queries(queries, options), options.queries)
+    chosen = _select_first_queries_per_scenario(_select_runnable_queries(queries, options), options.queries)
     if len(chosen) < len(queries):
         source += f", {len(chosen)} of {len(queries)}"
     samples = [_make_sample(query, documents[query.subject], mode, setup) for query in chosen for mode in setup.modes]
     return Dataset(samples, source)
 
 
-def _make_shipped_documents() -> dict[str, tuple[ToolDocument, ...]]:
+def _list_shipped_tool_documents() -> dict[str, tuple[ToolDocument, ...]]:
     from evalsuite.benchmarks.tool_eyes.toolbox import SUBJECTS
     from evalsuite.tools.execution import list_documents
 
@@ -164,7 +164,7 @@ def _select_runnable_queries(queries: Sequence[Query], options: ToolEyesOptions)
     return [query for query in queries if query.subject not in executing]
 
 
-def _select_first_queries(queries: Iterable[Query], count: int | None) -> list[Query]:
+def _select_first_queries_per_scenario(queries: Iterable[Query], count: int | None) -> list[Query]:
     seen: dict[str, int] = {}
     chosen = []
     for query in queries:
@@ -245,13 +245,13 @@ def _read_query(record: Mapping[str, Any], path: Path, where: str, counts: dict[
         id=read_field(record, "id", str, path, where) if "id" in record else numbered,
         text=text,
         scenario=scenario,
-        subject=_parse_subject(read_field(record, "path", str, path, where), path, f"{where}, field 'path'"),
+        subject=_parse_subject_path(read_field(record, "path", str, path, where), path, f"{where}, field 'path'"),
         user=tuple(require_type(reply, str, path, f"{where}, field 'user'") for reply in replies),
         reference=read_field(record, "reference", str, path, where) if "reference" in record else None,
     )
 
 
-def _parse_subject(text: str, path: Path, where: str) -> str:
+def _parse_subject_path(text: str, path: Path, where: str) -> str:
     parts = PurePosixPath(text).parts
     if len(parts) < 3 or parts[-3] != LIBRARY or ".." in parts[-2:]:
         raise DatasetError(path, where, repr(text), f"a path that ends in {LIBRARY}/<category>/<subcategory>")
@@ -263,13 +263,13 @@ def read_documents(folder: Path) -> dict[str, tuple[ToolDocument, ...]]:
     paths = sorted(folder.glob(f"*/*/{DOCUMENTS}"))
     if not paths:
         raise DatasetError(folder, "", "no tools", f"files <category>/<subcategory>/{DOCUMENTS}")
-    return {"/".join(path.parts[-3:-1]): _make_documents(path) for path in paths}
+    return {"/".join(path.parts[-3:-1]): _read_tool_documents(path) for path in paths}
 
 
-def _make_documents(path: Path) -> tuple[ToolDocument, ...]:
+def _read_tool_documents(path: Path) -> tuple[ToolDocument, ...]:
     origin = "/".join(path.parts[-3:-1])
     documents = tuple(
-        _make_document(require_type(record, dict, path, f"tool {number}"), origin, path, f"tool {number}")
+        _read_tool_document(require_type(record, dict, path, f"tool {number}"), origin, path, f"tool {number}")
         for number, record in enumerate(read_json(path, list), 1)
     )
     if not documents:
@@ -277,7 +277,7 @@ def _make_documents(path: Path) -> tuple[ToolDocument, ...]:
     return documents
 
 
-def _make_document(record: Mapping[str, Any], origin: str, path: Path, where: str) -> ToolDocument:
+def _read_tool_document(record: Mapping[str, Any], origin: str, path: Path, where: str) -> ToolDocument:
     name = read_field(record, "name", str, path, where)
     if not _NAME.fullmatch(name):
         raise DatasetError(path, f"{where}, field 'name'", repr(name[:80]), "1 to 64 letters, digits, _ and -")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _EXAMPLES = Path(__file__).parent / "data" / "examples.json"
 
 
-def _read_examples() -> Iterator[tuple[Message, ...]]:
+def _read_example_conversations() -> Iterator[tuple[Message, ...]]:
     for example in json.loads(_EXAMPLES.read_text(encoding="utf-8")):
         messages = [Message("user", example["request"])]
         for turn in example["turns"]:
@@ -46,7 +46,7 @@ def _read_examples() -> Iterator[tuple[Message, ...]]:
         yield tuple(messages)
 
 
-FIVE_EXAMPLES = tuple(_read_examples())
+FIVE_EXAMPLES = tuple(_read_example_conversations())
 """Example episodes; an observation follows each turn of the model except the last."""
 
 
@@ -61,7 +61,7 @@ class ToolEyesSolver:
             setup.judge or setup.model, setup.judge_base_url if setup.judge else None, ObservationStore(kept)
         )
         self.executor, self.user = self._choose_simulators(shipped=setup.data is None)
-        self.loops = {mode: self._make_loop(mode) for mode in setup.modes}
+        self.loops = {mode: self._make_tool_loop(mode) for mode in setup.modes}
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         transcript = await self.loops[sample.tags["mode"]](sample, model)
@@ -92,15 +92,15 @@ class ToolEyesSolver:
                 simulated = SimulatedExecutor(self.simulator)
                 return (lambda _: simulated), simulated_user
             case "recorded":
-                recording = Recording(_require_folder(self.options.recording, "recording", kind))
+                recording = Recording(_require_option_folder(self.options.recording, "recording", kind))
                 return (lambda sample: RecordedExecutor(recording, str(sample.input))), RecordedUser(recording)
             case "live":
-                folder = _require_folder(self.options.library, "library", kind)
+                folder = _require_option_folder(self.options.library, "library", kind)
                 library = LiveLibrary(folder, self.options.allow_network, bool(self.options.allow_code))
                 return (lambda _: LiveExecutor(library)), simulated_user
         raise SettingsError(f"tool_eyes has no executor {kind!r}; choose simulated, recorded or live")
 
-    def _make_loop(self, mode: str) -> ToolLoop:
+    def _make_tool_loop(self, mode: str) -> ToolLoop:
         options = self.options
         shared: dict[str, Any] = {
             "user": self.user,
@@ -131,7 +131,7 @@ class ToolEyesSolver:
         return [Tool(ToolDocument(**document, origin=subject), executor) for document in sample.metadata["documents"]]
 
 
-def _require_folder(name: str | None, option: str, kind: str) -> Path:
+def _require_option_folder(name: str | None, option: str, executor: str) -> Path:
     if name is None:
-        raise SettingsError(f"tool_eyes with executor={kind!r} needs {option}=<folder>")
+        raise SettingsError(f"tool_eyes with executor={executor!r} needs {option}=<folder>")
     return Path(name)

@@ -81,18 +81,18 @@ def read_prompts(folder: Path | None) -> ReleasedPrompts:
             "tool_eyes: the modes released and released_5shot ask in the authors' own words, which are not shipped; "
             "name a copy of their repository with --data=DIR (as DIR/tool_eyes)"
         )
-    five_shot = _read_template(folder / FIVE_SHOT, DOCUMENTS_FIELD, EXAMPLES_FIELD)
+    five_shot = _read_prompt_template(folder / FIVE_SHOT, DOCUMENTS_FIELD, EXAMPLES_FIELD)
     runner, judge = folder / RUNNER, folder / JUDGE
     return ReleasedPrompts(
-        _read_template(folder / ZERO_SHOT, DOCUMENTS_FIELD),
+        _read_prompt_template(folder / ZERO_SHOT, DOCUMENTS_FIELD),
         five_shot.replace(EXAMPLES_FIELD, read_text(folder / EXAMPLES)),
-        _find_reminder(_parse_code(runner), runner),
-        _find_turn_limit_message(_parse_code(runner), runner),
-        {name: _read_question(_parse_code(judge), function, judge) for name, function in _QUESTIONS.items()},
+        _find_reminder(_parse_python_file(runner), runner),
+        _find_turn_limit_message(_parse_python_file(runner), runner),
+        {name: _read_question(_parse_python_file(judge), function, judge) for name, function in _QUESTIONS.items()},
     )
 
 
-def _read_template(path: Path, *fields: str) -> str:
+def _read_prompt_template(path: Path, *fields: str) -> str:
     text = read_text(path)
     for field in fields:
         if field not in text:
@@ -100,7 +100,7 @@ def _read_template(path: Path, *fields: str) -> str:
     return text
 
 
-def _parse_code(path: Path) -> ast.Module:
+def _parse_python_file(path: Path) -> ast.Module:
     try:
         with warnings.catch_warnings():
             # Ignore warnings, because the released code has invalid escapes such as "\\s".
@@ -153,10 +153,10 @@ def _read_question(module: ast.Module, name: str, path: Path) -> ReleasedQuestio
         raise DatasetError(
             path, f"function {name}", "no texts sys_prompt and user_input", "the code as it was released"
         )
-    return ReleasedQuestion(system.value, tuple(_parse_piece(part, path, name) for part in user.values))
+    return ReleasedQuestion(system.value, tuple(_parse_prompt_piece(part, path, name) for part in user.values))
 
 
-def _parse_piece(part: ast.expr, path: Path, function: str) -> tuple[str, bool]:
+def _parse_prompt_piece(part: ast.expr, path: Path, function: str) -> tuple[str, bool]:
     if isinstance(part, ast.Constant):
         return str(part.value), False
     if isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name) and part.value.id in _FIELDS:
@@ -242,8 +242,8 @@ class MessageParts:
 
 def split_message(message: str) -> MessageParts:
     """Split a message as the released code does; a missing thought or action is empty, a missing input is `{}`."""
-    thought = _cut_between(message, THOUGHT, ACTION) or f"{THOUGHT} \n"
-    action = _cut_between(message, ACTION, INPUT) or f"{ACTION} \n"
+    thought = _extract_section(message, THOUGHT, ACTION) or f"{THOUGHT} \n"
+    action = _extract_section(message, ACTION, INPUT) or f"{ACTION} \n"
     at = message.find(INPUT)
     written = message[at:].replace("\n ", "").replace("\n", "") if at >= 0 else f"{INPUT} {{}}"
     return MessageParts(
@@ -254,7 +254,7 @@ def split_message(message: str) -> MessageParts:
     )
 
 
-def _cut_between(message: str, start: str, end: str) -> str:
+def _extract_section(message: str, start: str, end: str) -> str:
     first = message.find(start)
     last = message.find(end, first + len(start)) if first >= 0 else -1
     return message[first:last] if last >= 0 else ""
@@ -283,7 +283,7 @@ def read_turn(text: str) -> ParsedTurn:
 
 def read_answer(written: str) -> str:
     """Read the answer from the input of `finish`: its field `answer` or, if the field is missing, the whole input."""
-    closed = _close_brackets(written)
+    closed = _close_quote_and_brace(written)
     try:
         answer = _parse_python_dict(closed)["answer"]
     except (ValueError, KeyError):
@@ -302,7 +302,7 @@ def read_shown_answer(written: str) -> str:
     missing values are empty. Before this search, the evaluator replaces two backslashes by one, and deletes a backslash
     with an n before another backslash.
     """
-    closed = _close_brackets(written).replace("\\\\", "\\")
+    closed = _close_quote_and_brace(written).replace("\\\\", "\\")
     try:
         return str(_parse_python_dict(closed.replace("\\n\\", "\\"))["answer"])
     except (ValueError, KeyError):
@@ -312,7 +312,7 @@ def read_shown_answer(written: str) -> str:
         return str(dict(zip(keys, values + [""] * len(keys), strict=False)))
 
 
-def _close_brackets(written: str) -> str:
+def _close_quote_and_brace(written: str) -> str:
     return written if written.endswith('"}') else written + '"}'
 
 
@@ -339,7 +339,7 @@ def compute_rule_scores(sample: Sample, transcript: Transcript) -> dict[str, flo
     steps, finished = read_steps(transcript), is_finished(transcript)
     turns = len(steps) if finished else len(steps) + 1
     return {
-        "format_alignment": sum(step.is_valid for step in steps) / turns,
+        "format_alignment": sum(step.is_well_formed for step in steps) / turns,
         "reality": compute_reality(sample, steps[:-1] if finished else steps),
         "finished": float(finished),
     }
@@ -354,7 +354,7 @@ def compute_reality(sample: Sample, steps: Sequence[Step]) -> float:
     documents = {document["name"]: document["parameters"] for document in reversed(sample.metadata["documents"])}
     due = {name: set(schema.get("required", ())) for name, schema in documents.items()}
     unknown_tools = wrong_parameters = 0
-    calls = [call for step in steps if step.is_valid for call in step.calls]
+    calls = [call for step in steps if step.is_well_formed for call in step.calls]
     for call in calls:
         unknown_tools += call["tool"] not in documents
         if not unknown_tools:
@@ -383,7 +383,7 @@ async def judge_capabilities(
     rules = compute_rule_scores(sample, transcript)
     # As in the released evaluator, leave out malformed turns other than the last turn.
     last = len(matches) - 1
-    counted = [match for at, match in enumerate(matches) if questions.steps[at].is_valid or at == last]
+    counted = [match for at, match in enumerate(matches) if questions.steps[at].is_well_formed or at == last]
     match = sum(counted) / len(counted)
     capabilities = {
         "intent_comprehension": intent,
@@ -398,7 +398,7 @@ async def judge_capabilities(
         "match": match,
         "quality": quality,
         # The log of all questions is stored with this score.
-        "intent_comprehension": Score(intent, log=questions.log),
+        "intent_comprehension": Score(intent, log=questions.judge_log),
         OVERALL: (rules["format_alignment"] + sum(capabilities.values())) / len(CAPABILITIES),
     }
 
@@ -447,7 +447,7 @@ class _JudgeQuestions:
         return "\n\n".join(lines)
 
     @property
-    def log(self) -> list[Mapping[str, Any]]:
+    def judge_log(self) -> list[Mapping[str, Any]]:
         return [
             {"speaker": f"judge of {name}", **entry} for name in sorted(self.answers) for entry in self.answers[name]
         ]

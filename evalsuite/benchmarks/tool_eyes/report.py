@@ -74,18 +74,18 @@ def make_report(views: Sequence[RunView]) -> Section:
         _tabulate_overall(lines),
         _tabulate_metrics("Five capabilities", (OVERALL, *CAPABILITIES), lines),
         _draw_radar(lines),
-        _tabulate_rules(lines),
+        _tabulate_rule_scores(lines),
         failures,
         *(table for line in lines for table in _make_episode_tables(line)),
     ]
     folded: list[Table | Chart] = [
         _tabulate_query_counts(lines),
         _tabulate_metrics("Parts of the capabilities", _PARTS, lines, _PARTS_NOTE),
-        _tabulate_all_by_scenario(lines),
+        _tabulate_all_scores_by_scenario(lines),
         _tabulate_anova(lines),
         *_tabulate_turns(lines),
-        *(block for line in lines for block in _correlate_over_samples(line)),
-        *_correlate_over_runs(lines),
+        *(block for line in lines for block in _correlate_capabilities_over_samples(line)),
+        *_correlate_capabilities_over_runs(lines),
         failures_chart,
     ]
     return Section(_TITLE, [*shown, *(replace(block, folded=True) for block in folded)])
@@ -100,7 +100,7 @@ def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> P
     for line in lines:
         lost = sum(row.outcome == "error" for row in line.tally)
         errors = f"; errors in {lost} of {write_count(len(line.tally), 'case')}, left out" if lost else ""
-        remarks = "".join((_warn_of_hidden_tools(line.tally), _describe_variant(line.tally)))
+        remarks = "".join((_warn_of_hidden_tools(line.tally), _describe_scoring_variant(line.tally)))
         paragraphs.append(f"{line.label}: {_describe_executors(line.tally)}{errors}.{remarks}")
     return Passage("", "\n\n".join(paragraphs))
 
@@ -117,7 +117,7 @@ def _describe_executors(tally: Tally) -> str:
     return f"{offered} offered; calls that were run: {ran or 'none'}{played}"
 
 
-def _describe_variant(tally: Tally) -> str:
+def _describe_scoring_variant(tally: Tally) -> str:
     modes = set(tally.groups("mode"))
     if not modes & set(RELEASED_MODES):
         return ""
@@ -156,7 +156,7 @@ def _tabulate_overall(lines: Sequence[LabelledCases]) -> Table:
     return Table("Overall score by scenario", [Column("Run"), *_make_share_columns(present)], rows)
 
 
-def _tabulate_all_by_scenario(lines: Sequence[LabelledCases]) -> Table:
+def _tabulate_all_scores_by_scenario(lines: Sequence[LabelledCases]) -> Table:
     present = _list_scenarios(lines)
     metrics = [
         name for name in dict.fromkeys((*CAPABILITIES, *RULES)) if any(line.tally.values(name) for line in lines)
@@ -219,7 +219,7 @@ def _count_tools(tally: Tally, scenario: str) -> int:
     return sum(by_subject.values())
 
 
-def _tabulate_rules(lines: Sequence[LabelledCases]) -> Table:
+def _tabulate_rule_scores(lines: Sequence[LabelledCases]) -> Table:
     columns = parse_columns("Run | Episodes: count")
     columns += [Column(_format_heading(rule), "percent") for rule in RULES]
     columns += parse_columns("Failed completely: percent | Turns per episode: number 2")
@@ -303,9 +303,7 @@ def _tabulate_anova(lines: Sequence[LabelledCases]) -> Table:
             present = [group for group in groups if group]
             if len(present) > 1:
                 test = welch_anova(*present)
-                rows.append(
-                    [line.label, _format_heading(metric), _replace_nan(test.statistic), _replace_nan(test.pvalue)]
-                )
+                rows.append([line.label, _format_heading(metric), _drop_nan(test.statistic), _drop_nan(test.pvalue)])
     note = (
         "Welch's analysis of variance over the scenarios; a small p means that the model is not equally good "
         "in all of them. A dash: a scenario has fewer than two samples, or all its scores are equal."
@@ -314,7 +312,7 @@ def _tabulate_anova(lines: Sequence[LabelledCases]) -> Table:
     return Table("Do scenarios differ?", columns, rows, note)
 
 
-def _correlate_over_samples(line: LabelledCases) -> Sequence[Table]:
+def _correlate_capabilities_over_samples(line: LabelledCases) -> Sequence[Table]:
     measured = [name for name in CAPABILITIES if line.tally.values(name)]
     if len(measured) < 2:
         return ()
@@ -323,7 +321,7 @@ def _correlate_over_samples(line: LabelledCases) -> Sequence[Table]:
     return _correlate_pairs(values, "", f"Correlation of capabilities: {line.label}", note)[:1]
 
 
-def _correlate_over_runs(lines: Sequence[LabelledCases]) -> Sequence[Table | Chart]:
+def _correlate_capabilities_over_runs(lines: Sequence[LabelledCases]) -> Sequence[Table | Chart]:
     """Correlate the capabilities over models (the paper's Figure 6); three judged runs are necessary."""
     judged = [line for line in lines if line.tally.values(OVERALL)]
     if len(judged) < 3:
@@ -352,10 +350,10 @@ def _compute_correlation(first: Mapping[str, float], second: Mapping[str, float]
     from evalsuite.stats import pearson
 
     shared = [unit for unit in first if unit in second]
-    return _replace_nan(pearson([first[unit] for unit in shared], [second[unit] for unit in shared]).statistic)
+    return _drop_nan(pearson([first[unit] for unit in shared], [second[unit] for unit in shared]).statistic)
 
 
-def _replace_nan(value: float) -> float | None:
+def _drop_nan(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
@@ -376,7 +374,7 @@ def _make_episode_tables(line: LabelledCases) -> list[Table]:
     tables = []
     for title, row in chosen.items():
         record: Record = line.view.read(row.case)
-        rows = [("request", _join_lines(record.input), "")]
+        rows = [("request", _shorten_to_one_line(record.input), "")]
         if record.transcript:
             rows += _make_turn_rows(record.transcript)
         tables.append(Table(f"{title}, {line.label}: {row.sample}", columns, rows))
@@ -388,7 +386,7 @@ def _make_turn_rows(transcript: Transcript) -> Iterator[tuple[str, str, str]]:
     texts = [message.content for message in transcript.messages if message.role == "assistant"][-len(turns) :]
     for turn, text in zip(turns, texts, strict=True):
         said, came = _describe_turn(turn, text, transcript.events)
-        yield str(turn["turn"]), _join_lines(said), _join_lines(came)
+        yield str(turn["turn"]), _shorten_to_one_line(said), _shorten_to_one_line(came)
 
 
 def _describe_turn(turn: Mapping[str, Any], message: str, events: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
@@ -399,5 +397,5 @@ def _describe_turn(turn: Mapping[str, Any], message: str, events: Iterable[Mappi
     return f"{turn['thought']} \u2192 {written}", "; ".join(call["observation"] for call in calls)
 
 
-def _join_lines(text: str) -> str:
+def _shorten_to_one_line(text: str) -> str:
     return shorten_to_beginning(" ".join(text.split()), 240)

@@ -83,7 +83,7 @@ def compute_rule_scores(sample: Sample, transcript: Transcript) -> dict[str, flo
     within the limit of turns.
     """
     steps = read_steps(transcript)
-    valid = [step for step in steps if step.is_valid]
+    valid = [step for step in steps if step.is_well_formed]
     return {
         "format_alignment": len(valid) / len(steps),
         "reality": sum(step.share_of_real_calls for step in valid) / len(valid) if valid else 0.0,
@@ -104,8 +104,8 @@ async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Mode
         questions.ask_for_score("intent", chain),
         questions.ask_for_score("validity", chain),
         questions.ask_for_score("integrity", chain),
-        questions.average_selection(),
-        questions.ask_for_quality(transcript),
+        questions.average_match_and_selection(),
+        questions.ask_for_answer_quality(transcript),
     )
     if questions.problems:
         raise JudgeError(questions.problems[min(questions.problems)], questions.list_judge_log())
@@ -127,6 +127,8 @@ async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Mode
 
 
 class _JudgeQuestionsOfEpisode:
+    """Sends the questions about one episode to the judge, and stores the questions and answers."""
+
     def __init__(self, sample: Sample, transcript: Transcript, judge: Model) -> None:
         self.documents: Sequence[Mapping[str, Any]] = sample.metadata["documents"]
         self.request = str(sample.input)
@@ -149,27 +151,27 @@ class _JudgeQuestionsOfEpisode:
         self.logs[name] = judgement.log
         return judgement.value
 
-    async def ask_for_quality(self, transcript: Transcript) -> float | None:
+    async def ask_for_answer_quality(self, transcript: Transcript) -> float | None:
         if not is_finished(transcript):
             return None
         results = [
             part
             for number, step in enumerate(self.steps, 1)
-            for part in self.list_results(number, step)
-            if step.is_valid
+            for part in self.list_turn_results(number, step)
+            if step.is_well_formed
         ]
         return await self.ask_for_score("quality", [*results, ("answer", transcript.answer)])
 
-    async def average_selection(self) -> tuple[float | None, float]:
+    async def average_match_and_selection(self) -> tuple[float | None, float]:
         """Return the means of match and tool selection over valid turns; without a valid turn, return None and 0."""
-        valid = [(number, step) for number, step in enumerate(self.steps, 1) if step.is_valid]
-        turns = await asyncio.gather(*(self.average_turn(number, step) for number, step in valid))
+        valid = [(number, step) for number, step in enumerate(self.steps, 1) if step.is_well_formed]
+        turns = await asyncio.gather(*(self.average_turn_scores(number, step) for number, step in valid))
         if not turns:
             return None, 0.0
         matches, products = zip(*turns, strict=True)
         return sum(matches) / len(turns), sum(products) / len(turns)
 
-    async def average_turn(self, number: int, step: Step) -> tuple[float, float]:
+    async def average_turn_scores(self, number: int, step: Step) -> tuple[float, float]:
         """Return two means over a turn's calls: the scores `match`, and these scores with 0 for calls not real."""
         matches = [await self.judge_match(number, call_number, step) for call_number in range(1, len(step.calls) + 1)]
         products = [match if is_real_call(call) else 0.0 for match, call in zip(matches, step.calls, strict=True)]
@@ -191,12 +193,12 @@ class _JudgeQuestionsOfEpisode:
         for number, step in enumerate(steps, 1):
             if step.thought or not self.native:
                 sections.append((f"thought {number}", step.thought or "(no thought was written)"))
-            sections += self.list_results(number, step)
+            sections += self.list_turn_results(number, step)
         return sections
 
-    def list_results(self, number: int, step: Step) -> list[Part]:
+    def list_turn_results(self, number: int, step: Step) -> list[Part]:
         """List a turn's calls, each with the tool's result or the user's reply."""
-        sections: list[Part] = [] if step.is_valid else [(f"call {number}", NOT_RUN)]
+        sections: list[Part] = [] if step.is_well_formed else [(f"call {number}", NOT_RUN)]
         for at, call in enumerate(step.calls, 1):
             if call["tool"] == "finish" and not call["failed"]:
                 continue
@@ -208,12 +210,12 @@ class _JudgeQuestionsOfEpisode:
     def list_judge_log(self) -> list[Mapping[str, Any]]:
         """List the judge's questions and answers by question name; placeholders replace documents and long results."""
         return [
-            {"speaker": f"judge of {name}", **entry, "content": self.shorten_prompt(entry["content"])}
+            {"speaker": f"judge of {name}", **entry, "content": self.shorten_logged_prompt(entry["content"])}
             for name in sorted(self.logs)
             for entry in self.logs[name]
         ]
 
-    def shorten_prompt(self, text: str) -> str:
+    def shorten_logged_prompt(self, text: str) -> str:
         text = text.replace(encode_documents(self.documents), f"(documents of {len(self.documents)} tools)")
         for number, step in enumerate(self.steps, 1):
             for at, call in enumerate(step.calls, 1):

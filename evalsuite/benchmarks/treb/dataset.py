@@ -60,7 +60,7 @@ def load_dataset(setup: Setup) -> Dataset:
     records = list(_number_repeated_ids(record for path in paths for record in read_records(path, root, limit)))
     wanted = _expand_modes(setup.modes)
     if setup.data is None and not wanted:
-        pairs = list(_choose_one_per_subtask(records))
+        pairs = list(_choose_record_per_subtask(records))
     else:
         pairs = [(each, mode) for each in records for mode in each.subtask.modes if not wanted or mode in wanted]
     samples = [_make_sample(record, mode, published=options.published) for record, mode in pairs]
@@ -103,7 +103,7 @@ def _expand_modes(modes: Iterable[str]) -> set[str]:
     return wanted | {"tcot"} if wanted & {"tcot_markdown", "tcot_html"} else wanted
 
 
-def _choose_one_per_subtask(records: Iterable[QuestionRecord]) -> Iterator[tuple[QuestionRecord, str]]:
+def _choose_record_per_subtask(records: Iterable[QuestionRecord]) -> Iterator[tuple[QuestionRecord, str]]:
     """Pair the first record of each subtask with one of its modes, in rotation, so that every mode occurs."""
     turns = {modes: cycle(modes) for modes in {subtask.modes for subtask in SUBTASKS}}
     seen = set()

@@ -118,7 +118,7 @@ class RecordSource:
     path: Path
     where: str
 
-    def make_error(self, field: str, found: str, expected: str) -> DatasetError:
+    def make_field_error(self, field: str, found: str, expected: str) -> DatasetError:
         return DatasetError(self.path, f"{self.where}, field {field!r}", found, expected)
 
 
@@ -152,16 +152,16 @@ def _read_record(raw: Mapping[str, Any], source: RecordSource, limit: int) -> Qu
     name = read_field(raw, "id", str, source.path, source.where)
     subtask = find_subtask(name.split("|")[0]) or find_subtask(source.path.stem)
     if not subtask:
-        raise source.make_error("id", repr(name), "an id that starts with the name of one of the 26 subtasks")
+        raise source.make_field_error("id", repr(name), "an id that starts with the name of one of the 26 subtasks")
     question = read_field(raw, "question", str, source.path, source.where)
-    titles = filter(None, _list_texts(raw, "title", source))
+    titles = filter(None, _read_text_list(raw, "title", source))
     answer = _read_answer(raw, source)
     return QuestionRecord(
         id=name,
         subtask=subtask,
         question="\n".join([question, *titles] if subtask.titled else [question]),
         answer=answer,
-        number=_read_number(raw.get("number_answer"), answer, source),
+        number=_read_number_answer(raw.get("number_answer"), answer, source),
         tables=_read_tables(raw, source, limit) if subtask.table else (),
         rules=_read_rules(raw, source),
     )
@@ -177,11 +177,11 @@ def _read_rules(raw: Mapping[str, Any], source: RecordSource) -> Sequence[Mappin
     try:
         list_broken_rules("", rules)  # A malformed rule raises an error for every answer.
     except ScoringError as error:
-        raise source.make_error("rules", str(error), "rules as docs/treb.md has them") from error
+        raise source.make_field_error("rules", str(error), "rules as docs/treb.md has them") from error
     return rules
 
 
-def _list_texts(raw: Mapping[str, Any], field: str, source: RecordSource) -> list[str]:
+def _read_text_list(raw: Mapping[str, Any], field: str, source: RecordSource) -> list[str]:
     value = raw.get(field, [])
     texts = value if isinstance(value, list) else [value]
     return [require_type(text, str, source.path, f"{source.where}, field {field!r}") for text in texts]
@@ -196,16 +196,16 @@ def _read_answer(raw: Mapping[str, Any], source: RecordSource) -> str:
     value = raw["answer"]
     parts = value if isinstance(value, list) else [value]
     if not all(isinstance(part, (str, int, float)) for part in parts):
-        raise source.make_error("answer", repr(value), "a text or a number")
+        raise source.make_field_error("answer", repr(value), "a text or a number")
     return ", ".join(map(str, parts))
 
 
-def _read_number(value: Any, answer: str, source: RecordSource) -> str | None:
+def _read_number_answer(value: Any, answer: str, source: RecordSource) -> str | None:
     if value in (None, "") or (isinstance(value, float) and math.isnan(value)):
         return None
     number = parse_number(value) if isinstance(value, (str, int, float)) else None
     if not number:
-        raise source.make_error("number_answer", repr(value), "a number, or an empty text")
+        raise source.make_field_error("number_answer", repr(value), "a number, or an empty text")
     percentages = map(parse_number, _PERCENTAGE.findall(answer))
     if number.unit != "%" and any(each and numeric_match(str(each.value), str(number.value)) for each in percentages):
         return f"{number.value}%"
@@ -213,10 +213,10 @@ def _read_number(value: Any, answer: str, source: RecordSource) -> str | None:
 
 
 def _read_tables(raw: Mapping[str, Any], source: RecordSource, limit: int) -> tuple[Mapping[str, Any], ...]:
-    texts = (_list_texts(raw, field, source) for field in ("file_path", "Table_markdown", "Table_html"))
+    texts = (_read_text_list(raw, field, source) for field in ("file_path", "Table_markdown", "Table_html"))
     tables = [
         {
-            "csv": _find_csv(file, source) if file else None,
+            "csv": _find_csv_file(file, source) if file else None,
             "header_rows": _read_header_rows(raw.get("columnslable", []), index, source),
             "markdown": markdown if not file or len(markdown) <= limit else "",
             "html": html if len(html) <= limit else "",
@@ -225,7 +225,7 @@ def _read_tables(raw: Mapping[str, Any], source: RecordSource, limit: int) -> tu
         if file or markdown
     ]
     if not tables:
-        raise source.make_error("file_path", "no table", "a CSV file, or a table in the field 'Table_markdown'")
+        raise source.make_field_error("file_path", "no table", "a CSV file, or a table in the field 'Table_markdown'")
     return tuple(tables)
 
 
@@ -234,11 +234,11 @@ def _read_header_rows(headers: Any, index: int, source: RecordSource) -> int:
     of_tables = require_type(headers, list, source.path, place)
     rows = require_type(of_tables[index], int, source.path, place) if index < len(of_tables) else 1
     if rows < 0:
-        raise source.make_error("columnslable", str(rows), "a number of header rows, 0 for none")
+        raise source.make_field_error("columnslable", str(rows), "a number of header rows, 0 for none")
     return rows
 
 
-def _find_csv(name: str, source: RecordSource) -> str:
+def _find_csv_file(name: str, source: RecordSource) -> str:
     """Find a record's CSV file, whose path is relative to the record's file or to the benchmark's folder.
 
     Leading parts of the path are dropped until a file is found, because the authors' paths may begin with folders
@@ -250,7 +250,7 @@ def _find_csv(name: str, source: RecordSource) -> str:
             path = _find_file_below(source.root, base.joinpath(*parts[start:]))
             if path:
                 return str(path)
-    raise source.make_error("file_path", repr(name), f"a CSV file in {source.root}")
+    raise source.make_field_error("file_path", repr(name), f"a CSV file in {source.root}")
 
 
 def _find_file_below(root: Path, path: Path) -> Path | None:
@@ -294,21 +294,21 @@ def _stream_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         with path.open("rb") as file:
             listed = file.read(64).removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")
             file.seek(0)
-            yield from _JsonList(path, file).parse_records() if listed else _read_lines(path, file)
+            yield from _JsonListReader(path, file).parse_records() if listed else _stream_json_lines(path, file)
     except OSError as error:
         raise DatasetError(path, "", error.strerror or str(error), "a readable file") from error
     except UnicodeDecodeError as error:
         raise DatasetError(path, "", f"the byte 0x{error.object[error.start]:02x}", "UTF-8 text") from error
 
 
-def _read_lines(path: Path, file: IO[bytes]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _stream_json_lines(path: Path, file: IO[bytes]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for number, line in enumerate(file, 1):
         if line.strip():
             place = f"line {number}"
             yield place, require_type(parse_json(line.decode("utf-8-sig"), path, place), dict, path, place)
 
 
-class _JsonList:
+class _JsonListReader:
     """Streams a JSON list of objects; one object at a time is in memory."""
 
     def __init__(self, path: Path, file: IO[bytes]) -> None:
@@ -318,7 +318,7 @@ class _JsonList:
 
     def parse_records(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Yield the objects in order."""
-        self._skip_character("[", "its beginning")
+        self._require_character("[", "its beginning")
         number = 0
         while self._peek_character() != "]" or number:
             number += 1
@@ -327,21 +327,21 @@ class _JsonList:
             if self._peek_character() != ",":
                 break
             self._at += 1
-        self._skip_character("]", f"the place after record {number}")
+        self._require_character("]", f"the place after record {number}")
         if self._peek_character():
-            raise self._make_error(f"the place after record {number}", "the end of the file")
+            raise self._make_syntax_error(f"the place after record {number}", "the end of the file")
 
     def _parse_record(self, place: str) -> Mapping[str, Any]:
         if self._peek_character() != "{":
-            raise self._make_error(place, "an object")
+            raise self._make_syntax_error(place, "an object")
         wanted = PIECE
         while True:
             try:
                 _, end = _DECODER.raw_decode(self._text, self._at)
             except ValueError as error:
                 # Read twice as much each time, because each attempt parses the record again from its beginning.
-                if not self._read_more(wanted):
-                    raise self._make_error(place, "a whole JSON object") from error
+                if not self._read_more_text(wanted):
+                    raise self._make_syntax_error(place, "a whole JSON object") from error
                 wanted *= 2
             except RecursionError:
                 end = len(self._text)  # `parse_json` below reports that the record is nested too deeply.
@@ -351,9 +351,9 @@ class _JsonList:
         text, self._at = self._text[self._at : end], end
         return require_type(parse_json(text, self._path, place), dict, self._path, place)
 
-    def _skip_character(self, sign: str, place: str) -> None:
+    def _require_character(self, sign: str, place: str) -> None:
         if self._peek_character() != sign:
-            raise self._make_error(place, repr(sign))
+            raise self._make_syntax_error(place, repr(sign))
         self._at += 1
 
     def _peek_character(self) -> str:
@@ -363,16 +363,16 @@ class _JsonList:
             self._at = blank.end() if blank else self._at
             if self._at < len(self._text):
                 return self._text[self._at]
-            if not self._read_more(PIECE):
+            if not self._read_more_text(PIECE):
                 return ""
 
-    def _read_more(self, size: int) -> bool:
+    def _read_more_text(self, size: int) -> bool:
         """Drop the text that is already parsed, and read more; return False at the end of the file."""
         data = self._file.read(size)
         self._text = self._text[self._at :] + self._decoder.decode(data, final=not data)
         self._at = 0
         return bool(data)
 
-    def _make_error(self, place: str, expected: str) -> DatasetError:
+    def _make_syntax_error(self, place: str, expected: str) -> DatasetError:
         ahead = repr(self._text[self._at : self._at + 20]) if self._at < len(self._text) else "the end of the file"
         return DatasetError(self._path, place, ahead, expected)

@@ -66,7 +66,7 @@ def find_column(row: Row) -> AverageColumn:
 def average_column(tally: Tally, metric: str, column: AverageColumn) -> float | None:
     """Average a column's subtasks, ignoring subtasks without measured cases; None if all are ignored."""
     scored = tally.scored(metric).where(lambda row: find_column(row) == column)
-    return _compute_mean(cases.mean(metric) for cases in scored.groups("subtask").values())
+    return _compute_mean_of_measured(cases.mean(metric) for cases in scored.groups("subtask").values())
 
 
 def average_columns(tally: Tally, metric: str, confidence: float = 0.95) -> Estimate | None:
@@ -138,11 +138,11 @@ def make_report(views: Sequence[RunView]) -> Section:
         *(
             block
             for metric in _choose_chart_metric(views)
-            for block in tabulate_by_kind(views, metric, published=published)
+            for block in tabulate_by_model_kind(views, metric, published=published)
         ),
         _make_subtask_table(views),
         *_count_program_outcomes(views),
-        *_list_files(views),
+        *_tabulate_program_files(views),
         *(passage for view in views for passage in warn_of_cut_off_answers(view.label, view.tally, "TREB")),
     ]
     return Section("TReB: table reasoning", tuple(blocks))
@@ -232,7 +232,7 @@ def _make_subtask_table(views: Sequence[RunView]) -> Table:
     return Table("By subtask", (*heads, *shown), rows, note)
 
 
-def _list_files(views: Sequence[RunView]) -> Iterator[Table]:
+def _tabulate_program_files(views: Sequence[RunView]) -> Iterator[Table]:
     rows: list[list[Cell]] = [
         [view.label, row.sample, str(row.facts["files"])]
         for view in views
@@ -296,7 +296,7 @@ def find_best_mode(tally: Tally, subtask: str) -> tuple[float, str] | None:
 def compute_skill_score(tally: Tally, skill: str) -> float | None:
     """Average the judge's scores of a skill's subtasks, each in its best mode; None if no subtask was judged."""
     names = [subtask.name for subtask in SUBTASKS if subtask.skill == skill]
-    return _compute_mean(pair and pair[0] for pair in (find_best_mode(tally, name) for name in names))
+    return _compute_mean_of_measured(pair and pair[0] for pair in (find_best_mode(tally, name) for name in names))
 
 
 def tabulate_leaderboard(views: Sequence[RunView], *, published: bool) -> Iterator[Table]:
@@ -306,7 +306,7 @@ def tabulate_leaderboard(views: Sequence[RunView], *, published: bool) -> Iterat
         scores = [compute_skill_score(view.tally, skill) for skill in RANKED]
         best = [pair[1] for subtask in SUBTASKS if subtask.table and (pair := find_best_mode(view.tally, subtask.name))]
         counts = ", ".join(f"{mode} {best.count(mode)}" for mode in dict.fromkeys(COLUMN_OF.values()))
-        overall = None if None in scores else _compute_mean(scores)
+        overall = None if None in scores else _compute_mean_of_measured(scores)
         rows.append([view.label, *scores, overall, counts if best else None])
     if not any(isinstance(cell, float) for row in rows for cell in row):
         return
@@ -345,7 +345,7 @@ def infer_model_kind(model: str) -> str:
     return next(kind for kind, name in KINDS.items() if name.search(model))
 
 
-def tabulate_by_kind(views: Sequence[RunView], metric: str, *, published: bool) -> Iterator[Block]:
+def tabulate_by_model_kind(views: Sequence[RunView], metric: str, *, published: bool) -> Iterator[Block]:
     """Average a metric over the runs of each kind of model (Table 4); yield nothing if there is only one run.
 
     If `published` is true, the table of the judge's scores also contains the paper's rows.
@@ -360,7 +360,7 @@ def tabulate_by_kind(views: Sequence[RunView], metric: str, *, published: bool) 
         row = [*means, estimate.value if estimate is not None else None]
         kinds.setdefault(infer_model_kind(view.label), []).append(row)
     by_column = {
-        kind: [_compute_mean(values) for values in zip(*kinds[kind], strict=True)]
+        kind: [_compute_mean_of_measured(values) for values in zip(*kinds[kind], strict=True)]
         for kind in reversed(KINDS)
         if kind in kinds
     }
@@ -381,7 +381,7 @@ def tabulate_by_kind(views: Sequence[RunView], metric: str, *, published: bool) 
         yield Chart("radar", "treb_by_kind", title, labels, series, "percent", (0.0, 1.0), y_title=METRICS[metric])
 
 
-def _compute_mean(values: Iterable[float | None]) -> float | None:
+def _compute_mean_of_measured(values: Iterable[float | None]) -> float | None:
     measured = [value for value in values if value is not None]
     return math.fsum(measured) / len(measured) if measured else None
 

@@ -208,7 +208,7 @@ def read_answer(text: str) -> tuple[str, bool]:
         for value in reversed(find_json_objects(written)):
             if "answer" in value:
                 with suppress(RecursionError):  # Ignore lists that are nested too deeply to be an answer.
-                    return remove_box(_format_value(value["answer"])), True
+                    return remove_box(_format_answer_value(value["answer"])), True
     return remove_box(text.strip()), False
 
 
@@ -227,9 +227,9 @@ def find_json_objects(text: str) -> list[dict[str, Any]]:
     return objects
 
 
-def _format_value(value: Any) -> str:
+def _format_answer_value(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(map(_format_value, value))
+        return ", ".join(map(_format_answer_value, value))
     if not isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     text: str = value

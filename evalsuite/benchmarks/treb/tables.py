@@ -44,7 +44,7 @@ class SourceTable:
         """Write a pipe table; all header rows but the first become data rows, because the syntax allows only one."""
         top, below = (self.header or (("",) * self.width,))[:1], self.header[1:]
         rule = f"|{'---|' * self.width}"
-        return "\n".join([*map(_format_row, top), rule, *map(_format_row, (*below, *self.rows))])
+        return "\n".join([*map(_format_markdown_row, top), rule, *map(_format_markdown_row, (*below, *self.rows))])
 
     def format_html(self) -> str:
         """Write a `<table>` with the header rows in its `<thead>`."""
@@ -65,7 +65,7 @@ def parse_csv(text: str, header_rows: int) -> SourceTable:
         lines = [line for line in reader if line]
     except csv.Error as error:
         raise ValueError(f"line {reader.line_num}: {error}") from error
-    return _make_table(lines, header_rows)
+    return _make_source_table(lines, header_rows)
 
 
 def read_first_rows(path: Path, header_rows: int, rows: int) -> SourceTable:
@@ -73,7 +73,7 @@ def read_first_rows(path: Path, header_rows: int, rows: int) -> SourceTable:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = filter(None, csv.reader(file))
-            table = _make_table(list(islice(lines, header_rows + rows)), header_rows)
+            table = _make_source_table(list(islice(lines, header_rows + rows)), header_rows)
             return replace(table, left_out=sum(1 for _ in lines))
     except (OSError, csv.Error, ValueError) as error:
         raise DatasetError(path, "", str(error), "a table as CSV in UTF-8") from error
@@ -84,13 +84,13 @@ def parse_markdown(text: str, header_rows: int) -> SourceTable:
     lines = [line.strip() for line in text.splitlines() if "|" in line]
     # Drop only the first line of dashes, because a later one may be a data row.
     rule = next((index for index, line in enumerate(lines) if index and _RULE.fullmatch(line)), None)
-    cells = [_split_cells(line) for index, line in enumerate(lines) if index != rule]
+    cells = [_split_markdown_row(line) for index, line in enumerate(lines) if index != rule]
     if header_rows == 0 and cells and not any(cells[0]):
         cells = cells[1:]
-    return _make_table(cells, header_rows)
+    return _make_source_table(cells, header_rows)
 
 
-def _make_table(lines: Sequence[Sequence[str]], header_rows: int) -> SourceTable:
+def _make_source_table(lines: Sequence[Sequence[str]], header_rows: int) -> SourceTable:
     if len(lines) < header_rows:
         raise ValueError(f"{write_count(len(lines), 'row')}, fewer than its {write_count(header_rows, 'header row')}")
     width = max(map(len, lines), default=0)
@@ -98,12 +98,12 @@ def _make_table(lines: Sequence[Sequence[str]], header_rows: int) -> SourceTable
     return SourceTable(full[:header_rows], full[header_rows:])
 
 
-def _format_row(cells: Iterable[str]) -> str:
+def _format_markdown_row(cells: Iterable[str]) -> str:
     shown = (_join_lines(cell).replace("|", r"\|") for cell in cells)
     return f"| {' | '.join(shown)} |"
 
 
-def _split_cells(line: str) -> list[str]:
+def _split_markdown_row(line: str) -> list[str]:
     inner = line.removeprefix("|")
     if inner.endswith("|") and not inner.endswith(r"\|"):
         inner = inner[:-1]

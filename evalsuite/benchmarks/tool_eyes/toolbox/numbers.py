@@ -82,7 +82,7 @@ class Arithmetic(StatelessSubject):
         Args:
             expression: the calculation, such as (3 + 4) * 2.5 or sqrt(81) - 2.
         """
-        return _Expression(require_length("expression", expression, 300).lower()).evaluate()
+        return _Expression(require_length("expression", expression, 300).lower()).evaluate_expression()
 
     @tool
     def convert_units(self, value: float, source: Unit, target: Unit) -> float:
@@ -127,7 +127,7 @@ class _Expression:
             at = match.end()
         self.depth = 0
 
-    def evaluate(self) -> _Number:
+    def evaluate_expression(self) -> _Number:
         result = self.parse_sum()
         if self.tokens:
             raise ValueError(f"cannot read the expression at {self.tokens[0]!r}")
@@ -135,22 +135,22 @@ class _Expression:
 
     def parse_sum(self) -> _Number:
         result = self.parse_product()
-        while self.is_next("+", "-"):
+        while self.is_next_token("+", "-"):
             sign = self.tokens.pop(0)
             other = self.parse_product()
-            result = _require_size(result + other if sign == "+" else result - other)
+            result = _require_at_most_60_digits(result + other if sign == "+" else result - other)
         return result
 
     def parse_product(self) -> _Number:
         result = self.parse_factor()
-        while self.is_next("*", "/", "//", "%"):
+        while self.is_next_token("*", "/", "//", "%"):
             sign = self.tokens.pop(0)
             other = self.parse_factor()
-            result = _require_size(_PRODUCTS[sign](result, other))
+            result = _require_at_most_60_digits(_PRODUCTS[sign](result, other))
         return result
 
     def parse_factor(self) -> _Number:
-        if self.is_next("-", "+"):
+        if self.is_next_token("-", "+"):
             sign = self.tokens.pop(0)
             value = self.parse_nested(self.parse_factor)
             return -value if sign == "-" else value
@@ -158,7 +158,7 @@ class _Expression:
 
     def parse_power(self) -> _Number:
         base = self.parse_atom()
-        if not self.is_next("**"):
+        if not self.is_next_token("**"):
             return base
         self.tokens.pop(0)
         exponent = self.parse_nested(self.parse_factor)
@@ -167,25 +167,25 @@ class _Expression:
         result = base**exponent
         if isinstance(result, complex):
             raise ValueError("a fractional power of a negative number is not a real number")  # noqa: TRY004 - a value
-        return _require_size(result)
+        return _require_at_most_60_digits(result)
 
     def parse_atom(self) -> _Number:
         if not self.tokens:
             raise ValueError("the expression ends too early")
         read = self.tokens.pop(0)
         if read[0].isdigit() or read[0] == ".":
-            return _require_size(float(read) if "." in read else int(read))
-        if read in _FUNCTIONS and self.is_next("("):
+            return _require_at_most_60_digits(float(read) if "." in read else int(read))
+        if read in _FUNCTIONS and self.is_next_token("("):
             return _FUNCTIONS[read](self.parse_atom())
         if read != "(":
             raise ValueError(f"cannot read the expression at {read!r}")
         result = self.parse_nested(self.parse_sum)
-        if not self.is_next(")"):
+        if not self.is_next_token(")"):
             raise ValueError("a closing bracket is missing")
         self.tokens.pop(0)
         return result
 
-    def is_next(self, *signs: str) -> bool:
+    def is_next_token(self, *signs: str) -> bool:
         return bool(self.tokens) and self.tokens[0] in signs
 
     def parse_nested(self, parse: Callable[[], _Number]) -> _Number:
@@ -205,7 +205,7 @@ _PRODUCTS: dict[str, Callable[[_Number, _Number], _Number]] = {
 }
 
 
-def _require_size(value: _Number) -> _Number:
+def _require_at_most_60_digits(value: _Number) -> _Number:
     if abs(value) > _LARGEST:
         raise ValueError("a number has more than 60 digits")
     return value

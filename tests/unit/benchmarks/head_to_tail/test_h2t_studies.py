@@ -9,14 +9,14 @@ import pytest
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, load_dataset
 from evalsuite.benchmarks.head_to_tail.report import (
-    compare_models,
+    compare_modes_with_default,
     compare_rules_with_judge,
+    compare_runs_with_first,
     make_study_blocks,
+    tabulate_answer_stability,
     tabulate_natural_questions,
     tabulate_predicates,
-    tabulate_prompts,
-    tabulate_stability,
-    tabulate_very_popular,
+    tabulate_top_tenth_of_head,
 )
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Setup
@@ -125,10 +125,10 @@ def test_answers_that_change_between_epochs_are_counted_whatever_their_case_and_
     }  # fmt: skip
     rows = [row(n, float(n == 1 and epoch == 1), epoch=epoch) for n in said for epoch in (1, 2)]
     answers = {(f"movie-head-{n}", epoch): said[n][epoch - 1] for n in said for epoch in (1, 2)}
-    table = tabulate_stability([view([*rows, row(9, 1.0)], answers=answers)])
+    table = tabulate_answer_stability([view([*rows, row(9, 1.0)], answers=answers)])
     assert cells(table) == [["few_shot", 4, 2, 0.5, 0.25]]
     one_entity = [row(n, 1.0, epoch=epoch, cluster="e") for n in said for epoch in (1, 2)]
-    clustered = tabulate_stability([view(one_entity, answers=answers)])
+    clustered = tabulate_answer_stability([view(one_entity, answers=answers)])
     assert clustered is not None
     assert clustered.rows[0][3] == Estimate(0.5, n=4)
     assert table is not None
@@ -138,13 +138,13 @@ def test_answers_that_change_between_epochs_are_counted_whatever_their_case_and_
 
 
 def test_a_single_epoch_says_nothing_about_stability() -> None:
-    assert tabulate_stability([view([row(n, 1.0) for n in TEN])]) is None
+    assert tabulate_answer_stability([view([row(n, 1.0) for n in TEN])]) is None
 
 
 def test_prompts_are_compared_on_the_questions_that_both_asked() -> None:
     rows = [row(n, float(n < 5), mode="few_shot", bucket=bucket) for n in TEN for bucket in ("head", "tail")]
     rows += [row(n, float(n < 7), mode="zero_shot", bucket="head") for n in TEN]
-    found = cells(tabulate_prompts([view(rows)]))
+    found = cells(compare_modes_with_default([view(rows)]))
     assert found[0] == ["all", "few_shot", 20, 0.5, 0.5, 0.0, None, None]
     # Seven of the ten that both asked against five of them.
     assert found[1] == ["all", "zero_shot", 10, 0.7, pytest.approx(0.3), 0.0, pytest.approx(0.2), pytest.approx(-0.2)]
@@ -154,7 +154,7 @@ def test_prompts_are_compared_on_the_questions_that_both_asked() -> None:
 
 def test_a_change_of_a_single_question_has_no_interval() -> None:
     rows = [row(0, right, mode=mode) for mode, right in (("few_shot", 0.0), ("zero_shot", 1.0))]
-    table = tabulate_prompts([view(rows)])
+    table = compare_modes_with_default([view(rows)])
     assert table is not None
     assert table.rows[1][-2] == Estimate(1.0, n=1)
 
@@ -165,7 +165,7 @@ def test_questions_about_one_entity_are_one_cluster_of_a_paired_change() -> None
         for mode, right in (("few_shot", 3), ("paper:zero_shot", 6))
         for n in TEN
     ]
-    table = tabulate_prompts([view(rows)])
+    table = compare_modes_with_default([view(rows)])
     assert table is not None
     change = table.rows[1][-2]
     assert isinstance(change, Estimate)
@@ -175,7 +175,7 @@ def test_questions_about_one_entity_are_one_cluster_of_a_paired_change() -> None
 
 def test_a_rate_that_never_changed_has_an_interval_with_a_width() -> None:
     runs = [view([row(n, 1.0) for n in TEN], label) for label in ("base", "tuned")]
-    table = compare_models(runs, shipped=True)
+    table = compare_runs_with_first(runs, only_shipped=True)
     assert table is not None
     changes = [cell for cell in table.rows[0] if isinstance(cell, Estimate)]
     assert [cell.value for cell in changes] == [0.0] * 3
@@ -189,11 +189,11 @@ def test_a_model_is_held_against_the_first_on_the_questions_of_both() -> None:
         + [row(n, 1.0, mode="zero_shot") for n in TEN],
         "tuned",
     )
-    table = compare_models([base, tuned], shipped=True)
+    table = compare_runs_with_first([base, tuned], only_shipped=True)
     # The tail was asked in the first run alone.
     changes = [pytest.approx(-0.2), pytest.approx(0.0), pytest.approx(0.2)]
     assert cells(table) == [["tuned against base", part, *changes] for part in ("all", "head")]
-    published = cells(compare_models([base, tuned], shipped=False))
+    published = cells(compare_runs_with_first([base, tuned], only_shipped=False))
     assert len(published) == 2 + 4 * 4
     falcon = next(line for line in published if line[0] == "Falcon-Instruct (40B) against Falcon (40B) (published)")
     assert falcon[1] == "all"
@@ -201,11 +201,11 @@ def test_a_model_is_held_against_the_first_on_the_questions_of_both() -> None:
 
 def test_models_asked_in_different_modes_are_not_compared() -> None:
     runs = [view([row(n, 1.0, mode=mode) for n in TEN], mode) for mode in ("few_shot", "zero_shot")]
-    assert compare_models(runs, shipped=True) is None
+    assert compare_runs_with_first(runs, only_shipped=True) is None
 
 
 def test_a_single_mode_says_nothing_about_prompts() -> None:
-    assert tabulate_prompts([view([row(n, 1.0, mode="few_shot") for n in TEN])]) is None
+    assert compare_modes_with_default([view([row(n, 1.0, mode="few_shot") for n in TEN])]) is None
 
 
 def test_the_top_tenth_of_the_head_is_held_against_the_whole_head() -> None:
@@ -213,11 +213,11 @@ def test_the_top_tenth_of_the_head_is_held_against_the_whole_head() -> None:
     rows += [row(n, float(n < 6)) for n in range(4, 10)]
     rows += [row(n, float(n < 6), domain="open") for n in TEN]
     rows += [row(n, 0.0, bucket="tail") for n in TEN]
-    assert cells(tabulate_very_popular([view(rows)])) == [
+    assert cells(tabulate_top_tenth_of_head([view(rows)])) == [
         ["all", 4, 1.0, 0.0, 0.0, pytest.approx(0.4)],
         ["movie", 4, 1.0, 0.0, 0.0, pytest.approx(0.4)],
     ]
-    assert tabulate_very_popular([view([row(n, 1.0) for n in TEN])]) is None
+    assert tabulate_top_tenth_of_head([view([row(n, 1.0) for n in TEN])]) is None
 
 
 def test_predicates_are_grouped_by_their_own_popularity() -> None:
@@ -238,19 +238,19 @@ def test_several_runs_stand_below_each_other_under_their_names() -> None:
 
 def test_the_shipped_pack_is_not_held_against_the_paper() -> None:
     rows = [row(n, 1.0) for n in TEN]
-    assert make_study_blocks([view(rows)], shipped=True) == []
-    titles = [block.title for block in make_study_blocks([view(rows)], shipped=False)]
+    assert make_study_blocks([view(rows)], only_shipped=True) == []
+    titles = [block.title for block in make_study_blocks([view(rows)], only_shipped=False)]
     assert titles == ["", "Published results", "Published results by popularity"]
 
 
 def test_natural_questions_stand_by_domain_beside_the_published_ones() -> None:
     rows = [row(n, float(n < 5), natural="yes" if n < 8 else "no", domain="book") for n in TEN]
-    own = cells(tabulate_natural_questions([view(rows)], shipped=True))
+    own = cells(tabulate_natural_questions([view(rows)], only_shipped=True))
     assert own == [["a", None, None, 5 / 8, 3 / 8, None, None]]
-    beside = cells(tabulate_natural_questions([view(rows)], shipped=False))
+    beside = cells(tabulate_natural_questions([view(rows)], only_shipped=False))
     assert beside[:2] == [own[0], ["GPT-4 (published)", 0.438, 0.126, 0.391, 0.246, 0.112, 0.098]]
     assert len(beside) == 17
-    assert tabulate_natural_questions([view([row(n, 1.0) for n in TEN])], shipped=False) is None
+    assert tabulate_natural_questions([view([row(n, 1.0) for n in TEN])], only_shipped=False) is None
 
 
 def test_the_report_holds_the_studies_that_its_runs_allow() -> None:

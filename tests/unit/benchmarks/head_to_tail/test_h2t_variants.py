@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.head_to_tail.scoring import add_variants, is_person_question, spell_number
+from evalsuite.benchmarks.head_to_tail.scoring import add_answer_variants, is_person_question, spell_number
 from evalsuite.metrics.text import exact_match
 
 WHO = "Who wrote it?"
@@ -64,7 +64,7 @@ LENGTH = "How long is it (in minutes)?"
     ],
 )
 def test_the_same_answer_written_otherwise_is_accepted(answer: str, question: str, said: str) -> None:
-    assert exact_match(said, add_variants([answer], question)) == 1.0
+    assert exact_match(said, add_answer_variants([answer], question)) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -85,11 +85,11 @@ def test_the_same_answer_written_otherwise_is_accepted(answer: str, question: st
     ],
 )
 def test_another_answer_is_not_accepted(answer: str, question: str, said: str) -> None:
-    assert exact_match(said, add_variants([answer], question)) == 0.0
+    assert exact_match(said, add_answer_variants([answer], question)) == 0.0
 
 
 def test_two_persons_may_be_named_together_in_any_order() -> None:
-    accepted = add_variants(["Lana Wachowski", "Lilly Wachowski"], "Who directed it?")
+    accepted = add_answer_variants(["Lana Wachowski", "Lilly Wachowski"], "Who directed it?")
     assert exact_match("Lilly Wachowski and Lana Wachowski", accepted) == 1.0
     assert exact_match("Lana Wachowski, Lilly Wachowski", accepted) == 1.0
 
@@ -118,7 +118,7 @@ def test_who_asks_for_a_person_unless_it_is_a_company(question: str, person: boo
 @given(answers=st.lists(st.text(max_size=30), min_size=1, max_size=4), question=st.sampled_from([WHO, WHAT, LENGTH]))
 @settings(deadline=None, max_examples=60)
 def test_widening_keeps_the_answers_first_and_repeats_none(answers: list[str], question: str) -> None:
-    found = add_variants(answers, question)
+    found = add_answer_variants(answers, question)
     assert found[: len(set(answers))] == tuple(dict.fromkeys(answers))
     assert len(found) == len(set(found))
 
