@@ -196,18 +196,18 @@ def _make_openai_tool(record: Mapping[str, Any], path: Path, place: str) -> dict
 
 def _convert_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Convert BFCL's variant of JSON schema, which has the type `dict` instead of `object`, to JSON schema."""
-    schema: dict[str, Any] = {}
+    converted: dict[str, Any] = {}
     for key, value in schema.items():
         if key == "properties" and isinstance(value, dict):
-            schema[key] = {name: _convert_schema(inner) for name, inner in value.items()}
+            converted[key] = {name: _convert_schema(inner) for name, inner in value.items()}
         elif key in {"items", "additionalProperties"} and isinstance(value, dict):
-            schema[key] = _convert_schema(value)
+            converted[key] = _convert_schema(value)
         elif key == "type" and isinstance(value, str):
             if value != "any":
-                schema[key] = _TYPES.get(value, value)
+                converted[key] = _TYPES.get(value, value)
         else:
-            schema[key] = value
-    return schema
+            converted[key] = value
+    return converted
 
 
 @dataclass(frozen=True, slots=True)
