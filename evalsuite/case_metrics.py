@@ -112,7 +112,7 @@ def calibration_error(confidence: str, right: str, *, bins: int = 10) -> CaseMet
             return None
         return Estimate(classification.compute_calibration_error(sure, correct, bins), n=len(sure))
 
-    def draw_reliability(name: str, run: RunView) -> Sequence[Table | Chart]:
+    def draw_reliability_plot(name: str, run: RunView) -> Sequence[Table | Chart]:
         rows = classification.compute_reliability_bins(*_list_paired_scores(run.tally, confidence, right), bins)
         labels = [f"{sure:.2f}" for sure, _, _ in rows]
         series = [Series("right", [share for _, share, _ in rows]), Series("sure", [sure for sure, _, _ in rows])]
@@ -121,7 +121,7 @@ def calibration_error(confidence: str, right: str, *, bins: int = 10) -> CaseMet
         return [chart] if rows else []
 
     return CaseMetric(
-        "calibration_error", compute_calibration_error, draw_reliability, lower_is_better=True, range=SHARE.range
+        "calibration_error", compute_calibration_error, draw_reliability_plot, lower_is_better=True, range=SHARE.range
     )
 
 

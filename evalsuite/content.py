@@ -36,7 +36,7 @@ def image(source: Source, *, detail: str = "auto") -> MessagePart:
 def _make_picture_url(source: Source) -> str:
     if isinstance(source, str) and source.startswith(("http://", "https://", "data:")):
         return source
-    content = _read_source(source)
+    content = _read_source_bytes(source)
     kind = next((kind for magic, kind in MAGIC.items() if content.startswith(magic)), None)
     if kind is None:
         raise SettingsError(f"image({_describe_source(source)}): not a PNG, JPEG, GIF or WebP picture")
@@ -59,7 +59,7 @@ def audio(source: Source, *, format: str | None = None) -> MessagePart:  # noqa:
         raise SettingsError(
             f"audio({_describe_source(source)}): a recording is wav or mp3; give its format with format="
         )
-    data = b64encode(_read_source(source)).decode("ascii")
+    data = b64encode(_read_source_bytes(source)).decode("ascii")
     return {"type": "input_audio", "input_audio": {"data": data, "format": chosen}}
 
 
@@ -78,14 +78,14 @@ def file(source: Source, *, name: str | None = None) -> MessagePart:
         raise SettingsError("file(bytes): name it with name=, because the name's extension tells the kind of file")
     shown = name or Path(str(source)).name
     kind = mimetypes.guess_type(shown)[0] or "application/octet-stream"
-    return {"type": "file", "file": {"filename": shown, "file_data": _make_data_url(kind, _read_source(source))}}
+    return {"type": "file", "file": {"filename": shown, "file_data": _make_data_url(kind, _read_source_bytes(source))}}
 
 
-def _make_data_url(kind: str, content: bytes) -> str:
-    return f"data:{kind};base64,{b64encode(content).decode('ascii')}"
+def _make_data_url(mime_type: str, content: bytes) -> str:
+    return f"data:{mime_type};base64,{b64encode(content).decode('ascii')}"
 
 
-def _read_source(source: Source) -> bytes:
+def _read_source_bytes(source: Source) -> bytes:
     if isinstance(source, bytes):
         return source
     try:

@@ -67,15 +67,17 @@ class _Conversation:
         marks = [reply.content.strip(), *(call.id for call in reply.tool_calls)]
         return (place + len(again) if any(marks) and all(mark in text for mark in marks) else 0), False
 
-    def list_tool_results(self, place: int) -> dict[str, str]:
+    def list_tool_results(self, reply_index: int) -> dict[str, str]:
         """Return the results that the application sent for the tool calls of one reply, by call id.
 
         If the results were sent in a user's message, each call gets the whole text.
         """
-        answers = list(itertools.takewhile(lambda message: message.role != "assistant", self.messages[place + 1 :]))
-        if place in self.rewritten and answers:
+        answers = list(
+            itertools.takewhile(lambda message: message.role != "assistant", self.messages[reply_index + 1 :])
+        )
+        if reply_index in self.rewritten and answers:
             text = "\n".join(message.content for message in answers).removeprefix("Observation:").strip()
-            return {call.id: text for call in self.messages[place].tool_calls}
+            return {call.id: text for call in self.messages[reply_index].tool_calls}
         return {message.tool_call_id or "": message.content for message in answers if message.role == "tool"}
 
 
@@ -115,7 +117,7 @@ class CallLog:
             log = CallLog(self.calls or [span.call for span in spans if span.call])
             shown = ({**span.event, "begin": (span.begin - spans[0].begin) / 1e9} for span in spans)
             filled = log.complete_transcript(transcript)
-            events = _add_executions(filled.events, spans)
+            events = _add_tool_executions(filled.events, spans)
             return dataclasses.replace(filled, events=(*events, *shown))
         if transcript.messages or transcript.events or not self.calls:
             return transcript
@@ -124,7 +126,7 @@ class CallLog:
             transcript,
             messages=tuple(message for conversation in conversations for message in conversation.messages),
             reasoning=transcript.reasoning or self.calls[-1].completion.reasoning,
-            events=tuple(self._list_events(replies)),
+            events=tuple(self._list_transcript_events(replies)),
         )
 
     def make_transcript(self) -> Transcript:
@@ -150,7 +152,7 @@ class CallLog:
             replies.append((conversation, len(conversation.messages) - 1))
         return conversations, replies
 
-    def _list_events(self, replies: list[tuple[_Conversation, int]]) -> Iterator[Mapping[str, Any]]:
+    def _list_transcript_events(self, replies: list[tuple[_Conversation, int]]) -> Iterator[Mapping[str, Any]]:
         for turn, (call, (conversation, place)) in enumerate(zip(self.calls, replies, strict=True), 1):
             completion = call.completion
             yield {
@@ -165,10 +167,10 @@ class CallLog:
             results = conversation.list_tool_results(place)
             for tool_call in completion.tool_calls:
                 result = results.get(tool_call.id)
-                found = self._find_later_result(turn, tool_call) if result is None else result
-                yield _make_call_event(turn, tool_call, found)
+                found = self._find_later_tool_result(turn, tool_call) if result is None else result
+                yield _make_tool_call_event(turn, tool_call, found)
 
-    def _find_later_result(self, turn: int, tool_call: ToolCall) -> str:
+    def _find_later_tool_result(self, turn: int, tool_call: ToolCall) -> str:
         """Search all later requests for a tool call's result, because a new system prompt starts a new conversation.
 
         Take the call's last result in the first request that has one. Results of different calls with the same id do
@@ -181,7 +183,7 @@ class CallLog:
                     if call.id == tool_call.id:
                         # Compare the parsed arguments, because an application may reformat them.
                         is_own = call.name == tool_call.name and (
-                            _parse_arguments(call.arguments) == _parse_arguments(tool_call.arguments)
+                            _parse_tool_arguments(call.arguments) == _parse_tool_arguments(tool_call.arguments)
                         )
                 if is_own and message.role == "tool" and message.tool_call_id == tool_call.id:
                     found = message.content
@@ -190,7 +192,7 @@ class CallLog:
         return ""
 
 
-def _add_executions(events: tuple[Mapping[str, Any], ...], spans: Sequence[TraceSpan]) -> list[Mapping[str, Any]]:
+def _add_tool_executions(events: tuple[Mapping[str, Any], ...], spans: Sequence[TraceSpan]) -> list[Mapping[str, Any]]:
     """Add executions of tools that do not appear among the replies' tool calls, such as calls by generated programs."""
     called = {event.get("tool") for event in events}
     added: list[Mapping[str, Any]] = []
@@ -200,12 +202,12 @@ def _add_executions(events: tuple[Mapping[str, Any], ...], spans: Sequence[Trace
         if span.executed and span.event["tool"] not in called:
             arguments, result = span.executed
             call = ToolCall("", span.event["tool"], json.dumps(arguments))
-            added.append({**_make_call_event(max(turn, 1), call, result), "failed": span.event["failed"]})
+            added.append({**_make_tool_call_event(max(turn, 1), call, result), "failed": span.event["failed"]})
     return sorted((*events, *added), key=lambda event: event.get("turn", 0)) if added else list(events)
 
 
-def _make_call_event(turn: int, call: ToolCall, observation: str) -> Mapping[str, Any]:
-    arguments = _parse_arguments(call.arguments)
+def _make_tool_call_event(turn: int, call: ToolCall, observation: str) -> Mapping[str, Any]:
+    arguments = _parse_tool_arguments(call.arguments)
     return {
         "kind": "call",
         "turn": turn,
@@ -219,7 +221,7 @@ def _make_call_event(turn: int, call: ToolCall, observation: str) -> Mapping[str
     }
 
 
-def _parse_arguments(arguments: str) -> dict[str, Any] | None:
+def _parse_tool_arguments(arguments: str) -> dict[str, Any] | None:
     try:
         value = json.loads(arguments)
     except ValueError:

@@ -84,10 +84,10 @@ class CaseApi:
         if method == "GET" and path.startswith("/models"):
             return self._list_models(path.removeprefix("/models").lstrip("/"))
         makers = {
-            "/chat/completions": self._answer_chat,
+            "/chat/completions": self._answer_chat_api,
             "/responses": self._answer_responses_api,
             "/messages": self._answer_messages_api,
-            "/embeddings": self._answer_embeddings,
+            "/embeddings": self._answer_embeddings_api,
         }
         if method == "POST" and path in makers:
             return await makers[path](parse_body(content))
@@ -105,7 +105,7 @@ class CaseApi:
         self._left_out.update(request.left_out)
         return await self._find(name).chat(request.messages, tools=request.tools, **request.params), name
 
-    async def _answer_chat(self, body: Mapping[str, Any]) -> HttpAnswer:
+    async def _answer_chat_api(self, body: Mapping[str, Any]) -> HttpAnswer:
         completion, name = await self._call_model(chat_api.parse_chat_request(body), body.get("model"))
         if not body.get("stream"):
             return make_json_answer(chat_api.make_chat_completion(completion, name, next(self._numbers)))
@@ -151,14 +151,14 @@ class CaseApi:
             return make_event_stream(responses_api.make_response_events(response))
         return make_json_answer(response)
 
-    def _find_earlier_messages(self, previous: object) -> tuple[Message, ...]:
-        if previous is None:
+    def _find_earlier_messages(self, response_id: object) -> tuple[Message, ...]:
+        if response_id is None:
             return ()
-        if previous not in self._conversations:
-            raise BadRequest(f"previous_response_id: no stored response of this case has the id {previous!r}")
-        return self._conversations[str(previous)]
+        if response_id not in self._conversations:
+            raise BadRequest(f"previous_response_id: no stored response of this case has the id {response_id!r}")
+        return self._conversations[str(response_id)]
 
-    async def _answer_embeddings(self, body: Mapping[str, Any]) -> HttpAnswer:
+    async def _answer_embeddings_api(self, body: Mapping[str, Any]) -> HttpAnswer:
         asked = chat_api.parse_embedding_request(body)
         model = self._find(asked.model)
         name = asked.model if model is self._model else None

@@ -206,13 +206,14 @@ class CaseModel(ModelHandle):
         return not (self._endpoints or self.meter.cancelled)
 
 
-def _assign_call_ids(completion: Completion, place: int) -> Completion:
+def _assign_call_ids(completion: Completion, message_number: int) -> Completion:
     """Give tool calls distinct ids, because some servers send calls without ids or with equal ids."""
     ids = [call.id for call in completion.tool_calls]
     if all(ids) and len(set(ids)) == len(ids):
         return completion
     calls = [
-        dataclasses.replace(call, id=f"call_{place}_{number}") for number, call in enumerate(completion.tool_calls)
+        dataclasses.replace(call, id=f"call_{message_number}_{number}")
+        for number, call in enumerate(completion.tool_calls)
     ]
     return dataclasses.replace(completion, tool_calls=tuple(calls))
 
@@ -241,11 +242,11 @@ class BlockingModel:
         **params: Any,
     ) -> Completion:
         """Ask the model and wait; see `protocols.Model.chat`."""
-        return self._wait_for(self._model.chat(prompt, tools=tools, **params))
+        return self._wait_for_result(self._model.chat(prompt, tools=tools, **params))
 
     def embed(self, texts: Sequence[str], **params: Any) -> list[list[float]]:
         """Embed texts; see `CaseModel.embed`."""
-        return self._wait_for(self._model.embed(texts, **params))
+        return self._wait_for_result(self._model.embed(texts, **params))
 
     def peer(self, name: str, base_url: str | None = None) -> BlockingModel:
         """Return another model that is called for the same case; see `protocols.Model.peer`."""
@@ -270,8 +271,8 @@ class BlockingModel:
     def finish(self) -> None:
         """Close the endpoints, and store the cancelled requests; call this method at the end of the test."""
         if not (self._model.is_finished or self._loop.is_closed()):
-            self._wait_for(self._model.finish())
+            self._wait_for_result(self._model.finish())
 
-    def _wait_for(self, call: Coroutine[Any, Any, T]) -> T:
+    def _wait_for_result(self, call: Coroutine[Any, Any, T]) -> T:
         refuse_in_forked_child(self._process, call)
         return asyncio.run_coroutine_threadsafe(call, self._loop).result()

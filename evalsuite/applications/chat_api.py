@@ -92,7 +92,7 @@ def parse_body(content: bytes) -> dict[str, Any]:
     return value
 
 
-def make_refusal(name: str, value: Any) -> BadRequest:
+def make_field_error(name: str, value: Any) -> BadRequest:
     """Make the exception for a request field that cannot be passed to the model."""
     return BadRequest(f"{name}: {str(value)[:200]!r} cannot be sent to a chat model; leave {name} out")
 
@@ -171,7 +171,7 @@ def make_chat_completion(completion: Completion, model: str, number: int) -> dic
         "logprobs": encode_logprobs(completion),
     }
     return {
-        **_make_common_fields(model, number, "chat.completion"),
+        **_make_completion_metadata(model, number, "chat.completion"),
         "choices": [choice],
         "usage": format_usage(completion.usage),
     }
@@ -179,10 +179,10 @@ def make_chat_completion(completion: Completion, model: str, number: int) -> dic
 
 def make_chat_chunks(completion: Completion, model: str, number: int, *, with_usage: bool) -> Iterator[dict[str, Any]]:
     """Make the chunks of a streamed chat completion, each with about one word of the text."""
-    head = _make_common_fields(model, number, "chat.completion.chunk")
+    head = _make_completion_metadata(model, number, "chat.completion.chunk")
 
-    def make_chunk(delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
-        return {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]}
+    def make_chunk(delta: Mapping[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
+        return {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason, "logprobs": None}]}
 
     yield make_chunk({"role": "assistant", "content": "" if completion.text or not completion.tool_calls else None})
     if completion.reasoning:
@@ -213,7 +213,7 @@ def format_usage(usage: Usage) -> dict[str, Any]:
     }
 
 
-def _make_common_fields(model: str, number: int, kind: str) -> dict[str, Any]:
+def _make_completion_metadata(model: str, number: int, kind: str) -> dict[str, Any]:
     return {"id": f"chatcmpl-{number}", "object": kind, "created": int(time.time()), "model": model}
 
 
@@ -254,16 +254,16 @@ def parse_embedding_request(body: Mapping[str, Any]) -> EmbeddingRequest:
     return EmbeddingRequest(body["model"], tuple(texts), params, body.get("encoding_format") == "base64")
 
 
-def make_embedding_list(completion: Completion, asked: EmbeddingRequest) -> dict[str, Any]:
+def make_embedding_list(completion: Completion, request: EmbeddingRequest) -> dict[str, Any]:
     """Make the answer of the embeddings API."""
     data = [
-        {"object": "embedding", "index": index, "embedding": vector if asked.as_base64 else decode_vector(vector)}
+        {"object": "embedding", "index": index, "embedding": vector if request.as_base64 else decode_vector(vector)}
         for index, vector in enumerate(completion.embeddings)
     ]
     tokens = completion.usage.prompt_tokens
     return {
         "object": "list",
-        "model": asked.model,
+        "model": request.model,
         "data": data,
         "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
     }

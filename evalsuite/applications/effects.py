@@ -41,7 +41,7 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
 
     def bind_arguments(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         bound = signature.bind(*args, **kwargs).arguments
-        return _require_json({key: value for key, value in bound.items() if key != "self"}, f"{name}: an argument")
+        return _require_json_data({key: value for key, value in bound.items() if key != "self"}, f"{name}: an argument")
 
     @functools.wraps(function)
     async def run_async_function(*args: Any, **kwargs: Any) -> Any:
@@ -50,12 +50,12 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
         if found is None or not found[0].stores_calls:
             return await work(*args, **kwargs)
         effects, loop = found
-        place, kept = await await_on_loop(effects.begin_call(name, bind_arguments(args, kwargs)), loop)
+        place, kept = await await_on_loop(effects.begin_tool_call(name, bind_arguments(args, kwargs)), loop)
         if place is None:
             return kept["returned"]
-        with effects.collect_calls(place, loop) as calls:
-            result = _require_json(await work(*args, **kwargs), f"{name}: its result")
-        await await_on_loop(effects.end_call(place, calls, {"returned": result}), loop)
+        with effects.collect_model_calls(place, loop) as calls:
+            result = _require_json_data(await work(*args, **kwargs), f"{name}: its result")
+        await await_on_loop(effects.end_tool_call(place, calls, {"returned": result}), loop)
         return result
 
     @functools.wraps(function)
@@ -69,23 +69,23 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
                 f"{name}: this plain function with @effect was called in an async solver, where waiting for the "
                 "journal would stop all cases: make it async, or call it with asyncio.to_thread"
             )
-        begun = effects.begin_call(name, bind_arguments(args, kwargs))
+        begun = effects.begin_tool_call(name, bind_arguments(args, kwargs))
         place, kept = asyncio.run_coroutine_threadsafe(begun, loop).result()
         if place is None:
             return kept["returned"]
-        with effects.collect_calls(place, loop) as calls:
-            result = _require_json(function(*args, **kwargs), f"{name}: its result")
-        asyncio.run_coroutine_threadsafe(effects.end_call(place, calls, {"returned": result}), loop).result()
+        with effects.collect_model_calls(place, loop) as calls:
+            result = _require_json_data(function(*args, **kwargs), f"{name}: its result")
+        asyncio.run_coroutine_threadsafe(effects.end_tool_call(place, calls, {"returned": result}), loop).result()
         return result
 
     return cast("Callable[P, T]", run_async_function if is_async(function) else run_function)
 
 
-def _require_json(value: Any, what: str) -> Any:
+def _require_json_data(value: Any, label: str) -> Any:
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError) as error:
         raise SolverError(
-            f"{what} is not JSON data ({error}); a function with @effect takes and returns plain data, because the "
+            f"{label} is not JSON data ({error}); a function with @effect takes and returns plain data, because the "
             "run's journal stores both"
         ) from error

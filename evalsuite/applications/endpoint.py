@@ -93,7 +93,7 @@ class LoopbackServer:
         token = secrets.token_urlsafe(24)
         self._apis[token] = api
         base_url = f"http://127.0.0.1:{self.port}/{token}/v1"
-        return Endpoint(base_url, token, api.spans.make_variables(base_url) if api.spans else {})
+        return Endpoint(base_url, token, api.spans.make_environment_variables(base_url) if api.spans else {})
 
     def close_endpoint(self, endpoint: Endpoint) -> None:
         """Close a case's address and cancel its unanswered requests; the listener stays open for later cases."""
@@ -108,7 +108,7 @@ class LoopbackServer:
         from evalsuite.applications.chat_api import make_error_answer
 
         content = await request.read()
-        token, path = self._find_token(request)
+        token, path = self._find_token_and_path(request)
         answer = make_error_answer(401, REFUSED, "authentication_error")
         if token in self._apis:
             task, answering = asyncio.current_task(), self._answering.setdefault(token, set())
@@ -127,7 +127,7 @@ class LoopbackServer:
             await response.write_eof()
         return response
 
-    def _find_token(self, request: web.Request) -> tuple[str, str]:
+    def _find_token_and_path(self, request: web.Request) -> tuple[str, str]:
         """Find the secret of the case to which a request belongs, and the request's path after the base URL."""
         first, _, rest = request.path.lstrip("/").partition("/")
         if first in self._apis:

@@ -13,8 +13,8 @@ from typing import Any
 from evalsuite.applications.chat_api import (
     BadRequest,
     ChatRequest,
+    make_field_error,
     make_message_content,
-    make_refusal,
     parse_arguments,
     split_into_words,
 )
@@ -53,16 +53,16 @@ def convert_request(body: Mapping[str, Any]) -> ChatRequest:
     try:
         given = _to_camel_case(body)
         for name in sorted(given.keys() - READ):
-            raise make_refusal(name, given[name])
+            raise make_field_error(name, given[name])
         contents = given.get("contents")
         if not isinstance(contents, list) or not contents:
             raise BadRequest("contents: expected a list of at least one content")
-        system = _convert_parts(_to_camel_case(given.get("systemInstruction") or {}).get("parts", ()))
+        system = _convert_content_parts(_to_camel_case(given.get("systemInstruction") or {}).get("parts", ()))
         messages = [Message("system", **make_message_content(system))] if system else []
         messages += _convert_contents(contents)
-        declared = [_list_functions(_to_camel_case(tool)) for tool in given.get("tools") or ()]
+        declared = [_convert_function_declarations(_to_camel_case(tool)) for tool in given.get("tools") or ()]
         config = _to_camel_case(given.get("generationConfig") or {})
-        params = _convert_config(config)
+        params = _convert_generation_config(config)
         params |= _convert_tool_choice(_to_camel_case(given.get("toolConfig") or {}))
         budget = _to_camel_case(config.get("thinkingConfig") or {}).get("thinkingBudget", -1)
         left_out = ("thinkingConfig.thinkingBudget",) if budget != -1 else ()
@@ -93,7 +93,7 @@ def _convert_contents(contents: Sequence[Mapping[str, Any]]) -> Iterator[Message
                 name = call["name"]
                 calls.append(ToolCall(call.get("id") or f"call_{place}_{number}", name, dumps(call.get("args") or {})))
                 open_calls[name].append(calls[-1].id)
-            text = _convert_parts(part for part in parts if "functionCall" not in part)
+            text = _convert_content_parts(part for part in parts if "functionCall" not in part)
             if not all(isinstance(part, str) for part in text):
                 raise BadRequest("contents: a model's content has text and function calls alone")
             yield Message("assistant", "".join(map(str, text)), tuple(calls))
@@ -106,7 +106,7 @@ def _convert_contents(contents: Sequence[Mapping[str, Any]]) -> Iterator[Message
             if call_id in waiting:
                 waiting.remove(call_id)
             yield Message("tool", _format_function_result(result.get("response")), tool_call_id=call_id)
-        rest = _convert_parts(part for part in parts if "functionResponse" not in part)
+        rest = _convert_content_parts(part for part in parts if "functionResponse" not in part)
         if rest:
             yield Message("user", **make_message_content(rest))
 
@@ -120,7 +120,7 @@ def _format_function_result(response: Any) -> str:
             return dumps(response)
 
 
-def _convert_parts(parts: Any) -> list[str | Mapping[str, Any]]:
+def _convert_content_parts(parts: Any) -> list[str | Mapping[str, Any]]:
     read: list[str | Mapping[str, Any]] = []
     for part in map(_to_camel_case, parts):
         if part.get("thought"):
@@ -138,44 +138,46 @@ def _convert_parts(parts: Any) -> list[str | Mapping[str, Any]]:
     return read
 
 
-def _list_functions(tool: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _convert_function_declarations(tool: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for name in sorted(tool.keys() - {"functionDeclarations"}):
         raise BadRequest(f"tools: {name:.80} runs on Google's servers, which are not asked; offer functions")
     for declared in map(_to_camel_case, tool.get("functionDeclarations", ())):
-        schema = declared.get("parametersJsonSchema") or _lower_types(declared.get("parameters") or {"type": "OBJECT"})
+        schema = declared.get("parametersJsonSchema") or _lower_type_names(
+            declared.get("parameters") or {"type": "OBJECT"}
+        )
         function = {"name": declared["name"], "description": declared.get("description", ""), "parameters": schema}
         yield {"type": "function", "function": function}
 
 
-def _lower_types(schema: Any) -> Any:
+def _lower_type_names(schema: Any) -> Any:
     """Convert a JSON schema from Gemini's variant, in which type names are in capitals."""
     written = _to_camel_case(schema)
     for name, value in written.items():
         if name == "type":
             written[name] = value.lower()
         elif name == "properties":
-            written[name] = {field: _lower_types(inner) for field, inner in value.items()}
+            written[name] = {field: _lower_type_names(inner) for field, inner in value.items()}
         elif name == "items":
-            written[name] = _lower_types(value)
+            written[name] = _lower_type_names(value)
         elif name == "anyOf":
-            written[name] = [_lower_types(inner) for inner in value]
+            written[name] = [_lower_type_names(inner) for inner in value]
     return written
 
 
-def _convert_config(config: dict[str, Any]) -> dict[str, Any]:
+def _convert_generation_config(config: dict[str, Any]) -> dict[str, Any]:
     if config.pop("candidateCount", 1) != 1:
         raise BadRequest("candidateCount: a request has one answer; send it again for another one")
     for name in sorted(config.keys() - SENT.keys() - FORMAT):
-        raise make_refusal(name, config[name])
+        raise make_field_error(name, config[name])
     params = {SENT[name]: value for name, value in config.items() if name in SENT}
     schema = config.get("responseJsonSchema") or config.get("responseSchema")
     if schema:
-        schema = schema if "responseJsonSchema" in config else _lower_types(schema)
+        schema = schema if "responseJsonSchema" in config else _lower_type_names(schema)
         params["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
     elif config.get("responseMimeType", "text/plain") == "application/json":
         params["response_format"] = {"type": "json_object"}
     elif config.get("responseMimeType", "text/plain") != "text/plain":
-        raise make_refusal("responseMimeType", config["responseMimeType"])
+        raise make_field_error("responseMimeType", config["responseMimeType"])
     thinking = _to_camel_case(config.get("thinkingConfig") or {})
     if "thinkingLevel" in thinking:
         params["reasoning_effort"] = thinking["thinkingLevel"].lower()
@@ -188,7 +190,7 @@ def _convert_tool_choice(config: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     mode = wanted.get("mode", "AUTO")
     if mode not in MODES:
-        raise make_refusal("functionCallingConfig.mode", mode)
+        raise make_field_error("functionCallingConfig.mode", mode)
     if "allowedFunctionNames" not in wanted:
         return {"tool_choice": MODES[mode]}
     tools = [{"type": "function", "function": {"name": name}} for name in wanted["allowedFunctionNames"]]

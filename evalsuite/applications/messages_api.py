@@ -12,8 +12,8 @@ from typing import Any
 from evalsuite.applications.chat_api import (
     BadRequest,
     ChatRequest,
+    make_field_error,
     make_message_content,
-    make_refusal,
     parse_arguments,
     split_into_words,
 )
@@ -44,12 +44,12 @@ def convert_request(body: Mapping[str, Any]) -> ChatRequest:
     """
     given = {name: value for name, value in body.items() if value is not None}
     for name in sorted(given.keys() - SENT.keys() - READ_ELSEWHERE - LEFT_OUT):
-        raise make_refusal(name, given[name])
+        raise make_field_error(name, given[name])
     items = body.get("messages")
     if not isinstance(items, list) or not items:
         raise BadRequest("messages: expected a list of at least one message")
     try:
-        system = _convert_parts(given.get("system", ""), "system")
+        system = _convert_content_blocks(given.get("system", ""), "system")
         messages = [Message("system", **make_message_content(system))] if system else []
         for item in items:
             messages += _convert_message(item["role"], item["content"])
@@ -61,11 +61,11 @@ def convert_request(body: Mapping[str, Any]) -> ChatRequest:
         form = output.pop("format", None)
         if form:
             if form["type"] != "json_schema":
-                raise make_refusal("output_config.format", form)
+                raise make_field_error("output_config.format", form)
             schema = {"name": "answer", "schema": form["schema"]}
             params["response_format"] = {"type": "json_schema", "json_schema": schema}
         if output:
-            raise make_refusal("output_config", output)
+            raise make_field_error("output_config", output)
     except (KeyError, TypeError, AttributeError) as error:
         raise BadRequest(f"the request is not in the Messages format ({type(error).__name__}: {error})") from error
     return ChatRequest(tuple(messages), tools, params, tuple(left_out))
@@ -77,7 +77,9 @@ def _convert_message(role: str, content: Any) -> Iterator[Message]:
     if role == "assistant":
         made = [block for block in blocks if block["type"] == "tool_use"]
         calls = tuple(ToolCall(block["id"], block["name"], json.dumps(block["input"])) for block in made)
-        text = _convert_parts([block for block in blocks if block["type"] != "tool_use"], "an assistant's message")
+        text = _convert_content_blocks(
+            [block for block in blocks if block["type"] != "tool_use"], "an assistant's message"
+        )
         if not all(isinstance(part, str) for part in text):
             raise BadRequest("messages: an assistant's message has text and tool calls alone")
         yield Message("assistant", "".join(map(str, text)), calls)
@@ -86,14 +88,14 @@ def _convert_message(role: str, content: Any) -> Iterator[Message]:
         raise BadRequest(f"messages: the role {role!r:.80} is unknown; write user or assistant")
     for block in blocks:
         if block["type"] == "tool_result":
-            result = _convert_parts(block.get("content") or "", "a tool's result")
+            result = _convert_content_blocks(block.get("content") or "", "a tool's result")
             yield Message("tool", tool_call_id=str(block["tool_use_id"]), **make_message_content(result))
-    rest = _convert_parts([block for block in blocks if block["type"] != "tool_result"], "a message")
+    rest = _convert_content_blocks([block for block in blocks if block["type"] != "tool_result"], "a message")
     if rest:
         yield Message("system" if role == "system" else "user", **make_message_content(rest))
 
 
-def _convert_parts(content: Any, where: str) -> list[str | Mapping[str, Any]]:
+def _convert_content_blocks(content: Any, where: str) -> list[str | Mapping[str, Any]]:
     if isinstance(content, str):
         return [content] if content else []
     parts: list[str | Mapping[str, Any]] = []
@@ -128,7 +130,7 @@ def _convert_tool_choice(choice: Mapping[str, Any] | None) -> dict[str, Any]:
     elif choice["type"] in TOOL_CHOICES:
         chosen = TOOL_CHOICES[choice["type"]]
     else:
-        raise make_refusal("tool_choice", choice)
+        raise make_field_error("tool_choice", choice)
     parallel = {"parallel_tool_calls": False} if choice.get("disable_parallel_tool_use") else {}
     return {"tool_choice": chosen, **parallel}
 

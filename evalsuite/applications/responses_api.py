@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evalsuite.applications.chat_api import BadRequest, ChatRequest, encode_logprobs, make_refusal, split_into_words
+from evalsuite.applications.chat_api import BadRequest, ChatRequest, encode_logprobs, make_field_error, split_into_words
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.types import Completion, Message, Role, ToolCall
 from evalsuite.models.responses_format import rename_params
@@ -32,7 +32,7 @@ NOT_IN_CHAT = frozenset({"background", "context_management", "conversation", "ma
 LOGPROBS = "message.output_text.logprobs"
 
 
-def convert_request(body: Mapping[str, Any], earlier: Sequence[Message] = ()) -> ChatRequest:
+def convert_request(body: Mapping[str, Any], earlier_messages: Sequence[Message] = ()) -> ChatRequest:
     """Convert a request of the Responses API into a request of the chat completions API."""
     items = body.get("input")
     if isinstance(items, str):
@@ -44,7 +44,7 @@ def convert_request(body: Mapping[str, Any], earlier: Sequence[Message] = ()) ->
         instructions = [{"role": "system", "content": instructions}]
     if not isinstance(instructions, list):
         raise BadRequest("instructions: expected text or a list of items")
-    messages = (*_convert_messages(instructions, "instructions"), *earlier, *_convert_messages(items, "input"))
+    messages = (*_convert_messages(instructions, "instructions"), *earlier_messages, *_convert_messages(items, "input"))
     left_out = sorted(name for name in LEFT_OUT if body.get(name) is not None)
     reasoning = body.get("reasoning") or {}
     if not isinstance(reasoning, Mapping):
@@ -54,18 +54,20 @@ def convert_request(body: Mapping[str, Any], earlier: Sequence[Message] = ()) ->
     return ChatRequest(messages, _convert_tools(body), _convert_params(body), tuple(left_out))
 
 
-def pass_request_on(body: Mapping[str, Any], earlier: Sequence[Message], overrides: Mapping[str, Any]) -> ChatRequest:
+def pass_request_on(
+    body: Mapping[str, Any], earlier_messages: Sequence[Message], overrides: Mapping[str, Any]
+) -> ChatRequest:
     """Make a request that a server with the Responses API gets unchanged; read the messages for the transcript.
 
     Args:
-        earlier: the messages of the conversation up to the response `previous_response_id`.
+        earlier_messages: the messages of the conversation up to the response `previous_response_id`.
         overrides: the run's parameters, which replace the request's own parameters.
 
     Raises:
         BadRequest: the request asks for an answer in the background, which evalsuite does not support.
     """
     if body.get("background"):
-        raise make_refusal("background", body["background"])
+        raise make_field_error("background", body["background"])
     dropped = {"model", "stream", "stream_options", *rename_params(overrides)}
     kept = {name: value for name, value in body.items() if name not in dropped}
     spoken = []
@@ -74,7 +76,7 @@ def pass_request_on(body: Mapping[str, Any], earlier: Sequence[Message], overrid
         if isinstance(given, str):
             given = [{"role": "system" if name == "instructions" else "user", "content": given}]
         items = map(_replace_unknown_item, given if isinstance(given, list) else [given])
-        spoken += [*(earlier if name == "input" else ()), *_convert_messages([*filter(None, items)], name)]
+        spoken += [*(earlier_messages if name == "input" else ()), *_convert_messages([*filter(None, items)], name)]
     return ChatRequest(tuple(spoken), (), {"extra_body": {"store": True, **kept}})
 
 
@@ -119,22 +121,22 @@ def _convert_messages(items: Sequence[Any], field: str) -> Iterator[Message]:
 
 
 def _make_message(role: Role, content: Any, field: str) -> Message:
-    parts = _convert_parts(content, field)
+    parts = _convert_content_parts(content, field)
     if len(parts) == 1 and isinstance(parts[0], str):
         return Message(role, parts[0])
     return Message(role, parts=parts)
 
 
-def _convert_parts(content: Any, field: str) -> list[str | Mapping[str, Any]]:
+def _convert_content_parts(content: Any, field: str) -> list[str | Mapping[str, Any]]:
     if isinstance(content, str):
         return [content]
     if not isinstance(content, list):
         found = "an object" if isinstance(content, Mapping) else repr(content)[:200]
         raise BadRequest(f"{field}: expected text or a list of parts, found {found}; write other values as JSON text")
-    return [_convert_part(part, field) for part in content]
+    return [_convert_content_part(part, field) for part in content]
 
 
-def _convert_part(part: Any, field: str) -> str | Mapping[str, Any]:
+def _convert_content_part(part: Any, field: str) -> str | Mapping[str, Any]:
     if isinstance(part, str):
         return part
     kind = part["type"]
@@ -152,7 +154,7 @@ def _convert_part(part: Any, field: str) -> str | Mapping[str, Any]:
 
 
 def _join_assistant_text(content: Any, field: str) -> str:
-    parts = _convert_parts(content, field)
+    parts = _convert_content_parts(content, field)
     for part in parts:
         if not isinstance(part, str):
             raise BadRequest(f"{field}: an assistant's message has text alone, found {part['type']!r}")
@@ -180,7 +182,7 @@ def _convert_params(body: Mapping[str, Any]) -> dict[str, Any]:
     given = {name: value for name, value in body.items() if value is not None}
     for name in sorted(NOT_IN_CHAT & given.keys()):
         if name not in DEFAULTS or given[name] != DEFAULTS[name]:
-            raise make_refusal(name, given[name])
+            raise make_field_error(name, given[name])
     params = {name: value for name, value in given.items() if name not in READ_ELSEWHERE | NOT_IN_CHAT | LEFT_OUT}
     if given.get("max_output_tokens"):
         params["max_completion_tokens"] = given["max_output_tokens"]
@@ -191,7 +193,7 @@ def _convert_params(body: Mapping[str, Any]) -> dict[str, Any]:
     params |= _rename_fields("text", text, {"verbosity": "verbosity"})
     for wanted in given.get("include") or ():
         if wanted not in {LOGPROBS, ENCRYPTED}:
-            raise make_refusal("include", wanted)
+            raise make_field_error("include", wanted)
         if wanted == LOGPROBS:
             params["logprobs"] = True
     if given.get("top_logprobs"):
@@ -204,21 +206,21 @@ def _convert_params(body: Mapping[str, Any]) -> dict[str, Any]:
 def _rename_fields(parent: str, fields: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     given = {field: value for field, value in fields.items() if value is not None}
     for field in sorted(given.keys() - names.keys()):
-        raise make_refusal(f"{parent}.{field}", given[field])
+        raise make_field_error(f"{parent}.{field}", given[field])
     return {names[field]: value for field, value in given.items()}
 
 
-def _convert_text_format(form: Mapping[str, Any]) -> dict[str, Any]:
-    match form.get("type", "text"):
+def _convert_text_format(text_format: Mapping[str, Any]) -> dict[str, Any]:
+    match text_format.get("type", "text"):
         case "text":
             return {}
         case "json_object":
             return {"response_format": {"type": "json_object"}}
         case "json_schema":
-            schema = {name: value for name, value in form.items() if name != "type"}
+            schema = {name: value for name, value in text_format.items() if name != "type"}
             return {"response_format": {"type": "json_schema", "json_schema": schema}}
         case other:
-            raise make_refusal("text.format", other)
+            raise make_field_error("text.format", other)
 
 
 def _convert_tool_choice(choice: Any) -> Any:
@@ -231,7 +233,7 @@ def _convert_tool_choice(choice: Any) -> Any:
             allowed = [_convert_tool_choice(tool) for tool in tools]
             return {"type": "allowed_tools", "allowed_tools": {"mode": choice.get("mode", "auto"), "tools": allowed}}
         case _:
-            raise make_refusal("tool_choice", choice)
+            raise make_field_error("tool_choice", choice)
 
 
 def make_response_object(body: Mapping[str, Any], completion: Completion, model: str, number: int) -> dict[str, Any]:
@@ -294,16 +296,16 @@ def make_response_events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]
     yield {"type": "response.in_progress", "response": begun}
     for index, item in enumerate(response["output"]):
         place = {"item_id": item.get("id"), "output_index": index}
-        yield from EVENT_WRITERS.get(item["type"], _list_added_events)(item, place)
+        yield from EVENT_WRITERS.get(item["type"], _list_whole_item_events)(item, place)
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
     yield {"type": f"response.{response['status']}", "response": response}
 
 
-def _list_text_events(item: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _list_text_events(item: Mapping[str, Any], item_position: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     begun = {**item, "status": "in_progress", "content": []}
-    yield {"type": "response.output_item.added", "output_index": place["output_index"], "item": begun}
+    yield {"type": "response.output_item.added", "output_index": item_position["output_index"], "item": begun}
     for index, part in enumerate(item["content"]):
-        empty, content_place = {**part, "text": ""}, {**place, "content_index": index}
+        empty, content_place = {**part, "text": ""}, {**item_position, "content_index": index}
         yield {"type": "response.content_part.added", **content_place, "part": empty}
         for piece in split_into_words(part["text"]):
             yield {"type": "response.output_text.delta", **content_place, "delta": piece, "logprobs": []}
@@ -311,20 +313,20 @@ def _list_text_events(item: Mapping[str, Any], place: Mapping[str, Any]) -> Iter
         yield {"type": "response.content_part.done", **content_place, "part": part}
 
 
-def _list_call_events(item: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _list_call_events(item: Mapping[str, Any], item_position: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     begun = {**item, "status": "in_progress", "arguments": ""}
-    yield {"type": "response.output_item.added", "output_index": place["output_index"], "item": begun}
-    yield {"type": "response.function_call_arguments.delta", **place, "delta": item["arguments"]}
+    yield {"type": "response.output_item.added", "output_index": item_position["output_index"], "item": begun}
+    yield {"type": "response.function_call_arguments.delta", **item_position, "delta": item["arguments"]}
     yield {
         "type": "response.function_call_arguments.done",
-        **place,
+        **item_position,
         "name": item["name"],
         "arguments": item["arguments"],
     }
 
 
-def _list_added_events(item: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    yield {"type": "response.output_item.added", "output_index": place["output_index"], "item": item}
+def _list_whole_item_events(item: Mapping[str, Any], item_position: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    yield {"type": "response.output_item.added", "output_index": item_position["output_index"], "item": item}
 
 
 EVENT_WRITERS = {"message": _list_text_events, "function_call": _list_call_events}

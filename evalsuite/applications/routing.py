@@ -77,7 +77,7 @@ def _patch_transports(library: Any) -> None:
 
 def _redirect_request(library: Any, request: Any) -> bool:
     """Redirect a model request to the case's endpoint, without the user's key; return False for other requests."""
-    address = _find_gateway_address(request.url.host, request.url.raw_path.decode("ascii"))
+    address = _find_redirect_address(request.url.host, request.url.raw_path.decode("ascii"))
     if address is None:
         return False
     request.url = library.URL(address)
@@ -88,7 +88,7 @@ def _redirect_request(library: Any, request: Any) -> bool:
     return True
 
 
-def _find_gateway_address(host: str | None, path: str) -> str | None:
+def _find_redirect_address(host: str | None, path: str) -> str | None:
     """Return the address to which a request is redirected, or None; count model requests that are not redirected."""
     route: Route | None = ROUTE.get()
     if route is None or host not in HOSTS:
@@ -107,7 +107,7 @@ def _patch_aiohttp(library: Any) -> None:
 
     async def send_request(self: Any, method: str, url: Any, **options: Any) -> Any:
         parsed = library.client.URL(url)
-        address = _find_gateway_address(parsed.host, parsed.raw_path_qs)
+        address = _find_redirect_address(parsed.host, parsed.raw_path_qs)
         if address is not None:
             given = dict(options.get("headers") or {})
             options["headers"] = {name: "hidden" if name.lower() in KEYS else value for name, value in given.items()}

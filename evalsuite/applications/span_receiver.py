@@ -19,14 +19,14 @@ MOST_SPANS = 10_000  # Maximum spans of one case.
 OPEN_TELEMETRY = "opentelemetry.exporter.otlp.proto.common"
 
 
-def require_opentelemetry(what: str) -> None:
+def require_opentelemetry(feature: str) -> None:
     """Raise `SettingsError` if the packages of the extra `otel` are missing."""
     try:
         is_there = find_spec(OPEN_TELEMETRY) is not None and find_spec("opentelemetry.sdk") is not None
     except ModuleNotFoundError:
         is_there = False
     if not is_there:
-        raise SettingsError(f"{what} needs the packages of OpenTelemetry: pip install 'evalsuite[otel]'")
+        raise SettingsError(f"{feature} needs the packages of OpenTelemetry: pip install 'evalsuite[otel]'")
 
 
 class SpanCollector:
@@ -51,14 +51,14 @@ class SpanCollector:
         """
         with self._changing:
             try:
-                is_text = self._add_spans(content)
+                is_text = self._add_exported_spans(content)
             except SPAN_ERRORS as error:
                 words = f"{type(error).__name__}: {error}"[:200]
                 self._refusal = self._refusal or f"the application's spans cannot be read: {words}"
                 raise BadRequest(self._refusal) from error
         return make_json_answer({}) if is_text else HttpAnswer(200, (), "application/x-protobuf")
 
-    def _add_spans(self, content: bytes) -> bool:
+    def _add_exported_spans(self, content: bytes) -> bool:
         self._size += len(content)
         if self._size > LARGEST_TRACE:
             raise ValueError(f"more than {LARGEST_TRACE >> 20} MiB for one question")
@@ -81,7 +81,7 @@ class SpanCollector:
             raise SolverError(self._refusal)
         return list(self._spans.values())
 
-    def make_variables(self, base_url: str) -> dict[str, str]:
+    def make_environment_variables(self, base_url: str) -> dict[str, str]:
         """Return environment variables that make the exporters of a process send their spans to a case's endpoint."""
         return {
             "OTEL_EXPORTER_OTLP_ENDPOINT": base_url.removesuffix("/v1"),
@@ -124,7 +124,7 @@ def _patch_span_end() -> None:
         return
     end_span = Span.end
 
-    def end_and_collect(self: Span, end_time: int | None = None) -> None:
+    def end_and_collect_span(self: Span, end_time: int | None = None) -> None:
         end_span(self, end_time)
         collector = _collectors.get(self.get_span_context().trace_id)
         if collector is not None:
@@ -132,7 +132,7 @@ def _patch_span_end() -> None:
             with suppress(BadRequest):
                 collector.receive_export(encode_spans([self]).SerializeToString())
 
-    Span.end = end_and_collect  # type: ignore[method-assign]
+    Span.end = end_and_collect_span  # type: ignore[method-assign]
 
 
 def _decode_protobuf(content: bytes) -> dict[str, Any]:

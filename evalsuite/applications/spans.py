@@ -48,8 +48,10 @@ def list_spans(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 begin, end = int(span.get("startTimeUnixNano", 0)), int(span.get("endTimeUnixNano", 0))
                 if not 0 <= begin < LATEST or end >= LATEST:
                     raise ValueError(f"times from {begin:.3g} to {end:.3g}")
-                attributes = {str(pair["key"]): _decode_value(pair.get("value")) for pair in span.get("attributes", ())}
-                kept = KEPT + EXECUTION_VALUES.get(_find_operation(attributes), ())
+                attributes = {
+                    str(pair["key"]): _decode_attribute_value(pair.get("value")) for pair in span.get("attributes", ())
+                }
+                kept = KEPT + EXECUTION_VALUES.get(_find_operation_name(attributes), ())
                 yield {
                     "trace": str(span["traceId"]),
                     "id": str(span.get("spanId", "")),
@@ -65,7 +67,7 @@ def list_spans(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def read_span(plain: Mapping[str, Any]) -> TraceSpan:
     """Convert one span from the JSON data that `list_spans` yields."""
     attributes = plain["attributes"]
-    operation = _find_operation(attributes)
+    operation = _find_operation_name(attributes)
     event = {
         "kind": "span",
         "operation": operation[:LONGEST_NAME],
@@ -87,7 +89,7 @@ def read_span(plain: Mapping[str, Any]) -> TraceSpan:
     )
 
 
-def _find_operation(attributes: Mapping[str, Any]) -> str:
+def _find_operation_name(attributes: Mapping[str, Any]) -> str:
     kind = str(attributes.get("openinference.span.kind") or attributes.get("langsmith.span.kind") or "").lower()
     return str(attributes.get("gen_ai.operation.name") or OPERATIONS.get(kind, kind))
 
@@ -97,14 +99,14 @@ def _read_tool_execution(attributes: Mapping[str, Any]) -> tuple[dict[str, Any],
     given = attributes.get("gen_ai.tool.call.arguments", attributes.get("input.value"))
     result = attributes.get("gen_ai.tool.call.result", attributes.get("output.value", ""))
     with suppress(ValueError):
-        given = _parse_if_text(given)
+        given = _parse_json_if_text(given)
     if not isinstance(given, dict):
         given = {}
     if {"args", "kwargs"} <= given.keys():
         # Convert `args` and `kwargs`, which the instrumentation of smolagents stores, to named arguments.
-        names = _parse_if_text(attributes.get("tool.parameters") or "{}")
+        names = _parse_json_if_text(attributes.get("tool.parameters") or "{}")
         given = {**dict(zip(names, given["args"], strict=False)), **given["kwargs"]}
-    return given, _encode_json(result)
+    return given, _encode_json_unless_text(result)
 
 
 def _list_documents(attributes: Mapping[str, Any]) -> Iterator[str]:
@@ -115,22 +117,22 @@ def _list_documents(attributes: Mapping[str, Any]) -> Iterator[str]:
         if name.startswith("retrieval.documents.") and name.endswith(".document.content")
     }
     yield from (text for _, text in sorted(numbered.items()))
-    for document in _parse_if_text(attributes.get("gen_ai.retrieval.documents")) or ():
+    for document in _parse_json_if_text(attributes.get("gen_ai.retrieval.documents")) or ():
         yield str(document.get("content") or document.get("id") or "")
 
 
-def _parse_if_text(value: Any) -> Any:
+def _parse_json_if_text(value: Any) -> Any:
     return json.loads(value) if isinstance(value, str) else value
 
 
-def _decode_value(value: Any) -> Any:
+def _decode_attribute_value(value: Any) -> Any:
     match value:
         case {"intValue": number}:
             return int(number)
         case {"arrayValue": {"values": list(values)}}:
-            return [_decode_value(one) for one in values]
+            return [_decode_attribute_value(one) for one in values]
         case {"kvlistValue": {"values": list(pairs)}}:
-            return {str(pair["key"]): _decode_value(pair.get("value")) for pair in pairs}
+            return {str(pair["key"]): _decode_attribute_value(pair.get("value")) for pair in pairs}
         case dict() if value:
             return next(iter(value.values()))
     return None
@@ -166,26 +168,26 @@ def _convert_model_call(attributes: Mapping[str, Any], operation: str, seconds: 
 
 def _read_genai_messages(attributes: Mapping[str, Any], name: str) -> Iterator[Message]:
     """Read the messages of one attribute by the GenAI conventions; each message is a list of parts."""
-    items = _parse_if_text(attributes.get(name) or [])
+    items = _parse_json_if_text(attributes.get(name) or [])
     if name.endswith("instructions"):
         items = [{"role": "system", "parts": items}] if items else []
     for item in items:
         parts = item["parts"]
         text = "\n".join(str(part["content"]) for part in parts if part.get("type") == "text")
         calls = tuple(
-            ToolCall(str(part.get("id") or ""), part["name"], _encode_json(part.get("arguments") or {}))
+            ToolCall(str(part.get("id") or ""), part["name"], _encode_json_unless_text(part.get("arguments") or {}))
             for part in parts
             if part.get("type") == "tool_call"
         )
         results = [part for part in parts if part.get("type") == "tool_call_response"]
         for part in results:
             result = part.get("response", part.get("result", ""))
-            yield Message("tool", _encode_json(result), tool_call_id=str(part.get("id") or ""))
+            yield Message("tool", _encode_json_unless_text(result), tool_call_id=str(part.get("id") or ""))
         if text or calls or not results:
             yield Message(item["role"], text, calls)
 
 
-def _encode_json(value: Any) -> str:
+def _encode_json_unless_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -199,13 +201,13 @@ def _read_openinference_messages(attributes: Mapping[str, Any], prefix: str) -> 
             made, _, field = rest.removeprefix("tool_calls.").partition(".tool_call.")
             messages.setdefault(int(number), {})
             if field:
-                calls[int(number)][int(made)][field] = _encode_json(value)
+                calls[int(number)][int(made)][field] = _encode_json_unless_text(value)
             else:
                 messages[int(number)][rest] = value
     read: list[Message] = []
     for place, message in sorted(messages.items()):
         role = message.get("role", "user")
-        text = str(message.get("content") or "") or _join_texts(message)
+        text = str(message.get("content") or "") or _join_message_texts(message)
         requested = tuple(
             ToolCall(call.get("id", ""), call.get("function.name", ""), call.get("function.arguments", "{}"))
             for _, call in sorted(calls[place].items())
@@ -218,7 +220,7 @@ def _read_openinference_messages(attributes: Mapping[str, Any], prefix: str) -> 
     return read
 
 
-def _join_texts(message: Mapping[str, Any]) -> str:
+def _join_message_texts(message: Mapping[str, Any]) -> str:
     """Join the text contents of a message whose contents are numbered attributes."""
     contents = (name.split(".") for name in message if name.endswith(".message_content.text"))
     return "\n".join(str(message[".".join(name)]) for name in sorted(contents, key=lambda name: int(name[1])))

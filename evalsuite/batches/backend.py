@@ -109,7 +109,9 @@ class BatchBackend:
         # Earlier versions computed a request's key after `--max-cost` had limited the length of the answer.
         asked = (UNLIMITED_REQUEST.get() or request, request)
         keys = [
-            key for each in asked for key in make_request_keys(self.identity, Vault().conceal_request(each), older=True)
+            key
+            for each in asked
+            for key in make_request_keys(self.identity, Vault().conceal_request(each), with_older_keys=True)
         ]
         sent = (key for key in keys if key in self._earlier and key not in self._waiting)
         key = next(sent, keys[0])

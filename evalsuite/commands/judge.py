@@ -165,7 +165,7 @@ def _restore_setup(run: Run, declared: Benchmark, records: list[Record], place: 
     named = {record.tags["mode"] for record in records if "mode" in record.tags}
     modes = tuple(sorted(named)) or declared.default_modes
     shipped = data is None and modes == declared.default_modes
-    args = make_declarations(Path.cwd()).find_arguments(place, shipped=shipped)
+    args = make_declarations(Path.cwd()).find_declared_arguments(place, uses_shipped_samples=shipped)
     seed = settings.get("seed", 0)
     return Setup(records[0].model, judge=judge, data=data, modes=modes, seed=seed, args=args)
 

@@ -100,13 +100,13 @@ class Declarations:
             return None, f"{place} no longer declares {name}"
         return declared, ""
 
-    def find_arguments(self, place: str, *, shipped: bool) -> dict[str, Any]:
+    def find_declared_arguments(self, place: str, *, uses_shipped_samples: bool) -> dict[str, Any]:
         """Find the arguments that a test file passes to a benchmark; return no arguments if the code is missing."""
         try:
             declaration = self._import_declaration(place) if "::" in place else None
         except SettingsError:
             return {}
-        over = getattr(declaration, "shipped", {}) if shipped else {}
+        over = getattr(declaration, "shipped", {}) if uses_shipped_samples else {}
         return {**getattr(declaration, "args", {}), **over}
 
     def _import_declaration(self, place: str) -> object:

@@ -53,7 +53,7 @@ def find_import_target(group: Group, name: str) -> str | None:
     """Find the import target `package.module:NAME` of a name; return None if no package registers the name."""
     if name in SHIPPED[group]:
         return SHIPPED[group][name]
-    targets = _list_entry_points(group).get(name, ())
+    targets = _find_import_targets(group).get(name, ())
     if len(targets) > 1:
         raise SettingsError(
             f"{name!r} is offered twice, by {' and by '.join(targets)} (entry points {group}); uninstall one package"
@@ -61,9 +61,9 @@ def find_import_target(group: Group, name: str) -> str | None:
     return targets[0] if targets else None
 
 
-def list_names(group: Group) -> list[str]:
+def list_known_names(group: Group) -> list[str]:
     """List all registered names, evalsuite's own names first."""
-    return [*SHIPPED[group], *sorted(_list_entry_points(group).keys() - SHIPPED[group])]
+    return [*SHIPPED[group], *sorted(_find_import_targets(group).keys() - SHIPPED[group])]
 
 
 def load_import_target(target: str) -> Any:
@@ -79,7 +79,7 @@ def load_import_target(target: str) -> Any:
 
 
 @cache
-def _list_entry_points(group: Group) -> dict[str, tuple[str, ...]]:
+def _find_import_targets(group: Group) -> dict[str, tuple[str, ...]]:
     from importlib.metadata import entry_points
 
     targets: dict[str, dict[str, None]] = {}

@@ -238,14 +238,14 @@ def _split_docstring(record_type: type) -> tuple[str, dict[str, str]]:
 def _make_record_reader() -> TypeAdapter[Record]:
     from pydantic import GetPydanticSchema, TypeAdapter
 
-    return TypeAdapter(Annotated[Record, GetPydanticSchema(_require_usage)])
+    return TypeAdapter(Annotated[Record, GetPydanticSchema(_make_schema_requiring_usage)])
 
 
 WRITTEN = ("tags", "scores", "error", "usage", "seconds")
 """Fields that every line has, although `Record` declares defaults for them."""
 
 
-def _require_usage(source: Any, handler: GetCoreSchemaHandler) -> Any:
+def _make_schema_requiring_usage(source: Any, handler: GetCoreSchemaHandler) -> Any:
     schema = handler(source)
     for argument in handler.resolve_ref_schema(schema)["schema"]["fields"]:
         if argument["name"] == "usage":  # Require usage, because a record without usage would seem free.

@@ -33,7 +33,7 @@ async def run_in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.
         if not result.done():
             set_outcome(outcome)
 
-    def call_and_report() -> None:
+    def call_and_set_outcome() -> None:
         set_outcome: Callable[[Any], None] = result.set_result
         outcome: object
         try:
@@ -45,7 +45,7 @@ async def run_in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.
             loop.call_soon_threadsafe(set_if_pending, set_outcome, outcome)
 
     context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(call_and_report,), name="evalsuite-call", daemon=True).start()
+    threading.Thread(target=context.run, args=(call_and_set_outcome,), name="evalsuite-call", daemon=True).start()
     return await result
 
 

@@ -133,7 +133,7 @@ def _name_benchmark_in_errors(benchmark: Benchmark, part: str) -> Iterator[None]
 def _load_samples(benchmark: Benchmark, setup: Setup, answers: str | None) -> Dataset:
     dataset = benchmark.load(setup)
     if answers:
-        dataset = _replace_by_traces(dataset, answers, benchmark.name)
+        dataset = _replace_samples_by_traces(dataset, answers, benchmark.name)
     if not dataset.samples:
         raise SettingsError(
             f"benchmark {benchmark.name} has no samples ({dataset.source}); without a case, every model would pass"
@@ -159,7 +159,7 @@ def _add_checker_agreement(dataset: Dataset, folder: Path | None, scorers: Score
     return replace(dataset, source=f"{dataset.source}; scoring {measured.describe_agreement()}{earlier}")
 
 
-def _replace_by_traces(dataset: Dataset, file: str, benchmark: str) -> Dataset:
+def _replace_samples_by_traces(dataset: Dataset, file: str, benchmark: str) -> Dataset:
     """Replace samples by the traces in a file of answers; a trace takes target and tags from the sample with its id."""
     from evalsuite.models.answers import read_answers_file
 

@@ -70,7 +70,7 @@ class CaseFindings:
         self.logs |= {name: list(log) for name, log in solved.logs.items()}
         errors = [] if solved.error is None else [solved.error]
         if solved.transcript is not None:
-            self.facts |= _drop_large_state(solved.transcript.facts)
+            self.facts |= _drop_final_state(solved.transcript.facts)
             errors += self._run_rule_scorers(case, solved.transcript, solved.judged)
         if errors:
             raise errors[0]
@@ -182,7 +182,7 @@ class CaseFindings:
             solving_seconds=round(solved.solving_seconds, 6) if solved else 0.0,
             input=format_input(case.sample),
             target=case.sample.target,
-            transcript=transcript and replace(transcript, facts=_drop_large_state(transcript.facts)),
+            transcript=transcript and replace(transcript, facts=_drop_final_state(transcript.facts)),
             logs=self.logs,
             fingerprints={**fingerprints, **self.asked},
         )
@@ -222,7 +222,7 @@ def provide_model(
                 findings.conversation = model.log.make_transcript()
 
 
-def explain_excuse(case: Case, settings: Settings, quarantine: Quarantine | None) -> str | None:
+def find_excuse(case: Case, settings: Settings, quarantine: Quarantine | None) -> str | None:
     """Find the reason why a missed threshold does not fail the session: `quarantine`, `gate`, `epochs` or None."""
     from evalsuite.decisions.gates import parse_gates
 
@@ -243,7 +243,7 @@ def list_grouping_metadata(metadata: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _drop_large_state(facts: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_final_state(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Drop the final state of a simulated environment from the facts if they also list its changes."""
     return {name: value for name, value in facts.items() if name != "state" or CHANGES not in facts}
 
@@ -328,16 +328,16 @@ def describe_assertion(error: AssertionError) -> str:
         return ""
     names = {**vars(builtins), **frame.f_globals, **frame.f_locals}
     try:
-        return f"assert {_describe_node(node.test, names)}"
+        return f"assert {_describe_expression(node.test, names)}"
     except Exception:  # noqa: BLE001 - reading a value runs the user's code, which may raise anything
         return f"assert {ast.unparse(node.test)}"
 
 
-def _describe_node(node: ast.expr, names: Mapping[str, Any]) -> str:
+def _describe_expression(node: ast.expr, names: Mapping[str, Any]) -> str:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return f"not {_describe_node(node.operand, names)}"
+        return f"not {_describe_expression(node.operand, names)}"
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        left, right = (ast.Name(_describe_node(side, names)) for side in (node.left, node.comparators[0]))
+        left, right = (ast.Name(_describe_expression(side, names)) for side in (node.left, node.comparators[0]))
         return ast.unparse(ast.Compare(left, node.ops, [right]))
     text = repr(_evaluate_expression(node, names))
     if len(text) <= LONGEST_VALUE:

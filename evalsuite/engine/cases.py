@@ -60,12 +60,12 @@ class Case:
     def id(self) -> str:
         """The node id of the case's pytest item, without further parameters of the test."""
         epoch = self.epoch if self.bound.epochs > 1 else None
-        return f"{self.bound.nodeid}[{make_id(self.source.id, epoch)}]"
+        return f"{self.bound.nodeid}[{make_short_id(self.source.id, epoch)}]"
 
     @property
     def storage_scope(self) -> str:
         """The key under which the case's answers and tool calls are stored: its node id with a mark at the epoch."""
-        name, id_ = self.nodeid or self.id, make_id(self.source.id, self.epoch)
+        name, id_ = self.nodeid or self.id, make_short_id(self.source.id, self.epoch)
         if self.bound.epochs == 1:
             return name
         # Also match the id with non-ASCII characters escaped, because pytest shows it in this form.
@@ -137,7 +137,7 @@ def make_cases(
     bound: BoundBenchmark,
     settings: Settings,
     assignment: ShardAssignment,
-    may_match: Callable[[str], bool] | None = None,
+    may_be_selected: Callable[[str], bool] | None = None,
 ) -> tuple[list[Case], list[str]]:
     """Make a benchmark's cases for this session, in the dataset's order; also return the cases' ids.
 
@@ -161,13 +161,13 @@ def make_cases(
     ]
 
     def make_case_id(sample: SampleSource, epoch: int) -> str:
-        return make_id(sample.id, epoch if bound.epochs > 1 else None)
+        return make_short_id(sample.id, epoch if bound.epochs > 1 else None)
 
     kept: list[tuple[SampleSource, int]] = []
     for sample in own:
         epochs: Sequence[int] = range(1, bound.epochs + 1)
-        if may_match is not None:
-            epochs = [epoch for epoch in epochs if may_match(make_case_id(sample, epoch))]
+        if may_be_selected is not None:
+            epochs = [epoch for epoch in epochs if may_be_selected(make_case_id(sample, epoch))]
         if epochs and assignment.assign_to_part(len(epochs)):
             kept += [(sample, epoch) for epoch in epochs]
     made = kept or [(sample, 1) for sample in (own or samples)[:1]]
@@ -213,7 +213,7 @@ def _remove_mode_from_id(sample: SampleSource) -> str:
     return sample.id.removesuffix(sample.tags.get("mode", "").replace(":", "-"))
 
 
-def make_id(sample: str, epoch: int | None) -> str:
+def make_short_id(sample: str, epoch: int | None) -> str:
     """Make a short, stable id without characters that are special to pytest or a shell."""
     text = re.sub(r"[^\w.,+=@%|-]+", "-", sample)
     if len(text) > LONGEST_ID or text != sample:

@@ -243,11 +243,11 @@ def _explain_unknown_mode(modes: Sequence[str], cases: Sequence[Case]) -> str:
     return ""
 
 
-def _explain_gate_without_cases(texts: Sequence[str], cases: Sequence[Case], *, is_whole: bool) -> str:
+def _explain_gate_without_cases(gate_texts: Sequence[str], cases: Sequence[Case], *, is_whole: bool) -> str:
     from evalsuite.decisions.gates import JUDGE, explain_missing_benchmark, parse_gates, suggest_names
 
     names = {case.bound.name for case in cases}
-    for gate in parse_gates(texts):
+    for gate in parse_gates(gate_texts):
         if reason := explain_missing_benchmark(gate, names):
             return f"--gate '{gate.text}': {reason}"
         if gate.benchmark not in {"*", JUDGE, *names}:
@@ -267,7 +267,7 @@ def _explain_gate_without_cases(texts: Sequence[str], cases: Sequence[Case], *, 
     return ""
 
 
-def _explain_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
+def _explain_unknown_metric(gate_texts: Sequence[str], cases: Sequence[Case]) -> str:
     """Explain that a benchmark lacks a gate's metric, or that a gate's threshold is out of range; empty if neither.
 
     A metric counts as missing only if all scorers of the benchmark declare their metrics.
@@ -277,7 +277,7 @@ def _explain_unknown_metric(texts: Sequence[str], cases: Sequence[Case]) -> str:
     from evalsuite.results.built_in import find_built_in_metric
 
     bounds = {case.bound.name: case.bound for case in cases}
-    for gate in parse_gates(texts):
+    for gate in parse_gates(gate_texts):
         only = next(iter(bounds)) if len(bounds) == 1 and gate.bare else ""
         bound = bounds.get(only or gate.benchmark)
         if bound is not None and gate.metric == PASS_RATE and not bound.declaration.asserts:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.core.declarations import DECLARATION, being_imported, started_sessions
-from evalsuite.core.entry_points import find_import_target, list_names, load_import_target
+from evalsuite.core.entry_points import find_import_target, list_known_names, load_import_target
 from evalsuite.core.errors import EvalsuiteError, SettingsError
 from evalsuite.core.keywords import refuse_unknown_names
 from evalsuite.core.protocols import AnySolver, Benchmark, Dataset, JudgedScorer, ModelScorer, Scorer, Setup
@@ -152,7 +152,7 @@ def find_benchmark(name: str) -> Benchmark:
     """Find a benchmark of evalsuite or of an installed package by its name."""
     target = find_import_target("evalsuite.benchmarks", name)
     if target is None:
-        there_are = ", ".join(list_names("evalsuite.benchmarks"))
+        there_are = ", ".join(list_known_names("evalsuite.benchmarks"))
         raise SettingsError(
             f"@benchmark({name!r}) has no samples, and no installed package offers a benchmark of this name; "
             f"there are {there_are}"
@@ -188,10 +188,10 @@ def _find_solver_tags(solver: AnySolver | None) -> Tags | None:
 
 
 def _load_clustered_samples(
-    read: Callable[[Setup], Dataset], cluster: str | Callable[[Sample], object], setup: Setup
+    load_dataset: Callable[[Setup], Dataset], cluster: str | Callable[[Sample], object], setup: Setup
 ) -> Dataset:
     """Read a benchmark's samples and tag each sample with its cluster."""
-    dataset = read(setup)
+    dataset = load_dataset(setup)
     return replace(dataset, samples=_add_tags(dataset.samples, partial(_add_cluster_tag, cluster)))
 
 

@@ -24,7 +24,7 @@ from evalsuite.core.keywords import refuse_unknown_names
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.settings import OPTIONS, Settings, make_settings
 from evalsuite.engine.bound import bind_benchmark
-from evalsuite.engine.case_record import CaseFindings, describe_assertion, explain_excuse, provide_model
+from evalsuite.engine.case_record import CaseFindings, describe_assertion, find_excuse, provide_model
 from evalsuite.engine.cases import Case, ShardAssignment, make_cases, order_items
 from evalsuite.engine.checks import (
     check_callability,
@@ -344,7 +344,7 @@ class _Evaluation:
             return
         message = describe_assertion(error) if isinstance(error, AssertionError) else str(error)
         if findings.record_error(error, message, in_test=in_test):
-            findings.excused = explain_excuse(case, self._settings, self._spec.quarantine)
+            findings.excused = find_excuse(case, self._settings, self._spec.quarantine)
 
 
 def _make_progress_bar(name: str, total: int) -> AbstractContextManager[Any]:

@@ -59,19 +59,19 @@ class RunGateway:
         settings: Settings,
         reports: Path,
         journal: Journal,
-        give_up: Callable[[EvalsuiteError], None],
+        on_hopeless: Callable[[EvalsuiteError], None],
         on_detached: Callable[[str], None],
     ) -> None:
         self._settings, self._reports, self._journal = settings, reports, journal
         self._servers: dict[Any, ChannelServer] = {}
         # Protects `_servers`, which each worker's thread and the event loop's thread use.
         self._lock = threading.Lock()
-        self.gateway = self._open_gateway(give_up)
+        self.gateway = self._open_gateway(on_hopeless)
         self._pending = self._make_pending_batches(on_detached) if settings.batch else None
         # Start the event loop last, because its thread would keep running if another step raised an error.
         self.background = BackgroundLoop()
 
-    def _open_gateway(self, give_up: Callable[[EvalsuiteError], None]) -> Gateway:
+    def _open_gateway(self, on_hopeless: Callable[[EvalsuiteError], None]) -> Gateway:
         from evalsuite.gateway.opening import open_gateway
         from evalsuite.journal.answers import Answers
 
@@ -84,9 +84,9 @@ class RunGateway:
                 from evalsuite.journal.batches import StoredBatches
 
                 StoredBatches(self._journal.database).mark_calls_unbilled()
-        return open_gateway(self._settings, answers, give_up, self._replace_backend)
+        return open_gateway(self._settings, answers, on_hopeless, self._choose_backend)
 
-    def _replace_backend(self, backend: Backend, model: str) -> Backend:
+    def _choose_backend(self, backend: Backend, model: str) -> Backend:
         """Return the backend to use; a replay, a gateway service or batches replace the given backend."""
         if self._settings.replay:
             from evalsuite.models.answers import ReplayBackend
@@ -120,9 +120,9 @@ class RunGateway:
 
     def get_usage(self) -> dict[str, Any] | None:
         """Return the usage of all calls so far, as JSON data; None if no call was made."""
-        return self.background.run(self._compute_usage()) if self.has_called_model else None
+        return self.background.run(self._encode_usage_so_far()) if self.has_called_model else None
 
-    async def _compute_usage(self) -> dict[str, Any]:
+    async def _encode_usage_so_far(self) -> dict[str, Any]:
         return encode_usage(self.gateway.sum_usage())
 
     def answer_worker(self, channel: Any, text: str | None) -> None:
@@ -143,11 +143,11 @@ class RunGateway:
 
     def close_gateway(self) -> None:
         if self._pending is not None and not self._settings.replay:
-            self.background.run(self._release_batches(self._pending))
+            self.background.run(self._stop_waiting_for_batches(self._pending))
         self.background.run(self.gateway.aclose())
         self.background.close()
 
-    async def _release_batches(self, pending: PendingBatches) -> None:
+    async def _stop_waiting_for_batches(self, pending: PendingBatches) -> None:
         """End the calls that wait for a batch, so that the run can end; the next session collects the answers."""
         from evalsuite.journal.batches import StoredBatches
 
@@ -209,7 +209,7 @@ class OpenRun:
     ) -> None:
         settings = spec.settings
         self._spec, self._live, self._stop, self._watchers = spec, live, stop, watchers
-        self._info = {**spec.make_info(), **selection}
+        self._info = {**spec.make_run_info(), **selection}
         self._gates = parse_gates(settings.gate)
         self.early = EarlyStopper(settings, self._gates, spec.reports_folder, stop, order, cases)
         self.baseline = self._find_baseline()
@@ -223,17 +223,17 @@ class OpenRun:
         self.report: RunReport | None = None
         self.below: dict[str, list[str]] = {}
         self.detached = self.aside = self.continuation = ""
-        self._open_files(cases)
+        self._open_run_files(cases)
         try:
             self._spans = RunSpanExporter(self.folder.name) if settings.otel else None
             self.access = RunGateway(
                 settings, spec.reports_folder, self.journal, self._stop_hopeless_run, self._detach_run
             )
         except BaseException:
-            self._close_files()
+            self._close_run_files()
             raise
         if self._spans is not None:
-            self.access.gateway.on_answer = self._spans.add_call
+            self.access.gateway.on_answer = self._spans.export_call
 
     def _find_baseline(self) -> Run | None:
         names = self._spec.settings.baseline
@@ -243,7 +243,7 @@ class OpenRun:
             # Ignore an error of the baseline here, because the verdict reports it.
             return None
 
-    def _open_files(self, cases: Iterable[PlannedCase]) -> None:
+    def _open_run_files(self, cases: Iterable[PlannedCase]) -> None:
         from evalsuite.journal.lease import RunLock
 
         settings, reports = self._spec.settings, self._spec.reports_folder
@@ -281,7 +281,7 @@ class OpenRun:
     def _write_run_info(self, facts: Mapping[str, Any] | None = None) -> None:
         self.folder.write_info({"started": _format_timestamp(self._started), **self._info, **(facts or {})})
 
-    def _close_files(self) -> None:
+    def _close_run_files(self) -> None:
         self.journal.close()
         self._lease.release()
 
@@ -304,24 +304,24 @@ class OpenRun:
             return False
         return quarantine.find_entry(planned.benchmark, planned.sample) is not None
 
-    def store_record(self, case: str, kept: StorableRecord) -> None:
+    def store_record(self, case: str, record: StorableRecord) -> None:
         """Store a case's record. If a case ran several times, the last record counts."""
-        if kept.metrics is not None:
-            self._metrics.setdefault(kept.benchmark, kept.metrics)
-        self.places.add(kept.declared)
-        self.journal.store_record(case, kept.same, kept.line)
+        if record.metrics is not None:
+            self._metrics.setdefault(record.benchmark, record.metrics)
+        self.places.add(record.declared)
+        self.journal.store_record(case, record.same, record.line)
         if self._watchers is not None:
-            self._watchers.receive_record(kept.line)
+            self._watchers.receive_record(record.line)
         if self._spans is not None:
-            self._spans.add_record(kept.line)
+            self._spans.export_case(record.line)
         can_end_early = self._spec.settings.can_end_early
         # Decode only the records that are needed, because decoding takes long.
-        is_checked = not self._gates or (kept.benchmark in self._scored and EXCUSED not in kept.line)
+        is_checked = not self._gates or (record.benchmark in self._scored and EXCUSED not in record.line)
         if is_checked and not can_end_early:
             return
-        self._check_gated_metrics(json.loads(kept.line))
+        self._check_gated_metrics(json.loads(record.line))
         if can_end_early:
-            self._add_early_result(decode_record(kept.line))
+            self._add_early_result(decode_record(record.line))
 
     def store_crash_record(self, case: str, message: str) -> str | None:
         """Store an error record for a case whose process died; return its benchmark, or None if it was not planned."""
@@ -352,27 +352,27 @@ class OpenRun:
             self.early.end_for_spent_budget()
         self.early.add_result(record.case, (record.benchmark, Row.of(record)) if decides else None)
 
-    def _check_gated_metrics(self, plain: Mapping[str, Any]) -> None:
+    def _check_gated_metrics(self, record: Mapping[str, Any]) -> None:
         """Check that gates name existing metrics; note each case below its threshold, so that `--lf` can rerun it."""
-        benchmark = plain["benchmark"]
-        if plain["excused"] == "gate":
-            self.below.setdefault(benchmark, []).append(plain["case"])
-        if plain["scores"] and plain["outcome"] != "error" and benchmark not in self._scored:
+        benchmark = record["benchmark"]
+        if record["excused"] == "gate":
+            self.below.setdefault(benchmark, []).append(record["case"])
+        if record["scores"] and record["outcome"] != "error" and benchmark not in self._scored:
             self._scored.add(benchmark)
             from evalsuite.decisions.gates import explain_misspelling
 
-            present = {*plain["scores"], *self._metrics.get(benchmark, {})}
+            present = {*record["scores"], *self._metrics.get(benchmark, {})}
             problem = next(filter(None, (explain_misspelling(gate, benchmark, present) for gate in self._gates)), "")
             if problem:
                 self._stop_hopeless_run(SettingsError(problem))
 
-    def finish_part(self, following: RunPart, other_failures: int) -> None:
+    def finish_part(self, following_part: RunPart, other_failures: int) -> None:
         """End the session without a verdict, because another session runs the following part."""
         size = self.journal.count_planned_cases()
-        ended = f"part {following.number - 1} of {following.of} ended"
-        self.continuation = f"{ended}: {size:,} of {following.cases:,} cases; the run goes on"
+        ended = f"part {following_part.number - 1} of {following_part.of} ended"
+        self.continuation = f"{ended}: {size:,} of {following_part.cases:,} cases; the run goes on"
         totals = self._sum_parts(other_failures)
-        next_part = asdict(replace(following, planned=size))
+        next_part = asdict(replace(following_part, planned=size))
         self.journal.end_session(_format_timestamp(datetime.now(UTC)), self.continuation)
         self._write_run_info({**totals, "stopped": self.continuation, "next_part": next_part})
         unsent = self._spans.flush_spans() if self._spans is not None else ""
@@ -449,25 +449,25 @@ class OpenRun:
     def close(self) -> None:
         """Close the gateway and the journal, and release the lock on the run."""
         self.access.close_gateway()
-        self._close_files()
+        self._close_run_files()
 
 
 def _format_timestamp(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")
 
 
-def _collect_remarks(journal: Journal, counted: RecordSummary) -> list[str]:
+def _collect_remarks(journal: Journal, summary: RecordSummary) -> list[str]:
     """Collect the report's remarks about left-out cases, refused requests, and damage to the journal."""
     lines = []
-    if counted.left_out:
+    if summary.left_out:
         lines.append(
-            f"left out: {write_count(len(counted.left_out), 'case')} of earlier sessions, no longer asked for in this "
-            f"way by this suite: {', '.join(counted.left_out[:3])}{' ...' if len(counted.left_out) > 3 else ''}"
+            f"left out: {write_count(len(summary.left_out), 'case')} of earlier sessions, no longer asked for in this "
+            f"way by this suite: {', '.join(summary.left_out[:3])}{' ...' if len(summary.left_out) > 3 else ''}"
         )
-    if counted.damaged:
+    if summary.damaged:
         lines.append(
-            f"left out, as their records are damaged: {write_count(len(counted.damaged), 'case')}, "
-            f"among them {counted.damaged[0]}"
+            f"left out, as their records are damaged: {write_count(len(summary.damaged), 'case')}, "
+            f"among them {summary.damaged[0]}"
         )
     requests, refused = journal.answers.count_refusals()
     if refused > NOTABLE_REFUSALS * requests:

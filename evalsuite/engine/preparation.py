@@ -58,7 +58,7 @@ class RunSpec:
     def reports_folder(self) -> Path:
         return self.root / self.settings.reports
 
-    def make_info(self) -> dict[str, Any]:
+    def make_run_info(self) -> dict[str, Any]:
         """Return the entries of the specification for `run.json`."""
         from evalsuite.gateway.concealment import make_public_settings
 
@@ -79,7 +79,7 @@ def prepare_run(
     selection: Mapping[str, Any],
     *,
     given_models: AbstractSet[str],
-    runs: bool = True,
+    runs_cases: bool = True,
 ) -> RunSpec:
     """Take over an earlier run's settings, and make those checks that are possible before collection."""
     settings = _add_file_prices(settings, root)
@@ -87,12 +87,12 @@ def prepare_run(
     lease = _lock_resumed_run(settings)
     try:
         add_root_to_path(settings, root)
-        if runs:
+        if runs_cases:
             _build_program_environment(settings)
             if "reports" in settings.given:
                 check_reports_folder(root / settings.reports)
         if settings.given:
-            check_given_options(settings, root, given_models if runs else frozenset())
+            check_given_options(settings, root, given_models if runs_cases else frozenset())
         return RunSpec(
             settings=settings,
             model=settings.model or find_default_model(),

@@ -91,9 +91,9 @@ def group_scorers(scorers: Sequence[Any]) -> ScorerGroups:
     )
 
 
-def get_callable_name(part: object) -> str:
+def get_callable_name(solver_or_scorer: object) -> str:
     """Return the name of a solver's or scorer's function or class, for messages."""
-    inner = getattr(part, "func", part)
+    inner = getattr(solver_or_scorer, "func", solver_or_scorer)
     return str(getattr(inner, "__name__", type(inner).__name__))
 
 
@@ -113,10 +113,10 @@ def check_benchmark_parts(name: str, solver: object, scorers: object) -> None:
     """Check that a benchmark's solver and scorers can be called, and that the names of their scores are unique."""
     try:
         if solver is not None and not callable(solver):
-            raise SettingsError(f"{_describe_part(solver)} is not a solver; a solver is called with (sample, model)")
+            raise SettingsError(f"{_name_callable(solver)} is not a solver; a solver is called with (sample, model)")
         check_callable(solver, "a solver takes (sample, model)")
         if not isinstance(scorers, Sequence) or isinstance(scorers, str):
-            raise SettingsError(f"scorers must be a list; write scorers=[...] around {_describe_part(scorers)}")
+            raise SettingsError(f"scorers must be a list; write scorers=[...] around {_name_callable(scorers)}")
         for scorer in scorers:
             _check_scorer(scorer)
         _check_score_names(scorers)
@@ -132,7 +132,7 @@ def _check_scorer(scorer: object) -> None:
     if isinstance(scorer, (JudgedScorer, ModelScorer)) and not inspect.isclass(scorer):
         return
     if not callable(scorer):
-        raise SettingsError(f"{_describe_part(scorer)} is not a scorer; a scorer is called with (sample, transcript)")
+        raise SettingsError(f"{_name_callable(scorer)} is not a scorer; a scorer is called with (sample, transcript)")
     check_callable(scorer, SCORER_SIGNATURE)
 
 
@@ -148,32 +148,32 @@ def _check_score_names(scorers: Sequence[object]) -> None:
 
 
 def check_callable(
-    part: object, wanted: str, arguments: int = 2, *, error: type[EvalsuiteError] = SettingsError
+    function: object, expectation: str, argument_count: int = 2, *, error: type[EvalsuiteError] = SettingsError
 ) -> None:
     """Check that a callable takes this number of arguments; skip the check if Python cannot read the signature."""
-    module = getattr(part, "__module__", None) or ""
+    module = getattr(function, "__module__", None) or ""
     if module.startswith(("evalsuite.metrics.", "evalsuite.stats")):
         # Refuse functions from `metrics` and `stats`, because they compare plain values and are not scorers. Counting
         # arguments would not reveal the mistake, because some functions of `metrics` take two, as scorers do.
-        namespace = "evalsuite.scorers" if arguments == 2 else "evalsuite.case_metrics"
+        namespace = "evalsuite.scorers" if argument_count == 2 else "evalsuite.case_metrics"
         raise error(
-            f"{wanted}; {get_callable_name(part)} of {module} compares plain values: "
-            f"use a function of {namespace}, or call {get_callable_name(part)} in a function of your own"
+            f"{expectation}; {get_callable_name(function)} of {module} compares plain values: "
+            f"use a function of {namespace}, or call {get_callable_name(function)} in a function of your own"
         )
     try:
-        signature = inspect.signature(part)  # type: ignore[arg-type] # a TypeError says that it cannot be called
+        signature = inspect.signature(function)  # type: ignore[arg-type] # a TypeError says that it cannot be called
     except (TypeError, ValueError):
         return
     try:
-        signature.bind(*[None] * arguments)
+        signature.bind(*[None] * argument_count)
     except TypeError as mismatch:
-        hint = f"; write {get_callable_name(part)}(), with parentheses" if module.startswith("evalsuite.") else ""
-        raise error(f"{wanted}; {get_callable_name(part)} takes {signature}{hint}") from mismatch
+        hint = f"; write {get_callable_name(function)}(), with parentheses" if module.startswith("evalsuite.") else ""
+        raise error(f"{expectation}; {get_callable_name(function)} takes {signature}{hint}") from mismatch
 
 
-def _describe_part(part: object) -> str:
-    name = get_callable_name(part)
-    return name if name != "function" else repr(part)
+def _name_callable(solver_or_scorer: object) -> str:
+    name = get_callable_name(solver_or_scorer)
+    return name if name != "function" else repr(solver_or_scorer)
 
 
 def convert_scores(scores: object, scorer: str) -> NamedScores:

@@ -42,18 +42,18 @@ def _handle_interrupt(number: int, _frame: FrameType | None) -> None:
 
 
 def install_signal_handlers(
-    *names: str, end: Callable[[str, int], None], terminal: int | None, words: str = ""
+    *names: str, end: Callable[[str, int], None], terminal: int | None, hint: str = ""
 ) -> dict[int, Any]:
     """Set handlers for those signals that still have the default handler.
 
     Args:
         terminal: a copy of the terminal's file descriptor, to which an aborted run writes its last line. None in a
             worker, because the controlling process ends the worker.
-        words: text to append to the line that an aborted run writes.
+        hint: text to append to the line that an aborted run writes.
     """
     _close_terminal_descriptors()
     if terminal is not None:
-        _last_words.append((terminal, words))
+        _last_words.append((terminal, hint))
 
     def end_by_signal(number: int, _frame: FrameType | None) -> None:
         _received[number] = time.monotonic()
@@ -85,7 +85,7 @@ def restore_signal_handlers(earlier: dict[int, Any]) -> None:
         signal.signal(number, handler)
 
 
-def intercept_exit(status: Callable[[], int]) -> Callable[[], None]:
+def intercept_exit(get_status: Callable[[], int]) -> Callable[[], None]:
     """Replace `os._exit`, and return a function that restores `os._exit`.
 
     The replaced `os._exit(0)` exits with the given status in this process, and with 0 in forked children. While the
@@ -98,13 +98,13 @@ def intercept_exit(status: Callable[[], int]) -> Callable[[], None]:
     execs: dict[str, Callable[..., object]] = {"execv": os.execv, "execve": os.execve}
 
     def end_process(code: int) -> None:
-        own = status() if code == 0 and os.getpid() == guarded else 0
+        own = get_status() if code == 0 and os.getpid() == guarded else 0
         if own:
             os.write(errors, f"\nevalsuite: os._exit(0) ended the session; the exit status is {own}\n".encode())
         original(own or code)
 
     def refuse_exec(execute: Callable[..., object], *arguments: object, **named: object) -> None:
-        if status() and os.getpid() == guarded:
+        if get_status() and os.getpid() == guarded:
             raise RuntimeError("os.exec would end evalsuite's session without a verdict: start a subprocess")
         execute(*arguments, **named)
 

@@ -68,17 +68,17 @@ class RunModels:
         """Return the model under test; if `case` names a case, its tool calls are stored in the journal."""
         effects = CaseEffects(self._asker, case, epoch) if case else None
         asked = self._asker, self._model, self._settings.model_base_url, epoch, self._overrides, meter
-        return CaseModel(*asked, effects=effects, user_model=self._make_user_model())
+        return CaseModel(*asked, effects=effects, user_model=self._choose_user_model())
 
-    def _make_user_model(self) -> tuple[str, str | None] | None:
+    def _choose_user_model(self) -> tuple[str, str | None] | None:
         settings = self._settings
         if settings.user_model:
             return settings.user_model, settings.user_base_url
         return (settings.judge_model, settings.judge_base_url) if settings.judge_model else None
 
-    def get_judge(self, epoch: int = 1, meter: Meter | None = None, own: str = "") -> CaseModel | None:
-        """Return the run's judge; without one, return the scorer's own judge (`own`), or None if it has none."""
-        name, base_url = self._settings.judge_model or own, self._settings.judge_base_url
+    def get_judge(self, epoch: int = 1, meter: Meter | None = None, own_judge: str = "") -> CaseModel | None:
+        """Return the run's judge; without one, return the scorer's own judge (`own_judge`), or None if it has none."""
+        name, base_url = self._settings.judge_model or own_judge, self._settings.judge_base_url
         overrides = self._settings.judge_params
         return CaseModel(self._asker, name, base_url, epoch, overrides, meter) if name else None
 
@@ -138,7 +138,7 @@ def _list_waiting_scorings(
         ),
         *((scorer, partial(scorer.scored, case.sample, transcript, model)) for scorer in asking),
     ]
-    return [partial(_run_scoring, scoring, scorer) for scorer, scoring in waiting]
+    return [partial(_await_named_scores, scoring, scorer) for scorer, scoring in waiting]
 
 
 async def _call_judged_scorer(
@@ -165,8 +165,8 @@ async def _call_async_scorer(
         raise
 
 
-async def _run_scoring(scoring: Scoring, scorer: object) -> Mapping[str, float | Score]:
-    return convert_scores(await scoring(), get_callable_name(scorer))
+async def _await_named_scores(start_scoring: Scoring, scorer: object) -> Mapping[str, float | Score]:
+    return convert_scores(await start_scoring(), get_callable_name(scorer))
 
 
 async def _catch_exception(work: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseException | None]:
@@ -247,7 +247,7 @@ class Prefetcher:
 
     def wait_for_result(self, case: Case) -> SolvedCase:
         """Wait for a case's result; start the case if it is not started yet."""
-        self._background.refuse_in_child()
+        self._background.refuse_forked_child()
         future = self._results.get(case) or self._background.run(self._find_or_start_case(case))
         try:
             return future.result()
@@ -276,7 +276,7 @@ class Prefetcher:
         self._in_flight += 1
         task = asyncio.get_running_loop().create_task(self._solve_case(case, future))
         self._tasks.add(task)
-        task.add_done_callback(self._replace_finished_task)
+        task.add_done_callback(self._finish_task_and_fill_window)
         return future
 
     async def _solve_case(self, case: Case, future: Future[SolvedCase]) -> None:
@@ -295,7 +295,7 @@ class Prefetcher:
         else:
             future.set_result(solved)
 
-    def _replace_finished_task(self, task: asyncio.Task[None]) -> None:
+    def _finish_task_and_fill_window(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._in_flight -= 1
         self._fill_window()

@@ -16,7 +16,7 @@ from evalsuite.applications.span_receiver import require_opentelemetry
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.json_codec import decode_record
 from evalsuite.core.phrases import write_count
-from evalsuite.gateway.concealment import add_epoch
+from evalsuite.gateway.concealment import remove_epoch_mark
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
@@ -69,7 +69,7 @@ class RunSpanExporter:
         self._resource = Resource.create({"service.name": "evalsuite", "evalsuite.run": run})
         self._calls = 0
 
-    def add_record(self, line: str) -> None:
+    def export_case(self, line: str) -> None:
         """Export a case with its scores as a span."""
         record = decode_record(line)
         events = [
@@ -97,7 +97,7 @@ class RunSpanExporter:
         error = (record.error or "")[:LONGEST_TEXT] if record.outcome == "error" else None
         self._export_span(f"case {record.benchmark}", record.case, "", record.seconds, attributes, events, error)
 
-    def add_call(self, request: Request, completion: Completion) -> None:
+    def export_call(self, request: Request, completion: Completion) -> None:
         """Export a model call as a span; call this right after the answer, because the span ends now."""
         self._calls += 1
         embeds = request.params.get("api") == "embeddings"
@@ -115,7 +115,7 @@ class RunSpanExporter:
             "gen_ai.response.finish_reasons": (completion.finish_reason,),
             **_make_usage_attributes(completion.usage),
         }
-        case = add_epoch(request.draw.rpartition(" #")[0])
+        case = remove_epoch_mark(request.draw.rpartition(" #")[0])
         self._export_span(f"{operation} {request.model}", case, f"call {self._calls}", completion.seconds, attributes)
 
     def _export_span(
@@ -132,7 +132,7 @@ class RunSpanExporter:
         from opentelemetry.sdk.trace import Event, ReadableSpan
         from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-        def make_context(suffix: str) -> SpanContext:
+        def make_span_context(suffix: str) -> SpanContext:
             texts = f"{self._run}\n{case}", f"{self._run}\n{case}\n{suffix}"
             trace, span = (sha256(text.encode("utf-8", "replace")).digest() for text in texts)
             numbers = int.from_bytes(trace[:16]), int.from_bytes(span[:8])
@@ -142,8 +142,8 @@ class RunSpanExporter:
         self._processor.on_end(
             ReadableSpan(
                 name,
-                make_context(part),
-                make_context("") if part and case else None,
+                make_span_context(part),
+                make_span_context("") if part and case else None,
                 self._resource,
                 attributes,
                 [Event("gen_ai.evaluation.result", event, end) for event in events],

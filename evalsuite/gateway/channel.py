@@ -47,16 +47,17 @@ class ChannelAsker:
         channel.setcallback(lambda text: background.schedule_call(self._receive_answer, text), endmarker=None)
 
     async def ask(self, request: Request) -> Completion:
+        """Request a completion from the gateway."""
         plain = await self._request_answer({"request": encode_request(request)})
         return decode_completion(plain["completion"])
 
     async def record_cancellation(self, request: Request, seconds: float) -> None:
         await self._request_answer({"cancelled": encode_request(request), "seconds": seconds})
 
-    async def read_result(self, effect: Effect) -> Any:
-        return (await self._request_answer({"read_result": asdict(effect)}))["result"]
+    async def read_tool_result(self, effect: Effect) -> Any:
+        return (await self._request_answer({"read_tool_result": asdict(effect)}))["result"]
 
-    async def store_result(self, effect: Effect, result: Any) -> None:
+    async def store_tool_result(self, effect: Effect, result: Any) -> None:
         await self._request_answer({"keep": asdict(effect), "result": result})
 
     async def _request_answer(self, fields: dict[str, Any]) -> dict[str, Any]:
@@ -112,13 +113,13 @@ class ChannelServer:
         if text is None:
             self._outgoing.put(None)
         else:
-            self._background.schedule_call(self._start_answer, json.loads(text))
+            self._background.schedule_call(self._start_answering, json.loads(text))
 
     def stop_worker(self, reason: str) -> None:
         """Tell the worker to stop now; xdist alone would let the worker finish all its assigned tests."""
         self._outgoing.put(dumps({"stop": reason}))
 
-    def _start_answer(self, plain: dict[str, Any]) -> None:
+    def _start_answering(self, plain: dict[str, Any]) -> None:
         import asyncio
 
         task = asyncio.get_running_loop().create_task(self._answer_request(plain))
@@ -127,7 +128,7 @@ class ChannelServer:
 
     async def _answer_request(self, plain: dict[str, Any]) -> None:
         try:
-            answer = await _make_answer(self._gateway, plain)
+            answer = await _answer_channel_request(self._gateway, plain)
         except EvalsuiteError as error:
             answer = {"error": encode_error(error)}
         except Exception as error:  # noqa: BLE001 - the caller receives any error
@@ -154,15 +155,15 @@ def refuse_request(channel: Channel, text: str | None, error: EvalsuiteError) ->
             channel.send(dumps({"number": json.loads(text)["number"], "error": encode_error(error)}))
 
 
-async def _make_answer(gateway: CaseAsker, plain: Mapping[str, Any]) -> dict[str, Any]:
+async def _answer_channel_request(gateway: CaseAsker, plain: Mapping[str, Any]) -> dict[str, Any]:
     if "request" in plain:
         return {"completion": encode_completion(await gateway.ask(decode_request(plain["request"])))}
     if "cancelled" in plain:
         await gateway.record_cancellation(decode_request(plain["cancelled"]), plain["seconds"])
         return {}
-    if "read_result" in plain:
-        return {"result": await gateway.read_result(Effect(**plain["read_result"]))}
-    await gateway.store_result(Effect(**plain["keep"]), plain["result"])
+    if "read_tool_result" in plain:
+        return {"result": await gateway.read_tool_result(Effect(**plain["read_tool_result"]))}
+    await gateway.store_tool_result(Effect(**plain["keep"]), plain["result"])
     return {}
 
 

@@ -81,8 +81,8 @@ class Vault:
             model_base_url=settings.model_base_url and mask_secrets(settings.model_base_url),
             judge_base_url=settings.judge_base_url and mask_secrets(settings.judge_base_url),
             user_base_url=settings.user_base_url and mask_secrets(settings.user_base_url),
-            model_param=tuple(map(self._conceal_option, settings.model_param)),
-            judge_param=tuple(map(self._conceal_option, settings.judge_param)),
+            model_param=tuple(map(self._conceal_option_value, settings.model_param)),
+            judge_param=tuple(map(self._conceal_option_value, settings.judge_param)),
         )
 
     def conceal_arguments(self, arguments: Sequence[str]) -> list[str]:
@@ -91,15 +91,15 @@ class Vault:
         for before, argument in pairwise(("", *arguments)):
             option = PARAMETER_OPTION.match(argument)
             if before in PARAMETER_FLAGS:
-                concealed.append(self._conceal_option(argument))
+                concealed.append(self._conceal_option_value(argument))
             elif option and argument[option.end() :].startswith("="):
                 start = option.end() + 1
-                concealed.append(argument[:start] + self._conceal_option(argument[start:]))
+                concealed.append(argument[:start] + self._conceal_option_value(argument[start:]))
             else:
                 concealed.append(argument)
         return concealed
 
-    def _conceal_option(self, text: str) -> str:
+    def _conceal_option_value(self, text: str) -> str:
         name, equals, value = text.partition("=")
         try:
             plain = json.loads(value)
@@ -110,14 +110,14 @@ class Vault:
             return text
         return f"{name}{equals}{concealed if isinstance(concealed, str) else json.dumps(concealed)}"
 
-    def _conceal_params(self, params: Mapping[str, Any], *, everything: bool = False) -> Mapping[str, Any]:
+    def _conceal_params(self, params: Mapping[str, Any], *, conceals_all: bool = False) -> Mapping[str, Any]:
         """Hash the secrets in parameters; return `params` itself if it contains none, as in nearly every request."""
         changed = {}
         for name, value in params.items():
             concealed = value
             if isinstance(value, Mapping):
-                concealed = self._conceal_params(value, everything=everything or name.lower() in HEADERS)
-            elif isinstance(value, str) and (everything or is_secret_name(name)):
+                concealed = self._conceal_params(value, conceals_all=conceals_all or name.lower() in HEADERS)
+            elif isinstance(value, str) and (conceals_all or is_secret_name(name)):
                 concealed = self._hash_secret(value)
             if concealed is not value:
                 changed[name] = concealed
@@ -178,27 +178,27 @@ def remove_epoch(name: str) -> str:
     return re.sub(rf"{EPOCH_MARK}-e\d+", "", name)
 
 
-def add_epoch(name: str) -> str:
+def remove_epoch_mark(name: str) -> str:
     """Return a case's name as pytest shows it, with the epoch."""
     return name.replace(EPOCH_MARK, "")
 
 
 def get_case_name(draw: str) -> str:
     """Get the case's name, as pytest shows it, from a request's `draw`, which consists of the name and a counter."""
-    return add_epoch(draw.rpartition(" #")[0].partition(", fixture ")[0])
+    return remove_epoch_mark(draw.rpartition(" #")[0].partition(", fixture ")[0])
 
 
-def make_request_keys(identity: str, request: Request, *, older: bool = False) -> tuple[str, ...]:
+def make_request_keys(identity: str, request: Request, *, with_older_keys: bool = False) -> tuple[str, ...]:
     """Compute the key under which a request's completion is stored, then the keys that older versions used.
 
     Two requests share a key only if all of these are equal: backend, address, model, parameters, messages, tools,
     epoch, and `draw` (the case and a counter of its equal requests). A lone surrogate counts as a question mark,
     because evalsuite sends a question mark in its place.
     """
-    names = dict.fromkeys((remove_epoch(request.draw), add_epoch(request.draw)))
+    names = dict.fromkeys((remove_epoch(request.draw), remove_epoch_mark(request.draw)))
     hashes = (_hash_request(identity, dataclasses.replace(request, draw=name), KEY_VERSION) for name in names)
     keys = tuple(KEY_MARK + each[len(KEY_MARK) :] for each in hashes)
-    if not older:
+    if not with_older_keys:
         return keys
     return (*keys, _hash_request(identity, dataclasses.replace(request, draw=""), 1))
 

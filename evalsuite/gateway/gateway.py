@@ -135,7 +135,7 @@ class Gateway:
     async def _ask_model(self, request: Request) -> Completion:
         upstream = self._find_upstream(request)
         request = self._vault.conceal_request(request)
-        keys = make_request_keys(upstream.backend.identity, request, older=self.store.has_older_keys)
+        keys = make_request_keys(upstream.backend.identity, request, with_older_keys=self.store.has_older_keys)
         key, outcomes = keys[0], self.store.outcomes
         self._cancelled.discard(key)
         cancelled = [outcomes.cancelled[each] for each in keys if each in outcomes.cancelled] if outcomes else []
@@ -169,13 +169,13 @@ class Gateway:
         if self.store.outcomes and not self.store.read_only:
             await self.store.outcomes.store_cancellation(key, seconds)
 
-    async def read_result(self, effect: Effect) -> Any:
+    async def read_tool_result(self, effect: Effect) -> Any:
         kept = read_effect_result(self.store.tool_calls, effect)
         for request, usage, _ in ModelCalls.split_stored_result(kept)[1].iterate_usages():
             self._used[f"recalled {request}"] = usage
         return kept
 
-    async def store_result(self, effect: Effect, result: Any) -> None:
+    async def store_tool_result(self, effect: Effect, result: Any) -> None:
         with self._end_run_if_store_fails():
             store_effect_result(self.store.tool_calls, effect, result)
 
@@ -202,7 +202,7 @@ class Gateway:
             self._backends[address] = self._open_backend(*address)
         backend = self._backends[address]
         if backend not in self._upstreams:
-            limiter = self.limiter.share_connections() if self._upstreams else self.limiter
+            limiter = self.limiter.make_connection_sharing_limiter() if self._upstreams else self.limiter
             self._upstreams[backend] = Upstream(
                 backend, limiter, self._patience, lambda words: self.notices.append(f"{backend.identity}: {words}")
             )
@@ -222,7 +222,9 @@ class Gateway:
         self._storing.add(self._calls[key])
         address, draw = upstream.backend.identity, remove_epoch(request.draw)
         with self._end_run_if_store_fails():
-            kept = await self.store.put(key, dataclasses.replace(request, base_url=address, draw=draw), completion)
+            kept = await self.store.store_completion(
+                key, dataclasses.replace(request, base_url=address, draw=draw), completion
+            )
         self._used[key] = completion.usage
         if self.on_answer is not None:
             self.on_answer(request, completion)
@@ -244,7 +246,7 @@ class Gateway:
             except (RateLimited, Transient) as error:
                 self._raise_if_server_absent(upstream, error, retries)
                 is_plain, refusing_since = limiter.pacing.plain, limiter.breaker.refusing_since
-                with limiter.count_backing_off():
+                with limiter.count_retry_wait():
                     await asyncio.sleep(retries.compute_wait(error, plain=is_plain, refusing_since=refusing_since))
             except PermanentFailure as error:
                 upstream.answered = False
@@ -279,7 +281,7 @@ class Gateway:
         text = encode_prompt(sent)
         reserved = price.bound_cost(bound_prompt_tokens(sent, text), answer) if price else 0.0
         call = _Call(key, sent, estimate_tokens(sent, text) + answer, reserved)
-        await self.ledger.reserve(reserved)
+        await self.ledger.reserve_cost(reserved)
         usage, answered = None, True
         try:
             completion = await upstream.send_call(
@@ -291,10 +293,10 @@ class Gateway:
             # A call without an attempt's number was never sent, so it cost nothing.
             if price and call.attempt is not None:
                 usage, answered = Usage(1, 0, 0, reserved, 1), False
-            self._record_call_end(call, "failed", words=str(error))
+            self._record_call_end(call, "failed", error=str(error))
             raise
         except BaseException as error:
-            self._record_call_end(call, "refused", words=str(error))
+            self._record_call_end(call, "refused", error=str(error))
             raise
         else:
             return dataclasses.replace(completion, usage=usage)
@@ -328,10 +330,10 @@ class Gateway:
             raise kind(f"{call.request.model}: {type(error).__name__}: {error}") from error
 
     def _record_call_end(
-        self, call: _Call, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, words: str = ""
+        self, call: _Call, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, error: str = ""
     ) -> None:
         if call.attempt is not None:
-            self.store.record_call_end(call.attempt, state, usage, words)
+            self.store.record_call_end(call.attempt, state, usage, error)
 
     def _compute_usage(self, backend: Backend, request: Request, completion: Completion, price: Price | None) -> Usage:
         if price is None and not backend.metered:
@@ -341,7 +343,7 @@ class Gateway:
             return dataclasses.replace(usage, unpriced=usage.calls)
         return dataclasses.replace(usage, cost=price.compute_usage_cost(usage), unpriced=0)
 
-    def list_rates(self) -> list[float]:
+    def list_inferred_rates(self) -> list[float]:
         """List the inferred rates of servers, in requests per second."""
         limiters = [upstream.limiter for upstream in list(self._upstreams.values())]
         return [limiter.pacing.rate for limiter in limiters if limiter.pacing.rate]
@@ -357,7 +359,7 @@ class Gateway:
     def _report_unavailable_model(self, upstream: Upstream, error: BackendUnavailable) -> None:
         """Report an unavailable model once, but not if its backend has answered before and so may recover."""
         if not (upstream.given_up or upstream.answered):
-            upstream.give_up(str(error))
+            upstream.give_up_on_backend(str(error))
             self._on_hopeless(error)
 
     def sum_usage(self) -> Usage:
@@ -368,7 +370,7 @@ class Gateway:
         return sum((self._used[key] for key in sorted(self._used.keys() - self._cancelled)), Usage())
 
     @property
-    def waiting_calls(self) -> int:
+    def waiting_call_count(self) -> int:
         return sum(upstream.limiter.waiting for upstream in self._upstreams.values())
 
     def reset_for_next_run(self) -> None:
@@ -418,14 +420,14 @@ class Store(Protocol):
     def get(self, key: str) -> Completion | None:
         """Read the completion stored under a key, if there is one."""
 
-    async def put(self, key: str, request: Request, completion: Completion) -> Completion:
+    async def store_completion(self, key: str, request: Request, completion: Completion) -> Completion:
         """Store a completion; return the completion that `get` will return for this key."""
 
     def record_call_start(self, key: str, reserved: float = 0.0) -> int:
         """Record that a call is sent; return the attempt's number."""
 
     def record_call_end(
-        self, attempt: int, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, words: str = ""
+        self, attempt: int, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, error: str = ""
     ) -> None:
         """Record how a call ended."""
 

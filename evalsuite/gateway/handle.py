@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 from evalsuite.core.errors import ReplayMiss, RequestRefused, RunError
 from evalsuite.core.json_codec import Plain, decode_usage, digest, encode_request, encode_usage
 from evalsuite.core.types import Completion, Message, Request, Usage, convert_message
-from evalsuite.gateway.concealment import add_epoch, remove_epoch
+from evalsuite.gateway.concealment import remove_epoch, remove_epoch_mark
 
 if TYPE_CHECKING:
     import asyncio
@@ -41,15 +41,15 @@ class Effect:
 class EffectStore(Protocol):
     """The store of tool calls: the gateway itself, or the connection to the gateway."""
 
-    async def read_result(self, effect: Effect) -> Any: ...
+    async def read_tool_result(self, effect: Effect) -> Any: ...
 
-    async def store_result(self, effect: Effect, result: Any) -> None: ...
+    async def store_tool_result(self, effect: Effect, result: Any) -> None: ...
 
 
 def read_effect_result(calls: StoredToolCalls, effect: Effect) -> Any:
     """Read the result of a tool call from the journal; None if the journal has no result."""
     # Also look up the case's name with the epoch, because older journals contain this name.
-    names = (remove_epoch(effect.case), add_epoch(effect.case))
+    names = (remove_epoch(effect.case), remove_epoch_mark(effect.case))
     found = (calls.get(name, effect.epoch, effect.number) for name in names)
     kept = next(filter(None, found), None)
     if kept is not None and kept[:2] == (effect.name, effect.arguments):
@@ -67,7 +67,7 @@ def store_effect_result(calls: StoredToolCalls, effect: Effect, result: Any) -> 
     """Store a tool call and its result before the model sees the result."""
     if calls.read_only:
         raise RunError("a replay never runs a tool")
-    calls.put(remove_epoch(effect.case), effect.epoch, effect.number, effect.name, effect.arguments, result)
+    calls.store_call(remove_epoch(effect.case), effect.epoch, effect.number, effect.name, effect.arguments, result)
 
 
 @dataclass(slots=True)
@@ -127,7 +127,7 @@ class CaseEffects:
         # The model calls that this object's tool call made; None if the object belongs to a whole case.
         self._outer: ModelCalls | None = None
 
-    async def run_once(self, name: str, arguments: Mapping[str, Any], run: Callable[[], Awaitable[Any]]) -> Any:
+    async def run_tool_once(self, name: str, arguments: Mapping[str, Any], run: Callable[[], Awaitable[Any]]) -> Any:
         """Return a tool call's stored result; if the journal has none, run the tool and store the result.
 
         Calls are numbered in the order of their start, so parallel calls must start in a fixed order.
@@ -139,16 +139,16 @@ class CaseEffects:
 
         if not self.stores_calls:
             return await run()
-        effect, kept = await self.begin_call(name, arguments)
+        effect, kept = await self.begin_tool_call(name, arguments)
         if effect is None:
             return kept
-        with self.collect_calls(effect, get_running_loop()) as calls:
+        with self.collect_model_calls(effect, get_running_loop()) as calls:
             result = await run()
-        await self.end_call(effect, calls, result)
+        await self.end_tool_call(effect, calls, result)
         return result
 
     @contextmanager
-    def collect_calls(self, effect: Effect, loop: asyncio.AbstractEventLoop) -> Iterator[ModelCalls]:
+    def collect_model_calls(self, effect: Effect, loop: asyncio.AbstractEventLoop) -> Iterator[ModelCalls]:
         """Collect a tool call's model calls; within the call, number the calls of `@effect` functions separately.
 
         If an interrupted tool call runs again, `@effect` functions that had already ended in it return stored results.
@@ -165,17 +165,17 @@ class CaseEffects:
 
     @property
     def stores_calls(self) -> bool:
-        """Whether this object stores calls; during a tool call, only the object made by `collect_calls` does."""
+        """Whether this object stores calls; during a tool call, only the object made by `collect_model_calls` does."""
         return self.has_journal and (self._outer is not None or DURING.get() is None)
 
     @property
     def has_journal(self) -> bool:
         return self._keeper is not None
 
-    async def begin_call(self, name: str, arguments: Mapping[str, Any]) -> tuple[Effect | None, Any]:
+    async def begin_tool_call(self, name: str, arguments: Mapping[str, Any]) -> tuple[Effect | None, Any]:
         """Number a tool call; return its `Effect` if the tool must run, otherwise None and the stored result."""
         effect = Effect(self._case, self._epoch, next(self._numbers), name, dict(arguments))
-        kept = await self._keeper.read_result(effect) if self._keeper is not None else None
+        kept = await self._keeper.read_tool_result(effect) if self._keeper is not None else None
         if kept is None:
             return effect, None
         self.recalled.append(effect)
@@ -188,12 +188,12 @@ class CaseEffects:
             self._outer.add_calls(calls)
         return None, result
 
-    async def end_call(self, effect: Effect, calls: ModelCalls, result: Any) -> None:
+    async def end_tool_call(self, effect: Effect, calls: ModelCalls, result: Any) -> None:
         """Store a tool call's result before the case gets the result."""
         if self._outer is not None:
             self._outer.add_calls(calls)
         if self._keeper is not None:
-            await self._keeper.store_result(effect, calls.make_stored_result(result))
+            await self._keeper.store_tool_result(effect, calls.make_stored_result(result))
 
 
 CASE_EFFECTS: ContextVar[tuple[CaseEffects, asyncio.AbstractEventLoop] | None] = ContextVar("effects", default=None)

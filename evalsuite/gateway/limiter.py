@@ -90,7 +90,7 @@ class CircuitBreaker:
             self.on_change(f"the server is back after {seconds:.0f} s")
 
     def record_refusal(
-        self, call: CallInFlight, wait: float | None, most_chance_refusals: float, words: str, min_seconds: float
+        self, call: CallInFlight, wait: float | None, most_chance_refusals: float, message: str, min_seconds: float
     ) -> None:
         """Record a failed call, and open the circuit if necessary; `Limiter.record_refusal` explains the arguments."""
         now = self._clock()
@@ -104,9 +104,9 @@ class CircuitBreaker:
         elif self._open or self._refusals < most_chance_refusals or soon:
             return
         if not self._open:
-            self._open, self._down = True, bool(words)
-            if words:
-                self.on_change(f"all calls wait, and one at a time tries again: {words}")
+            self._open, self._down = True, bool(message)
+            if message:
+                self.on_change(f"all calls wait, and one at a time tries again: {message}")
         pause = min(LONGEST_PROBE, max(FIRST_PROBE, min_seconds, DRY_SHARE * (now - self._refused_since)))
         self._next_try = now + (pause if wait is None else wait)
         if now < self.try_at < self._next_try:
@@ -182,7 +182,7 @@ class Limiter:
         self._timer: asyncio.Handle | None = None
         self.waiting = self._backing_off = 0
 
-    def share_connections(self) -> Limiter:
+    def make_connection_sharing_limiter(self) -> Limiter:
         """Return a limiter for another model of the run, which shares the connections but has its own rates."""
         return Limiter(self.connections, self._rpm, self._tpm, self._clock)
 
@@ -247,7 +247,7 @@ class Limiter:
         self._timer = asyncio.get_running_loop().call_soon(self._admit_waiting_calls)
 
     @contextmanager
-    def count_backing_off(self) -> Iterator[None]:
+    def count_retry_wait(self) -> Iterator[None]:
         """Count a refused request while it waits to be sent again."""
         self._backing_off += 1
         try:
@@ -265,17 +265,17 @@ class Limiter:
         self._tokens.book_amount(used - estimated, self._clock())
 
     def record_refusal(
-        self, call: CallInFlight, retry_after: float | None, words: str = "", min_seconds: float = 0.0
+        self, call: CallInFlight, retry_after: float | None, message: str = "", min_seconds: float = 0.0
     ) -> None:
         """Record a call that did not reach the server, or that the server refused for lack of capacity.
 
         Args:
             retry_after: seconds that the server asks to wait; None if it states no time.
-            words: the failure message for the terminal if the server is down; empty for a rate limit.
+            message: the failure message for the terminal if the server is down; empty for a rate limit.
             min_seconds: the shortest time before the first probe of a server that is down.
         """
         self.pacing.record_refusal(call, self._clock(), probing=self.breaker.refusing_since is not None)
-        self.breaker.record_refusal(call, retry_after, self.pacing.most_chance_refusals, words, min_seconds)
+        self.breaker.record_refusal(call, retry_after, self.pacing.most_chance_refusals, message, min_seconds)
 
     def fail_waiting_calls(self, error: Exception) -> None:
         """Fail all waiting calls with an error, because no call can succeed."""

@@ -69,10 +69,11 @@ class BackgroundLoop:
         refuse_in_forked_child(self._process, work)
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
-    def refuse_in_child(self) -> None:
+    def refuse_forked_child(self) -> None:
         refuse_in_forked_child(self._process)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine in the loop, and wait for its result in the calling thread."""
         return self.submit(work).result()
 
     def schedule_call(self, call: Callable[..., object], *args: Any) -> None:

@@ -83,7 +83,7 @@ def open_gateway(
     # Use no prices of this session, because a gateway service has its own, and its answers state their costs.
     prices = {} if settings.gateway else read_prices(settings.price)
     if settings.batch:
-        prices = {model: price.scale(BATCH_SHARE) for model, price in prices.items()}
+        prices = {model: price.multiply_prices(BATCH_SHARE) for model, price in prices.items()}
     vault.conceal_settings(settings)
     connections = limit_connections(settings.max_connections, 2 if settings.judge_model else 1)
     gateway = Gateway(

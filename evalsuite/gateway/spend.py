@@ -40,10 +40,10 @@ class Price:
     # Price of prompt tokens that are written into the cache; None means the price of other prompt tokens.
     cache_write: float | None = None
 
-    def scale(self, share: float) -> Price:
+    def multiply_prices(self, factor: float) -> Price:
         names = ("prompt", "completion", "long_prompt", "long_completion", "cached", "cache_write")
         prices = {name: getattr(self, name) for name in names}
-        return replace(self, **{name: share * price for name, price in prices.items() if price is not None})
+        return replace(self, **{name: factor * price for name, price in prices.items() if price is not None})
 
     def compute_cost(
         self, prompt_tokens: float, completion_tokens: float, *, cached: float = 0, cache_writes: float = 0
@@ -208,7 +208,7 @@ def bound_completion_tokens(request: Request) -> int:
     budget: it may concern the answer, as `options.num_predict`, or the reasoning, as `reasoning.max_tokens`. For a body
     without a limit, use the limit that `limit_completion_tokens` adds.
     """
-    api = _find_api(request)
+    api = _find_api_name(request)
     if api == "embeddings":
         return 0
     body = _find_body(request)
@@ -225,7 +225,7 @@ def bound_completion_tokens(request: Request) -> int:
 
 def limit_completion_tokens(request: Request) -> Request:
     """Limit the answer's length if the request does not, so that the call costs at most the reserved amount."""
-    api, extra = _find_api(request), _find_extra_body(request)
+    api, extra = _find_api_name(request), _find_extra_body(request)
     if has_other_model_name(request):
         raise RequestRefused("the body names another model, whose price --max-cost cannot take into account")
     if api == "embeddings":
@@ -267,17 +267,17 @@ def _drop_unlimited_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _find_api(request: Request) -> str:
+def _find_api_name(request: Request) -> str:
     name = request.params.get("api")
     return name if name in {"responses", "embeddings"} else "chat"
 
 
 def _find_body(request: Request) -> Mapping[str, Any]:
     """Return the request's body without messages and tools, which are large and contain no limits."""
-    if _find_api(request) == "chat" and not request.params.get("extra_body"):
+    if _find_api_name(request) == "chat" and not request.params.get("extra_body"):
         # In a chat request without `extra_body`, the parameters are the body's fields.
         return request.params
-    form = responses_format if _find_api(request) == "responses" else chat_format
+    form = responses_format if _find_api_name(request) == "responses" else chat_format
     params = {**request.params, "extra_body": _find_extra_body(request)}
     body: Mapping[str, Any] = form.build_body(dataclasses.replace(request, messages=(), tools=(), params=params), "")
     return body
@@ -350,7 +350,7 @@ class Ledger:
         self._reserved: list[float] = []
         self._settled = asyncio.Event()
 
-    async def reserve(self, amount: float) -> None:
+    async def reserve_cost(self, amount: float) -> None:
         """Reserve a call's maximum cost.
 
         If the limit leaves too little because of amounts reserved for other calls, wait until those calls end.
@@ -377,7 +377,7 @@ class Ledger:
     def _would_exceed_limit(self, *amounts: float) -> bool:
         return self.limit is not None and math.fsum((self.paid.cost, *amounts)) > self.limit + ROUNDING
 
-    def set_total(self, paid: float, elsewhere: float) -> None:
+    def set_total_paid(self, paid: float, elsewhere: float) -> None:
         """Set the amount that all gateways together have paid until now, and wake the waiting calls.
 
         Args:

@@ -90,9 +90,9 @@ class Upstream:
         if hasattr(backend, "on_exhausted"):
             backend.on_exhausted = limiter.set_quota_reset
 
-    def give_up(self, words: str) -> None:
-        self.given_up = words
-        self.limiter.fail_waiting_calls(BackendUnavailable(words))
+    def give_up_on_backend(self, message: str) -> None:
+        self.given_up = message
+        self.limiter.fail_waiting_calls(BackendUnavailable(message))
 
     async def send_call(self, send: Callable[[], Awaitable[Completion]], tokens: int, *, is_retry: bool) -> Completion:
         # Prepare the backend before the first call is admitted, because an admitted call must be sent immediately.
@@ -106,7 +106,7 @@ class Upstream:
             completion = await send()
             self.limiter.record_answer(call)
         except Exception as error:
-            self._report_failure(error, call)
+            self._record_failure(error, call)
             raise
         finally:
             self.limiter.end_call(call)
@@ -115,7 +115,7 @@ class Upstream:
         self.limiter.correct_tokens(tokens, used or tokens)
         return completion
 
-    def _report_failure(self, error: Exception, call: CallInFlight) -> None:
+    def _record_failure(self, error: Exception, call: CallInFlight) -> None:
         if isinstance(error, CallFailed):
             # Do not count this attempt, because the request was not sent.
             return

@@ -105,7 +105,7 @@ class Answers:
             )
         return None
 
-    async def put(self, key: str, request: Request, completion: Completion) -> Completion:
+    async def store_completion(self, key: str, request: Request, completion: Completion) -> Completion:
         """Store a completion with the next transaction, unless the key already has a completion."""
         asked, parts = split_large_strings(dumps(encode_request(request)))
         answered = dumps(encode_completion(completion))
@@ -137,11 +137,11 @@ class Answers:
         return self._attempts
 
     def record_call_end(
-        self, attempt: int, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, words: str = ""
+        self, attempt: int, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, error: str = ""
     ) -> None:
         """Record how a call ended; a `failed` call may have been billed, a `refused` call was not."""
         counts = (usage.cost, usage.prompt_tokens, usage.completion_tokens) if usage else (None, None, None)
-        values = (time.time(), state, *counts, words[:500], attempt)
+        values = (time.time(), state, *counts, error[:500], attempt)
         statement = (
             "UPDATE attempts SET ended = ?, state = ?, cost = ?, prompt_tokens = ?, completion_tokens = ?, "
             "words = ? WHERE id = ?"
@@ -271,9 +271,9 @@ class StoredToolCalls:
         row = self._database.read_row(query, case, epoch, number)
         if row is None:
             return None
-        return row[0], json.loads(row[1]), json.loads(join_large_strings(row[2], self._database.find_part))
+        return row[0], json.loads(row[1]), json.loads(join_large_strings(row[2], self._database.find_large_string))
 
-    def put(self, case: str, epoch: int, number: int, name: str, arguments: Any, result: Any) -> None:
+    def store_call(self, case: str, epoch: int, number: int, name: str, arguments: Any, result: Any) -> None:
         """Store a tool call; an earlier call with the same number is replaced."""
         written, parts = split_large_strings(json.dumps(result, ensure_ascii=False))
         arguments = json.dumps(arguments, ensure_ascii=False, sort_keys=True)

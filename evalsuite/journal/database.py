@@ -128,7 +128,7 @@ class Database:
         rows = self.read_rows(query, *values)
         return rows[0] if rows else None
 
-    def find_part(self, name: str) -> str | None:
+    def find_large_string(self, name: str) -> str | None:
         """Find a large part of a message by its name; return None if the part was lost with damaged rows."""
         row = self.read_row("SELECT content FROM parts WHERE name = ?", name)
         return row[0] if row else None

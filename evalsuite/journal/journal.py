@@ -77,7 +77,7 @@ class Journal:
             ("DELETE FROM lease", ()),
         )
 
-    def mark_exported(self) -> None:
+    def mark_records_exported(self) -> None:
         """Record that `records.jsonl` contains all records."""
         statement = "UPDATE sessions SET exported = (SELECT coalesce(max(number), 0) FROM records) WHERE id = ?"
         self.database.write((statement, (self.session,)))
@@ -91,14 +91,14 @@ class Journal:
         done = self.database.read_row("SELECT exported FROM sessions WHERE id = ?", self.session)
         return done is not None and done[0] == latest
 
-    def store_plan(self, cases: Iterable[PlannedCase], part: int = 1, earlier: int = 0) -> None:
+    def store_plan(self, cases: Iterable[PlannedCase], part: int = 1, earlier_count: int = 0) -> None:
         """Store the session's cases; a later part of a run also takes over the plans of the earlier parts.
 
         Args:
-            earlier: the number of cases in the plans of the earlier parts.
+            earlier_count: the number of cases in the plans of the earlier parts.
 
         Raises:
-            RunError: the journal does not contain exactly `earlier` cases of the earlier parts.
+            RunError: the journal does not contain exactly `earlier_count` cases of the earlier parts.
         """
         start = (part - 1) << 32  # Each part of a run numbers its cases in a range of its own.
         rows = (
@@ -126,7 +126,7 @@ class Journal:
                 db.execute(take_over, (self.session, start))
             db.executemany("INSERT OR REPLACE INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
             count = "SELECT count(*) FROM cases WHERE session = ? AND position < ?"
-            if db.execute(count, (self.session, start)).fetchone()[0] != earlier:
+            if db.execute(count, (self.session, start)).fetchone()[0] != earlier_count:
                 raise RunError(
                     "the plan of the run's earlier parts is lost, or the suite lists its cases in another order in "
                     "each process; the next --resume begins with the first part again"
@@ -148,10 +148,10 @@ class Journal:
             read = json.loads(tags), *places, bool(selected), json.loads(fingerprints)
             yield PlannedCase(case, benchmark, sample, epoch, *read)
 
-    def store_record(self, case: str, same: str, line: str) -> None:
+    def store_record(self, case: str, fingerprints_hash: str, line: str) -> None:
         """Store the record of a case, in one transaction with all queued writes."""
         errors: list[RunError | None] = []
-        self.database.queue.queue_write(self._make_record_write(case, same, line), errors.append)
+        self.database.queue.queue_write(self._make_record_write(case, fingerprints_hash, line), errors.append)
         self.database.queue.flush()
         if errors[0] is not None:
             raise errors[0]
@@ -162,9 +162,9 @@ class Journal:
             for record in records:
                 self._make_record_write(*record)(db)
 
-    def _make_record_write(self, case: str, same: str, line: str) -> Callable[[sqlite3.Connection], None]:
+    def _make_record_write(self, case: str, fingerprints_hash: str, line: str) -> Callable[[sqlite3.Connection], None]:
         short, parts = split_large_strings(line)
-        row = (self.session, case, same, short, compute_checksum(case, short), time.time())
+        row = (self.session, case, fingerprints_hash, short, compute_checksum(case, short), time.time())
 
         def write_record(db: sqlite3.Connection) -> None:
             db.executemany("INSERT OR IGNORE INTO parts VALUES (?, ?)", parts)
@@ -210,7 +210,7 @@ class Journal:
     def _restore_record(self, line: str) -> str | None:
         """Join a record with its large parts; None if a part is lost."""
         try:
-            return join_large_strings(line, self.database.find_part)
+            return join_large_strings(line, self.database.find_large_string)
         except RunError:
             return None
 

@@ -150,21 +150,21 @@ def split_large_strings(text: str) -> tuple[str, list[tuple[str, str]]]:
         return text, []
     parts: dict[str, str] = {}
 
-    def name_part(match: re.Match[str]) -> str:
+    def replace_by_name(match: re.Match[str]) -> str:
         name = hashlib.sha256(match[1].encode()).hexdigest()
         parts[name] = match[1]
         return f"{_MARK}{name}{_MARK}"
 
-    return _WHOLE.sub(name_part, text), list(parts.items())
+    return _WHOLE.sub(replace_by_name, text), list(parts.items())
 
 
 def join_large_strings(text: str, find: Callable[[str], str | None]) -> str:
     """Reverse `split_large_strings`."""
 
-    def get_string(match: re.Match[str]) -> str:
+    def restore_string(match: re.Match[str]) -> str:
         string = find(match[1])
         if string is None or hashlib.sha256(string.encode()).hexdigest() != match[1]:
             raise RunError(f"the journal has lost a part of a message, {match[1][:16]}")
         return f'"{string}"'
 
-    return _NAME.sub(get_string, text) if _MARK in text else text
+    return _NAME.sub(restore_string, text) if _MARK in text else text

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from evalsuite.core.entry_points import SHIPPED, find_import_target, list_names, load_import_target
+from evalsuite.core.entry_points import SHIPPED, find_import_target, list_known_names, load_import_target
 from evalsuite.core.errors import EvalsuiteError, SettingsError
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
     kind, colon, rest = model.partition(":")
     is_bare_kind = not colon and base_url is None and model in SHIPPED["evalsuite.models"]
     if not model or is_bare_kind or (colon and not rest):
-        own = [name for name in list_names("evalsuite.models") if name not in SHIPPED["evalsuite.models"]]
+        own = [name for name in list_known_names("evalsuite.models") if name not in SHIPPED["evalsuite.models"]]
         kinds = "\n".join([KINDS, *(f"  {f'{name}:...':32} of an installed package" for name in own)])
         raise SettingsError(f"--model {model!r} names no model. A model is one of:\n{kinds}")
     target = find_import_target("evalsuite.models", kind) if colon else None
-    near = get_close_matches(kind, list_names("evalsuite.models"), 1, 0.8) if target is None and colon else []
+    near = get_close_matches(kind, list_known_names("evalsuite.models"), 1, 0.8) if target is None and colon else []
     if near and base_url is None:
         raise SettingsError(f"model {model}: no such kind of model; did you mean {near[0]}:{rest}?")
     if target is None:

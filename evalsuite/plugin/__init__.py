@@ -39,14 +39,14 @@ from evalsuite.plugin.process import PROCESS, pytest_deselected
 from evalsuite.plugin.pytest_internals import remove_unknown_lines
 from evalsuite.plugin.session import (
     find_run_to_continue,
+    guard_imports,
     pytest_collection_finish,
     pytest_configure,
     pytest_report_header,
     pytest_sessionfinish,
-    restore_status,
+    release_resources,
+    restore_exit_status,
     show_summary,
-    stop_process,
-    watch_imports,
 )
 from evalsuite.plugin.xdist import refuse_plain_workers, set_default_distribution
 
@@ -54,7 +54,7 @@ from evalsuite.plugin.xdist import refuse_plain_workers, set_default_distributio
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Declare options and ini keys, and watch the conftests that pytest imports from now on."""
     add_options(parser)
-    watch_imports(pluginmanager)
+    guard_imports(pluginmanager)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -164,5 +164,5 @@ def pytest_unconfigure(config: pytest.Config) -> Generator[None, object, object]
     try:
         return (yield)
     finally:
-        restore_status(config)
-        stop_process(config)
+        restore_exit_status(config)
+        release_resources(config)

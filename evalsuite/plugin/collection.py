@@ -69,8 +69,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         _refuse_second_function(process.declared_in, declaration, metafunc.definition.nodeid)
         bound = bind_benchmark(declaration, settings, name or "", config.rootpath, metafunc.definition.nodeid)
         process.functions.add(metafunc.definition.nodeid)
-        may_match = None if process.lists_all else _make_keyword_filter(metafunc)
-        cases, ids = make_cases(bound, settings, process.shard_assignment, may_match)
+        may_be_selected = None if process.lists_all else _make_keyword_filter(metafunc)
+        cases, ids = make_cases(bound, settings, process.shard_assignment, may_be_selected)
     except EvalsuiteError as error:
         raise pytest.Collector.CollectError(str(error)) from error
     metafunc.parametrize(FIXTURE, cases, ids=ids, indirect=True)

@@ -55,14 +55,14 @@ class CheckResult:
     fault: bool = False  # Whether a run would fail because of this finding.
 
 
-def check_machine(settings: Settings, root: Path, *, programs: bool) -> list[CheckResult]:
+def check_machine(settings: Settings, root: Path, *, needs_sandbox: bool) -> list[CheckResult]:
     """Check everything that a run with these settings would need."""
     findings = [_describe_machine(), *_check_model("model", settings.model or find_default_model(), settings)]
     for role, name in (("judge", settings.judge_model), ("user", settings.user_model)):
         findings += _check_model(role, name, settings) if name else []
     return [
         *findings,
-        _check_sandbox(settings, fault=programs),
+        _check_sandbox(settings, is_required=needs_sandbox),
         *_check_extras(),
         _check_runs_folder(settings, root),
         *_check_data_folder(settings, root),
@@ -120,7 +120,7 @@ async def _check_server_models(role: str, name: str, backend: Any) -> CheckResul
     return CheckResult(role, OK, f"{name} at {backend.base_url}, which accepts the key and lists the model")
 
 
-def _check_sandbox(settings: Settings, *, fault: bool) -> CheckResult:
+def _check_sandbox(settings: Settings, *, is_required: bool) -> CheckResult:
     """Try the sandbox with this process's packages, because building a named environment would take too long."""
     from evalsuite.sandbox import Sandbox
     from evalsuite.sandbox.script_hosts import describe_engine
@@ -131,12 +131,12 @@ def _check_sandbox(settings: Settings, *, fault: bool) -> CheckResult:
         tier = asyncio.run(sandbox.probe())
     except (SandboxUnavailable, SettingsError) as error:
         own = settings.sandbox == type(settings)().sandbox
-        return CheckResult(SANDBOX, MISSING, f"{error}; {describe_engine()}" if own else str(error), fault=fault)
+        return CheckResult(SANDBOX, MISSING, f"{error}; {describe_engine()}" if own else str(error), fault=is_required)
     if settings.program_env not in OWN_PACKAGES:
         return CheckResult(SANDBOX, OK, f"{tier}, with evalsuite_program_env {settings.program_env}")
     versions = sandbox.environment.description
     if "pandas" not in sandbox.environment.installed:
-        return CheckResult(SANDBOX, MISSING, f"{tier}, but programs find no pandas: {versions}", fault=fault)
+        return CheckResult(SANDBOX, MISSING, f"{tier}, but programs find no pandas: {versions}", fault=is_required)
     return CheckResult(SANDBOX, OK, f"{tier}: {versions}")
 
 
@@ -200,7 +200,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int:
     except EvalsuiteError as error:
         raise pytest.UsageError(str(error)) from error
     add_root_to_path(settings, config.rootpath)
-    findings = check_machine(settings, config.rootpath, programs=not config.getoption("doctor_without_programs"))
+    findings = check_machine(settings, config.rootpath, needs_sandbox=not config.getoption("doctor_without_programs"))
     if any(finding.subject == SANDBOX and finding.fault for finding in findings) and _is_sandbox_unneeded(config):
         findings = [replace(each, fault=each.fault and each.subject != SANDBOX) for each in findings]
     # Subtract 4, because the table's three columns are separated by two spaces each.

@@ -117,14 +117,14 @@ class ReportListener:
         selection = {
             # Whether the command line selects only some cases: by -k, -m, --lf, a file or an id.
             "narrowed": _is_selecting_cases(self._config) or any(arg.endswith(".py") for arg in self._config.args),
-            "elsewhere": self._find_gated_elsewhere(plan),
+            "elsewhere": self._find_gated_benchmarks_elsewhere(plan),
             "collected": self._count_selected_cases(plan),
         }
         self._refuse_changed_suite()
         if self._worker_plan is not None:
             # Free the memory of the cases, because the journal stores them.
             self._worker_plan = self._worker_plan._replace(cases=[])
-        order, watchers = self._list_planned_order(), HookCaller(self._config)
+        order, watchers = self._list_items_in_planned_order(), HookCaller(self._config)
         run = OpenRun(
             self.spec, plan, order, selection=selection, live=self.live, stop=self._stop_session, watchers=watchers
         )
@@ -162,7 +162,7 @@ class ReportListener:
                 "--resume begins with the first part again"
             )
 
-    def _find_gated_elsewhere(self, plan: Sequence[PlannedCase]) -> list[str]:
+    def _find_gated_benchmarks_elsewhere(self, plan: Sequence[PlannedCase]) -> list[str]:
         """Find the benchmarks of the ini file's gates that are declared only in test files outside of this session."""
         absent = self._list_gated_benchmarks() - {planned.benchmark for planned in plan}
         return sorted(find_declared_benchmarks(absent, self._config, self.spec.reports_folder)) if absent else []
@@ -177,7 +177,7 @@ class ReportListener:
 
     def is_missing_gated_cases(self) -> bool:
         """Tell whether a session with a model ran no case, although a gate is for cases of this session."""
-        if self.has_begun or self.settings.partial or not self.settings.model:
+        if self.has_opened_run or self.settings.partial or not self.settings.model:
             return False
         gated = self._list_gated_benchmarks()
         return (
@@ -185,7 +185,7 @@ class ReportListener:
             or find_declared_benchmarks(gated, self._config, self.spec.reports_folder) != gated
         )
 
-    def _list_planned_order(self) -> list[str]:
+    def _list_items_in_planned_order(self) -> list[str]:
         """Return the order in which results count if the run may end early; it is fixed before the first call."""
         if not self.settings.can_end_early:
             return []
@@ -198,7 +198,7 @@ class ReportListener:
         """Return this session's cases, as sent by a worker or as collected by this process."""
         if self._worker_plan is not None:
             return self._worker_plan.cases
-        return self._config.stash[PROCESS].plan_cases(self._session.items) if self._session is not None else []
+        return self._config.stash[PROCESS].make_planned_cases(self._session.items) if self._session is not None else []
 
     def _count_selected_cases(self, plan: Sequence[PlannedCase]) -> dict[str, dict[str, int | None]]:
         """Return how many cases of each benchmark were collected and selected.
@@ -231,7 +231,7 @@ class ReportListener:
         }
 
     @property
-    def has_begun(self) -> bool:
+    def has_opened_run(self) -> bool:
         return self._run is not None
 
     @property
@@ -277,7 +277,7 @@ class ReportListener:
             return str(error)
         return ""
 
-    def import_client(self) -> None:
+    def import_model_client(self) -> None:
         """Import a named model's client while the workers start, because some case will probably need it."""
         if self.settings.model and not self.settings.replay:
             from evalsuite.models.choice import import_client
@@ -301,7 +301,7 @@ class ReportListener:
             cases, *facts = json.loads(text.removeprefix(PLAN))
             self._worker_plan = _WorkerPlan(decode_plan(cases), *facts)
             return
-        if text is None and not self.has_begun:
+        if text is None and not self.has_opened_run:
             return
         try:
             self.run.access.answer_worker(channel, text)
@@ -324,9 +324,9 @@ class ReportListener:
                 pytest.exit(f"evalsuite: {self.broken}", INCOMPLETE)
         elif report.when == "teardown" and self.settings.can_end_early:
             self._finished_plain_items.add(report.nodeid)
-            if self.has_begun:
+            if self.has_opened_run:
                 self.run.early.add_result(report.nodeid, None)
-        elif self.settings.baseline and self.has_begun and (report.failed or hasattr(report, "wasxfail")):
+        elif self.settings.baseline and self.has_opened_run and (report.failed or hasattr(report, "wasxfail")):
             from evalsuite.plugin.outcomes import show_baseline_answer
 
             show_baseline_answer(report, self.run.baseline)
@@ -370,8 +370,8 @@ class ReportListener:
             # After collection errors, stop before any case is paid for, as pytest does without workers; xdist would
             # continue.
             raise pytest.Session.Interrupted(f"{write_count(self._uncollected, 'error')} during collection")
-        if self._worker_plan is not None and not self.has_begun:
-            self._handle_signals()
+        if self._worker_plan is not None and not self.has_opened_run:
+            self._install_signal_handlers()
             self.open_run()
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -384,25 +384,25 @@ class ReportListener:
         self.planned = len(list_cases(session.items))
         self._items = [item.nodeid for item in session.items]
         if self.planned:
-            self._handle_signals()
+            self._install_signal_handlers()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
         """Handle SIGINT from the start of a session with evalsuite's options, because the signal may arrive twice."""
         if self.settings.given:
-            self._handle_signals("SIGINT", words="")
+            self._install_signal_handlers("SIGINT", hint="")
 
-    def _handle_signals(self, *names: str, words: str = RESUME_HINT) -> None:
+    def _install_signal_handlers(self, *names: str, hint: str = RESUME_HINT) -> None:
         try:
             # Use a copy of the file descriptor, because pytest redirects the original descriptor while a test runs.
             terminal = os.dup(get_terminal_file(self._config.pluginmanager.getplugin("terminalreporter")).fileno())
         except (AttributeError, OSError, ValueError):
             terminal = os.dup(2)  # Use standard error if pytest's output has no file descriptor.
         names = names or ("SIGINT", "SIGTERM", "SIGHUP")
-        self.handlers |= install_signal_handlers(*names, end=pytest.exit, terminal=terminal, words=words)
+        self.handlers |= install_signal_handlers(*names, end=pytest.exit, terminal=terminal, hint=hint)
 
 
-def find_least_status(config: pytest.Config) -> int:
+def find_lowest_exit_status(config: pytest.Config) -> int:
     """Return the lowest exit status with which this session may end, even if a hook or a library ends the process."""
     listener = config.stash.get(LISTENER, None)
     if listener is not None and listener.status is not None:

@@ -148,13 +148,13 @@ class LiveLine:
 
     @property
     def _has_called_model(self) -> bool:
-        return self._listener.has_begun and self._listener.run.access.has_called_model
+        return self._listener.has_opened_run and self._listener.run.access.has_called_model
 
     def _paint_until_end(self, file: StatusFile) -> None:
         while not self._ended.wait(INTERVAL):
             if self._has_called_model:
                 self._print_notices(file)
-                file.paint_line(fit_to_width(self.list_parts(time.monotonic()), file.width - 1))
+                file.paint_line(fit_to_width(self.list_line_parts(time.monotonic()), file.width - 1))
 
     def _print_until_end(self, file: StatusFile) -> None:
         due = time.monotonic() + FIRST
@@ -163,7 +163,9 @@ class LiveLine:
             now = time.monotonic()
             if now >= due and (self._has_called_model or not self._total):
                 due = now + EVERY
-                file.print_line(fit_to_width(self.list_parts(now), LONGEST) if self._has_called_model else COLLECTING)
+                file.print_line(
+                    fit_to_width(self.list_line_parts(now), LONGEST) if self._has_called_model else COLLECTING
+                )
 
     def _print_notices(self, file: StatusFile) -> None:
         """Print the gateway's notices since the last update, such as outages."""
@@ -173,7 +175,7 @@ class LiveLine:
                 self._announced += 1
                 file.print_line(escape_for_terminal(notices[self._announced - 1]))
 
-    def list_parts(self, now: float) -> list[tuple[int, str]]:
+    def list_line_parts(self, now: float) -> list[tuple[int, str]]:
         """Return the line's parts, each with its rank; if a terminal is narrow, parts with high ranks are left out."""
         gateway = self._listener.run.access.gateway
         paid, connections = gateway.ledger.paid, gateway.limiter.connections
@@ -184,17 +186,17 @@ class LiveLine:
         parts += [(1, waits) for waits in self._listener.run.access.describe_waiting_batches()]
         parts += [
             (5, f"{write_count(connections.in_flight, 'call')} in flight"),
-            (6, f"{self._compute_speed(now, paid.completion_tokens):.0f} tokens/s"),
+            (6, f"{self._compute_token_rate(now, paid.completion_tokens):.0f} tokens/s"),
         ]
         if paid.cost:
             parts.append((3, f"${paid.cost:.4f}"))
-        parts += [(7, f"held to {_format_rate(rate)}") for rate in gateway.list_rates()]
+        parts += [(7, f"held to {_format_rate(rate)}") for rate in gateway.list_inferred_rates()]
         seconds = estimate_seconds_left(now - self._started, self._done, answers, self._total)
         if seconds is not None:
             parts.append((2, f"{int(seconds // 60)}:{int(seconds % 60):02} left"))
         return parts
 
-    def _compute_speed(self, now: float, tokens: int) -> float:
+    def _compute_token_rate(self, now: float, tokens: int) -> float:
         self._tokens.append((now, tokens))
         # Keep at least two entries, even if the entries are further apart than `SPAN`.
         while len(self._tokens) > 2 and now - self._tokens[1][0] > SPAN:
@@ -219,12 +221,12 @@ def estimate_seconds_left(seconds: float, done: int, answers: int, total: int) -
 def fit_to_width(parts: Sequence[tuple[int, str]], width: int) -> str:
     """Join the parts to one line; while the line is too long, drop the part with the highest rank."""
     kept = list(parts)
-    while len(kept) > 1 and len(_join_parts(kept)) > width:
+    while len(kept) > 1 and len(_join_line_parts(kept)) > width:
         kept.remove(max(kept, key=lambda part: part[0]))
-    return _join_parts(kept)[:width]
+    return _join_line_parts(kept)[:width]
 
 
-def _join_parts(parts: Sequence[tuple[int, str]]) -> str:
+def _join_line_parts(parts: Sequence[tuple[int, str]]) -> str:
     return " · ".join(text for _, text in parts)
 
 

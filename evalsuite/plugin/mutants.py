@@ -35,10 +35,10 @@ class Mutant(NamedTuple):
 
     summary: str
     options: tuple[str, ...] = ()  # Additional pytest options for the session with this fault.
-    changes_scores: bool = False  # Whether `_change_scores` changes the scores of every scorer.
+    changes_scores: bool = False  # Whether `_apply_mutant_to_scores` changes the scores of every scorer.
 
 
-def _change_scores(mutant: str, scores: Scores, best: Mapping[str, float]) -> Scores:
+def _apply_mutant_to_scores(mutant: str, scores: Scores, best: Mapping[str, float]) -> Scores:
     if mutant == "flattered":
         return {name: best.get(name, value) for name, value in scores.items()}
     is_wrong = any(float(value) != best[name] for name, value in scores.items() if name in best)
@@ -89,14 +89,14 @@ def pytest_configure(config: pytest.Config) -> None:
     counted = itertools.count()
     best = fault.best
 
-    def mutate_scores(score: Callable[..., Scores], *arguments: Any) -> Scores:
-        scores = score(*arguments)
+    def compute_mutated_scores(compute_scores: Callable[..., Scores], *arguments: Any) -> Scores:
+        scores = compute_scores(*arguments)
         if fault.mutant != "flattered" and next(counted) % 10 > 0:
             scores = {name: 0.0 if best.get(name, 1.0) else 1.0 for name in scores}
-        return _change_scores(fault.mutant, scores, best)
+        return _apply_mutant_to_scores(fault.mutant, scores, best)
 
-    vars(case_record)["run_rule_scorer"] = partial(mutate_scores, scoring.run_rule_scorer)
-    vars(solving)["convert_scores"] = partial(mutate_scores, scoring.convert_scores)
+    vars(case_record)["run_rule_scorer"] = partial(compute_mutated_scores, scoring.run_rule_scorer)
+    vars(solving)["convert_scores"] = partial(compute_mutated_scores, scoring.convert_scores)
     if fault.mutant == "flattered":
         # Change the scorers' version, too, because another scorer would have another version.
         vars(scoring)["_describe_version"] = lambda *_: "a mutant"

@@ -130,7 +130,7 @@ def pytest_runtest_makereport(
 
 def _record_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Record the exception of a case's phase, and add the case's question, answer and scores to the report."""
-    from evalsuite.engine.case_record import explain_excuse
+    from evalsuite.engine.case_record import find_excuse
     from evalsuite.output.reports.case_block import format_case_block
     from evalsuite.results.tally import choose_primary
 
@@ -142,7 +142,7 @@ def _record_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], 
         return
     is_missed = findings.record_error(error, str(error), in_test=call.when == "call")
     if is_missed:
-        excuse = explain_excuse(case, process.settings, process.quarantine)
+        excuse = find_excuse(case, process.settings, process.quarantine)
         _excuse_failure(findings, report, None if is_inspecting_failures(item.config) else excuse)
     findings.failures += report.failed
     if findings.outcome in {"failed", "error"}:
@@ -223,7 +223,7 @@ def explain_failure(item: pytest.Item, call: pytest.CallInfo[None], report: pyte
     A case that failed by an exception, not by its threshold, keeps its traceback. The block is a section of the failure
     itself, because JUnit reports, pytest-html and workers pass on a failure's sections with its text.
     """
-    from evalsuite.plugin.pytest_internals import is_traceback, make_failure
+    from evalsuite.plugin.pytest_internals import is_traceback, make_failure_repr
 
     assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
     raised = call.excinfo
@@ -246,7 +246,7 @@ def explain_failure(item: pytest.Item, call: pytest.CallInfo[None], report: pyte
     lines = [f"{file}:{number}: {statement}\n"]
     if message not in block and not NUMBERS_ALONE.fullmatch(message):
         lines += [f"E   {part}\n" for part in message.splitlines()]
-    explained = make_failure(lines, file, number, message)
+    explained = make_failure_repr(lines, file, number, message)
     explained.addsection(SECTION, block, "-")
     report.longrepr = explained
 

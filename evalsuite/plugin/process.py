@@ -177,7 +177,7 @@ class CaseProcess:
         assert self._prefetcher is not None  # noqa: S101 - made when the first case began
         return self._prefetcher.wait_for_result(case)
 
-    def plan_cases(self, items: Iterable[pytest.Item]) -> list[PlannedCase]:
+    def make_planned_cases(self, items: Iterable[pytest.Item]) -> list[PlannedCase]:
         """Return the session's cases, including those that a resumed run leaves out."""
         from evalsuite.engine.fingerprints import compute_planned_fingerprints
 

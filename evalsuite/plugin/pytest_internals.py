@@ -65,8 +65,8 @@ def skip_conftests_of_data(manager: Any, is_data: Callable[[Path], bool]) -> Non
     manager._is_in_confcutdir = is_folder_considered  # noqa: SLF001
 
 
-def guard_conftests(manager: Any, status: Callable[[], int]) -> None:
-    """Let a session end with the result of `status` if a conftest.py that pytest imports calls `sys.exit(0)`.
+def guard_conftests(manager: Any, get_status: Callable[[], int]) -> None:
+    """Let a session end with the result of `get_status` if a conftest.py that pytest imports calls `sys.exit(0)`.
 
     Without this function, pytest ends with 0 before any hook is called.
     """
@@ -76,7 +76,7 @@ def guard_conftests(manager: Any, status: Callable[[], int]) -> None:
         try:
             return load(path, *arguments, **named)
         except SystemExit as ending:
-            if not ending.code and (own := status()):
+            if not ending.code and (own := get_status()):
                 ending.code = own
                 sys.stderr.write(f"evalsuite: {path} ended the session while it was imported; the status is {own}\n")
             raise
@@ -123,7 +123,7 @@ def is_traceback(longrepr: object) -> bool:
     return isinstance(longrepr, ExceptionRepr)
 
 
-def make_failure(lines: Sequence[str], path: str, line: int, message: str) -> Any:
+def make_failure_repr(lines: Sequence[str], path: str, line: int, message: str) -> Any:
     """Make a failure object whose text a report shows in place of a traceback.
 
     pytest's own classes are used, because xdist serialises sections only for these classes.
@@ -134,15 +134,15 @@ def make_failure(lines: Sequence[str], path: str, line: int, message: str) -> An
     return ReprExceptionInfo(trace, ReprFileLocation(path, line, message))
 
 
-def replace_in_failure(longrepr: Any, text: str, words: str) -> None:
+def replace_text_in_failure(longrepr: Any, text: str, replacement: str) -> None:
     """Replace a text in a report's failure and in the line for the short summary.
 
     Without this function, the reason for ending the session early is repeated for each affected case.
     """
     if is_traceback(longrepr):
-        longrepr.sections[:] = [(name, shown.replace(text, words), sep) for name, shown, sep in longrepr.sections]
+        longrepr.sections[:] = [(name, shown.replace(text, replacement), sep) for name, shown, sep in longrepr.sections]
         if longrepr.reprcrash is not None:
-            longrepr.reprcrash.message = longrepr.reprcrash.message.replace(text, words)
+            longrepr.reprcrash.message = longrepr.reprcrash.message.replace(text, replacement)
 
 
 def remove_unknown_lines(excinfo: pytest.ExceptionInfo[BaseException]) -> None:

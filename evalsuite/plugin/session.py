@@ -25,7 +25,7 @@ from evalsuite.engine.signals import (
 )
 from evalsuite.plugin.collection import apply_selection, read_selection
 from evalsuite.plugin.items import LEFT_OUT, MARK, list_cases
-from evalsuite.plugin.listener import INCOMPLETE, LISTENER, PLAN, ReportListener, find_least_status
+from evalsuite.plugin.listener import INCOMPLETE, LISTENER, PLAN, ReportListener, find_lowest_exit_status
 from evalsuite.plugin.options import (
     read_command_line_gates,
     read_config_settings,
@@ -34,7 +34,7 @@ from evalsuite.plugin.options import (
 )
 from evalsuite.plugin.outcomes import ReportTrimmer
 from evalsuite.plugin.process import PROCESS, CaseProcess, can_run_in_parts, find_continued_run
-from evalsuite.plugin.pytest_internals import guard_conftests, replace_in_failure, skip_conftests_of_data
+from evalsuite.plugin.pytest_internals import guard_conftests, replace_text_in_failure, skip_conftests_of_data
 from evalsuite.plugin.xdist import get_worker_data, has_workers, is_worker, send_planned_count
 from evalsuite.results.run_folders import RunFolder, RunPart
 
@@ -51,14 +51,14 @@ REPEATED = (
 )
 
 
-def watch_imports(manager: pytest.PytestPluginManager) -> None:
+def guard_imports(manager: pytest.PytestPluginManager) -> None:
     """Never import a run's conftest.py; let no code that pytest imports end the session with status 0."""
     config: Any = manager.get_plugin("pytestconfig")
-    guard_conftests(manager, lambda: find_least_status(config))
+    guard_conftests(manager, lambda: find_lowest_exit_status(config))
     skip_conftests_of_data(manager, lambda folder: any(map(is_run_folder, (folder, *folder.parents))))
     capture = manager.get_plugin("capturemanager")
     with capture.global_and_fixture_disabled() if capture is not None else nullcontext():
-        config.add_cleanup(intercept_exit(lambda: find_least_status(config)))
+        config.add_cleanup(intercept_exit(lambda: find_lowest_exit_status(config)))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -87,7 +87,7 @@ def _start_controller(config: pytest.Config) -> None:
         format_command(config.invocation_params.args),
         selection,
         given_models={name for name in MODELS if config.getoption(f"evalsuite_{name}") is not None},
-        runs=runs,
+        runs_cases=runs,
     )
     refuse_run_folders(config, spec.selection["args"] if spec.selection != selection else ())
     apply_selection(config, spec.selection)
@@ -96,7 +96,7 @@ def _start_controller(config: pytest.Config) -> None:
     config.stash[LISTENER] = listener
     config.pluginmanager.register(listener, "evalsuite-listener")
     if has_workers(config) and runs:
-        listener.import_client()
+        listener.import_model_client()
     config.stash[PROCESS] = CaseProcess(
         spec.settings,
         spec.model,
@@ -132,14 +132,14 @@ def _start_worker(config: pytest.Config) -> None:
     def stop_worker(reason: str) -> None:
         config.stash[PROCESS].stopping = reason
 
-    def connect_models(background: BackgroundLoop) -> CaseAsker:
+    def make_asker(background: BackgroundLoop) -> CaseAsker:
         from evalsuite.gateway.channel import ChannelAsker
 
         return ChannelAsker(channel, background, stop_worker)
 
     settings = restore_settings(json.loads(data["settings"]))
     part = RunPart(**data["part"]) if data["part"] else None
-    config.stash[PROCESS] = CaseProcess(settings, data["model"], quarantine, workers, _make_loop, connect_models, part)
+    config.stash[PROCESS] = CaseProcess(settings, data["model"], quarantine, workers, _make_loop, make_asker, part)
     apply_selection(config, data["selection"])
     # Handle SIGINT, to distinguish the user's Ctrl-C from a KeyboardInterrupt that a scorer raises.
     install_signal_handlers("SIGINT", end=pytest.exit, terminal=None)
@@ -163,7 +163,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         from evalsuite.journal.planned import encode_plan
 
         process = session.config.stash[PROCESS]
-        plan, counted = process.plan_cases(session.items), process.shard_assignment.counted
+        plan, counted = process.make_planned_cases(session.items), process.shard_assignment.counted
         if plan or counted:
             channel.send(PLAN + dumps([encode_plan(plan), process.collected, counted, sorted(process.functions)]))
 
@@ -191,7 +191,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if listener is None:
         return
     is_part = listener.is_in_parts and int(session.exitstatus) in {0, 1, 5}
-    if not (listener.has_begun or listener.broken or is_part or _is_missing_gated_cases(session, listener)):
+    if not (listener.has_opened_run or listener.broken or is_part or _is_missing_gated_cases(session, listener)):
         listener.status = 0  # Hooks may change the exit status of a session without cases.
         return
     listener.status = INCOMPLETE
@@ -253,7 +253,7 @@ def _shorten_repeated_reason(terminal: pytest.TerminalReporter, reason: str) -> 
     """Shorten the reason for the session's end in each case's failure, because the summary states it in full."""
     for outcome in ("error", "failed"):
         for report in terminal.stats.get(outcome, ()):
-            replace_in_failure(report.longrepr, reason, "stopped the run")
+            replace_text_in_failure(report.longrepr, reason, "stopped the run")
 
 
 def _describe_collection_errors(config: pytest.Config) -> str:
@@ -298,7 +298,7 @@ def show_summary(terminal: pytest.TerminalReporter) -> None:
     listener = terminal.config.stash.get(LISTENER, None)
     if listener is not None:
         _show_skipped_benchmarks(terminal)
-    if listener is not None and (listener.has_begun or listener.broken):
+    if listener is not None and (listener.has_opened_run or listener.broken):
         from evalsuite.plugin.terminal import show_missing_report, show_verdict
 
         if listener.broken:
@@ -332,16 +332,16 @@ def find_run_to_continue(config: pytest.Config) -> RunFolder | None:
 def _has_ended_part(config: pytest.Config) -> bool:
     """Tell whether this session ended a part that another part follows."""
     listener = config.stash.get(LISTENER, None)
-    return listener is not None and listener.has_begun and bool(listener.run.continuation)
+    return listener is not None and listener.has_opened_run and bool(listener.run.continuation)
 
 
-def restore_status(config: pytest.Config) -> None:
+def restore_exit_status(config: pytest.Config) -> None:
     """Restore the exit status if a conftest's hook changed it to 0, or ended the session before the report.
 
     A hook may set `session.exitstatus`, or call `pytest.exit` or `sys.exit`.
     """
     session, ending = config.pluginmanager.get_plugin("session"), sys.exception()
-    if session is None or not (least := find_least_status(config)):
+    if session is None or not (least := find_lowest_exit_status(config)):
         return
     if session.exitstatus == 0 and not _has_ended_part(config):
         session.exitstatus = least
@@ -349,7 +349,7 @@ def restore_status(config: pytest.Config) -> None:
         ending.code = ending.code or least
 
 
-def stop_process(config: pytest.Config) -> None:
+def release_resources(config: pytest.Config) -> None:
     """Drop the cases in flight, close what is open, and restore the signal handlers."""
     process = config.stash.get(PROCESS, None)
     if process is not None:
@@ -359,6 +359,6 @@ def stop_process(config: pytest.Config) -> None:
         if process is not None:
             process.close()
         return
-    if listener.has_begun:
+    if listener.has_opened_run:
         listener.run.close()
     restore_signal_handlers(listener.handlers)

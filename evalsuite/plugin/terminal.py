@@ -22,7 +22,7 @@ from evalsuite.output.reports.case_block import format_case_blocks, list_worst_c
 from evalsuite.output.reports.markdown import format_decision_line, format_measured_line
 from evalsuite.plugin.items import list_cases
 from evalsuite.plugin.outcomes import get_case_block
-from evalsuite.plugin.pytest_internals import add_to_last_failed, get_session, make_failure
+from evalsuite.plugin.pytest_internals import add_to_last_failed, get_session, make_failure_repr
 from evalsuite.results.run_folders import REPORT, RunFolder, explain_interruption
 
 if TYPE_CHECKING:
@@ -116,8 +116,8 @@ def _format_annotation(title: str, text: str, **place: object) -> str:
     return f"::error {shown}::{_escape_annotation(text)}"
 
 
-def _escape_annotation(text: str, further: str = "") -> str:
-    codes = {sign: f"%{ord(sign):02X}" for sign in f"%\r\n{further}"}
+def _escape_annotation(text: str, further_characters: str = "") -> str:
+    codes = {sign: f"%{ord(sign):02X}" for sign in f"%\r\n{further_characters}"}
     return "".join(codes.get(sign, sign) for sign in text)
 
 
@@ -175,32 +175,32 @@ def _make_decision_reports(report: RunReport, *, every_score: bool) -> Iterator[
         # Leave the gate's text out of the line, because pytest prints it before the line, as the test's name.
         line = f"{decision.verdict}: {format_measured_line(decision)}"
         metrics = None if every_score else (decision.gate.metric,)
-        blocks = list(_list_case_blocks(decision, report, metrics)) if is_unmet else []
+        blocks = list(_format_worst_cases(decision, report, metrics)) if is_unmet else []
         # Add an opening bracket: pytest treats the text after it as a test's parameters, and itself adds the closing
         # bracket.
         name = f"[{decision.gate.text}]" if "[" in decision.gate.text else decision.gate.text
-        yield _make_report(f"gates::{name}", line, blocks, failed=is_unmet)
+        yield _make_test_report(f"gates::{name}", line, blocks, failed=is_unmet)
     for against in verdict.against:
         yield from _make_comparison_reports(against, f" against {against.name}" if len(verdict.against) > 1 else "")
 
 
-def _make_comparison_reports(against: BaselineComparison, which: str) -> Iterator[pytest.TestReport]:
-    worse = {line.partition(" is ")[0]: line for line in against.list_regressions()}
-    for subject, *_ in against.found:
+def _make_comparison_reports(comparison: BaselineComparison, suffix: str) -> Iterator[pytest.TestReport]:
+    worse = {line.partition(" is ")[0]: line for line in comparison.list_regressions()}
+    for subject, *_ in comparison.found:
         name = str(subject)
-        yield _make_report(f"baseline::{name}{which}", worse.get(name, ""), failed=name in worse)
-    for line in against.list_incomparable_metrics():
-        yield _make_report(f"baseline::{line.partition(' is ')[0]}{which}", line, failed=True)
+        yield _make_test_report(f"baseline::{name}{suffix}", worse.get(name, ""), failed=name in worse)
+    for line in comparison.list_incomparable_metrics():
+        yield _make_test_report(f"baseline::{line.partition(' is ')[0]}{suffix}", line, failed=True)
 
 
-def _list_case_blocks(decision: GateDecision, report: RunReport, metrics: Collection[str] | None) -> Iterator[str]:
+def _format_worst_cases(decision: GateDecision, report: RunReport, metrics: Collection[str] | None) -> Iterator[str]:
     # Show the gate's worst cases, each with its block of question, answer and scores.
     cases = list_worst_cases(decision, report.run)
     for title, block in format_case_blocks(cases, report.run, report.baseline, metrics):
         yield f"{escape_for_terminal(title)}\n{block}"
 
 
-def _make_report(nodeid: str, line: str, blocks: Sequence[str] = (), *, failed: bool) -> pytest.TestReport:
+def _make_test_report(nodeid: str, line: str, case_blocks: Sequence[str] = (), *, failed: bool) -> pytest.TestReport:
     """Make a test report from a decision; pytest's short summary shows only `line`."""
     file, _, name = nodeid.partition("::")
     return pytest.TestReport(
@@ -208,7 +208,7 @@ def _make_report(nodeid: str, line: str, blocks: Sequence[str] = (), *, failed: 
         location=(file, None, name),
         keywords={},
         outcome="failed" if failed else "passed",
-        longrepr=make_failure(["\n\n".join([line, *blocks]), "\n"], file, 0, line) if failed else None,
+        longrepr=make_failure_repr(["\n\n".join([line, *case_blocks]), "\n"], file, 0, line) if failed else None,
         when="call",
     )
 
@@ -248,7 +248,7 @@ def _list_plan_lines(
 
     reports = config.rootpath / settings.reports
     baseline = load_run(find_run_folder(reports, settings.baseline[0])) if settings.baseline else None
-    spent = estimate_expenses(counts, baseline, _find_price(settings, model))
+    spent = estimate_expenses(counts, baseline, _find_cost_function(settings, model))
     lines = [*render_terminal_table(tabulate_expenses(spent)).splitlines(), ""]
     if baseline is None:
         return [*lines, "calls, tokens, dollars and what can be shown are known from an earlier run: --baseline RUN"]
@@ -285,7 +285,7 @@ def _find_second_baseline(baseline: Run, settings: Settings, config: pytest.Conf
         return None
 
 
-def _find_price(settings: Settings, model: str | None) -> Callable[[Usage], float] | None:
+def _find_cost_function(settings: Settings, model: str | None) -> Callable[[Usage], float] | None:
     from evalsuite.gateway.spend import find_price, read_prices
 
     price = find_price(model, read_prices(settings.price)) if model else None

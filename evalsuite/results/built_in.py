@@ -45,8 +45,8 @@ _PARTS: dict[str, Callable[[Usage], float]] = {
 }
 
 
-def _compute_amount(usage_name: str, compute: Callable[[Usage], float], row: Row) -> float:
-    return compute(getattr(row, usage_name))
+def _compute_amount(usage_name: str, convert_usage: Callable[[Usage], float], row: Row) -> float:
+    return convert_usage(getattr(row, usage_name))
 
 
 AMOUNTS: dict[str, Callable[[Row], float]] = {
@@ -60,15 +60,15 @@ AMOUNTS: dict[str, Callable[[Row], float]] = {
 RESOURCES = _ResourceNames()
 
 
-def count_estimated_calls(name: str, cases: Tally) -> tuple[int, int]:
+def count_estimated_calls(name: str, tally: Tally) -> tuple[int, int]:
     """Count the calls whose tokens are estimates, and all calls; both are 0 if the metric is not of tokens or costs."""
-    usages = _list_usages(name, cases)
+    usages = _list_usages(name, tally)
     return sum(usage.estimated for usage in usages), sum(usage.calls for usage in usages)
 
 
-def explain_unknown_amount(name: str, cases: Tally) -> str:
+def explain_unknown_amount(name: str, tally: Tally) -> str:
     """Explain why a metric of tokens or costs is unknown; return "" if there is nothing to explain."""
-    usages = _list_usages(name, cases)
+    usages = _list_usages(name, tally)
     calls = sum(usage.calls for usage in usages)
     if not name.endswith("cost"):
         uncounted = sum(usage.calls for usage in usages if not usage.prompt_tokens + usage.completion_tokens)
@@ -78,11 +78,11 @@ def explain_unknown_amount(name: str, cases: Tally) -> str:
     return f"no price of {unpriced} of {write_count(calls, 'call')} is known: {remedy}" if unpriced else ""
 
 
-def _list_usages(name: str, cases: Tally) -> list[Usage]:
+def _list_usages(name: str, tally: Tally) -> list[Usage]:
     """List each case's usage for a metric of tokens or costs; return an empty list for other metrics."""
     prefix, _, part = name.rpartition("_")
     usage_name = _USAGES.get(f"{prefix}_" if prefix else "")
-    return [getattr(row, usage_name) for row in cases] if usage_name and part in {"cost", "tokens"} else []
+    return [getattr(row, usage_name) for row in tally] if usage_name and part in {"cost", "tokens"} else []
 
 
 def find_built_in_metric(name: str) -> Callable[[Tally], Estimate | None] | None:
@@ -124,11 +124,11 @@ class BuiltInMetrics(dict[str, Metric]):
             return default
 
 
-def estimate_mean_amount(name: str, cases: Tally, confidence: float = 0.95) -> Estimate | None:
+def estimate_mean_amount(name: str, tally: Tally, confidence: float = 0.95) -> Estimate | None:
     """Estimate an amount's mean per case; without an interval if cases are few or all amounts are equal."""
     from evalsuite import stats
 
-    ran = cases.ran()
+    ran = tally.ran()
     values = [AMOUNTS[name](row) for row in ran]
     if not values:
         return None
@@ -139,13 +139,13 @@ def estimate_mean_amount(name: str, cases: Tally, confidence: float = 0.95) -> E
     return Estimate(mean, interval.low, interval.high, len(values))
 
 
-def _estimate_latency(share: float, cases: Tally) -> Estimate | None:
+def _estimate_latency(share: float, tally: Tally) -> Estimate | None:
     """Estimate a latency percentile, with an interval that is valid for any distribution.
 
     The interval is between two of the sorted latencies, chosen by the binomial distribution: Conover, "Practical
     Nonparametric Statistics" (1999, section 3.2).
     """
-    seconds = sorted(row.solving_seconds or row.seconds for row in cases.ran())
+    seconds = sorted(row.solving_seconds or row.seconds for row in tally.ran())
     if not seconds:
         return None
     n = len(seconds)
@@ -157,12 +157,12 @@ def _estimate_latency(share: float, cases: Tally) -> Estimate | None:
     return Estimate(value, seconds[low], seconds[high], n) if bounded else Estimate(value, n=n)
 
 
-def _estimate_pass_at_k(name: str, kind: str, k: int, cases: Tally) -> Estimate | None:
+def _estimate_pass_at_k(name: str, kind: str, k: int, tally: Tally) -> Estimate | None:
     """Estimate pass@k or pass^k over all samples; None if any sample has fewer than k attempts."""
     from evalsuite.stats import pass_at_k, pass_hat_k
 
     attempts: dict[str, list[Row]] = {}
-    for row in cases.ran().where(lambda row: row.facts.get(ASSERTS, True)):
+    for row in tally.ran().where(lambda row: row.facts.get(ASSERTS, True)):
         attempts.setdefault(row.sample, []).append(row)
     if not attempts or min(map(len, attempts.values())) < k:
         return None

@@ -61,10 +61,10 @@ def convert_preference(preference: float) -> float:
 
 def list_labelled_scores(tally: Tally) -> list[LabelledScore]:
     """List the labelled scores of all cases that a judge scored."""
-    return [label for row in tally if row.outcome != "error" for label in _read_labels(row)]
+    return [label for row in tally if row.outcome != "error" for label in _read_labelled_scores(row)]
 
 
-def _read_labels(row: Row) -> Iterator[LabelledScore]:
+def _read_labelled_scores(row: Row) -> Iterator[LabelledScore]:
     for facts in (row.facts, *row.facts.values()):
         people = facts.get("people") if isinstance(facts, Mapping) and facts.get("ballots") else None
         for name, label in (people or {}).items():
@@ -152,16 +152,16 @@ def compute_ac1(tally: Tally) -> Estimate | None:
     return Estimate(found.value, n=found.n) if math.isnan(found.low) else Estimate(*astuple(found))
 
 
-def _pair_scores(tally: Tally, *, nominal: bool = False) -> tuple[list[LabelPair], list[str]]:
+def _pair_labels_with_scores(tally: Tally, *, allow_nominal: bool = False) -> tuple[list[LabelPair], list[str]]:
     """Pair people's label with the judge's score for each labelled case, with clusters.
 
     Return empty lists if the labelled cases have unequal weights, or scores with several names, whose scales may
-    differ. Also return empty lists for comparisons of two answers, unless `nominal` is true.
+    differ. Also return empty lists for comparisons of two answers, unless `allow_nominal` is true.
     """
     scores = list_labelled_scores(tally)
     if len({score.score for score in scores}) != 1 or not has_equal_weights(scores):
         return [], []
-    if scores[0].nominal and not nominal:
+    if scores[0].nominal and not allow_nominal:
         return [], []
     return [(score.label, score.judge) for score in scores], [score.row.cluster for score in scores]
 
@@ -171,7 +171,7 @@ def compute_alpha(tally: Tally) -> Estimate | None:
 
     The interval is computed by a jackknife over clusters.
     """
-    return _compute_jackknife(_compute_ordinal_alpha, *_pair_scores(tally))
+    return _estimate_by_jackknife(_compute_ordinal_alpha, *_pair_labels_with_scores(tally))
 
 
 def _compute_ordinal_alpha(pairs: Sequence[LabelPair]) -> float:
@@ -182,12 +182,12 @@ def _compute_ordinal_alpha(pairs: Sequence[LabelPair]) -> float:
 
 def compute_rho(tally: Tally) -> Estimate | None:
     """Compute Spearman's rho between the judge's and people's scores; None if rho is undefined."""
-    return estimate_rho(*_pair_scores(tally, nominal=True))
+    return estimate_rho(*_pair_labels_with_scores(tally, allow_nominal=True))
 
 
 def compute_quadratic_kappa(tally: Tally) -> Estimate | None:
     """Compute the quadratic-weighted kappa between the judge's and people's scores; None if kappa is undefined."""
-    return estimate_weighted_kappa(*_pair_scores(tally))
+    return estimate_weighted_kappa(*_pair_labels_with_scores(tally))
 
 
 def estimate_corrected_score(score: str, tally: Tally) -> Estimate | None:
@@ -274,10 +274,10 @@ def estimate_weighted_kappa(pairs: Sequence[LabelPair], clusters: Sequence[Hasha
     The formula is from Cohen, "Weighted kappa" (Psychological Bulletin 70, 1968): 1 minus the mean squared difference,
     divided by the one expected by chance, var(x) + var(y) + (mean(x) - mean(y))^2.
     """
-    return _compute_jackknife(_compute_weighted_kappa, pairs, list(clusters or range(len(pairs))))
+    return _estimate_by_jackknife(_compute_weighted_kappa, pairs, list(clusters or range(len(pairs))))
 
 
-def _compute_jackknife(
+def _estimate_by_jackknife(
     statistic: Callable[[Sequence[LabelPair]], float], pairs: Sequence[LabelPair], clusters: Sequence[Hashable]
 ) -> Estimate | None:
     from evalsuite.stats import jackknife_interval

@@ -36,7 +36,7 @@ def merge_runs_into(folders: Sequence[RunFolder], target: Path) -> RunFolder:
     target.mkdir(parents=True, exist_ok=True)
     _join_journals(folders, target, infos)
     joined = RunFolder(target)
-    joined.write_info(_make_joined_info(infos))
+    joined.write_info(_join_run_infos(infos))
     return joined
 
 
@@ -55,9 +55,9 @@ def _check_shards(folders: Sequence[RunFolder], infos: Sequence[dict[str, Any]])
         raise RunError(f"{missing_are} missing; all shards of a run are merged together")
     if len(parts) > 1 or numbers != list(range(1, max(parts) + 1)):
         raise RunError(f"these are not the shards of one run, each once: {', '.join(sorted(shards))}")
-    first = _select_common_info(infos[0])
+    first = _select_shared_settings(infos[0])
     for folder, info in zip(folders, infos, strict=True):
-        other = _select_common_info(info)
+        other = _select_shared_settings(info)
         differing = sorted(name for name in first if first[name] != other.get(name))
         if differing:
             raise RunError(
@@ -66,12 +66,12 @@ def _check_shards(folders: Sequence[RunFolder], infos: Sequence[dict[str, Any]])
             )
 
 
-def _select_common_info(info: dict[str, Any]) -> dict[str, Any]:
+def _select_shared_settings(info: dict[str, Any]) -> dict[str, Any]:
     settings = {name: value for name, value in info["settings"].items() if name not in OWN}
     return settings | {"model": info["model"], "selection": info.get("selection")}
 
 
-def _make_joined_info(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _join_run_infos(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
     stopped = [
         f"shard {info['settings']['shard']}: {why}" for info in infos if (why := explain_interruption(info)) is not None
     ]

@@ -28,7 +28,7 @@ def export_records(journal: Journal, folder: Path) -> None:
     draft.replace(folder / RECORDS)
     write_artefacts(folder / RECORDS)
     if not journal.database.read_only:
-        journal.mark_exported()
+        journal.mark_records_exported()
 
 
 def update_records_file(folder: Path) -> bool:
@@ -103,12 +103,12 @@ def write_artefacts(records: Path) -> None:
     with records.open("rb") as lines:
         for line in lines:
             if any(sign in line for sign in _SIGNS):
-                for name, content in _list_files(json.loads(line)):
+                for name, content in _list_artefacts(json.loads(line)):
                     folder.mkdir(exist_ok=True)
                     (folder / name).write_bytes(content)
 
 
-def _list_files(record: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
+def _list_artefacts(record: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
     case = re.sub(r"[^A-Za-z0-9_-]+", "-", record["sample"])[:60] + f"-{digest(record['case'])[:6]}"
     for number, event in enumerate((record.get("transcript") or {}).get("events") or (), 1):
         if event.get("kind") == "program":

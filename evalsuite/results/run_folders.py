@@ -167,7 +167,7 @@ def replace_file(file: Path, text: str) -> None:
     draft.replace(file)
 
 
-def choose_folder(reports: Path, name: str | None, model: str, now: datetime) -> RunFolder:
+def choose_run_folder(reports: Path, name: str | None, model: str, now: datetime) -> RunFolder:
     """Choose the folder of a new run, without creating it."""
     if name is None:
         stem = f"{now:%Y%m%d-%H%M%S}-{shorten_model_name(model)}"
@@ -185,7 +185,7 @@ def shorten_model_name(model: str) -> str:
 def make_run_folder(reports: Path, name: str | None, model: str, now: datetime) -> RunFolder:
     """Create the folder of a new run."""
     while True:
-        folder = choose_folder(reports, name, model, now)
+        folder = choose_run_folder(reports, name, model, now)
         try:
             folder.path.mkdir(parents=True)
         except OSError as error:
@@ -215,7 +215,7 @@ def check_run_name(reports: Path, name: str, *, advice: str | None = None) -> No
 
 def find_run_folder(reports: Path, name: str) -> RunFolder:
     """Find the folder of an earlier run by the run's name, its path, or a file in it; `last` means the newest run."""
-    folder = _find_folder(reports, name)
+    folder = _locate_run_folder(reports, name)
     # Refuse links, because writing or copying the run's files would follow links that somebody else made.
     for place, folders, files in os.walk(folder):
         for path in (Path(place, name) for name in (*folders, *files)):
@@ -224,13 +224,13 @@ def find_run_folder(reports: Path, name: str) -> RunFolder:
     return RunFolder(folder)
 
 
-def _find_folder(reports: Path, name: str) -> Path:
+def _locate_run_folder(reports: Path, name: str) -> Path:
     if name != LAST:
         for path in (reports / name, Path(name)):
             folder = path.parent if path.name in {INFO, RECORDS, SUMMARY} else path
             if is_run_folder(folder):
                 return folder
-    if name != LAST and _is_file(Path(name)):
+    if name != LAST and _is_existing_file(Path(name)):
         raise RunError(f"{name} is not a run's folder, {RECORDS}, {INFO} or {SUMMARY}")
     runs = sorted((folder for folder in reports.glob("*") if (folder / INFO).is_file()), key=read_start_times)
     if name == LAST and runs:
@@ -251,7 +251,7 @@ def _is_partial_run(folder: Path) -> bool:
     return bool(picked) and not settings.get("run")
 
 
-def _is_file(path: Path) -> bool:
+def _is_existing_file(path: Path) -> bool:
     try:
         return path.is_file()
     except OSError:
@@ -264,7 +264,7 @@ def read_start_times(folder: Path) -> tuple[str, int]:
         started = str(RunFolder(folder).info().get("started", ""))
     except RunError:
         started = ""
-    return started, (folder / INFO if _is_file(folder / INFO) else folder).stat().st_mtime_ns
+    return started, (folder / INFO if _is_existing_file(folder / INFO) else folder).stat().st_mtime_ns
 
 
 def explain_interruption(info: Mapping[str, Any]) -> str | None:

@@ -70,14 +70,14 @@ class _MetricsWithBuiltIn(dict[str, "Callable[[Tally], Estimate | None]"]):
         super().__init__((name, GuardedMetric(compute)) for name, compute in own.items())
         self._scored = scored
 
-    def _find_built_in(self, name: object) -> Callable[[Tally], Estimate | None] | None:
+    def _find_built_in_metric(self, name: object) -> Callable[[Tally], Estimate | None] | None:
         return find_built_in_metric(name) if isinstance(name, str) and name not in self._scored else None
 
     def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or self._find_built_in(name) is not None
+        return super().__contains__(name) or self._find_built_in_metric(name) is not None
 
     def __missing__(self, name: str) -> Callable[[Tally], Estimate | None]:
-        metric = self._find_built_in(name)
+        metric = self._find_built_in_metric(name)
         if metric is None:
             raise KeyError(name)
         return metric

@@ -62,20 +62,20 @@ class RowMaker:
             tags=self._share_mapping(row.tags),
             scores=self._share_mapping(row.scores),
             facts=self._share_mapping(row.facts),
-            usage=self._share(row.usage, row.usage),
-            judge_usage=self._share(row.judge_usage, row.judge_usage),
-            simulator_usage=self._share(row.simulator_usage, row.simulator_usage),
+            usage=self._share_value(row.usage, row.usage),
+            judge_usage=self._share_value(row.judge_usage, row.judge_usage),
+            simulator_usage=self._share_value(row.simulator_usage, row.simulator_usage),
             fingerprints=self._pack_hashes(row.fingerprints),
         )
 
-    def _share(self, key: Any, value: Any) -> Any:
+    def _share_value(self, key: Any, value: Any) -> Any:
         """Return the first object that had this key; keep at most `MOST_SHARED` objects."""
         return self._known.get(key, value) if len(self._known) >= MOST_SHARED else self._known.setdefault(key, value)
 
     def _share_mapping(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
         # Compare the types as well: 1, 1.0 and true are equal, but are written differently.
         try:
-            return self._share((*value.items(), *map(type, value.values())), value)  # type: ignore[no-any-return]
+            return self._share_value((*value.items(), *map(type, value.values())), value)  # type: ignore[no-any-return]
         except TypeError:
             # Do not share facts that contain lists or mappings, because these have no hash.
             return value
@@ -84,7 +84,7 @@ class RowMaker:
         if not all(map(IS_HASH, hashes.values())):
             return hashes
         names = tuple(hashes)
-        return SharedHashes(self._share(names, names), bytes.fromhex("".join(hashes.values())))
+        return SharedHashes(self._share_value(names, names), bytes.fromhex("".join(hashes.values())))
 
 
 Found = tuple[int, str, Row]  # For one record: its offset in the file, its benchmark and its row.
@@ -97,21 +97,21 @@ _MutableRow: Any = make_dataclass("_MutableRow", _ROW_FIELDS, slots=True)
 _get_fields, _get_amounts = attrgetter(*_ROW_FIELDS), attrgetter(*(item.name for item in fields(Usage)))
 
 
-def make_tallies(found: Iterable[Found], *, in_file: bool) -> tuple[dict[str, Tally], Mapping[str, int]]:
+def make_tallies(records: Iterable[Found], *, in_file: bool) -> tuple[dict[str, Tally], Mapping[str, int]]:
     """Make a tally per benchmark, and map each case to its record's offset; of repeated cases, the last counts.
 
     Args:
-        found: the records, in the order of their file.
+        records: the records, in the order of their file.
         in_file: whether to store the rows in a temporary file; this works only if the records are sorted by case.
     """
     if in_file:
-        file = RowFile(found)
+        file = RowFile(records)
         if file.is_sorted:
-            return {name: Tally(_StoredRows(file, file.numbers[name])) for name in file.numbers}, _StoredOffsets(file)
-        found = file
+            return {name: Tally(_StoredRows(file, file.numbers[name])) for name in file.numbers}, _RecordOffsets(file)
+        records = file
     grouped: dict[str, dict[str, Row]] = {}
     offsets: dict[str, int] = {}
-    for offset, benchmark, row in found:
+    for offset, benchmark, row in records:
         if row.case in offsets:
             for rows in grouped.values():
                 rows.pop(row.case, None)
@@ -136,7 +136,7 @@ class RowFile(Iterable[Found]):
         weakref.finalize(self, self._file.close)
         self._starts = array("Q", [0])
         self._firsts: list[str] = []
-        self._latest: tuple[int, _Block | None] = -1, None
+        self._latest: tuple[int, _RowBlock | None] = -1, None
         self.numbers: dict[str, array[int]] = {}
         self.is_sorted, self.length, last = True, 0, ""
         found = iter(found)
@@ -151,13 +151,13 @@ class RowFile(Iterable[Found]):
             self._starts.append(self._file.tell())
         self._file.flush()
 
-    def read_block(self, number: int) -> _Block:
+    def read_block(self, number: int) -> _RowBlock:
         """Read a block; keep the latest block in memory, because most look-ups proceed in order."""
         at, block = self._latest
         if block is None or at != number:
             start, end = self._starts[number : number + 2]
             # Use `pread`, because threads and forked processes share the file's current position.
-            block = _Block(os.pread(self._file.fileno(), end - start, start))
+            block = _RowBlock(os.pread(self._file.fileno(), end - start, start))
             self._latest = number, block
         return block
 
@@ -204,14 +204,14 @@ def _encode_block(block: Sequence[Found]) -> bytes:
     return marshal.dumps(([(offset, benchmark) for offset, benchmark, _ in block], rows))
 
 
-class _Block:
+class _RowBlock:
     def __init__(self, data: bytes) -> None:
         read: tuple[list[tuple[int, str]], list[list[Any]]] = marshal.loads(data)  # noqa: S302 - written by this process
         self.where, self.rows = read
         self._usages: dict[int, Usage] = {}
 
-    def make_row(self, at: int) -> Row:
-        plain = self.rows[at].copy()
+    def make_row(self, index: int) -> Row:
+        plain = self.rows[index].copy()
         for usage in _USAGES:
             amounts = plain[usage]
             made = self._usages.get(id(amounts))
@@ -253,7 +253,7 @@ class _StoredRows:
         return known
 
 
-class _StoredOffsets(Mapping[str, int]):
+class _RecordOffsets(Mapping[str, int]):
     def __init__(self, file: RowFile) -> None:
         self._file = file
 

@@ -249,9 +249,9 @@ class SharedLedger(Ledger):
         Args:
             paid: US dollars by client, including the maximum cost of calls in flight at other gateways.
         """
-        self.set_total(sum(paid.values()), sum(elsewhere.values()))
+        self.set_total_paid(sum(paid.values()), sum(elsewhere.values()))
         for name, share in self.shares.items():
-            share.set_total(paid.get(name, 0.0), elsewhere.get(name, 0.0))
+            share.set_total_paid(paid.get(name, 0.0), elsewhere.get(name, 0.0))
 
     def _get_client_ledger(self) -> Ledger:
         client = CURRENT_CLIENT.get()
@@ -259,11 +259,11 @@ class SharedLedger(Ledger):
             self.shares[client.name] = self._make_client_ledger(client)
         return self.shares[client.name]
 
-    async def reserve(self, amount: float) -> None:
+    async def reserve_cost(self, amount: float) -> None:
         """Reserve an amount in the client's share and in the budget; raise ShareUsedUp if the share is used up."""
         share = self._get_client_ledger()
         try:
-            await share.reserve(amount)
+            await share.reserve_cost(amount)
         except SpendLimitReached as error:
             client = CURRENT_CLIENT.get()
             raise ShareUsedUp(
@@ -273,7 +273,7 @@ class SharedLedger(Ledger):
                 client,
             ) from error
         try:
-            await super().reserve(amount)
+            await super().reserve_cost(amount)
         except BaseException:
             share.book_cost(amount, None)
             raise

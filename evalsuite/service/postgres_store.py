@@ -200,8 +200,8 @@ class PostgresStore:
             return None
         return decode_completion(json.loads(rows[0][1]))
 
-    async def put(self, key: str, request: Request, completion: Completion) -> Completion:
-        """Store an answer (see `Store.put`); an answer that another gateway has stored stays."""
+    async def store_completion(self, key: str, request: Request, completion: Completion) -> Completion:
+        """Store an answer (see `Store.store_completion`); an answer that another gateway has stored stays."""
         asked, answered = dumps(encode_request(request)), dumps(encode_completion(completion))
         self._run_statement(
             "WITH asked AS (INSERT INTO requests VALUES (%s, %s) ON CONFLICT DO NOTHING) "
@@ -223,10 +223,10 @@ class PostgresStore:
         return int(rows[0][0])
 
     def record_call_end(
-        self, attempt: int, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, words: str = ""
+        self, attempt: int, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, error: str = ""
     ) -> None:
         counts = (usage.cost, usage.prompt_tokens, usage.completion_tokens) if usage else (None, None, None)
-        plain = words[:500].replace("\x00", "").encode("utf-8", "replace").decode()
+        plain = error[:500].replace("\x00", "").encode("utf-8", "replace").decode()
         self._run_statement(ENDED, time.time(), state, *counts, plain, attempt)
 
     def check_health(self) -> None:

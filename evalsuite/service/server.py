@@ -68,7 +68,9 @@ def format_metrics(gateway: Gateway, counts: AnswerCounts) -> str:
         _format_metric("errors_total", "counter", "requests that failed for good", ("client", "kind"), counts.errors),
         _format_metric("requests_total", "counter", served_help, ("served",), served),
         _format_metric("calls_in_flight", "gauge", "calls under way", (), {(): gateway.limiter.connections.in_flight}),
-        _format_metric("calls_waiting", "gauge", "calls that wait for their turn", (), {(): gateway.waiting_calls}),
+        _format_metric(
+            "calls_waiting", "gauge", "calls that wait for their turn", (), {(): gateway.waiting_call_count}
+        ),
         _format_metric("servers_down", "gauge", "model servers that are down", (), {(): down}),
         _format_metric("keeping", "gauge", "1 while answers can be kept", (), {(): int(not gateway.lost)}),
         _format_metric("spent_dollars", "gauge", "US dollars over the store's life", (), {(): ledger.paid.cost}),

@@ -116,15 +116,15 @@ class SqliteStore(Answers):
                 return None
         return super().get(key)
 
-    async def put(self, key: str, request: Request, completion: Completion) -> Completion:
-        """Store an answer (see `Answers.put`); an expired answer is replaced."""
+    async def store_completion(self, key: str, request: Request, completion: Completion) -> Completion:
+        """Store an answer (see `Answers.store_completion`); an expired answer is replaced."""
         self._session = self._numbers.get(CURRENT_CLIENT.get().name)
         if self._max_age is not None:
             bound = time.time() - self._max_age
             self._queue.queue_write(
                 lambda db: db.execute("DELETE FROM answers WHERE key = ? AND created < ?", (key, bound))
             )
-        return await super().put(key, request, completion)
+        return await super().store_completion(key, request, completion)
 
     def record_call_start(self, key: str, reserved: float = 0.0) -> int:
         self._session = self._numbers.get(CURRENT_CLIENT.get().name)

@@ -216,7 +216,7 @@ class Application:
             transcript = await self.target.reply(question, exchange)
         # Store the spans for a replay, because new spans would have other durations.
         model.log.spans += map(
-            read_span, await model.effects.run_once("spans of the application", {}, collector.get_spans)
+            read_span, await model.effects.run_tool_once("spans of the application", {}, collector.get_spans)
         )
         return transcript
 

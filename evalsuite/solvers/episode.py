@@ -261,7 +261,7 @@ class Episode:
         tool = self.registry[name]
         if isinstance(tool.executor, _FinishExecutor):
             return tool.executor.kind, await tool.executor.run(tool.document, arguments, self.model), False
-        kept = await self.effects.run_once(name, arguments, lambda: self.run_tool(tool, arguments))
+        kept = await self.effects.run_tool_once(name, arguments, lambda: self.run_tool(tool, arguments))
         self.tool_seconds += kept["seconds"]
         return tool.executor.kind, kept["text"], kept["failed"]
 

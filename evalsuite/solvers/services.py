@@ -70,7 +70,7 @@ class ServiceApplication:
             kept = await self._send_question(question, exchange)
         else:
             send = partial(self._send_question, question, exchange)
-            kept = await exchange.model.effects.run_once(EFFECT, {"input": question}, send)
+            kept = await exchange.model.effects.run_tool_once(EFFECT, {"input": question}, send)
             exchange.session = kept["session"]
             kept["facts"]["session"] = exchange.session
         return Transcript(kept["answer"], facts=kept["facts"])

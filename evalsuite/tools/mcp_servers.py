@@ -48,7 +48,7 @@ class McpServer:
         """
         connection = _McpConnection(self)
         stack.push_async_callback(connection.close)
-        kept = await effects.run_once(f"tools of {self.name}", {}, connection.list_tools)
+        kept = await effects.run_tool_once(f"tools of {self.name}", {}, connection.list_tools)
         return [Tool(ToolDocument(**document, origin=self.name), McpExecutor(connection)) for document in kept["tools"]]
 
     @property

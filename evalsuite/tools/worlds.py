@@ -254,14 +254,14 @@ class OpenWorld:
             for call in calls:
                 tool = by_name[call.name]
                 # Ignore failures, because the same call also failed in the original episode.
-                with self.effects.collect_calls(call, asyncio.get_running_loop()), suppress(ToolFailure):
+                with self.effects.collect_model_calls(call, asyncio.get_running_loop()), suppress(ToolFailure):
                     await tool.executor.run(tool.document, call.arguments, nobody)
 
     async def read_final_state(self) -> Any:
         """Return what the world's method `state()` returns after the episode; None if it has no such method."""
         if not self._has_state_method(self.world.make if isinstance(self.world.make, type) else type(self._made)):
             return None
-        kept = await self.effects.run_once(self.STATE, {}, self._encode_final_state)
+        kept = await self.effects.run_tool_once(self.STATE, {}, self._encode_final_state)
         if "state" in kept:
             return kept["state"]
         self.changes = kept["changes"]

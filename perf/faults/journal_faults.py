@@ -44,7 +44,7 @@ def answer(index: int) -> Completion:
 async def put(answers: Answers, index: int, told: Callable[[int], object]) -> None:
     """Puts one answer, and says so once it is kept."""
     request = Request("m", (Message("user", f"question {index} " * 40),))
-    await answers.put(str(index), request, answer(index))
+    await answers.store_completion(str(index), request, answer(index))
     told(index)
 
 

@@ -156,7 +156,7 @@ def test_embeddings_and_shared_calls_have_spans_of_their_own(collector: Collecto
     from evalsuite.core.types import Completion, Request, Usage
 
     export = RunSpanExporter("run")
-    export.add_call(Request("embed", (), {"api": "embeddings"}), Completion("", usage=Usage(1, 3, 0)))
+    export.export_call(Request("embed", (), {"api": "embeddings"}), Completion("", usage=Usage(1, 3, 0)))
     assert export.flush_spans() == ""
     (span,) = collector.spans
     assert (span["name"], span["parent"]) == ("embeddings embed", "")

@@ -50,8 +50,8 @@ def open_store(database: str) -> Iterator[Callable[..., PostgresStore]]:
 def test_an_answer_is_read_by_every_gateway_as_it_was_put(open_store: Callable[..., PostgresStore]) -> None:
     one, other = open_store(), open_store()
     assert other.get("k") is None
-    asyncio.run(one.put("k", REQUEST, ANSWER))
-    asyncio.run(other.put("k", REQUEST, Completion("a second answer")))
+    asyncio.run(one.store_completion("k", REQUEST, ANSWER))
+    asyncio.run(other.store_completion("k", REQUEST, Completion("a second answer")))
     assert other.get("k") == one.get("k") == ANSWER
 
 
@@ -68,17 +68,17 @@ def test_another_gateway_lists_the_latest_calls_that_were_not_refused(open_store
 
 def test_a_damaged_answer_is_not_there(open_store: Callable[..., PostgresStore], database: str) -> None:
     store = open_store()
-    asyncio.run(store.put("k", REQUEST, ANSWER))
+    asyncio.run(store.store_completion("k", REQUEST, ANSWER))
     with psycopg.connect(database) as db:
         db.execute("UPDATE evalsuite.answers SET completion = replace(completion, 'text', 'other')")
     assert store.get("k") is None
 
 
 def test_an_answer_beyond_its_age_is_replaced(open_store: Callable[..., PostgresStore]) -> None:
-    asyncio.run(open_store().put("k", REQUEST, ANSWER))
+    asyncio.run(open_store().store_completion("k", REQUEST, ANSWER))
     store = open_store(0.0)
     assert store.get("k") is None
-    asyncio.run(store.put("k", REQUEST, Completion("newer")))
+    asyncio.run(store.store_completion("k", REQUEST, Completion("newer")))
     kept = open_store().get("k")
     assert kept is not None
     assert kept.text == "newer"
@@ -90,7 +90,7 @@ def test_each_gateway_knows_what_all_of_them_spend(open_store: Callable[..., Pos
     other._gateway = "elsewhere"
     one.record_call_end(one.record_call_start("a", 0.5), "answered", Usage(1, 10, 5, 0.125))
     one.record_call_end(one.record_call_start("b", 0.5), "failed")
-    one.record_call_end(one.record_call_start("c", 0.5), "refused", words="no \x00 \ud800")
+    one.record_call_end(one.record_call_start("c", 0.5), "refused", error="no \x00 \ud800")
     one.record_call_start("d", 0.25)
     assert one.read_paid_amounts() == {"anybody": 0.625}
     assert other.read_paid_amounts() == {"anybody": 0.875}
@@ -100,7 +100,7 @@ def test_each_gateway_knows_what_all_of_them_spend(open_store: Callable[..., Pos
 
 def test_a_connection_that_broke_is_made_anew(open_store: Callable[..., PostgresStore], database: str) -> None:
     store = open_store()
-    asyncio.run(store.put("k", REQUEST, ANSWER))
+    asyncio.run(store.store_completion("k", REQUEST, ANSWER))
     with psycopg.connect(database, autocommit=True) as db:
         db.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
@@ -145,7 +145,7 @@ def test_a_restarted_database_serves_the_next_request(
         restart.start()
         restart.join()
     store.record_call_end(attempt, "answered", ANSWER.usage)
-    asyncio.run(store.put("k", REQUEST, ANSWER))
+    asyncio.run(store.store_completion("k", REQUEST, ANSWER))
     restart.join()
     assert store.get("k") == ANSWER
     assert store.read_paid_amounts() == {"anybody": 0.25}

@@ -15,7 +15,7 @@ def test_a_call_waits_while_other_gateways_may_give_back_what_they_set_aside() -
         ledger = SharedLedger(1.0, (ANYBODY,), {})
         # Another gateway has paid 0.1 and set 0.8 aside; of that its calls turn out to cost 0.2.
         ledger.set_paid_amounts({"anybody": 0.9}, {"anybody": 0.8})
-        waiting = asyncio.ensure_future(ledger.reserve(0.5))
+        waiting = asyncio.ensure_future(ledger.reserve_cost(0.5))
         await asyncio.sleep(0)
         assert not waiting.done()
         ledger.set_paid_amounts({"anybody": 0.3}, {})
@@ -29,7 +29,7 @@ def test_a_call_that_what_is_paid_leaves_no_room_for_is_refused_whatever_others_
     async def reserve() -> None:
         ledger = SharedLedger(1.0, (ANYBODY,), {})
         ledger.set_paid_amounts({"anybody": 0.9}, {"anybody": 0.1})
-        await ledger.reserve(0.5)
+        await ledger.reserve_cost(0.5)
 
     with pytest.raises(SpendLimitReached, match="the spend limit is reached"):
         asyncio.run(reserve())

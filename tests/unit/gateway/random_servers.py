@@ -44,7 +44,7 @@ class MemoryStore:
         self.kept: dict[str, Completion] = {}
         self.get = self.kept.get
 
-    async def put(self, key: str, _: Request, completion: Completion) -> Completion:
+    async def store_completion(self, key: str, _: Request, completion: Completion) -> Completion:
         return self.kept.setdefault(key, completion)
 
     has_older_keys = False

@@ -88,10 +88,10 @@ class Answers:
     async def record_cancellation(self, request: Request, seconds: float) -> None:
         self.cancelled.append((request, seconds))
 
-    async def read_result(self, effect: Effect) -> Any:
+    async def read_tool_result(self, effect: Effect) -> Any:
         return self.kept.get(effect.number)
 
-    async def store_result(self, effect: Effect, result: Any) -> None:
+    async def store_tool_result(self, effect: Effect, result: Any) -> None:
         self.kept[effect.number] = {"result": result, **asdict(effect)}
 
 
@@ -289,9 +289,9 @@ def test_a_worker_s_tool_calls_are_kept_and_found_again(wire: Wire) -> None:
     gateway = Answers(lambda _: FULL)
     asker, loop, _ = wire.worker(gateway)
     effect = Effect("test_x.py::test_x[1]", 2, 3, "send", {"to": "Ada"})
-    assert loop.submit(asker.read_result(effect)).result(WAIT) is None
-    loop.submit(asker.store_result(effect, {"text": "sent"})).result(WAIT)
-    assert loop.submit(asker.read_result(effect)).result(WAIT) == {
+    assert loop.submit(asker.read_tool_result(effect)).result(WAIT) is None
+    loop.submit(asker.store_tool_result(effect, {"text": "sent"})).result(WAIT)
+    assert loop.submit(asker.read_tool_result(effect)).result(WAIT) == {
         "result": {"text": "sent"},
         "case": "test_x.py::test_x[1]",
         "epoch": 2,

@@ -139,7 +139,9 @@ def test_a_journal_from_before_draws_still_answers_every_equal_request(house: Ho
     async def main() -> None:
         gateway = house.gateway(backend)
         old = Request("m", (Message("user", "VOTE"),))
-        await journal_of(gateway).put(make_request_keys("scripted", old, older=True)[-1], old, Completion("old"))
+        await journal_of(gateway).store_completion(
+            make_request_keys("scripted", old, with_older_keys=True)[-1], old, Completion("old")
+        )
         await gateway.aclose()
         resumed = house.gateway(backend)
         assert [await ask(handle(resumed, case), 2) for case in "ab"] == [["old", "old"]] * 2
@@ -190,7 +192,7 @@ def test_requests_of_a_tool_call_count_although_the_tool_does_not_run_again(hous
             played = await model.player("player", epoch=1).chat("PLAY")
             return {"votes": [*await ask(model, 2), played.text]}
 
-        results = await asyncio.gather(*(model.effects.run_once("vote", {}, vote) for _ in range(2)))
+        results = await asyncio.gather(*(model.effects.run_tool_once("vote", {}, vote) for _ in range(2)))
         votes = [*(text for result in results for text in result["votes"]), *await ask(model)]
         return votes, meter.usage, model.players.usage, meter.fingerprints
 

@@ -72,7 +72,7 @@ def test_a_long_prompt_has_its_own_price() -> None:
     price = Price(2, 10, 272_000, 4, 15)
     assert price.compute_cost(272_000, 1_000_000) == pytest.approx(10.544)
     assert price.compute_cost(272_001, 1_000_000) == pytest.approx(15 + 4 * 0.272001)
-    assert price.scale(0.5).compute_cost(1_000_000, 0) == 2
+    assert price.multiply_prices(0.5).compute_cost(1_000_000, 0) == 2
 
 
 @pytest.mark.parametrize("provider", ["gpt-6", "claude-", "gemini-", "mistral-", "deepseek-"])
@@ -178,7 +178,7 @@ def test_without_a_limit_everything_is_paid_and_counted(virtual: Virtual) -> Non
     async def main() -> Usage:
         ledger = Ledger()
         for _ in range(3):
-            await ledger.reserve(1e9)
+            await ledger.reserve_cost(1e9)
         for _ in range(2):
             ledger.book_cost(1e9, Attempt(Usage(1, 2, 3, 0.5)))
         ledger.book_cost(1e9, None)
@@ -202,7 +202,7 @@ def test_the_limit_is_never_passed_and_nobody_waits_for_ever(
         async def one(cents: int, share: float, lasts: float, *, fails: bool) -> None:
             nonlocal refused
             try:
-                await ledger.reserve(cents / 100)
+                await ledger.reserve_cost(cents / 100)
             except SpendLimitReached:
                 refused += 1
                 # It is not refused as long as it may yet fit.
@@ -223,9 +223,9 @@ def test_the_limit_is_never_passed_and_nobody_waits_for_ever(
 def test_a_call_waits_while_those_under_way_may_turn_out_cheaper(virtual: Virtual) -> None:
     async def main() -> float:
         ledger, loop = Ledger(1.0), asyncio.get_running_loop()
-        await ledger.reserve(0.8)
+        await ledger.reserve_cost(0.8)
         loop.call_later(5, ledger.book_cost, 0.8, Attempt(Usage(1, 0, 0, 0.1)))
-        await ledger.reserve(0.8)
+        await ledger.reserve_cost(0.8)
         return loop.time()
 
     assert virtual(main()) == 5.0
@@ -234,10 +234,10 @@ def test_a_call_waits_while_those_under_way_may_turn_out_cheaper(virtual: Virtua
 def test_a_call_is_refused_once_those_under_way_have_cost_too_much(virtual: Virtual) -> None:
     async def main() -> None:
         ledger, loop = Ledger(1.0), asyncio.get_running_loop()
-        await ledger.reserve(0.8)
+        await ledger.reserve_cost(0.8)
         loop.call_later(5, ledger.book_cost, 0.8, Attempt(Usage(1, 0, 0, 0.5)))
         with pytest.raises(SpendLimitReached, match=r"\$0.5000 of --max-cost \$1 is spent.*\$0.8000.*--resume last"):
-            await ledger.reserve(0.8)
+            await ledger.reserve_cost(0.8)
         assert loop.time() == 5.0
 
     virtual(main())
@@ -247,10 +247,10 @@ def test_the_limit_tells_what_the_judge_cost_apart_from_the_model(virtual: Virtu
     async def main() -> None:
         ledger = Ledger(1.0)
         for model, cost in (("gpt-4", 0.3), ("judge", 0.25), ("gpt-4", 0.2)):
-            await ledger.reserve(cost)
+            await ledger.reserve_cost(cost)
             ledger.book_cost(cost, Attempt(Usage(1, 0, 0, cost), model=model))
         with pytest.raises(SpendLimitReached, match=r"is spent \(\$0.5000 by gpt-4, \$0.2500 by judge\) and"):
-            await ledger.reserve(0.5)
+            await ledger.reserve_cost(0.5)
 
     virtual(main())
 
@@ -258,9 +258,9 @@ def test_the_limit_tells_what_the_judge_cost_apart_from_the_model(virtual: Virtu
 def test_a_call_that_could_never_fit_is_refused_at_once(virtual: Virtual) -> None:
     async def main() -> float:
         ledger = Ledger(1.0)
-        await ledger.reserve(0.5)
+        await ledger.reserve_cost(0.5)
         with pytest.raises(SpendLimitReached):
-            await ledger.reserve(1.01)
+            await ledger.reserve_cost(1.01)
         return asyncio.get_running_loop().time()
 
     assert virtual(main()) == 0.0
@@ -271,11 +271,11 @@ def test_a_limit_may_be_spent_to_the_last_cent(virtual: Virtual) -> None:
         ledger = Ledger(0.3)
         # In floats, three times 0.1 is more than 0.3.
         for _ in range(3):
-            await ledger.reserve(0.1)
+            await ledger.reserve_cost(0.1)
         for _ in range(3):
             ledger.book_cost(0.1, Attempt(Usage(1, 0, 0, 0.1)))
         with pytest.raises(SpendLimitReached):
-            await ledger.reserve(0.001)
+            await ledger.reserve_cost(0.001)
         return ledger.paid.cost
 
     assert math.isclose(virtual(main()), 0.3)
@@ -284,10 +284,10 @@ def test_a_limit_may_be_spent_to_the_last_cent(virtual: Virtual) -> None:
 def test_what_costs_nothing_is_never_held_back(virtual: Virtual) -> None:
     async def main() -> None:
         ledger = Ledger(0.0)
-        await ledger.reserve(0.0)
+        await ledger.reserve_cost(0.0)
         ledger.book_cost(0.0, Attempt(Usage(1, 5, 5)))
         with pytest.raises(SpendLimitReached):
-            await ledger.reserve(1e-6)
+            await ledger.reserve_cost(1e-6)
 
     virtual(main())
 
@@ -298,7 +298,7 @@ def test_tokens_from_and_to_the_cache_have_prices_of_their_own() -> None:
         0.5 * 2 + 0.4 * 0.5 + 0.1 * 4 + 0.1 * 10
     )
     assert price.bound_cost(1_000_000, 0) == pytest.approx(4.0)
-    assert price.scale(0.5).compute_cost(1_000_000, 0, cached=1_000_000) == pytest.approx(0.25)
+    assert price.multiply_prices(0.5).compute_cost(1_000_000, 0, cached=1_000_000) == pytest.approx(0.25)
 
 
 def test_cached_tokens_without_a_price_of_their_own_cost_what_the_prompt_costs() -> None:

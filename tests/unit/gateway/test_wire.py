@@ -117,7 +117,7 @@ def test_the_key_of_a_request_stays_what_it_is() -> None:
     assert request_key("openai http://host/v1", BASE) == f"2-{shared[2:]}"
     assert request_key("openai http://host/v1", draw) == f"2-{drawn[2:]}"
     for request in (BASE, draw):
-        assert make_request_keys("openai http://host/v1", request, older=True)[1:] == (older,)
+        assert make_request_keys("openai http://host/v1", request, with_older_keys=True)[1:] == (older,)
 
 
 @pytest.mark.parametrize(

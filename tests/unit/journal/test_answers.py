@@ -39,7 +39,7 @@ completions = st.builds(
 
 def put(store: Answers, key: str, request: Request, completion: Completion) -> Completion:
     """Stores a completion, and waits until it is in the file."""
-    return asyncio.run(store.put(key, request, completion))
+    return asyncio.run(store.store_completion(key, request, completion))
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ from evalsuite.core.types import Completion, Message, Request
 
 async def put(store, number):
     request = Request("m", (Message("user", str(number)),))
-    await store.put(str(number), request, Completion(f"answer {number}"))
+    await store.store_completion(str(number), request, Completion(f"answer {number}"))
     print(number, flush=True)
 
 async def main():
@@ -194,7 +194,10 @@ ANSWERS = {f"{index:03}": f"{index} " * 50 for index in range(200)}
 
 async def put_all(answers: Answers) -> None:
     await asyncio.gather(
-        *(answers.put(key, Request("m", (Message("user", text),)), Completion(text)) for key, text in ANSWERS.items())
+        *(
+            answers.store_completion(key, Request("m", (Message("user", text),)), Completion(text))
+            for key, text in ANSWERS.items()
+        )
     )
 
 
@@ -242,8 +245,8 @@ def test_what_may_have_been_billed_counts_as_spent(store: Answers) -> None:
         paid, lost, refused, cut = (store.record_call_start("k", reserved=1.0) for _ in range(4))
         assert cut
         store.record_call_end(paid, "answered", Usage(1, 10, 5, 0.25))
-        store.record_call_end(lost, "failed", words="timed out")
-        store.record_call_end(refused, "refused", words="429")
+        store.record_call_end(lost, "failed", error="timed out")
+        store.record_call_end(refused, "refused", error="429")
 
     asyncio.run(call())
     # One was paid, one failed when it may have been billed, one has not ended.

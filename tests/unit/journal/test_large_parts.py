@@ -58,7 +58,7 @@ def test_a_picture_that_many_cases_show_is_in_the_journal_once(tmp_path: Path) -
     for number, line in enumerate(lines):
         journal.store_record(f"c{number}", "same", line)
         request = Request("m", (message(),), epoch=number + 1)
-        asyncio.run(journal.answers.put(f"key{number}", request, Completion("a dot")))
+        asyncio.run(journal.answers.store_completion(f"key{number}", request, Completion("a dot")))
     assert journal.database.read_row("SELECT count(*) FROM parts")[0] == 3
     assert list(journal.iterate_record_lines()) == lines
     assert journal.answers.list_damaged_keys() == []

@@ -41,7 +41,7 @@ def test_without_the_fixtures_of_a_function_parametrized_tests_lose_cases_to_k()
 
 
 def test_without_pytests_failure_classes_a_worker_loses_the_explanation_of_a_case() -> None:
-    shown = pytest_internals.make_failure(["test_x.py:3: assert x\n"], "test_x.py", 3, "assert x")
+    shown = pytest_internals.make_failure_repr(["test_x.py:3: assert x\n"], "test_x.py", 3, "assert x")
     shown.addsection("evalsuite", "answer  Osaka", "-")
     report = pytest.TestReport("test_x.py::test_x", ("test_x.py", 2, "test_x"), {}, "failed", shown, "call")
     sent = report._to_json()
@@ -51,9 +51,9 @@ def test_without_pytests_failure_classes_a_worker_loses_the_explanation_of_a_cas
 
 
 def test_without_the_parts_of_a_failure_a_reason_stands_once_more_for_each_case() -> None:
-    shown = pytest_internals.make_failure(["test_x.py:3: assert x\n"], "test_x.py", 3, "401: wrong key")
+    shown = pytest_internals.make_failure_repr(["test_x.py:3: assert x\n"], "test_x.py", 3, "401: wrong key")
     shown.addsection("evalsuite", "error  401: wrong key", "-")
-    pytest_internals.replace_in_failure(shown, "401: wrong key", "see below")
+    pytest_internals.replace_text_in_failure(shown, "401: wrong key", "see below")
     assert "wrong key" not in f"{shown} {shown.reprcrash}"
     assert "error  see below" in str(shown)
 

@@ -78,7 +78,7 @@ def test_where_no_run_can_be_made_every_thread_is_told_the_same(pytestconfig: py
     told = asked_by_threads(lambda: listener.run)
     assert {type(error) for error in told} == {RunError}
     assert {str(error) for error in told} == {listener.broken}
-    assert not listener.has_begun
+    assert not listener.has_opened_run
 
 
 def test_threads_of_one_case_share_its_api_and_the_listener_of_its_loop() -> None:

@@ -18,7 +18,7 @@ from evalsuite.results.run_folders import (
     SUMMARY,
     RunFolder,
     check_run_name,
-    choose_folder,
+    choose_run_folder,
     explain_interruption,
     find_run_folder,
     make_run_folder,
@@ -48,29 +48,29 @@ NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
     ],
 )
 def test_a_new_run_is_named_by_time_and_model(tmp_path: Path, model: str, name: str) -> None:
-    assert choose_folder(tmp_path, None, model, NOW).name == name
+    assert choose_run_folder(tmp_path, None, model, NOW).name == name
 
 
 def test_runs_of_one_second_get_names_of_their_own(tmp_path: Path) -> None:
     names = []
     for _ in range(3):
-        folder = choose_folder(tmp_path, None, "m", NOW)
+        folder = choose_run_folder(tmp_path, None, "m", NOW)
         folder.path.mkdir()
         names.append(folder.name)
     assert names == ["20260304-050607-m", "20260304-050607-m-2", "20260304-050607-m-3"]
     (tmp_path / names[1]).rmdir()
-    assert choose_folder(tmp_path, None, "m", NOW).name == names[1]
+    assert choose_run_folder(tmp_path, None, "m", NOW).name == names[1]
 
 
 @pytest.mark.parametrize("name", ["nightly", "gpt-4@2026+x=1_a.b", "Ünïcode", "1"])
 def test_a_name_that_can_be_a_folder_is_taken(tmp_path: Path, name: str) -> None:
-    assert choose_folder(tmp_path, name, "m", NOW).path == tmp_path / name
+    assert choose_run_folder(tmp_path, name, "m", NOW).path == tmp_path / name
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", ".hidden", "a/b", "../up", "a b", "a\n", "a\0", "$(x)", "last"])
 def test_a_name_that_cannot_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(RunError, match=r"a run's name is letters|reserved for the newest run"):
-        choose_folder(tmp_path, name, "m", NOW)
+        choose_run_folder(tmp_path, name, "m", NOW)
 
 
 @pytest.mark.parametrize("file", [INFO, RECORDS])
@@ -279,8 +279,8 @@ def test_of_two_runs_that_begin_at_once_each_gets_a_folder_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = make_run_folder(tmp_path, None, "m", NOW)
-    names = iter([first, choose_folder(tmp_path, None, "m", NOW)])  # both looked before either made one
-    monkeypatch.setattr("evalsuite.results.run_folders.choose_folder", lambda *_: next(names))
+    names = iter([first, choose_run_folder(tmp_path, None, "m", NOW)])  # both looked before either made one
+    monkeypatch.setattr("evalsuite.results.run_folders.choose_run_folder", lambda *_: next(names))
     second = make_run_folder(tmp_path, None, "m", NOW)
     assert first.path.is_dir()
     assert second.path.is_dir()

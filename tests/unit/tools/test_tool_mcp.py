@@ -112,18 +112,18 @@ def test_a_server_over_http_that_is_not_there_is_an_error_of_the_case() -> None:
 
 def test_a_replay_neither_starts_a_server_nor_connects_to_it() -> None:
     class Kept:
-        async def read_result(self, effect: Any) -> Any:
+        async def read_tool_result(self, effect: Any) -> Any:
             document = {"name": "add", "description": "Adds.", "parameters": {"type": "object"}}
             return {"tools": [document]} if effect.name.startswith("tools of ") else "5"
 
-        async def store_result(self, effect: Any, result: Any) -> None:
+        async def store_tool_result(self, effect: Any, result: Any) -> None:
             raise AssertionError("a replay keeps nothing")
 
     async def use() -> Any:
         effects = CaseEffects(Kept())
         async with open_tools([McpServer(["no-such-program"])], SAMPLE, effects) as opened:
             (add,) = opened.tools
-            return await effects.run_once("add", {}, lambda: add.executor.run(add.document, {}, NOBODY))
+            return await effects.run_tool_once("add", {}, lambda: add.executor.run(add.document, {}, NOBODY))
 
     assert asyncio.run(use()) == "5"
 

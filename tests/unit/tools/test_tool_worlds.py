@@ -57,12 +57,12 @@ class Kept:
     def __init__(self, *kept: tuple[str, Any, Any]) -> None:
         self.calls = list(kept)
 
-    async def read_result(self, effect: Effect) -> Any:
+    async def read_tool_result(self, effect: Effect) -> Any:
         at = effect.number - 1
         same = at < len(self.calls) and self.calls[at][:2] == (effect.name, effect.arguments)
         return self.calls[at][2] if same else None
 
-    async def store_result(self, effect: Effect, result: Any) -> None:
+    async def store_tool_result(self, effect: Effect, result: Any) -> None:
         self.calls.append((effect.name, effect.arguments, result))
 
 
@@ -83,7 +83,7 @@ def seen(world: World, *calls: tuple[str, dict[str, Any]], keeper: Any = None) -
                     except ToolFailure as failure:
                         return f"Error: {failure}"
 
-                results.append(await effects.run_once(name, arguments, run))
+                results.append(await effects.run_tool_once(name, arguments, run))
             return results, await opened.worlds[0].read_final_state()
 
     return asyncio.run(episode())
