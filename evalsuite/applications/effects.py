@@ -44,7 +44,7 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
         return _require_json_data({key: value for key, value in bound.items() if key != "self"}, f"{name}: an argument")
 
     @functools.wraps(function)
-    async def run_async_function(*args: Any, **kwargs: Any) -> Any:
+    async def call_async_function_once(*args: Any, **kwargs: Any) -> Any:
         found = CASE_EFFECTS.get()
         work = cast("Callable[..., Coroutine[Any, Any, Any]]", function)
         if found is None or not found[0].stores_calls:
@@ -59,7 +59,7 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
         return result
 
     @functools.wraps(function)
-    def run_function(*args: Any, **kwargs: Any) -> Any:
+    def call_function_once(*args: Any, **kwargs: Any) -> Any:
         found = CASE_EFFECTS.get()
         if found is None or not found[0].stores_calls:
             return function(*args, **kwargs)
@@ -78,7 +78,7 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
         asyncio.run_coroutine_threadsafe(effects.end_tool_call(place, calls, {"returned": result}), loop).result()
         return result
 
-    return cast("Callable[P, T]", run_async_function if is_async(function) else run_function)
+    return cast("Callable[P, T]", call_async_function_once if is_async(function) else call_function_once)
 
 
 def _require_json_data(value: Any, label: str) -> Any:

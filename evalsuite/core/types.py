@@ -175,7 +175,7 @@ class Sample:
         object.__setattr__(self, "id", str(self.id).encode("utf-8", "replace").decode("utf-8"))
         if not is_valid_target(self.target):
             raise TypeError(f"sample {self.id!r:.60}: target is {self.target!r:.60}; it must be {TARGET_KINDS}")
-        if _is_plain_list(self.target) and not all(isinstance(each, str) for each in self.target):
+        if _is_list_like(self.target) and not all(isinstance(each, str) for each in self.target):
             object.__setattr__(self, "target", [str(each) for each in self.target])
         if not isinstance(self.input, str):
             if isinstance(self.input, Mapping | bytes) or not isinstance(self.input, Iterable):
@@ -187,12 +187,12 @@ class Sample:
 
 def is_valid_target(value: object) -> bool:
     """Tell whether a record can store a value as its target; an object that JSON lacks is stored as text."""
-    if _is_plain_list(value):
+    if _is_list_like(value):
         return all(isinstance(each, str | int | float) and is_valid_target(each) for each in value)
     return not isinstance(value, bool | Mapping) and (not isinstance(value, float) or math.isfinite(value))
 
 
-def _is_plain_list(value: object) -> TypeGuard[Sequence[object]]:
+def _is_list_like(value: object) -> TypeGuard[Sequence[object]]:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 

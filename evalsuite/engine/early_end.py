@@ -64,17 +64,17 @@ class EarlyStopper:
         for benchmark, row in self._order.add_result(item, result):
             self._tests.add_case(benchmark, row)
         if self._goes_on and not self._tests.decided:
-            self._end_if_decided(self._tests)
+            self._end_if_continuing_is_useless(self._tests)
         if self._tests.decided and not self.has_ended:
             self.decided = True
             self._stop("every gate is decided")
 
-    def _end_if_decided(self, tests: EarlyDecisions) -> None:
+    def _end_if_continuing_is_useless(self, decisions: EarlyDecisions) -> None:
         # Results count in the planned order, so all cases of stages before the next awaited item's stage have counted.
         epoch, beyond = self._stages.get(self._order.next_item or "", FIRST)
-        if epoch > 1 and not tests.can_use_more_epochs:
+        if epoch > 1 and not decisions.can_use_more_epochs:
             self._end_undecided("more epochs would decide nothing more")
-        elif beyond and not tests.can_use_more_samples:
+        elif beyond and not decisions.can_use_more_samples:
             self._end_undecided("more samples than --limit would decide nothing more")
 
     def describe_decisions(self, planned: int) -> dict[str, Any] | None:

@@ -212,7 +212,7 @@ class OpenRun:
         self._info = {**spec.make_run_info(), **selection}
         self._gates = parse_gates(settings.gate)
         self.early = EarlyStopper(settings, self._gates, spec.reports_folder, stop, order, cases)
-        self.baseline = self._find_baseline()
+        self.baseline = self._load_baseline()
         self._clock, self._started = time.monotonic(), datetime.now(UTC)
         self.hopeless: EvalsuiteError | None = None
         # Benchmarks with at least one scored case; the metrics of their gates have been checked.
@@ -235,7 +235,7 @@ class OpenRun:
         if self._spans is not None:
             self.access.gateway.on_answer = self._spans.export_call
 
-    def _find_baseline(self) -> Run | None:
+    def _load_baseline(self) -> Run | None:
         names = self._spec.settings.baseline
         try:
             return load_run(find_run_folder(self._spec.reports_folder, names[0])) if names else None

@@ -119,21 +119,21 @@ class ChannelServer:
         """Tell the worker to stop now; xdist alone would let the worker finish all its assigned tests."""
         self._outgoing.put(dumps({"stop": reason}))
 
-    def _start_answering(self, plain: dict[str, Any]) -> None:
+    def _start_answering(self, request: dict[str, Any]) -> None:
         import asyncio
 
-        task = asyncio.get_running_loop().create_task(self._answer_request(plain))
+        task = asyncio.get_running_loop().create_task(self._answer_request(request))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _answer_request(self, plain: dict[str, Any]) -> None:
+    async def _answer_request(self, request: dict[str, Any]) -> None:
         try:
-            answer = await _answer_channel_request(self._gateway, plain)
+            answer = await _answer_channel_request(self._gateway, request)
         except EvalsuiteError as error:
             answer = {"error": encode_error(error)}
         except Exception as error:  # noqa: BLE001 - the caller receives any error
             answer = {"error": encode_error(InternalError(f"the gateway failed: {type(error).__name__}: {error}"))}
-        self._outgoing.put(dumps({"number": plain["number"], **answer}))
+        self._outgoing.put(dumps({"number": request["number"], **answer}))
 
     def _send_answers(self) -> None:
         while (text := self._outgoing.get()) is not None:
@@ -155,15 +155,15 @@ def refuse_request(channel: Channel, text: str | None, error: EvalsuiteError) ->
             channel.send(dumps({"number": json.loads(text)["number"], "error": encode_error(error)}))
 
 
-async def _answer_channel_request(gateway: CaseAsker, plain: Mapping[str, Any]) -> dict[str, Any]:
-    if "request" in plain:
-        return {"completion": encode_completion(await gateway.ask(decode_request(plain["request"])))}
-    if "cancelled" in plain:
-        await gateway.record_cancellation(decode_request(plain["cancelled"]), plain["seconds"])
+async def _answer_channel_request(gateway: CaseAsker, request: Mapping[str, Any]) -> dict[str, Any]:
+    if "request" in request:
+        return {"completion": encode_completion(await gateway.ask(decode_request(request["request"])))}
+    if "cancelled" in request:
+        await gateway.record_cancellation(decode_request(request["cancelled"]), request["seconds"])
         return {}
-    if "read_tool_result" in plain:
-        return {"result": await gateway.read_tool_result(Effect(**plain["read_tool_result"]))}
-    await gateway.store_tool_result(Effect(**plain["keep"]), plain["result"])
+    if "read_tool_result" in request:
+        return {"result": await gateway.read_tool_result(Effect(**request["read_tool_result"]))}
+    await gateway.store_tool_result(Effect(**request["keep"]), request["result"])
     return {}
 
 

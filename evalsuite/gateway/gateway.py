@@ -133,7 +133,7 @@ class Gateway:
             ) from error
 
     async def _ask_model(self, request: Request) -> Completion:
-        upstream = self._find_upstream(request)
+        upstream = self._open_upstream(request)
         request = self._vault.conceal_request(request)
         keys = make_request_keys(upstream.backend.identity, request, with_older_keys=self.store.has_older_keys)
         key, outcomes = keys[0], self.store.outcomes
@@ -164,7 +164,7 @@ class Gateway:
 
     async def record_cancellation(self, request: Request, seconds: float) -> None:
         """Store that a case cancelled a request after `seconds`, so that a rerun repeats the cancellation."""
-        key, *_ = make_request_keys(self._find_upstream(request).backend.identity, self._vault.conceal_request(request))
+        key, *_ = make_request_keys(self._open_upstream(request).backend.identity, self._vault.conceal_request(request))
         self._cancelled.add(key)
         if self.store.outcomes and not self.store.read_only:
             await self.store.outcomes.store_cancellation(key, seconds)
@@ -196,7 +196,7 @@ class Gateway:
         if not call.cancelled():
             call.exception()
 
-    def _find_upstream(self, request: Request) -> Upstream:
+    def _open_upstream(self, request: Request) -> Upstream:
         address = (request.model, request.base_url)
         if address not in self._backends:
             self._backends[address] = self._open_backend(*address)

@@ -445,9 +445,9 @@ class ModelHandle:
         return handle
 
 
-def _digest_request_parts(plain: Plain) -> dict[str, str]:
-    prompt = {"messages": plain["messages"], "tools": plain["tools"]}
-    return {"prompt": digest(prompt), "params": digest(plain["params"])}
+def _digest_request_parts(request: Plain) -> dict[str, str]:
+    prompt = {"messages": request["messages"], "tools": request["tools"]}
+    return {"prompt": digest(prompt), "params": digest(request["params"])}
 
 
 def convert_prompt(prompt: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:

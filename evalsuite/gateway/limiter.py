@@ -187,6 +187,7 @@ class Limiter:
         return Limiter(self.connections, self._rpm, self._tpm, self._clock)
 
     async def admit_call(self, tokens: int, *, is_retry: bool = False) -> CallInFlight:
+        """Wait until a call may be sent; after the call, the caller must call `end_call`."""
         turn: asyncio.Future[CallInFlight] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._queue, (not is_retry, next(self._numbers), tokens, turn))
         self.waiting += 1

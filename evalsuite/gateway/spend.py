@@ -164,7 +164,7 @@ def bound_prompt_tokens(request: Request, text: str | None = None) -> int:
     pictures = [part for part in parts if not isinstance(part, str) and part.get("type") in PICTURES]
     size += PICTURE * len(pictures) - sum(len(dumps(part).encode()) for part in pictures)
     fields = request.params.keys() | _find_extra_body(request).keys()
-    files = [part for part in parts if part not in pictures and any(name in FILES for name, _ in _iterate_fields(part))]
+    files = [part for part in parts if part not in pictures and any(name in FILES for name, _ in _walk_fields(part))]
     size += STORED * (len(fields & STORED_FIELDS) + len(files))
     # Also count the texts and objects among the parameters, because schemas and predicted outputs may be billed.
     further = [value for value in request.params.values() if isinstance(value, str | Mapping | list | tuple)]
@@ -212,7 +212,7 @@ def bound_completion_tokens(request: Request) -> int:
     if api == "embeddings":
         return 0
     body = _find_body(request)
-    nested = list(_iterate_fields(list(body.values())))
+    nested = list(_walk_fields(list(body.values())))
     fields = [*body.items(), *nested]
     limits = [_parse_limit(value) for name, value in fields if name in BOUNDS]
     if not any(_parse_limit(body.get(name)) for name in LIMITS[api]):
@@ -288,15 +288,15 @@ def _find_extra_body(request: Request) -> Mapping[str, Any]:
     return extra if isinstance(extra, Mapping) else {}
 
 
-def _iterate_fields(value: Any) -> Iterator[tuple[str, Any]]:
+def _walk_fields(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield name, inner
             if isinstance(inner, Mapping | list | tuple):
-                yield from _iterate_fields(inner)
+                yield from _walk_fields(inner)
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from _iterate_fields(inner)
+            yield from _walk_fields(inner)
 
 
 def find_plausible_usage(request: Request, completion: Completion) -> Usage:

@@ -95,6 +95,7 @@ class Upstream:
         self.limiter.fail_waiting_calls(BackendUnavailable(message))
 
     async def send_call(self, send: Callable[[], Awaitable[Completion]], tokens: int, *, is_retry: bool) -> Completion:
+        """Send a call as soon as the limiter admits it, and record how the call ended."""
         # Prepare the backend before the first call is admitted, because an admitted call must be sent immediately.
         if not self._prepared and hasattr(self.backend, "prepare"):
             await self.backend.prepare()

@@ -147,13 +147,13 @@ class Database:
                 yield self._db
                 self._db.execute("COMMIT")
             except sqlite3.Error as error:
-                self._roll_back()
+                self._roll_back_transaction()
                 raise RunError(f"{self.path}: {error}") from error
             except BaseException:
-                self._roll_back()
+                self._roll_back_transaction()
                 raise
 
-    def _roll_back(self) -> None:
+    def _roll_back_transaction(self) -> None:
         with suppress(sqlite3.Error):
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")

@@ -109,7 +109,7 @@ class LiveLine:
     def pytest_collection(self) -> None:
         """Print that a large suite is being collected, unless there is a terminal, to which pytest itself reports."""
         if not self._terminal.isatty:
-            self._start_showing()
+            self._start_live_line()
 
     def pytest_runtest_logfinish(self) -> None:
         self._done += 1
@@ -121,9 +121,9 @@ class LiveLine:
     def _start_once_cases_exist(self) -> None:
         if not self._started and self._listener.has_cases:
             self._started = time.monotonic()
-            self._start_showing()
+            self._start_live_line()
 
-    def _start_showing(self) -> None:
+    def _start_live_line(self) -> None:
         if self._thread is not None:
             return
         try:

@@ -78,11 +78,11 @@ def _make_safe_sender(send: Callable[..., None]) -> Callable[..., None]:
     command ends the session, although xdist would give the dead worker's tests to others.
     """
 
-    def send_if_alive(name: str, **arguments: Any) -> None:
+    def send_command_if_alive(name: str, **arguments: Any) -> None:
         with contextlib.suppress(OSError):
             send(name, **arguments)
 
-    return send_if_alive
+    return send_command_if_alive
 
 
 def get_worker_data(config: pytest.Config) -> tuple[dict[str, Any], Any, int]:

@@ -152,11 +152,11 @@ class Tally:
     def where(self, keep: Callable[[Row], bool] | None = None, **tags: str) -> Tally:
         """Select the rows that have all these tags and, if `keep` is given, for which `keep` returns true."""
         wanted = tags.items()
-        return self._select(
+        return self._select_rows(
             at for at, row in enumerate(self.rows) if wanted <= row.tags.items() and (keep is None or keep(row))
         )
 
-    def _select(self, indices: Iterable[int]) -> Tally:
+    def _select_rows(self, indices: Iterable[int]) -> Tally:
         if isinstance(self.rows, tuple):
             return Tally(tuple(map(self.rows.__getitem__, indices)))
         return Tally(self.rows.select(indices))
@@ -173,7 +173,7 @@ class Tally:
         for at, row in enumerate(self.rows):
             if tag in row.tags:
                 found.setdefault(row.tags[tag], array("I")).append(at)
-        return {value: self._select(found[value]) for value in sorted(found)}
+        return {value: self._select_rows(found[value]) for value in sorted(found)}
 
     def metrics(self) -> tuple[str, ...]:
         """List the names of all scores, in order of first appearance."""

@@ -214,7 +214,7 @@ def _read_json_lines(file: Path) -> Iterator[SourceItem]:
             yield where, _require_object(value, file, where)
 
 
-def _read_json(file: Path) -> Iterator[SourceItem]:
+def _read_json_items(file: Path) -> Iterator[SourceItem]:
     try:
         value = json.loads("".join(_read_lines(file)))
     except (ValueError, RecursionError) as error:
@@ -234,7 +234,7 @@ def parse_yaml(text: str, file: Path) -> Any:
         raise DatasetError(str(file), "", f"invalid YAML ({error})", "a file of YAML") from error
 
 
-def _read_yaml(file: Path) -> Iterator[SourceItem]:
+def _read_yaml_items(file: Path) -> Iterator[SourceItem]:
     return _read_item_list(parse_yaml("".join(_read_lines(file)), file), file)
 
 
@@ -249,7 +249,7 @@ def _read_item_list(value: Any, file: Path) -> Iterator[SourceItem]:
 
 
 def _make_csv_reader(separator: str) -> Callable[[Path], Iterator[SourceItem]]:
-    def read_csv(file: Path) -> Iterator[SourceItem]:
+    def read_csv_rows(file: Path) -> Iterator[SourceItem]:
         # Restore the field limit afterwards, because the limit applies to the whole process.
         usual = csv.field_size_limit(2**31 - 1)
         # Read with universal line ends: each line end, even inside quotes, becomes a line feed.
@@ -271,7 +271,7 @@ def _make_csv_reader(separator: str) -> Callable[[Path], Iterator[SourceItem]]:
         finally:
             csv.field_size_limit(usual)
 
-    return read_csv
+    return read_csv_rows
 
 
 def _read_parquet(file: Path) -> Iterator[SourceItem]:
@@ -330,11 +330,11 @@ def _read_hub_dataset(name: str, split: str) -> Iterator[SourceItem]:
 
 READERS: Mapping[str, Callable[[Path], Iterator[SourceItem]]] = {
     ".jsonl": _read_json_lines,
-    ".json": _read_json,
+    ".json": _read_json_items,
     ".csv": _make_csv_reader(","),
     ".tsv": _make_csv_reader("\t"),
-    ".yaml": _read_yaml,
-    ".yml": _read_yaml,
+    ".yaml": _read_yaml_items,
+    ".yml": _read_yaml_items,
     ".parquet": _read_parquet,
 }
 
