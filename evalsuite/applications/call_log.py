@@ -171,7 +171,7 @@ class CallLog:
                 yield _make_tool_call_event(turn, tool_call, found)
 
     def _find_later_tool_result(self, turn: int, tool_call: ToolCall) -> str:
-        """Search all later requests for a tool call's result, because a new system prompt starts a new conversation.
+        """Search all later requests for a tool call's result, also those with another system prompt.
 
         Take the call's last result in the first request that has one. Results of different calls with the same id do
         not count.

@@ -29,7 +29,7 @@ TOLERANCE = 1e-6  # Maximum difference of scores that count as equal, because ch
 
 
 @dataclass(frozen=True, slots=True)
-class CheckerVerdict:
+class CheckedOutput:
     """A model's output, and the scores that the benchmark's own checker gave it."""
 
     sample: str  # The sample's id.
@@ -38,7 +38,7 @@ class CheckerVerdict:
     place: str  # The file and the line of the output.
 
 
-def read_bfcl_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:
+def read_bfcl_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckedOutput]:
     """Read BFCL's folders `result` (all answers) and `score` (only the wrong answers)."""
     for results in sorted((folder / "result").rglob("BFCL_v*_result.json")):
         name = results.name.replace("_result.json", "_score.json")
@@ -57,7 +57,7 @@ def read_bfcl_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[
             result = line.get("result")
             events = _list_events(result) if several else map(make_call_event, _read_bfcl_calls(result))
             transcript = Transcript("", events=tuple(events))
-            yield CheckerVerdict(id_, transcript, {"correct": float(id_ not in failed)}, f"{results}, {place}")
+            yield CheckedOutput(id_, transcript, {"correct": float(id_ not in failed)}, f"{results}, {place}")
 
 
 def _list_events(result: Any) -> Iterator[dict[str, Any]]:
@@ -102,7 +102,7 @@ def _evaluate_or_unparse(value: ast.expr) -> Any:
         return ast.unparse(value)
 
 
-def read_tool_eyes_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:
+def read_tool_eyes_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckedOutput]:
     """Read `tmp/MODEL_res.jsonl` and `jsonl/MODEL_structured_data.jsonl` of the authors' evaluation.
 
     The evaluator leaves the field `tool_reality` at 0, so the score `reality` is computed: tool selection / match.
@@ -123,10 +123,10 @@ def read_tool_eyes_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iter
             subject = "/".join(read_field(line, "path", str, path, place).split("/")[-2:])
             sample = by_query.get((query, subject))
             if verdict is None or sample is None:
-                yield CheckerVerdict(str(line.get("id")), Transcript(""), {}, f"{path}, {place}")
+                yield CheckedOutput(str(line.get("id")), Transcript(""), {}, f"{path}, {place}")
                 continue
             scores = _read_tool_eyes_scores(verdict, scored)
-            yield CheckerVerdict(sample.id, read_conversation(turns), scores, f"{path}, {place}")
+            yield CheckedOutput(sample.id, read_conversation(turns), scores, f"{path}, {place}")
 
 
 def _read_tool_eyes_scores(verdict: Mapping[str, Any], path: Path) -> dict[str, float]:
@@ -153,7 +153,7 @@ TREB_SCORES = {
 """For each score in TReB's files: evalsuite's name, and the score's maximum in the files."""
 
 
-def read_treb_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:  # noqa: ARG001 - the readers' signature
+def read_treb_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckedOutput]:  # noqa: ARG001 - the readers' signature
     """Read `MODE--SUBTASK--round1--judge.jsonl`, the files that the step `judge` of TReB's code writes."""
     for path in sorted(folder.rglob("*--judge.jsonl")):
         written = path.name.partition("--")[0]
@@ -166,10 +166,10 @@ def read_treb_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[
                 if key in marks
             }
             sample = f"{read_field(line, 'id', str, path, place)}|{TREB_MODES.get(written, written)}"
-            yield CheckerVerdict(sample, Transcript(answer), scores, f"{path}, {place}")
+            yield CheckedOutput(sample, Transcript(answer), scores, f"{path}, {place}")
 
 
-def read_wiki_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:  # noqa: ARG001 - the readers' signature
+def read_wiki_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckedOutput]:  # noqa: ARG001 - the readers' signature
     """Read predictions from `NAME.tsv` (id and values), and scores from `NAME.txt`, the output of `evaluator.py`."""
     for path in sorted(folder.glob("*.tsv")):
         lines = [line.split("\t") for line in read_text(path.with_suffix(".txt")).splitlines()]
@@ -177,16 +177,16 @@ def read_wiki_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[
         for number, line in enumerate(read_text(path).splitlines(), 1):
             id_, *values = line.split("\t")
             known = {"denotation": float(verdicts[id_] == "True")} if id_ in verdicts else {}
-            yield CheckerVerdict(id_, Transcript("\n".join(values)), known, f"{path}, line {number}")
+            yield CheckedOutput(id_, Transcript("\n".join(values)), known, f"{path}, line {number}")
 
 
-def read_plain_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckerVerdict]:  # noqa: ARG001 - the readers' signature
+def read_plain_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckedOutput]:  # noqa: ARG001 - the readers' signature
     """Read JSON lines `{id, answer, scores: {name: value}}`, which users may write for any checker."""
     for path in sorted(folder.glob("*.jsonl")):
         for place, line in read_json_lines(path):
             scores = read_field(line, "scores", dict, path, place)
             answer = Transcript(read_field(line, "answer", str, path, place))
-            yield CheckerVerdict(
+            yield CheckedOutput(
                 read_field(line, "id", str, path, place),
                 answer,
                 {name: float(require_type(value, float, path, place)) for name, value in scores.items()},
@@ -194,7 +194,7 @@ def read_plain_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator
             )
 
 
-READERS: Mapping[str, Callable[[Path, Mapping[str, Sample]], Iterator[CheckerVerdict]]] = {
+READERS: Mapping[str, Callable[[Path, Mapping[str, Sample]], Iterator[CheckedOutput]]] = {
     "bfcl": read_bfcl_verdicts,
     "tool_eyes": read_tool_eyes_verdicts,
     "treb": read_treb_verdicts,

@@ -130,7 +130,7 @@ class _FaultReplayer:
         return ended.returncode, str(reasons[0])
 
     def _list_paths(self) -> list[str]:
-        """List the test paths that the run stores; refuse other suites' paths, because an attacker may write a run."""
+        """List the test paths that the run stores; refuse paths outside of the suite, because runs may be forged."""
         paths = [str(path) for path in self.run_.info.get("selection", {}).get("args", ())]
         if not all(is_suite_file(Path(path.partition("::")[0]), Path.cwd()) for path in paths):
             raise RunError(f"{self.run_.folder.name} names tests outside of this suite: name the suite, as for pytest")

@@ -113,7 +113,10 @@ NO_CASES = (
 
 
 def _list_missing_benchmarks(baseline: Run, run: Run, gates: Sequence[Gate]) -> Iterator[str]:
-    """Find benchmarks that only the baseline has, if both runs collected the same paths; with gates, covered ones."""
+    """Find benchmarks that only the baseline has, if both runs collected the same paths.
+
+    If there are gates, leave out the benchmarks to which no gate applies.
+    """
     selection = run.info.get("selection")
     if selection is None or selection != baseline.info.get("selection"):
         return

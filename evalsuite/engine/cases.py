@@ -115,7 +115,7 @@ class ShardAssignment:
     def __init__(self, shard: str | None, part: int | None = None) -> None:
         self._shard, self._shards = parse_shard(shard) if shard else (1, 1)
         self._part, self.counted, self._assigned = part, 0, 0
-        # Positions of pooled benchmarks' samples, kept because several functions may have the same sample.
+        # The position of each sample of a pooled benchmark, so that functions with the same sample get the same shard.
         self._pooled: dict[tuple[str, str], int] = {}
 
     def assign_to_shard(self, benchmark: str, sample: str, *, pool: bool) -> bool:

@@ -226,7 +226,7 @@ def bound_completion_tokens(request: Request) -> int:
 def limit_completion_tokens(request: Request) -> Request:
     """Limit the answer's length if the request does not, so that the call costs at most the reserved amount."""
     api, extra = _find_api_name(request), _find_extra_body(request)
-    if has_other_model_name(request):
+    if can_call_other_model(request):
         raise RequestRefused("the body names another model, whose price --max-cost cannot take into account")
     if api == "embeddings":
         return request
@@ -248,7 +248,7 @@ def limit_completion_tokens(request: Request) -> Request:
     return dataclasses.replace(request, params={**params, limit: UNBOUNDED_ANSWER})
 
 
-def has_other_model_name(request: Request) -> bool:
+def can_call_other_model(request: Request) -> bool:
     """Tell whether the body could make the server call another model than the request names."""
     fields = request.params.keys() | _find_extra_body(request).keys()
     return not fields.isdisjoint({"model", "models", "fallbacks"})

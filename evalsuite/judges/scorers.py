@@ -345,7 +345,7 @@ class JudgeScorer:
         judge: how the answers are judged, with prompts, scale and parser.
         rivals: metadata keys of the answers to compare with; `target` means the sample's target. Without rivals, only
             the answer under test is scored.
-        background: the metadata key under which samples have information for a good answer.
+        background: the metadata key of facts that help the judge to recognise a good answer.
         hide: names, such as models' names, that a placeholder replaces in all answers.
         prefix: the text that begins each score's name; if two judges score the same case, their prefixes must differ.
         model: the judge model; empty means the run's judge.
@@ -367,7 +367,7 @@ class JudgeScorer:
         name, *others = values
         facts = {**assessment.encode_assessment(), "lengths": [len(answer) for answer in subject.answers]}
         facts |= _collect_bias_facts(sample) if len(self.rivals) == 1 else {}
-        facts |= self._collect_labels(sample, [name for name in values if not name.endswith(COUNTED_APART)])
+        facts |= self._collect_human_labels(sample, [name for name in values if not name.endswith(COUNTED_APART)])
         # Nest the facts under the judge's prefix, because the facts of two judges would overwrite each other.
         facts = {self.prefix: facts} if self.prefix else facts
         note = "; ".join(f"{ballot.judge}: {_format_opinion(ballot.opinion)}" for ballot in assessment.ballots)
@@ -396,7 +396,7 @@ class JudgeScorer:
     def write_signature(self, models: Sequence[Model]) -> str:
         return write_judge_signature(self.judge, models, [self.rivals, self.background, list(self.hide)])
 
-    def _collect_labels(self, sample: Sample, names: Sequence[str]) -> dict[str, Any]:
+    def _collect_human_labels(self, sample: Sample, names: Sequence[str]) -> dict[str, Any]:
         if len(self.rivals) > 1 or (self.rivals and not isinstance(sample.metadata.get("human"), (str, Mapping))):
             return {}
         return make_people_facts(sample, [self.prefix + name for name in names], nominal=bool(self.rivals))

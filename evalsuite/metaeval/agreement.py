@@ -159,7 +159,7 @@ def _compute_metric_value(metric: TableMetric, rated: RatedTable) -> float:
 def fill_unreadable_scores(
     rated: Sequence[RatedTable], read: Sequence[bool], values: Mapping[str, Sequence[float]]
 ) -> dict[str, list[float]]:
-    """Give a prediction that cannot be read its score from the rated file; without such a score, give it 0."""
+    """Score unreadable predictions by the rated file's scores or, if the file has none, by 0."""
     filled = {}
     for name, column in values.items():
         known = iter(column)

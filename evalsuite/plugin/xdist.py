@@ -136,7 +136,8 @@ class WorkerQueue:
     def steal(self, indices: Sequence[int]) -> None:
         """Give back those items whose cases have not begun, because a case must not run in two workers at once.
 
-        If all cases have begun, answer only when the next item begins, because xdist repeats a refused request at once.
+        If all cases have begun, do not answer xdist before the next item begins, because it repeats refused requests at
+        once.
         """
         with self._torun.lock() as queue:
             waiting = {index for index in queue if isinstance(index, int)}

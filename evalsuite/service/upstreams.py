@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.entry_points import find_import_target
 from evalsuite.core.errors import ModelError, RequestRefused, SettingsError
-from evalsuite.gateway.spend import has_other_model_name
+from evalsuite.gateway.spend import can_call_other_model
 from evalsuite.models.choice import open_backend
 from evalsuite.models.credentials import Access, AddressGrant, Credentials, parse_address
 from evalsuite.models.openai import OpenAIBackend
@@ -69,7 +69,7 @@ class Upstreams:
     def admit_request(self, request: Request) -> Request:
         """Check that a request may be sent, and add the address of the model's server."""
         model = request.model
-        if has_other_model_name(request):
+        if can_call_other_model(request):
             raise RequestRefused(
                 "the body names another model (model, models or fallbacks among its parameters or in extra_body); name "
                 "the model of the request itself"
@@ -93,9 +93,9 @@ class Upstreams:
                 )
             if request.base_url is None:
                 return request
-        return self._fill_address(request)
+        return self._choose_allowed_address(request)
 
-    def _fill_address(self, request: Request) -> Request:
+    def _choose_allowed_address(self, request: Request) -> Request:
         if request.base_url is None and self._grants:
             return replace(request, base_url=self._grants[0].public_url)
         try:

@@ -195,7 +195,8 @@ def amount_interval(values: Values, *, clusters: Labels | None = None, confidenc
 
     Student's t is transformed as in Hall, "On the removal of skewness by transformation" (Journal of the Royal
     Statistical Society B 54, 1992). For the upper bound, the cluster with the greatest mean counts twice, because the
-    sample may lack even greater amounts. `perf/statistical_promises.py` simulates how often the bound fails.
+    population may have greater amounts than the sample. `perf/statistical_promises.py` simulates how often the bound
+    fails.
 
     Args:
         values: finite numbers, at least 0, one per case.

@@ -74,7 +74,7 @@ class Calibration:
     """How often simulated candidates with a known true loss fail the comparison.
 
     Attributes:
-        equal_fails: the share of failures among simulated candidates that equal the baseline, in [0, 1].
+        equal_fails: the share, in [0, 1], of simulated candidates as good as the baseline that the comparison fails.
         loss_fails: the share of failures among simulated candidates whose true loss is the margin, in [0, 1].
         draws: the number of simulated candidates of each kind (equal, or with a loss of the margin).
     """

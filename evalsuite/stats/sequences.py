@@ -72,7 +72,7 @@ class BinarySequence:
     "Confidence sequences for sampling without replacement" (arXiv 2006.04347).
 
     Args:
-        confidence: 1 minus the maximum error over all checks, such as 0.95.
+        confidence: the probability that the interval is right in all checks, for example 0.95.
         population: the number of all cases if the interval is about their mean; None for the mean of a whole
             distribution.
 
@@ -191,7 +191,7 @@ class BoundedSequence:
     Args:
         low: the lowest possible score.
         high: the highest possible score.
-        confidence: 1 minus the maximum error over all checks, such as 0.95.
+        confidence: the probability that the interval is right in all checks, for example 0.95.
         population: the number of all cases if the interval is about their mean; None for the mean of a whole
             distribution.
 

@@ -94,14 +94,14 @@ def _describe_prompts(views: Sequence[RunView]) -> str:
 def _tabulate_comparisons(judges: Sequence[RunJudge]) -> Table | None:
     if not judges:
         return None
-    theirs = [_make_published_row(row) for row in (*published.PEOPLE, *published.JUDGES)]
+    theirs = [_make_row_of_published_result(row) for row in (*published.PEOPLE, *published.JUDGES)]
     return Table("Comparisons (table 1)", PAIR_COLUMNS, [*theirs, *map(_make_judge_row, judges)])
 
 
 PAIR_COLUMNS = parse_columns("Judge | Accuracy: percent | Kappa: number 2 | No verdict: percent | Pairs: count")
 
 
-def _make_published_row(result: PairsResult) -> tuple[Cell, ...]:
+def _make_row_of_published_result(result: PairsResult) -> tuple[Cell, ...]:
     return (result.name, result.accuracy, result.kappa, None, 80)
 
 
@@ -135,10 +135,10 @@ def _tabulate_strategies(judges: Sequence[RunJudge]) -> Table | None:
         return None
     rows: list[tuple[Cell, ...]] = []
     for strategy, theirs in published.STRATEGIES.items():
-        rows.append(_make_published_row(theirs))
+        rows.append(_make_row_of_published_result(theirs))
         rows += [_make_judge_row(each) for each in panels if each.mode.strategy == strategy and not each.mode.same_role]
     same = [judge for judge in panels if judge.mode.same_role]
-    rows += [_make_published_row(published.SAME_ROLE), *map(_make_judge_row, same)] if same else []
+    rows += [_make_row_of_published_result(published.SAME_ROLE), *map(_make_judge_row, same)] if same else []
     return Table("Communication strategies (table 4)", PAIR_COLUMNS, rows)
 
 

@@ -398,7 +398,7 @@ _DATE_PATTERNS = tuple(
 
 
 def list_date_variants(answer: str) -> Iterable[str]:
-    """Yield other spellings of a date such as 1990-07-16 or 16 July 1990; slashes (07/16/1990) are ambiguous."""
+    """Yield other spellings of a date, such as 16 July 1990; none has slashes, because 06/07/1990 is ambiguous."""
     if (day := _parse_date(answer.strip())) is None:
         return
     suffix = {1: "st", 2: "nd", 3: "rd"}.get(day.day % 10 if day.day not in (11, 12, 13) else 0, "th")

@@ -103,7 +103,7 @@ def run_build(args: Namespace) -> int:
 
 def _write_drafts(source: dbpedia.DbpediaSource, args: Namespace, folder: Path) -> int:
     """Write a file of templates: those in use, and a model's drafts; return 1 if a draft failed."""
-    examples = source.find_examples(args.draft)
+    examples = source.find_predicate_examples(args.draft)
     answers = args.to.with_suffix(".answers.sqlite")
     drafts, failures = dbpedia.draft_templates(examples, select_model_settings(vars(args)), answers)
     templates = json.loads((args.templates or dbpedia.TEMPLATES).read_text("utf-8")) | drafts

@@ -61,7 +61,7 @@ class DbpediaSource(DumpSource):
         }
         self.template_popularity = dict(workspace.run_sql("SELECT id, popularity FROM predicate"))
 
-    def find_examples(self, most: int) -> dict[str, list[tuple[str, str]]]:
+    def find_predicate_examples(self, most: int) -> dict[str, list[tuple[str, str]]]:
         """Find up to three examples (subject, object) for each of the most frequent predicates without a template."""
         known = {template.id for template in self.templates} | UNFIT.keys()
         rows = self._workspace.run_sql("""

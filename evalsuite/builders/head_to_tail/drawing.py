@@ -313,7 +313,7 @@ class Selection:
     # Maps a template, then a bucket, to the chosen questions.
     questions: Mapping[QuestionTemplate, Mapping[str, Sequence[Candidate]]]
     cap: int  # Maximum number of questions of a template in a bucket.
-    # For each template without questions, the buckets in which it has no possible question.
+    # For each template of which no question was chosen, the buckets in which none could be made.
     empty: Mapping[QuestionTemplate, Sequence[str]]
 
 

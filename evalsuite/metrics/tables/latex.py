@@ -98,7 +98,7 @@ class CellReach:
 
 
 @dataclass(frozen=True, slots=True)
-class SpannedCell:
+class SpanningCell:
     """A spanning cell whose text has not yet been copied to the positions that it covers."""
 
     text: str
@@ -119,7 +119,7 @@ class Tabular:
     def __init__(self, source: LatexSource, begin: int, head: tuple[int, int] = (0, 0)) -> None:
         self.source, self.end = source, source.partner[begin]
         self.caption = ""
-        self._rows: list[list[SpannedCell]] = [[]]
+        self._rows: list[list[SpanningCell]] = [[]]
         self._text = TextReader(source)
         self._span = CellReach()
         self._head_starts = 0
@@ -192,11 +192,11 @@ class Tabular:
         """Build the table; `caption` is used if the environment contains no caption."""
         allowance = 100 + 20 * sum(map(len, self._rows))
         grid, written = list[list[str]](), list[bool]()
-        hanging: list[tuple[int, int, SpannedCell]] = []
-        spanning: list[tuple[int, int, SpannedCell]] = []
+        hanging: list[tuple[int, int, SpanningCell]] = []
+        spanning: list[tuple[int, int, SpanningCell]] = []
         for cells in self._rows:
             row: list[str] = []
-            over: list[tuple[int, SpannedCell]] = []
+            over: list[tuple[int, SpanningCell]] = []
             for cell in cells:
                 columns = min(cell.span.columns, WIDEST_SPAN, max(0, allowance) + 1)
                 if cell.span.rows > 1 or columns > 1:
@@ -337,7 +337,7 @@ class Tabular:
         return place
 
     def _end_cell(self) -> None:
-        self._rows[-1].append(SpannedCell(self._text.take_text(), self._span))
+        self._rows[-1].append(SpanningCell(self._text.take_text(), self._span))
         self._filled += self._span.columns
         if self._is_bold:
             self._bold.append(self._rows[-1][-1].text)
@@ -356,7 +356,7 @@ class Tabular:
         self._head_starts = len(self._rows) - 1
 
 
-def _fill_spanned_cells(grid: list[list[str]], row: int, column: int, cell: SpannedCell) -> None:
+def _fill_spanned_cells(grid: list[list[str]], row: int, column: int, cell: SpanningCell) -> None:
     """Copy the text of a cell that spans rows into the blank cells that it covers, below or above it."""
     if not cell.text:
         return  # Copying a blank text would only take time.

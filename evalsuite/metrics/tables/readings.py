@@ -49,7 +49,7 @@ def read_tables(text: str, format: Format) -> list[CellGrid]:  # noqa: A002 - th
     """Read all tables of a text; of invalid markup, read as much as possible."""
     if format == "html":
         return PageTables(text).tables
-    return read_latex(text) if format == "latex" else _read_markdown(text)
+    return read_latex(text) if format == "latex" else _read_raw_text(text)
 
 
 def _read_tables_in_format(text: str, markup: Format) -> MarkupReading:
@@ -102,8 +102,8 @@ def _read_other_markup(text: str) -> Iterator[MarkupReading]:
 def _read_other_raw_text(text: str) -> Iterator[Iterable[CellGrid]]:
     """Yield the tables of raw text by each possible reading except the usual one."""
     if GRID.search(text):
-        usual = _read_markdown(text)
-        yield from (tables for joins in (True, False) if (tables := _read_markdown(text, joins=joins)) != usual)
+        usual = _read_raw_text(text)
+        yield from (tables for joins in (True, False) if (tables := _read_raw_text(text, joins=joins)) != usual)
     # Try delimited text, because text that separates cells by commas or tabs may also contain bars.
     if "|" in text and any(line[:1] not in "|+" for line in text.splitlines()):
         yield _read_delimited_tables(text)
@@ -272,7 +272,7 @@ class _PipeBlock:
 
     name: str = ""
     lines: list[str] = field(default_factory=list)
-    # Whether to join the lines between two rules of a grid; None joins them if they have blank cells.
+    # Whether to join the text lines between two rules into one row; None joins them if cells of these lines are blank.
     joins: bool | None = None
 
     def read_block(self) -> list[CellGrid]:
@@ -303,7 +303,7 @@ class _PipeBlock:
         return [CellGrid(tuple(rows), name=name, head_rows=head, bold=bold)] if rows else []
 
 
-def _read_markdown(text: str, *, joins: bool | None = None) -> list[CellGrid]:
+def _read_raw_text(text: str, *, joins: bool | None = None) -> list[CellGrid]:
     """Read all raw-text tables in order; if the text has no pipes, read tab- or comma-separated values.
 
     A table is a block of lines with pipes: at least two lines, or one line that begins with a pipe. A short line above

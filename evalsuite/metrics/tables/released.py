@@ -1,7 +1,7 @@
 """Compute the H-Score exactly as the scripts released with Struc-Bench do (arXiv 2309.08963), mistakes included.
 
-Published numbers come from these scripts, so each part equals the scripts' value to 1e-9. This module uses none of the
-scripts' code; perf/h_score_plain.py implements the same definition step by step, and tests compare both
+Papers report these scripts' numbers, so content and structure agree with the scripts to 1e-9. This module uses none of
+the scripts' code; perf/h_score_plain.py implements the same definition step by step, and tests compare both
 implementations.
 """
 

@@ -195,7 +195,7 @@ def summarise_run(
         "judge": run.info.get("settings", {}).get("judge_model"),
         "shortened": verdict.shortened,
         "remarks": verdict.remarks,
-        "baselines": [_summarise_baseline(against) for against in verdict.against],
+        "baselines": [_summarise_baseline_comparison(against) for against in verdict.against],
         "cases": dict(sorted(verdict.counts.items())),
         "usage": run.info.get("usage"),
         "seconds": run.info.get("seconds"),
@@ -221,7 +221,7 @@ def summarise_run(
     }
 
 
-def _summarise_baseline(comparison: BaselineComparison) -> dict[str, Any]:
+def _summarise_baseline_comparison(comparison: BaselineComparison) -> dict[str, Any]:
     return {
         "baseline": comparison.name,
         "margin": comparison.rules.margin,

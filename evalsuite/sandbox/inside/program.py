@@ -66,7 +66,7 @@ def serve_rounds() -> NoReturn:
 
 
 def prepare_process() -> dict[str, Any]:
-    """Make this process the first process of a program; return the program's global variables."""
+    """Prepare this process to run a program; return the global variables with which the program begins."""
     _first_process.add(os.getpid())
     _reopen_streams()
     module = types.ModuleType("__main__")
