@@ -34,7 +34,7 @@ class CaseModel(ModelHandle):
     """The model of one case; it logs every call. An application may call this model from event loops of its own.
 
     Attributes:
-        log: the case's model requests and answers.
+        log: the requests that the case sent to its model, with the answers.
         effects: the case's tool calls and other effects, stored for replays.
         user_model: name and address of the model that simulates users; None if the run has none.
         models: the model for each name that an application may request; if empty, this model answers all requests.

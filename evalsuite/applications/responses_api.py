@@ -205,8 +205,9 @@ def _convert_params(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rename_fields(parent: str, fields: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     given = {field: value for field, value in fields.items() if value is not None}
-    for field in sorted(given.keys() - names.keys()):
-        raise make_field_error(f"{parent}.{field}", given[field])
+    unknown = next((field for field in given if field not in names), None)
+    if unknown is not None:
+        raise make_field_error(f"{parent}.{unknown}", given[unknown])
     return {names[field]: value for field, value in given.items()}
 
 

@@ -258,7 +258,8 @@ class Correct:
         if "turns" in sample.metadata:
             return {}
         calls = tool_uses(transcript)
-        functions = [entry["function"] for entry in sample.metadata["functions"]]
+        # Of several functions with one name, the first counts, as on the leaderboard.
+        functions = [entry["function"] for entry in reversed(sample.metadata["functions"])]
         schemas = {function["name"]: function["parameters"] for function in functions}
         expected = [
             ToolUse(name, partial(_accepts_call, accepted, schemas.get(name, {})))
@@ -288,16 +289,19 @@ def _accepts_call(accepted: Mapping[str, Any], schema: Mapping[str, Any], argume
 def _describe_mistakes(sample: Sample, expected: Sequence[ToolUse], calls: Sequence[ToolUse]) -> str:
     if not expected:
         return f"no function fits; {write_count(len(calls), 'call')} made"
-    paired = sum(at is not None for at in match_calls(expected, calls))
-    shown = "; ".join(
-        format_difference([ToolUse(use.tool, _choose_accepted_values(sample, use.tool)) for use in expected], calls)
-    )
-    return f"{paired} of {write_count(len(expected), 'call')} right: {shown}"[:500]
-
-
-def _choose_accepted_values(sample: Sample, tool: str) -> Mapping[str, Any]:
-    accepted = next(call[tool] for call in sample.metadata["calls"] if tool in call)
-    return {name: values[0] for name, values in accepted.items() if values and values[0] != ""}
+    wanted = [
+        ToolUse(name, {key: values[0] for key, values in accepted.items() if values and values[0] != ""})
+        for call in sample.metadata["calls"]
+        for name, accepted in call.items()
+    ]
+    shown, places = list(calls), match_calls(expected, calls)
+    for use, place in zip(wanted, places, strict=True):
+        # Write a right call with the first accepted values, because the diff should show only wrong calls.
+        if place is not None:
+            shown[place] = use
+    paired = sum(place is not None for place in places)
+    difference = "; ".join(format_difference(wanted, shown))
+    return f"{paired} of {write_count(len(expected), 'call')} right: {difference}"[:500]
 
 
 def accepts_arguments(accepted: Mapping[str, Any], arguments: Mapping[str, Any], *, in_object: bool = False) -> bool:

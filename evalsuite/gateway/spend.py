@@ -36,8 +36,8 @@ class Price:
     longest: int | None = None  # Maximum tokens of a prompt at these prices; None means no maximum.
     long_prompt: float = 0.0  # Price of a prompt of more than `longest` tokens.
     long_completion: float = 0.0  # Price of the answer to a prompt of more than `longest` tokens.
-    cached: float | None = None  # Price of cached prompt tokens; None means the price of other prompt tokens.
-    # Price of prompt tokens that are written into the cache; None means the price of other prompt tokens.
+    cached: float | None = None  # Price of prompt tokens read from the cache; None means the same price as `prompt`.
+    # Price of prompt tokens that are written into the cache; None means the same price as `prompt`.
     cache_write: float | None = None
 
     def multiply_prices(self, factor: float) -> Price:

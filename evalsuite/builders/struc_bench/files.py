@@ -82,7 +82,8 @@ def find_html_fragments(page: str) -> Iterator[FoundTable]:
         if piece["end"] is None:
             continue
         if not piece["end"]:
-            begin = begin if depth else piece.start()
+            if not depth:
+                begin = piece.start()
             depth += 1
         elif depth:
             depth -= 1

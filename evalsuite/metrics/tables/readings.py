@@ -394,7 +394,7 @@ def _read_spanned_grid(lines: Sequence[str]) -> CellGrid | None:
 
 
 def _escape_inner_bars(lines: list[str]) -> list[str]:
-    """Escape bars within cells of an aligned grid: bars at a position where no rule or head has a bar or corner."""
+    """Escape the bars of cells' texts: in an aligned grid, those at positions where no rule and no head has a bar."""
     for written in (lines, list(map(_fill_wide_characters, lines))):
         rules = list(filter(RULE.fullmatch, written)) or written[:1]
         edges = {edge.start() for line in set(rules) for edge in EDGE.finditer(line)}

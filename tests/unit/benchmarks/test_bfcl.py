@@ -101,6 +101,27 @@ def test_calls_are_scored_by_category(
     assert note in why
 
 
+def test_the_note_shows_only_the_calls_that_are_wrong(folder: Path) -> None:
+    _, note, _ = score(folder, "parallel", ADA, ("music_play", '{"artist": "Eve"}'))
+    assert '- music_play(artist="Bob", minutes=5.5)' in note
+    assert '+ music_play(artist="Eve")' in note
+    assert '+ music_play(artist="Ada"' not in note
+    assert '- music_play(artist="Ada"' not in note
+    _, note, _ = score(folder, "parallel", BOB)
+    assert '- music_play(artist="Ada", minutes=20.0)' in note
+    assert '- music_play(artist="Bob"' not in note
+
+
+def test_of_two_functions_with_one_name_the_first_counts(folder: Path) -> None:
+    file = folder / "BFCL_v4_parallel.json"
+    record = json.loads(file.read_text())
+    other = {**PLAY, "parameters": {"type": "dict", "properties": {}, "required": ["album"]}}
+    file.write_text(lines({**record, "function": [PLAY, other]}))
+    assert score(folder, "parallel", ADA, BOB)[0] == 1.0
+    file.write_text(lines({**record, "function": [other, PLAY]}))
+    assert score(folder, "parallel", ADA, BOB)[0] == 0.0
+
+
 def test_functions_are_offered_as_json_schemas(folder: Path) -> None:
     (tool,) = score(folder, "parallel", ADA)[2].tools
     assert tool["function"]["name"] == "music_play"

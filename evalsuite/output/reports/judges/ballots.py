@@ -124,7 +124,7 @@ class JudgeBias:
     judge: Estimate | None  # How often the judge chose the favoured answer, as a share of its decisions.
     # The share without a bias: how often people chose the favoured answer, or one half; None if unknown.
     expected: float | None = None
-    excess: Estimate | None = None  # The value of `judge` minus `expected`, with an interval.
+    excess: Estimate | None = None  # The judge's share minus the share without a bias, with an interval.
 
     @property
     def is_significant(self) -> bool:
