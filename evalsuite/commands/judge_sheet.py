@@ -24,10 +24,11 @@ from evalsuite.core.json_codec import digest
 from evalsuite.core.option_values import make_int_parser
 from evalsuite.judges.criteria import YesNo, read_criteria
 from evalsuite.judges.forms import ChoiceForm, Likert, ScoresForm
+from evalsuite.judges.human_labels import WINS
 from evalsuite.judges.judgements import PREFERENCE
 from evalsuite.judges.prompts import find_media, format_conversation
 from evalsuite.judges.rubrics import Rubric, rubric
-from evalsuite.judges.scorers import WINS, JudgeScorer
+from evalsuite.judges.scorers import JudgeScorer
 from evalsuite.metrics.text import convert_targets
 from evalsuite.output.exports import escape_formula
 from evalsuite.output.page.document import build_sheet_page

@@ -13,8 +13,10 @@ from evalsuite.core.errors import DatasetError, ScoringError
 if TYPE_CHECKING:
     from evalsuite.core.types import Sample
 
-OF_COMPARISONS: Mapping[str, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
-LABELS: Mapping[str, float] = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0, **OF_COMPARISONS}
+WINS: Mapping[str | None, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
+"""The first answer's score for each verdict on two answers."""
+
+LABELS: Mapping[str | None, float] = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0, **WINS}
 """The words that are labels, each with its number."""
 
 
@@ -43,7 +45,7 @@ def make_people_facts(
     If `nominal` is true, the scores are categories, not points on a scale.
     """
     human = sample.metadata.get("human")
-    if not nominal and isinstance(human, str) and human.strip().casefold() in OF_COMPARISONS:
+    if not nominal and isinstance(human, str) and human.strip().casefold() in WINS:
         # Ignore `first`, `tie` and `second`, because these labels do not say which score an answer deserves.
         return {}
     by_score = human if isinstance(human, Mapping) else dict.fromkeys(names, human)

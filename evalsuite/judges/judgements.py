@@ -28,6 +28,7 @@ SWAPPED: Mapping[str, Any] = {"first": "second", "second": "first"}
 VERSION = 4
 UNDER_TEST = "the model under test"
 CANNOT_TELL: Literal["cannot tell"] = "cannot tell"
+ALONE = "alone"  # Key of the fact with verdict and calls of the single judge that is asked before a panel.
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,9 @@ from evalsuite.judges.asking import (
 )
 from evalsuite.judges.forms import QUALITY, BestOfForm, ChoiceForm, GradedChoice, Likert, PairedScores, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, MOST_SAMPLES, Weighted
-from evalsuite.judges.human_labels import make_people_facts
+from evalsuite.judges.human_labels import WINS, make_people_facts
 from evalsuite.judges.judgements import (
+    ALONE,
     CANNOT_TELL,
     PREFERENCE,
     Assessment,
@@ -57,9 +58,6 @@ if TYPE_CHECKING:
 Levels = Literal[3, 5]
 MOST_RIVALS = 8  # At most 8 rivals, because a verdict names an answer by a single digit.
 CHOICES_BY_LEVELS: Mapping[Levels, type[ChoiceForm]] = {3: ChoiceForm, 5: GradedChoice}
-ALONE = "alone"  # Key of the fact with verdict and calls of the single judge that is asked before a panel.
-# The first answer's score for each verdict.
-WINS: Mapping[str | None, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
 
 
 def make_scorer(  # noqa: PLR0913 - called by `rubric`, which describes the arguments

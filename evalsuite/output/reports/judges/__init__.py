@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evalsuite.judges.scorers import ALONE, WINS
+from evalsuite.judges.human_labels import WINS
+from evalsuite.judges.judgements import ALONE
 from evalsuite.output.reports.judges.agreement import tabulate_agreement, tabulate_people_agreement
 from evalsuite.output.reports.judges.ballots import JudgedCase, read_ballots, tabulate_biases
 from evalsuite.output.reports.judges.estimates import (
