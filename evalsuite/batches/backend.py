@@ -105,7 +105,12 @@ class BatchBackend:
 
     async def complete(self, request: Request) -> Completion:
         """Wait until a batch has the answer to a request; an earlier session may have sent this batch."""
-        self._resume_earlier_batches()
+        if not self._has_resumed:
+            self._has_resumed = True
+            self._earlier = self._batches.list_undelivered_keys()
+            for stored_batch in self._batches.list_open_batches(self._asked):
+                self._start_task(self._resume_batch(stored_batch))
+            self._start_task(self._send_gathered_lines())
         # Earlier versions computed a request's key after `--max-cost` had limited the length of the answer.
         asked = (UNLIMITED_REQUEST.get() or request, request)
         keys = [
@@ -115,15 +120,13 @@ class BatchBackend:
         ]
         sent = (key for key in keys if key in self._earlier and key not in self._waiting)
         key = next(sent, keys[0])
-        return self._read_result(key, request, await self._await_result(key, request))
-
-    def _resume_earlier_batches(self) -> None:
-        if not self._has_resumed:
-            self._has_resumed = True
-            self._earlier = self._batches.list_undelivered_keys()
-            for stored_batch in self._batches.list_open_batches(self._asked):
-                self._start_task(self._resume_batch(stored_batch))
-            self._start_task(self._send_gathered_lines())
+        result = await self._await_result(key, request)
+        try:
+            return read_completion(self._backend, request, json.loads(result))
+        except Exception:
+            self._batches.mark_delivered(key)
+            self._earlier.discard(key)
+            raise
 
     def _start_task(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(coroutine)
@@ -131,6 +134,7 @@ class BatchBackend:
         task.add_done_callback(self._tasks.discard)
 
     async def _await_result(self, key: str, request: Request) -> str:
+        """Return a request's line of a batch's output; queue the request unless an earlier session sent it."""
         if key in self._earlier:
             result = self._batches.find_result(key)
             if result is not None:
@@ -142,25 +146,15 @@ class BatchBackend:
         path, body = self._backend.make_batch_line(request)
         try:
             if key not in self._earlier:
-                self._queue_line(path, key, format_line(key, path, body))
+                line = format_line(key, path, body)
+                self._gathered.setdefault(path, {})[key] = line
+                self._size += len(line)
+                self._arrived.set()
             return await waiting
         finally:
             self._waiting.pop(key, None)
             # Leave a request out if its caller gave up before the batch was sent.
             self._size -= len(self._gathered.get(path, {}).pop(key, b""))
-
-    def _queue_line(self, path: str, key: str, line: bytes) -> None:
-        self._gathered.setdefault(path, {})[key] = line
-        self._size += len(line)
-        self._arrived.set()
-
-    def _read_result(self, key: str, request: Request, result: str) -> Completion:
-        try:
-            return read_completion(self._backend, request, json.loads(result))
-        except Exception:
-            self._batches.mark_delivered(key)
-            self._earlier.discard(key)
-            raise
 
     @property
     def is_everything_sent(self) -> bool:
@@ -169,13 +163,15 @@ class BatchBackend:
         return is_known and not any(self._gathered.values())
 
     def describe_batches(self) -> list[str]:
-        return [
-            f"{state.batch}: {_describe_progress(state)}, sent at "
-            f"{datetime.fromtimestamp(self._since[number]).astimezone():%H:%M} "
-            f"({_describe_age(time.time() - self._since[number])} ago)"
-            for number, state in list(self._under_way.items())
-            if state is not None
-        ]
+        lines = []
+        for number, state in list(self._under_way.items()):
+            if state is not None:
+                done = f"{state.done:,} of {write_count(state.total, 'request')}" if state.total else "not begun"
+                sent = datetime.fromtimestamp(self._since[number]).astimezone()
+                hours, minutes = divmod(int((time.time() - self._since[number]) / 60), 60)
+                age = f"{hours} h {minutes} min" if hours else f"{minutes} min"
+                lines.append(f"{state.batch}: {done}, sent at {sent:%H:%M} ({age} ago)")
+        return lines
 
     def stop_waiting(self, reason: str) -> None:
         for waiting in list(self._waiting.values()):
@@ -183,6 +179,7 @@ class BatchBackend:
                 waiting.set_exception(Detached(reason))
 
     async def _send_gathered_lines(self) -> None:
+        """Run until cancelled: send the gathered lines once none arrives for `QUIET` seconds or a batch is full."""
         while True:
             await self._arrived.wait()
             while self._arrived.is_set() and not self._is_batch_full():
@@ -283,6 +280,7 @@ class BatchBackend:
         return state
 
     async def _poll_until_ended(self, stored_batch: StoredBatch, state: BatchState) -> None:
+        """Poll a batch until it has ended; then deliver its answers, and fail the requests without an answer."""
         self._since[stored_batch.number] = stored_batch.created
         pause = FIRST_LOOK
         keys = self._batches.list_unanswered_keys(stored_batch.number)
@@ -299,7 +297,11 @@ class BatchBackend:
             self._give_up_batch(stored_batch, keys, error)
         else:
             self._earlier.difference_update(keys)
-            self._report_missing_answers(keys, state)
+            if keys or state.status != "completed":
+                refused, about, reason = explain_missing_answers(keys, state)
+                self._pending.tell(about)
+                self._fail_requests(refused, RequestRefused(about))
+                self._fail_requests([key for key in keys if key not in refused], reason)
         finally:
             self._under_way.pop(stored_batch.number, None)
 
@@ -309,8 +311,14 @@ class BatchBackend:
         for file in state.files:
             results = await self._fetch_results(file)
             self._batches.store_results(stored_batch.number, results)
-            delivered = self._deliver_results(results)
-            keys = [key for key in keys if key not in delivered]
+            for key, result in results:
+                waiting = self._waiting.get(key)
+                if waiting is not None and not waiting.done():
+                    waiting.set_result(result)
+            answered = {key for key, _ in results}
+            # If no caller waits for a result, a later caller reads it from the journal.
+            self._earlier |= answered - self._waiting.keys()
+            keys = [key for key in keys if key not in answered]
         self._batches.close_batch(stored_batch.number, state.status)
         return keys
 
@@ -324,25 +332,6 @@ class BatchBackend:
         else:
             self._pending.tell(f"{file}: {write_count(unreadable, 'line')} cannot be read; the other answers are kept")
         return results
-
-    def _deliver_results(self, results: list[tuple[str, str]]) -> set[str]:
-        for key, result in results:
-            waiting = self._waiting.get(key)
-            if waiting is not None and not waiting.done():
-                waiting.set_result(result)
-        keys = {key for key, _ in results}
-        # If no caller waits for a result, a later caller reads it from the journal.
-        self._earlier |= keys - set(self._waiting)
-        return keys
-
-    def _report_missing_answers(self, keys: Sequence[str], state: BatchState) -> None:
-        """Report and fail the requests whose answer is in no file of a batch."""
-        if state.status == "completed" and not keys:
-            return
-        refused, about, reason = explain_missing_answers(keys, state)
-        self._pending.tell(about)
-        self._fail_requests(refused, RequestRefused(about))
-        self._fail_requests([key for key in keys if key not in refused], reason)
 
     def _fail_requests(self, keys: Iterable[str], error: Exception) -> None:
         for key in keys:
@@ -359,15 +348,6 @@ class BatchBackend:
         await self._backend.aclose()
 
 
-def _describe_progress(state: BatchState) -> str:
-    return f"{state.done:,} of {write_count(state.total, 'request')}" if state.total else "not begun"
-
-
-def _describe_age(seconds: float) -> str:
-    hours, minutes = divmod(int(seconds / 60), 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
-
-
 def require_openai_backend(model: str, backend: Backend) -> OpenAIBackend:
     """Return a backend whose server has OpenAI's API; refuse any other backend."""
     if isinstance(backend, OpenAIBackend):
@@ -380,15 +360,17 @@ def require_openai_backend(model: str, backend: Backend) -> OpenAIBackend:
 
 def require_batch_interface(model: str, backend: Backend) -> None:
     """Check, before anything is sent, that a model's server has a batch interface."""
-    asyncio.run(_require_batch_list(model, BatchServer(require_openai_backend(model, backend))))
+    server = BatchServer(require_openai_backend(model, backend))
 
+    async def list_one_batch() -> None:
+        try:
+            await server.list_one_batch()
+        finally:
+            await server.aclose()
 
-async def _require_batch_list(model: str, server: BatchServer) -> None:
     try:
-        await server.list_one_batch()
+        asyncio.run(list_one_batch())
     except (RateLimited, Transient, ModelError) as error:
         raise BackendUnavailable(
             f"--batch: {model} has no batch interface at its server, or it cannot be reached: {error}"
         ) from error
-    finally:
-        await server.aclose()

@@ -58,7 +58,7 @@ class BatchServer:
     async def upload_file(self, name: str, content: bytes) -> str:
         async def upload_content(client: AsyncOpenAI, headers: dict[str, Any]) -> str:
             file = (f"{name}.jsonl", content, "application/jsonl")
-            uploaded = await client.files.create(file=file, purpose="batch", extra_headers=_drop_mime_type(headers))
+            uploaded = await client.files.create(file=file, purpose="batch", extra_headers=_drop_content_type(headers))
             return str(uploaded.id)
 
         return await self._backend.call_client(upload_content)
@@ -102,7 +102,7 @@ class BatchServer:
 
     async def download_file(self, file: str) -> bytes:
         async def download_content(client: AsyncOpenAI, headers: dict[str, Any]) -> bytes:
-            return (await client.files.content(file, extra_headers=_drop_mime_type(headers))).content
+            return (await client.files.content(file, extra_headers=_drop_content_type(headers))).content
 
         return await self._fetch_or_raise(download_content, f"{file}: the server has no such file")
 
@@ -136,7 +136,7 @@ class BatchServer:
         await self._backend.aclose()
 
 
-def _drop_mime_type(headers: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_content_type(headers: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in headers.items() if name.lower() != "content-type"}
 
 
@@ -156,16 +156,13 @@ def _decode_batch_state(plain: Mapping[str, Any]) -> BatchState:
 
 def parse_result_lines(content: bytes) -> tuple[list[tuple[str, str]], int]:
     """Read a file of answers or errors; return its lines by key, and the number of unreadable lines."""
-    lines = [line for line in content.splitlines() if line.strip()]
-    results = [(key, line.decode("utf-8", "replace")) for line in lines if (key := _find_line_key(line)) is not None]
-    return results, len(lines) - len(results)
-
-
-def _find_line_key(line: bytes) -> str | None:
-    try:
-        return str(json.loads(line)["custom_id"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
+    results, unreadable = list[tuple[str, str]](), 0
+    for line in filter(bytes.strip, content.splitlines()):
+        try:
+            results.append((str(json.loads(line)["custom_id"]), line.decode("utf-8", "replace")))
+        except (ValueError, KeyError, TypeError, RecursionError):
+            unreadable += 1
+    return results, unreadable
 
 
 BUSY = {"token_limit_exceeded", "rate_limit_exceeded"}
@@ -212,10 +209,17 @@ def explain_missing_answers(keys: Sequence[str], state: BatchState) -> tuple[set
 
     Args:
         keys: the requests' keys, in the order of the batch's lines.
+
+    Returns:
+        The keys of the requests that the server refused, a message about the batch, and the other requests' error.
     """
-    refused = _find_refused_keys(keys, state)
-    message = f"{state.batch} {_describe_batch_end(state)}"
-    reason = _make_request_error(state, message)
+    # Errors name the lines of refused requests; if the server refused the model, one line stands for all lines.
+    numbers = set() if _is_model_refused(state) else {error.get("line") for error in state.errors}
+    refused = {key for number, key in enumerate(keys, 1) if number in numbers}
+    words = "; ".join(str(error.get("message") or error.get("code")) for error in state.errors[:3])
+    ends = {"cancelled": "was cancelled", "completed": "was completed without all answers"}
+    message = f"{state.batch} {ends.get(state.status, state.status)}" + (f": {words.rstrip('.')}" if words else "")
+    reason = _make_missing_answer_error(state, message)
     if isinstance(reason, Transient | RateLimited):
         message += "; requests without an answer will be sent again"
     elif state.status == "cancelled" and keys:
@@ -223,25 +227,11 @@ def explain_missing_answers(keys: Sequence[str], state: BatchState) -> tuple[set
     return refused, message, reason
 
 
-def _describe_batch_end(state: BatchState) -> str:
-    words = "; ".join(str(error.get("message") or error.get("code")) for error in state.errors[:3])
-    ends = {"cancelled": "was cancelled", "completed": "was completed without all answers"}
-    return ends.get(state.status, state.status) + (f": {words.rstrip('.')}" if words else "")
-
-
-def _find_refused_keys(keys: Sequence[str], state: BatchState) -> set[str]:
-    """Find the requests that made the server reject a batch; the server's errors name their line numbers."""
-    if _is_model_refused(state):
-        return set()
-    numbers = {error.get("line") for error in state.errors}
-    return {key for number, key in enumerate(keys, 1) if number in numbers}
-
-
 def _is_model_refused(state: BatchState) -> bool:
     return any(error.get(field) == value for error in state.errors for field, value in MODEL_ERROR_FIELDS.items())
 
 
-def _make_request_error(state: BatchState, message: str) -> Exception:
+def _make_missing_answer_error(state: BatchState, message: str) -> Exception:
     if state.status == "cancelled":
         return RequestRefused(message)
     if state.status == "failed" and any(error.get("code") in BUSY for error in state.errors):
