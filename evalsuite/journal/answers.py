@@ -243,6 +243,7 @@ class UnansweredRequests:
         await self._store_outcome("cancelled", key, seconds)
 
     async def _store_outcome(self, column: str, key: str, value: object) -> None:
+        """Set one column of a request's row in the table `outcomes`, and keep the row's other column."""
         statement = (
             f"INSERT INTO outcomes (key, {column}, session) VALUES (?, ?, ?) "  # noqa: S608 - a constant
             f"ON CONFLICT (key) DO UPDATE SET {column} = excluded.{column}, session = excluded.session"

@@ -57,51 +57,42 @@ class Database:
         return db
 
     def _prepare_database(self) -> None:
+        """Create the tables of a new file; check, upgrade and repair an existing file."""
         try:
             if not self.read_only and not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 self._db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
-            self._check_version()
+            self._check_and_upgrade_schema()
             if not self.read_only:
-                self._repair_file()
+                # Check the indexes, too (`quick_check` does not), because a damaged index could hide stored answers.
+                if self._db.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
+                    self._db.close()
+                    self.lost_rows = salvage_file(self.path)
+                    self._db = self._connect_database()
                 # Committed data survive a killed process; a power failure may lose the latest data.
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = NORMAL")
         except sqlite3.Error as error:
-            raise self._make_unreadable_error(error) from error
+            if "locked" in str(error):
+                raise RunError(f"{self.path}: another process has kept it locked for {PATIENCE:g} s") from error
+            raise RunError(
+                f"{self.path}: not a journal of evalsuite ({error}), so the run cannot be replayed; once the file is "
+                "moved away, --resume asks everything anew"
+            ) from error
 
-    def _make_unreadable_error(self, error: sqlite3.Error) -> RunError:
-        if "locked" in str(error):
-            return RunError(f"{self.path}: another process has kept it locked for {PATIENCE:g} s")
-        return RunError(
-            f"{self.path}: not a journal of evalsuite ({error}), so the run cannot be replayed; once the file is moved "
-            "away, --resume asks everything anew"
-        )
-
-    def _check_version(self) -> None:
+    def _check_and_upgrade_schema(self) -> None:
+        """Check the version and the tables; add the table of outcomes, which older versions' files lack."""
         version = self._db.execute("PRAGMA user_version").fetchone()[0]
         if not OLDEST <= version <= VERSION:
             raise RunError(f"{self.path}: the journal has version {version}, this evalsuite reads version {VERSION}")
         for table in TABLES if version == VERSION else TABLES[:-1]:
             # Check that the tables exist, because files of other programs may have the same version number.
             self._db.execute(f"SELECT 1 FROM {table} WHERE 0")  # noqa: S608 - a constant
-        if version < VERSION:
-            self._upgrade_schema()
-
-    def _upgrade_schema(self) -> None:
-        """Add the table of outcomes, which older versions' files lack; for a read-only file, add it in memory."""
-        if self.read_only:
+        if version < VERSION and self.read_only:
+            # Add the table in memory, because the file may not be written.
             self._db.execute("PRAGMA temp_store = MEMORY")
             self._db.execute(OUTCOMES.replace("CREATE TABLE", "CREATE TEMP TABLE"))
-        else:
+        elif version < VERSION:
             self._db.executescript(f"BEGIN; {OUTCOMES} PRAGMA user_version = {VERSION}; COMMIT;")
-
-    def _repair_file(self) -> None:
-        # Check the indexes, too (`quick_check` does not), because a damaged index could hide stored answers.
-        if self._db.execute("PRAGMA integrity_check(1)").fetchone()[0] == "ok":
-            return
-        self._db.close()
-        self.lost_rows = salvage_file(self.path)
-        self._db = self._connect_database()
 
     def read_rows(self, query: str, *values: object) -> list[Any]:
         with self._lock:
@@ -146,17 +137,13 @@ class Database:
                 self._db.execute("BEGIN IMMEDIATE")
                 yield self._db
                 self._db.execute("COMMIT")
-            except sqlite3.Error as error:
-                self._roll_back_transaction()
-                raise RunError(f"{self.path}: {error}") from error
-            except BaseException:
-                self._roll_back_transaction()
+            except BaseException as error:
+                with suppress(sqlite3.Error):
+                    if self._db.in_transaction:
+                        self._db.execute("ROLLBACK")
+                if isinstance(error, sqlite3.Error):
+                    raise RunError(f"{self.path}: {error}") from error
                 raise
-
-    def _roll_back_transaction(self) -> None:
-        with suppress(sqlite3.Error):
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
 
     def close(self) -> None:
         """Execute the queued writes and close the file; a second call does nothing."""
@@ -212,6 +199,7 @@ class WriteQueue:
                 done(None)
 
     def _execute_writes(self, works: list[Work]) -> RunError | None:
+        """Execute writes in one transaction; return its error, or None if the data are stored."""
         try:
             with self._database.transaction() as db:
                 for work in works:
@@ -267,11 +255,16 @@ def salvage_file(path: Path) -> int:
     """Replace a damaged file by a new file with all readable rows; the damaged file stays next to it."""
     fresh = path.with_name(f".{path.name}.mended")
     fresh.unlink(missing_ok=True)
-    lost = 0
-    with closing(_open_connection(path)) as old, closing(sqlite3.connect(fresh, isolation_level=None)) as new:
+    with (
+        closing(sqlite3.connect(path, isolation_level=None)) as old,
+        closing(sqlite3.connect(fresh, isolation_level=None)) as new,
+    ):
+        old.text_factory = lambda data: data.decode("utf-8", "replace")
+        # Merge the write-ahead log into the file first, because the log may contain newer rows than the file.
+        with suppress(sqlite3.Error):
+            old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         new.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT; BEGIN;")
-        for table in TABLES:
-            lost += _copy_rows(old, new, table)
+        lost = sum(_copy_rows(old, new, table) for table in TABLES)
         new.execute("COMMIT")
     for suffix in ("-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
@@ -280,16 +273,8 @@ def salvage_file(path: Path) -> int:
     return lost
 
 
-def _open_connection(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, isolation_level=None)
-    db.text_factory = lambda data: data.decode("utf-8", "replace")
-    # Merge the write-ahead log into the file first, because the log may contain newer rows than the file.
-    with suppress(sqlite3.Error):
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return db
-
-
 def _copy_rows(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> int:
+    """Copy the readable rows of a table; return the number of lost rows."""
     copied, highest = 0, 0
     for row in _iterate_readable_rows(old, table):
         highest = max(highest, row[0])
@@ -302,9 +287,10 @@ def _copy_rows(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> 
 
 def _iterate_readable_rows(db: sqlite3.Connection, table: str) -> Iterator[tuple[int, ...]]:
     """Yield each readable row, with its row number in front; read from both ends, then row by row between them."""
-    low = high = None
+    low = high = 0
+    query = f"SELECT rowid, * FROM {table}"  # noqa: S608 - a constant
     try:
-        for row in db.execute(f"SELECT rowid, * FROM {table} ORDER BY rowid"):  # noqa: S608 - a constant
+        for row in db.execute(f"{query} ORDER BY rowid"):
             low = row[0]
             yield row
     except sqlite3.Error:
@@ -312,12 +298,9 @@ def _iterate_readable_rows(db: sqlite3.Connection, table: str) -> Iterator[tuple
     else:
         return
     with suppress(sqlite3.Error):
-        for row in db.execute(
-            f"SELECT rowid, * FROM {table} WHERE rowid > ? ORDER BY rowid DESC",  # noqa: S608
-            (low or 0,),
-        ):
+        for row in db.execute(f"{query} WHERE rowid > ? ORDER BY rowid DESC", (low,)):
             high = row[0]
             yield row
-    for number in range((low or 0) + 1, min(high or 0, (low or 0) + WIDEST_GAP)):
+    for number in range(low + 1, min(high, low + WIDEST_GAP)):
         with suppress(sqlite3.Error):
-            yield from db.execute(f"SELECT rowid, * FROM {table} WHERE rowid = ?", (number,))  # noqa: S608
+            yield from db.execute(f"{query} WHERE rowid = ?", (number,))

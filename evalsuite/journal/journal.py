@@ -7,6 +7,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -163,6 +164,7 @@ class Journal:
                 self._make_record_write(*record)(db)
 
     def _make_record_write(self, case: str, fingerprints_hash: str, line: str) -> Callable[[sqlite3.Connection], None]:
+        """Return a function that writes a case's record and its large strings to a connection."""
         short, parts = split_large_strings(line)
         row = (self.session, case, fingerprints_hash, short, compute_checksum(case, short), time.time())
 
@@ -205,14 +207,11 @@ class Journal:
         iterate = self.database.iterate_rows
         rows = iterate(COUNTED, self.session) if self.count_planned_cases() else iterate(ALL)
         for case, line, kept, _ in rows:
-            yield case, self._restore_record(line) if compute_checksum(case, line) == kept else None
-
-    def _restore_record(self, line: str) -> str | None:
-        """Join a record with its large parts; None if a part is lost."""
-        try:
-            return join_large_strings(line, self.database.find_large_string)
-        except RunError:
-            return None
+            record = None
+            if compute_checksum(case, line) == kept:
+                with suppress(RunError):  # A large part of the record is lost.
+                    record = join_large_strings(line, self.database.find_large_string)
+            yield case, record
 
     def list_sessions(self) -> list[dict[str, Any]]:
         """List all sessions with their number, dates, command and reason for ending."""
