@@ -206,7 +206,7 @@ def _measure_question_overlap(common: SharedQuestions, run: Run, benchmark: str)
 
 
 def _list_unmatched_cases(matches: Iterable[SharedQuestions], baseline: Run, run: Run) -> dict[str, list[str]]:
-    # `matches` leaves out benchmarks that only the baseline has, because this run did not ask for their cases.
+    """Map each run to the cases that only it has; leave out benchmarks that this run did not collect."""
     sides = [match.list_unmatched_cases() for match in matches]
     new = [row.case for name, bench in run.benchmarks.items() if name not in baseline.benchmarks for row in bench.tally]
     return {
@@ -215,7 +215,7 @@ def _list_unmatched_cases(matches: Iterable[SharedQuestions], baseline: Run, run
     }
 
 
-def _describe_changed_fingerprints(matches: Mapping[str, SharedQuestions], name: str) -> list[str]:
+def _describe_changed_fingerprints(matches: Mapping[str, SharedQuestions], baseline: str) -> list[str]:
     lines = []
     for benchmark, common in matches.items():
         parts = [f"{change} of {count}" for change, count in common.changed.items()]
@@ -223,13 +223,13 @@ def _describe_changed_fingerprints(matches: Mapping[str, SharedQuestions], name:
             parts.insert(0, f"input or target of {len(common.replaced)} (left out)")
         if parts:
             of = len(common.shared) + len(common.replaced)
-            lines.append(f"{benchmark}: since {name}, of {of} questions have changed: {', '.join(parts)}")
+            lines.append(f"{benchmark}: since {baseline}, of {of} questions have changed: {', '.join(parts)}")
     return lines
 
 
-def _describe_unscored_questions(common: SharedQuestions, subject: ComparedMetric, name: str) -> list[str]:
-    before, after = common.count_unscored_questions(subject.metric)
-    where = [f"{count} in {place}" for count, place in ((before, name), (after, "this run")) if count]
+def _describe_unscored_questions(common: SharedQuestions, subject: ComparedMetric, baseline: str) -> list[str]:
+    counts = zip(common.count_unscored_questions(subject.metric), (baseline, "this run"), strict=True)
+    where = [f"{count} in {place}" for count, place in counts if count]
     return [f"{subject}: questions left out because of errors: {', '.join(where)}"] if where else []
 
 
@@ -272,6 +272,7 @@ def list_judge_drifts(baseline: Run, run: Run) -> list[str]:
 
 
 def _describe_changed_canaries(name: str, before: Tally, now: Tally, baseline: str) -> Iterator[str]:
+    """Yield a line per metric in which the judge now scores canaries (cases with fixed answers) differently."""
     from evalsuite.stats import count_interval
 
     common = pair_questions(before, now)
@@ -280,12 +281,10 @@ def _describe_changed_canaries(name: str, before: Tally, now: Tally, baseline: s
     for metric in now.metrics():
         pairs = common.list_pairs(metric)
         changed = sum(pair.before != pair.after for pair in pairs)
-        if not changed:
-            continue
         difference = f"{name}.{metric}: {changed} of {len(pairs)} canaries are judged differently than in {baseline}"
-        if count_interval(changed, len(pairs)).low > LARGEST_CANARY_CHANGE:
+        if changed and count_interval(changed, len(pairs)).low > LARGEST_CANARY_CHANGE:
             yield f"{difference}{accuracy}: the judge has changed, so a difference is not the model's alone"
-        else:
+        elif changed:
             yield f"{difference}{accuracy}, which is within what a judge may vary"
 
 

@@ -263,11 +263,12 @@ class BaselineComparison:
     def describe_greatest_shortage(self) -> str:
         """State how many cases would decide every undecided metric; return "" if there are enough cases."""
         undecided = [one for _, one, verdict in self.found if verdict == "undecided"]
-        return self._describe_shortage(max(undecided, key=self._count_cases_needed)) if undecided else ""
+        most = max(undecided, key=lambda one: one.count_needed(self.strictest_confidence), default=None)
+        return self._describe_shortage(most) if most else ""
 
     def _describe_shortage(self, compared: NonInferiority) -> str:
         """State how many cases would decide an undecided metric; return "" if there are enough cases."""
-        needed = self._count_cases_needed(compared)
+        needed = compared.count_needed(self.strictest_confidence)
         if compared.n >= needed:
             return ""
         seen = f"{compared.detectable:.2g}" if math.isfinite(compared.detectable) else "none"
@@ -277,9 +278,6 @@ class BaselineComparison:
     def strictest_confidence(self) -> float:
         """The confidence that Holm's procedure requires in its first and strictest test."""
         return 1 - (1 - self.rules.confidence) / len(self.found)
-
-    def _count_cases_needed(self, compared: NonInferiority) -> int:
-        return compared.count_needed(self.strictest_confidence)
 
     def decide_gate(self, gate: Gate) -> list[GateDecision]:
         """Decide a gate against this baseline, once for each compared metric to which the gate applies."""
@@ -326,14 +324,14 @@ def list_compared_metrics(
     gate states its margin (the smallest loss that matters).
     """
     seen = set()
-    for subject in _list_gated_metrics(run, list(gates)):
+    for subject in _list_gated_or_primary_metrics(run, list(gates)):
         named = rules is not None and find_gate_margin(subject, rules) is not None
         if str(subject) not in seen and (subject.metric not in RESOURCES or named):
             seen.add(str(subject))
             yield subject
 
 
-def _list_gated_metrics(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
+def _list_gated_or_primary_metrics(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
     for name, bench in run.benchmarks.items():
         if is_canary(bench.tally):  # Only a changed judge can change the scores of canaries, whose answers are fixed.
             continue

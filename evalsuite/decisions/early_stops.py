@@ -145,7 +145,7 @@ class EarlyGate:
             # Decide after the run, because the confidence sequences need bounded scores.
             self._impossible = True
             return
-        self._add_score(score)
+        self._add_to_sequence(score)
 
     def _is_independent(self, row: Row) -> bool:
         """Tell whether a row is independent of earlier rows; if samples share a source, decide the gate later."""
@@ -158,7 +158,7 @@ class EarlyGate:
         self._impossible = self._sample_of[row.cluster] != row.sample
         return False
 
-    def _add_score(self, score: float) -> None:
+    def _add_to_sequence(self, score: float) -> None:
         from evalsuite.stats import BinarySequence, BoundedSequence
 
         self._waiting.append(score)
@@ -370,6 +370,7 @@ def explain_left_out_cases(shard: str | None, early: Mapping[str, Any] | None, u
 
 
 def _describe_early_end(early: Mapping[str, Any]) -> str:
+    """State why a run ended early or late, how many cases ran, and which gates are still open."""
     cases, planned = early["cases"], early["planned"]
     more = max(0, cases - planned)
     ran = f"{planned} planned cases and {more} more ran" if more else f"{cases} of {planned} cases ran"

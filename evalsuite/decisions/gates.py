@@ -278,6 +278,7 @@ def decide_gates(
 
 
 def _decide_gate(gate: Gate, measured: Mapping[str, MeasuredBenchmark], error_share: float) -> list[GateDecision]:
+    """Return one decision per benchmark and metric that a gate covers; `no data` if it covers none."""
     names = sorted(measured) if gate.benchmark == "*" else [gate.benchmark]
     if not names or names[0] not in measured:
         reason = f"no case of {gate.benchmark} ran{suggest_names(gate.benchmark, measured)}"
@@ -302,13 +303,12 @@ def _decide_on_benchmark(gate: Gate, name: str, measured: MeasuredBenchmark, err
         reason = f"errors in {errors} of {write_count(len(cases), 'case')}, more than {error_share:.1%}"
         return [GateDecision(gate, f"{place}.{gate.metric}", "too many errors", reason=reason)]
     metrics = measured.list_metrics() if gate.metric == "*" else (gate.metric,)
-    decisions = [(metric, _decide_on_metric(gate, place, metric, measured, cases)) for metric in metrics]
-    return [_add_estimates_note(decision, metric, cases) for metric, decision in decisions]
-
-
-def _add_estimates_note(decision: GateDecision, metric: str, cases: Tally) -> GateDecision:
-    reasons = (decision.reason, describe_estimates(*count_estimated_calls(metric, cases)))
-    return replace(decision, reason="; ".join(filter(None, reasons)))
+    decisions = []
+    for metric in metrics:
+        decision = _decide_on_metric(gate, place, metric, measured, cases)
+        reasons = (decision.reason, describe_estimates(*count_estimated_calls(metric, cases)))
+        decisions.append(replace(decision, reason="; ".join(filter(None, reasons))))
+    return decisions
 
 
 def _decide_on_metric(gate: Gate, place: str, metric: str, measured: MeasuredBenchmark, cases: Tally) -> GateDecision:

@@ -115,6 +115,7 @@ def _compare_releases(
 def _estimate_release(
     run: Run, subject: ComparedMetric, comparisons: Mapping[str, Mapping[str, Mapping[str, ReferenceComparison]]]
 ) -> ReleaseEstimate:
+    """Estimate a metric of one run, and look up the metric's comparisons with each reference run."""
     name, bench = run.folder.name, run.benchmarks.get(subject.benchmark)
     return ReleaseEstimate(
         name,

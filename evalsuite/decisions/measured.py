@@ -173,6 +173,7 @@ class _RecordingScores(dict[str, float]):
         self._names = names
 
     def _record_access(self, method: Callable[..., Any], *arguments: Any) -> Any:
+        """Record which scores a method of `dict` reads, and call the method."""
         self._names |= {arguments[0]} if arguments else {WHOLE, *dict.keys(self)}
         return method(self, *arguments)
 
@@ -203,6 +204,7 @@ def estimate_pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | Non
 
 
 def _score_repeated_samples(cases: Tally) -> Iterator[Row]:
+    """Yield one row per sample that needs several passed epochs, and each other case with a pass rate."""
     for row in cases:
         if "at_least" not in row.facts and (score := get_score(row, PASS_RATE)) is not None:
             yield row.with_scores({PASS_RATE: score})

@@ -13,7 +13,6 @@ from evalsuite.decisions.comparison import (
     ComparedMetric,
     Compute,
     ScorePair,
-    SharedQuestions,
     find_declaration,
     group_by_question,
     list_compared_metrics,
@@ -118,10 +117,12 @@ def estimate_expenses(
         price: function that computes the cost in US dollars of a usage, with the new model's prices; None keeps the
             earlier costs.
     """
-    return [_estimate_expense(part, baseline, price) for part in asked]
+    return [_estimate_benchmark_expense(part, baseline, price) for part in asked]
 
 
-def _estimate_expense(asked: PlannedBenchmark, baseline: Run | None, price: Callable[[Usage], float] | None) -> Expense:
+def _estimate_benchmark_expense(
+    asked: PlannedBenchmark, baseline: Run | None, price: Callable[[Usage], float] | None
+) -> Expense:
     bench = baseline.benchmarks.get(asked.benchmark) if baseline else None
     rows = [row for row in bench.tally if row.outcome in {"passed", "failed"}] if bench else []
     if not rows or baseline is None:
@@ -134,16 +135,11 @@ def _estimate_expense(asked: PlannedBenchmark, baseline: Run | None, price: Call
         # Replace only the tested model's cost; the cost of judge and simulators stays the same.
         costs = (row.usage.cost - row.model_usage.cost + price(row.model_usage) for row in rows)
         usage = replace(usage, cost=factor * math.fsum(costs))
-    return Expense(asked, usage, _estimate_minutes(rows, baseline, factor))
-
-
-def _estimate_minutes(rows: Sequence[Row], baseline: Run, factor: float) -> float | None:
-    """Estimate the minutes: the earlier run's duration times the benchmark's share of the seconds of all cases."""
-    total = math.fsum(row.seconds for row in baseline.all_rows())
-    seconds = baseline.info.get("seconds")
-    if not seconds or not total:
-        return None
-    return float(seconds) * math.fsum(row.seconds for row in rows) / total * factor / 60
+    minutes, total = None, math.fsum(row.seconds for row in baseline.all_rows())
+    if total and (seconds := baseline.info.get("seconds")):
+        # The earlier run's duration times this benchmark's share of the seconds of all its cases.
+        minutes = float(seconds) * math.fsum(row.seconds for row in rows) / total * factor / 60
+    return Expense(asked, usage, minutes)
 
 
 def compute_detectable_losses(
@@ -166,6 +162,7 @@ def compute_detectable_losses(
 def _compute_detectable_loss(
     subject: ComparedMetric, asked: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
 ) -> DetectableLoss | None:
+    """Compute the detectable loss of a metric; None without a range or with fewer than two scored questions."""
     if subject.metric in baseline.benchmarks[subject.benchmark].derived:
         return _compute_detectable_loss_of_derived_metric(subject, asked, baseline, earlier, detect)
     tally = select_cases(baseline.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
@@ -176,18 +173,13 @@ def _compute_detectable_loss(
     questions = _estimate_question_count(asked, baseline, subject, tally)
     before = max(map(len, scores.values()))
     loss = detect * width
-    pairs = _pair_scores_of_runs(subject, tally, earlier)
+    pairs = []
+    if earlier is not None and subject.benchmark in earlier.benchmarks:
+        pairs = pair_questions(earlier.benchmarks[subject.benchmark].tally, tally).list_pairs(subject.metric)
+    pairs = pairs if len(pairs) > 1 else []  # One pair does not have a variance.
     variance, source = _estimate_variance(subject, tally, scores, pairs, width)
     drawn = _calibrate_comparison(pairs or _pair_scores_of_epochs(tally, subject.metric), loss, width, questions)
     return DetectableLoss(subject, questions, before, asked.epochs, loss, variance, source, before > 1, drawn)
-
-
-def _pair_scores_of_runs(subject: ComparedMetric, tally: Tally, earlier: Run | None) -> list[ScorePair]:
-    """Pair the questions of two earlier runs; return no pairs if fewer than two questions were scored in both runs."""
-    if earlier is None or subject.benchmark not in earlier.benchmarks:
-        return []
-    pairs = pair_questions(earlier.benchmarks[subject.benchmark].tally, tally).list_pairs(subject.metric)
-    return pairs if len(pairs) > 1 else []
 
 
 def _pair_scores_of_epochs(tally: Tally, metric: str) -> list[ScorePair]:
@@ -326,17 +318,10 @@ def estimate_derived_variance(
     else:
         common, alone = pair_questions(tally, tally), True
         source = "the baseline's cases, as if two runs had nothing in common: too cautious"
-    error = _compute_squared_standard_error(compute, common, alone=alone)
-    if error is None:
-        return None
-    return DifferenceVariance(error * len(common.shared) * (2 if alone else 1), 0.0), source
-
-
-def _compute_squared_standard_error(compute: Compute, common: SharedQuestions, *, alone: bool) -> float | None:
-    """Compute the squared jackknife error of the difference between two runs; if `alone`, of the metric in one run."""
     values = [after if alone else after - before for before, after in common.compute_replicates(compute)]
     count = len(values)
     if count < 2 or any(math.isnan(value) for value in values):
         return None
     centre = math.fsum(values) / count
-    return math.fsum((value - centre) ** 2 for value in values) * (count - 1) / count
+    error = math.fsum((value - centre) ** 2 for value in values) * (count - 1) / count
+    return DifferenceVariance(error * len(common.shared) * (2 if alone else 1), 0.0), source

@@ -125,9 +125,7 @@ def _explain_incomplete_run(findings: _VerdictFacts) -> Iterator[str]:
             yield f"gate {decision.gate.text}: {decision.reason}"
     for against in findings.against:
         yield from against.list_incomparable_metrics()
-        if narrowed := _describe_selected_cases(
-            findings.narrowed, [subject.benchmark for subject, *_ in against.found]
-        ):
+        if narrowed := _join_descriptions(findings.narrowed, [subject.benchmark for subject, *_ in against.found]):
             yield f"the comparison with {against.name} is not decided: {narrowed}"
 
 
@@ -136,11 +134,12 @@ def _list_reasons_by_status(findings: _VerdictFacts) -> Iterator[tuple[Status, s
     run, missed = findings.run, [decision for decision in findings.decisions if decision.verdict == "missed"]
     yield Status.INCOMPLETE, "incomplete: no decision", [*_explain_incomplete_run(findings)]
     headline = "gates are missed" if len(missed) > 1 else "a gate is missed"
-    yield (
-        Status.GATE_MISSED,
-        headline,
-        [f"gate {each.gate.text} is missed{_describe_missed_metric(each)}" for each in missed],
-    )
+    reasons = [
+        # Name the metric if the gate covers several metrics.
+        f"gate {each.gate.text} is missed" + f" by {each.subject}" * ("*" in {each.gate.metric, each.gate.benchmark})
+        for each in missed
+    ]
+    yield Status.GATE_MISSED, headline, reasons
     yield Status.REGRESSION, "a regression", [line for each in findings.against for line in each.list_regressions()]
     undecided = [line for each in findings.against for line in each.list_undecided_metrics(enough=True)]
     yield Status.REGRESSION, UNDECIDED, undecided
@@ -247,6 +246,7 @@ def list_run_errors(run: Run) -> tuple[str, ...]:
 
 
 def _collect_verdict_facts(run: Run, baselines: Sequence[Run], named: Sequence[Gate]) -> _VerdictFacts:
+    """Decide the named gates, and compare with baselines; a shard alone decides nothing."""
     settings, early = run.info.get("settings", {}), run.info.get("early")
     narrowed = {} if settings.get("partial") else _describe_partial_selection(run)
     gates = [
@@ -289,7 +289,7 @@ def _describe_partial_selection(run: Run) -> dict[str, str]:
     return found
 
 
-def _describe_selected_cases(descriptions: Mapping[str, str], benchmarks: Iterable[str]) -> str:
+def _join_descriptions(descriptions: Mapping[str, str], benchmarks: Iterable[str]) -> str:
     return ", ".join(descriptions[name] for name in dict.fromkeys(benchmarks) if name in descriptions)
 
 
@@ -298,7 +298,7 @@ def _add_selection_note(decision: GateDecision, run: Run, narrowed: Mapping[str,
     gate = decision.gate
     # A gate on the judge applies to the cases of all benchmarks.
     about = list(narrowed) if gate.benchmark == JUDGE else [name for name in narrowed if gate.covers_benchmark(name)]
-    if selected := _describe_selected_cases(narrowed, about):
+    if selected := _join_descriptions(narrowed, about):
         return replace(decision, verdict="no data", reason=f"{NOT_DECIDED}{selected}{RUN_ALL_HINT}")
     name = decision.subject.partition(".")[0].partition("[")[0]
     cases = run.benchmarks[name].tally if name in run.benchmarks else Tally()
@@ -348,12 +348,6 @@ def read_comparison_rules(settings: Mapping[str, Any]) -> ComparisonRules:
 
 def _can_end_early(settings: Mapping[str, Any]) -> bool:
     return bool(settings.get("stop_when_decided") or settings.get("until_decided"))
-
-
-def _describe_missed_metric(decision: GateDecision) -> str:
-    """Name the metric that missed the gate, if the gate covers several metrics."""
-    wide = "*" in {decision.gate.metric, decision.gate.benchmark}
-    return f" by {decision.subject}" if wide else ""
 
 
 def _is_uncollected(gate: Gate, run: Run) -> bool:
