@@ -160,13 +160,13 @@ async def wait_for_all(calls: Iterable[Awaitable[T]]) -> list[T]:
     reported error and the cost do not depend on which server answers first.
     """
     results = await asyncio.gather(*calls, return_exceptions=True)
-    return [_raise_if_failed(result) for result in results]
+    return [_return_or_raise(result) for result in results]
 
 
 async def collect_readable_judgements(calls: Iterable[Awaitable[L]], quorum: int | None = None) -> tuple[list[L], Log]:
     """Return the readable judgements and the log of all calls; raise JudgeError if too few judgements are readable."""
     results = await asyncio.gather(*calls, return_exceptions=True)
-    outcomes = [result if isinstance(result, JudgeError) else _raise_if_failed(result) for result in results]
+    outcomes = [result if isinstance(result, JudgeError) else _return_or_raise(result) for result in results]
     judgements = [outcome for outcome in outcomes if not isinstance(outcome, JudgeError)]
     unread = [outcome for outcome in outcomes if isinstance(outcome, JudgeError)]
     log = tuple(entry for outcome in outcomes for entry in outcome.log)
@@ -186,7 +186,7 @@ def require_quorum(readable: int, problems: Sequence[object], quorum: int | None
         raise JudgeError(f"{problems[0]}{count}", log)
 
 
-def _raise_if_failed(result: T | BaseException) -> T:
+def _return_or_raise(result: T | BaseException) -> T:
     if isinstance(result, BaseException):
         raise result
     return result

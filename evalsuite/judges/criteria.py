@@ -378,7 +378,7 @@ class Checklist:
         Raise ValueError if a question has no answer, or has two different answers.
         """
         text = remove_reasoning(text)
-        verdicts = _read_json_verdicts(text) or _read_numbered_verdicts(text)
+        verdicts = _read_verdicts_from_json(text) or _read_verdicts_from_lines(text)
         questions = list(self.weights)
         missing = [str(at) for at in range(1, len(questions) + 1) if at not in verdicts]
         if missing:
@@ -399,26 +399,26 @@ class Tree:
     root: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        _list_leaves(self.root)
+        _list_leaf_scores(self.root)
 
     @property
     def worst(self) -> float:
         """The worst value on the scale."""
-        return min(_list_leaves(self.root))
+        return min(_list_leaf_scores(self.root))
 
     @property
     def best(self) -> float:
         """The best value on the scale."""
-        return max(_list_leaves(self.root))
+        return max(_list_leaf_scores(self.root))
 
     def write_request(self) -> str:
-        return self._make_checklist().write_request()
+        return self._make_checklist_of_questions().write_request()
 
     def make_schema(self) -> dict[str, Any]:
-        return self._make_checklist().make_schema()
+        return self._make_checklist_of_questions().make_schema()
 
     def read_answer(self, text: str) -> Reading:
-        answers = self._make_checklist().read_answers(text)
+        answers = self._make_checklist_of_questions().read_answers(text)
         node: Any = self.root
         parts: dict[str, float] = {}
         reasons: list[str] = []
@@ -429,11 +429,11 @@ class Tree:
             node = node["yes" if met else "no"]
         return Reading(float(node), "; ".join(reasons), parts)
 
-    def _make_checklist(self) -> Checklist:
-        return Checklist(dict.fromkeys(_list_questions(self.root), 1.0))
+    def _make_checklist_of_questions(self) -> Checklist:
+        return Checklist(dict.fromkeys(_list_tree_questions(self.root), 1.0))
 
 
-def _read_json_verdicts(text: str) -> Verdicts:
+def _read_verdicts_from_json(text: str) -> Verdicts:
     entries = [entry for entry in _find_list(text, "answers") or () if isinstance(entry, Mapping)]
     return _collect_verdicts(
         (
@@ -445,16 +445,17 @@ def _read_json_verdicts(text: str) -> Verdicts:
     )
 
 
-def _read_numbered_verdicts(text: str) -> Verdicts:
+def _read_verdicts_from_lines(text: str) -> Verdicts:
+    """Read the verdicts from numbered lines; return {} if a reason or later text takes a verdict back."""
     matches = list(NUMBERED.finditer(text))
-    if not all(is_unchanged_by_reason(match, YES_OR_NO) for match in matches):
-        return {}
-    if matches and RETRACTED.search(text[matches[-1].end() :]):
+    clear = all(is_unchanged_by_reason(match, YES_OR_NO) for match in matches)
+    if not clear or (matches and RETRACTED.search(text[matches[-1].end() :])):
         return {}
     return _collect_verdicts((int(match[1]), match[2], match[3].strip(" -:.,()\n")) for match in matches)
 
 
 def _collect_verdicts(answers: Any) -> Verdicts:
+    """Map each criterion's number to its verdict and reason; raise ValueError if two verdicts differ."""
     verdicts: Verdicts = {}
     for number, word, reason in answers:
         verdict = read_yes_or_no(word)
@@ -464,17 +465,17 @@ def _collect_verdicts(answers: Any) -> Verdicts:
     return verdicts
 
 
-def _list_questions(node: Any) -> list[str]:
+def _list_tree_questions(node: Any) -> list[str]:
     if not isinstance(node, Mapping):
         return []
-    return [node["question"], *_list_questions(node["yes"]), *_list_questions(node["no"])]
+    return [node["question"], *_list_tree_questions(node["yes"]), *_list_tree_questions(node["no"])]
 
 
-def _list_leaves(node: Any) -> list[float]:
+def _list_leaf_scores(node: Any) -> list[float]:
     if isinstance(node, Mapping):
         if set(node) != {"question", "yes", "no"}:
             raise SettingsError(f"a node of a decision tree has question, yes and no; got {', '.join(map(str, node))}")
-        return [*_list_leaves(node["yes"]), *_list_leaves(node["no"])]
+        return [*_list_leaf_scores(node["yes"]), *_list_leaf_scores(node["no"])]
     if isinstance(node, bool) or not isinstance(node, (int, float)):
         raise SettingsError(f"a leaf of a decision tree is a number; got {node!r:.80}")
     return [float(node)]

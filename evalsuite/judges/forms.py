@@ -58,6 +58,7 @@ _WINS = (
 
 
 def _make_answer_pattern(words: str) -> str:
+    """Write a regular expression for a mention of an answer, such as `the first answer` or `answer 1`."""
     return rf"(?:the )?(?:{_NOUN}[ _#-]{{0,2}})?(?:{words})(?: {_NOUN}| one)?"
 
 
@@ -263,11 +264,11 @@ class PairedScores:
 
     def parse_opinion(self, text: str) -> Opinion:
         places = [replace(self.aspect, name=label) for label in PLACES]
-        return _make_scored_opinion(*parse_aspect_scores(text, places, PLACES).values())
+        return _make_opinion_from_scores(*parse_aspect_scores(text, places, PLACES).values())
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
         means = average_scores(opinion.scores for opinion in opinions)
-        return _make_scored_opinion(means["first"], means["second"])
+        return _make_opinion_from_scores(means["first"], means["second"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,10 +319,12 @@ class GradedChoice(ChoiceForm):
     def parse_opinion(self, text: str) -> Opinion:
         """Read the preference; raise ValueError if the verdict does not say how much better an answer is."""
         read = _read_verdict(text, GRADES_OR_NONE if self.cannot_tell else GRADES, self._list_verdicts())
-        return Opinion(verdict=CANNOT_TELL) if isinstance(read, str) else _make_graded_opinion(read)
+        return Opinion(verdict=CANNOT_TELL) if isinstance(read, str) else _make_opinion_from_preference(read)
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
-        return _make_graded_opinion(math.fsum(opinion.scores[PREFERENCE] for opinion in opinions) / len(opinions))
+        return _make_opinion_from_preference(
+            math.fsum(opinion.scores[PREFERENCE] for opinion in opinions) / len(opinions)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,9 +368,9 @@ def _read_verdict(text: str, choice: ChoiceFormat[T], verdicts: Iterable[str]) -
         raise ValueError(f"it has no line of the form {wanted} at its beginning or end.") from missing
 
 
-def _make_scored_opinion(first: float, second: float) -> Opinion:
+def _make_opinion_from_scores(first: float, second: float) -> Opinion:
     return Opinion({"first": first, "second": second}, find_better_answer(first, second))
 
 
-def _make_graded_opinion(preference: float) -> Opinion:
+def _make_opinion_from_preference(preference: float) -> Opinion:
     return Opinion({PREFERENCE: preference}, find_better_answer(preference, 0.5))

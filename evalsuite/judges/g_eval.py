@@ -78,7 +78,10 @@ class Weighted:
             raise SettingsError(f"a weighted score needs at least 1 sample; got {self.samples}")
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
-        parts = self._split_into_questions(subject)
+        parts = {aspect.name: (subject, aspect) for aspect in self.aspects}
+        if len(subject.answers) > 1:
+            alone = [(replace(subject, answers=(answer,)), self.aspects[0]) for answer in subject.answers]
+            parts = dict(zip(("first", "second"), alone, strict=True))
         weighted, log = await collect_readable_judgements(
             self._compute_expected_score(name, *part, model) for name, part in parts.items()
         )
@@ -92,12 +95,6 @@ class Weighted:
     def list_prompts(self) -> Sequence[str]:
         return (SYSTEM_PROMPT, REQUEST, *([STEPS] if self.steps else []))
 
-    def _split_into_questions(self, subject: JudgedInput) -> dict[str, tuple[JudgedInput, Likert]]:
-        if len(subject.answers) == 1:
-            return {aspect.name: (subject, aspect) for aspect in self.aspects}
-        alone = [replace(subject, answers=(answer,)) for answer in subject.answers]
-        return {place: (question, self.aspects[0]) for place, question in zip(("first", "second"), alone, strict=True)}
-
     async def _compute_expected_score(
         self, name: str, subject: JudgedInput, aspect: Likert, model: Model
     ) -> WeightedScore:
@@ -109,7 +106,9 @@ class Weighted:
             wanted = {"attempts": self.attempts, **self.params, **params}
             return ask_until_parsed(model, prompt, partial(parse_whole_score, aspect=aspect), **wanted)
 
-        expected = await _score_by_logprobs(ask_for_score, aspect) or await self._score_by_samples(ask_for_score)
+        expected = await _estimate_score_from_logprobs(
+            ask_for_score, aspect
+        ) or await self._estimate_score_from_samples(ask_for_score)
         place = {"speaker": name, "model": model.name}
         return replace(expected, log=tuple({**place, **entry} for entry in (*log, *expected.log)))
 
@@ -123,7 +122,7 @@ class Weighted:
         )
         return f"\nEvaluation steps:\n{written.value}\n", written.log
 
-    async def _score_by_samples(self, ask: Callable[..., Awaitable[Judgement[int]]]) -> WeightedScore:
+    async def _estimate_score_from_samples(self, ask: Callable[..., Awaitable[Judgement[int]]]) -> WeightedScore:
         # Replace a temperature of 0 by 1, because at 0 all samples would be equal.
         temperature, seed = self.params.get("temperature") or 1.0, int(self.params.get("seed") or 0)
         asked = [ask(temperature=temperature, seed=seed + at) for at in range(self.samples)]
@@ -132,11 +131,13 @@ class Weighted:
         return WeightedScore(math.fsum(values) / len(values), "samples", len(values) / self.samples, log)
 
 
-async def _score_by_logprobs(ask: Callable[..., Awaitable[Judgement[int]]], aspect: Likert) -> WeightedScore | None:
+async def _estimate_score_from_logprobs(
+    ask: Callable[..., Awaitable[Judgement[int]]], aspect: Likert
+) -> WeightedScore | None:
+    """Compute the expected score; None if the server refuses log-probabilities or none is of a score."""
     try:
         judgement = await ask(logprobs=True, top_logprobs=ALTERNATIVES)
     except RequestRefused:
-        # Some servers refuse log-probabilities; return None, so that the caller draws samples instead.
         return None
     weighted = compute_expectation(drop_reasoning_tokens(judgement.logprobs or ()), aspect, judgement.value)
     return WeightedScore(weighted[0], "logprobs", weighted[1], judgement.log) if weighted else None
@@ -185,6 +186,5 @@ def compute_expectation(logprobs: Sequence[TokenLogprob], aspect: Likert, score:
 
 def _read_token_score(token: str, aspect: Likert) -> int | None:
     text = token.strip()
-    if len(text) == 1 and text in "0123456789" and aspect.low <= int(text) <= aspect.high:
-        return int(text)
-    return None
+    is_digit = len(text) == 1 and text in "0123456789"
+    return int(text) if is_digit and aspect.low <= int(text) <= aspect.high else None

@@ -183,8 +183,12 @@ def combine_rounds(form: Form, rounds: Sequence[RoundResult], quorum: int | None
     ballots = tuple(ballot for one in rounds for ballot in one.ballots)
     lost = sum(len(one.problems) for one in rounds)
     opinions = [[one.opinion for one in order.ballots if one.opinion.verdict != CANNOT_TELL] for order in rounds]
-    told = all(is_mostly_decided(len(order), len(one.ballots)) for order, one in zip(opinions, rounds, strict=True))
-    opinion = _combine_opinions_of_orders(form, opinions) if told else Opinion(verdict=CANNOT_TELL)
+    if not all(is_mostly_decided(len(order), len(one.ballots)) for order, one in zip(opinions, rounds, strict=True)):
+        opinion = Opinion(verdict=CANNOT_TELL)
+    elif len({*map(len, opinions)}) == 1 or not all(opinion.scores for order in opinions for opinion in order):
+        opinion = form.combine_opinions([opinion for order in opinions for opinion in order])
+    else:
+        opinion = form.combine_opinions([form.combine_opinions(order) for order in opinions])
     return Assessment(opinion, ballots, log, {"unreadable": lost} if lost else {})
 
 
@@ -196,13 +200,6 @@ def is_mostly_decided(verdicts: int, judgements: int) -> bool:
 def declare_scores(name: str, range_: tuple[float, float] | None) -> dict[str, Metric]:
     """Declare a score and, beside it, the metric that counts cases without a verdict; see `COUNTED_APART`."""
     return {name: Metric(range_), name + COUNTED_APART: Metric((0.0, 1.0), better="lower")}
-
-
-def _combine_opinions_of_orders(form: Form, orders: Sequence[Sequence[Opinion]]) -> Opinion:
-    alike = len({len(order) for order in orders}) == 1
-    if alike or any(not opinion.scores for order in orders for opinion in order):
-        return form.combine_opinions([opinion for order in orders for opinion in order])
-    return form.combine_opinions([form.combine_opinions(order) for order in orders])
 
 
 def write_signature(kind: str, models: Sequence[Model], *content: Any) -> str:

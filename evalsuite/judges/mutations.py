@@ -258,6 +258,7 @@ def _repeat_or_drop_call(transcript: Transcript, rng: Random, copies: int) -> It
 
 
 def _repeat_items(items: Sequence[T], start: int, copies: int, end: int = 0) -> tuple[T, ...]:
+    """Write the items from `start` to `end` as often as `copies`; without `end`, only the item at `start`."""
     end = end or start + 1
     return (*items[:start], *[*items[start:end]] * copies, *items[end:])
 

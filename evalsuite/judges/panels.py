@@ -80,7 +80,11 @@ def make_debaters(roles: int | Sequence[str | DebaterRole], *, same_role: bool =
         raise SettingsError(f"roles is a list of names or a number; got the text {roles!r}")
     names = list(ROLES)
     wanted = [names[at % len(names)] for at in range(roles)] if isinstance(roles, int) else roles
-    debaters = [_find_role(name) for name in wanted]
+    default = "You judge as a {} would, with the knowledge and cares of one."
+    debaters = [
+        role if isinstance(role, DebaterRole) else DebaterRole(role, ROLES.get(role, default.format(role)))
+        for role in wanted
+    ]
     if same_role:
         debaters = [replace(debater, name="annotator", prompt=ANNOTATOR) for debater in debaters]
     times, seen = Counter(debater.name for debater in debaters), Counter[str]()
@@ -89,13 +93,6 @@ def make_debaters(roles: int | Sequence[str | DebaterRole], *, same_role: bool =
         if times[debater.name] > 1:
             debaters[at] = replace(debater, name=f"{debater.name} {seen[debater.name]}")
     return tuple(debaters)
-
-
-def _find_role(name: str | DebaterRole) -> DebaterRole:
-    if isinstance(name, DebaterRole):
-        return name
-    described = f"You judge as a {name} would, with the knowledge and cares of one."
-    return DebaterRole(name, ROLES.get(name, described))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +193,7 @@ class Debate:
 
     def __post_init__(self) -> None:
         """Start the log with the answers; in the first debate, also log the debaters' system messages."""
-        place = {"model": "", "order": self._describe_order(), "turn": 0}
+        place = {"model": "", "order": self._describe_answer_order(), "turn": 0}
         self.log.append({"speaker": "everybody", **place, "role": "user", "content": self.subject.format_parts()})
         for debater in () if self.swapped else self.panel.debaters:
             description = self.panel.get_prompt_writer().describe_debater(debater)
@@ -262,9 +259,11 @@ class Debate:
         options = {"attempts": self.panel.attempts, **options, **self.panel.params}
         call = ask_until_parsed(model, prompt, parse, **options)
         # Do not log the prompt again: the debate's log already contains its parts.
-        return await collect_vote(call, speaker, model, skip=len(prompt), order=self._describe_order(), turn=turn)
+        return await collect_vote(
+            call, speaker, model, skip=len(prompt), order=self._describe_answer_order(), turn=turn
+        )
 
-    def _describe_order(self) -> str:
+    def _describe_answer_order(self) -> str:
         return "swapped" if self.swapped else "as given"
 
 

@@ -196,6 +196,7 @@ class AnswerForm(Generic[T]):
         return [*items, ("(cut off)", False)] if begun else items
 
     def _split_lines(self, text: str) -> list[Item]:
+        """Split a text into lines without Markdown; join a label to a value in the next line; mark quotations."""
         quoting = "\n" in text.strip()
         lines: list[Item] = []
         for raw in FENCE.sub("", text).splitlines():
@@ -222,6 +223,7 @@ class AnswerForm(Generic[T]):
         return []
 
     def _read_statement(self, match: re.Match[str]) -> tuple[str, T] | None:
+        """Return a field's name and value; None if the text after the value may change it."""
         name = self._names[_normalise_label(match["label"])]
         value = self._fields[name].value
         kept = is_unchanged_by_reason(match, value) and not self._begun.search(match.string, match.end("value"))
@@ -229,14 +231,14 @@ class AnswerForm(Generic[T]):
         return None if read is None else (name, read)
 
     def _read_json_object(self, item: Mapping[str, Any]) -> Iterator[tuple[str, T]]:
+        """Yield the name and value of each field in a JSON object or in an object inside it."""
         for key, inner in item.items():
             name = self._names.get(_normalise_label(key))
             if name is None and isinstance(inner, Mapping):
                 yield from self._read_json_object(inner)
             elif name is not None:
                 field = inner.get("score", inner.get("value")) if isinstance(inner, Mapping) else inner
-                read = parse_answer_value(field, self._fields[name].value)
-                if read is not None:
+                if (read := parse_answer_value(field, self._fields[name].value)) is not None:
                     yield name, read
 
     def _read_bare_value(self, item: str | Mapping[str, Any], *, is_last: bool) -> list[tuple[str, T]]:

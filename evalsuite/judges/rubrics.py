@@ -136,7 +136,8 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
     if samples < 1 or attempts < 1 or confirm_failures < 0:
         raise SettingsError("a rubric needs at least 1 sample and 1 attempt, and 0 or more confirmations")
     overall = criteria is None and template is None and bool(scale or anchors)
-    if compare or aggregate == "expected" or _has_scales(criteria) or overall:
+    several = isinstance(criteria, (list, tuple)) and any(isinstance(one, Likert) for one in criteria)
+    if compare or aggregate == "expected" or several or overall:
         for_one: dict[str, Any] = {"template": template, "read": read, "steps": steps, "examples": examples}
         for_one |= {"passes": passes, "confirm_failures": confirm_failures, "aggregate": aggregate in FOR_ONE_ANSWER}
         for_one |= {"fields": fields, "model": model and not isinstance(model, str)}
@@ -193,10 +194,6 @@ def _check_rubric_options(criteria: Criteria | None, read: Any, levels: int, *, 
         raise SettingsError("rubric: levels= and swap= belong to compare=")
     if isinstance(criteria, (Likert, Template)) and lacks_passes:
         raise SettingsError("confirm_failures needs passes=, the lowest value that passes")
-
-
-def _has_scales(criteria: Any) -> bool:
-    return isinstance(criteria, (list, tuple)) and any(isinstance(one, Likert) for one in criteria)
 
 
 DEFAULT_SLOTS = {"question": "input", "answer": "answer", "reference": "target"}
@@ -272,9 +269,9 @@ class Rubric:
         return self.passes if on_scale or self.passes is not None else criteria.best
 
     def make_sections(self, sample: Sample, transcript: Transcript) -> list[Part]:
-        return make_field_sections(sample, transcript, self._list_fields(sample))
+        return make_field_sections(sample, transcript, self._choose_shown_fields(sample))
 
-    def _list_fields(self, sample: Sample) -> Mapping[str, str]:
+    def _choose_shown_fields(self, sample: Sample) -> Mapping[str, str]:
         if self.fields:
             return self.fields
         if isinstance(self.criteria, Template):
@@ -283,7 +280,7 @@ class Rubric:
 
     def list_media(self, sample: Sample, transcript: Transcript) -> tuple[Mapping[str, Any], ...]:
         """List the pictures, recordings and files that the judge sees."""
-        return list_media(sample, transcript, self._list_fields(sample))
+        return list_media(sample, transcript, self._choose_shown_fields(sample))
 
     def write_question(self, sample: Sample) -> str:
         """Write the judge's prompt, except the description of the answer's form."""
@@ -293,7 +290,7 @@ class Rubric:
 
     def _is_answer_empty(self, criteria: Criteria, sample: Sample, transcript: Transcript) -> bool:
         """Tell whether the answer is empty, so that it has no items to judge."""
-        fields = self._list_fields(sample)
+        fields = self._choose_shown_fields(sample)
         holding = [fields.get(criteria.section)] if isinstance(criteria, Each) and criteria.section else fields.values()
         return isinstance(criteria, Each) and "answer" in holding and not transcript.answer.strip()
 

@@ -365,7 +365,9 @@ class JudgeScorer:
         name, *others = values
         facts = {**assessment.encode_assessment(), "lengths": [len(answer) for answer in subject.answers]}
         facts |= _collect_bias_facts(sample) if len(self.rivals) == 1 else {}
-        facts |= self._collect_human_labels(sample, [name for name in values if not name.endswith(COUNTED_APART)])
+        if not self.rivals or (len(self.rivals) == 1 and isinstance(sample.metadata.get("human"), (str, Mapping))):
+            judged = [self.prefix + name for name in values if not name.endswith(COUNTED_APART)]
+            facts |= make_people_facts(sample, judged, nominal=bool(self.rivals))
         # Nest the facts under the judge's prefix, because the facts of two judges would overwrite each other.
         facts = {self.prefix: facts} if self.prefix else facts
         note = "; ".join(f"{ballot.judge}: {_format_opinion(ballot.opinion)}" for ballot in assessment.ballots)
@@ -393,11 +395,6 @@ class JudgeScorer:
 
     def write_signature(self, models: Sequence[Model]) -> str:
         return write_judge_signature(self.judge, models, [self.rivals, self.background, list(self.hide)])
-
-    def _collect_human_labels(self, sample: Sample, names: Sequence[str]) -> dict[str, Any]:
-        if len(self.rivals) > 1 or (self.rivals and not isinstance(sample.metadata.get("human"), (str, Mapping))):
-            return {}
-        return make_people_facts(sample, [self.prefix + name for name in names], nominal=bool(self.rivals))
 
     def given(self, *, background: str | None = None, hide: Sequence[str] = (), prefix: str = "") -> JudgeScorer:
         """Return a copy of the judge with this background, these hidden names and this prefix."""
