@@ -101,6 +101,7 @@ def _send_new_records(
 
 
 def _read_records_after(journal: Path, number: int) -> tuple[list[str], int]:
+    """Read the records whose numbers are greater than `number`; also return the last record's number."""
     from evalsuite.journal.database import Database
 
     if not journal.is_file():
@@ -201,6 +202,7 @@ class ShardedRun:
         return write_run_report(joined, declarations)
 
     def _unpack_result(self, result: ShardResult, folder: Path) -> Path:
+        """Keep a shard's exit status, and unpack its run into a folder; return the run's folder."""
         self._statuses.append(result.status)
         if result.status == NO_TESTS:
             raise RunError(f"shard {result.part} has no case: there are fewer cases than --shards")
@@ -291,17 +293,14 @@ class RayCluster:
             receive_records(ray.get(collector.take_records.remote()))
             for reference in ended:
                 job = waiting.pop(reference)
-                yield self._get_shard_result(reference, job)
+                try:
+                    result: ShardResult = ray.get(reference)
+                except ray.exceptions.RayError as error:
+                    raise RunError(f"shard {job.part} of {job.parts} could not be run: {error}") from error
+                yield result
             done = f"{len(jobs) - len(waiting)} of {write_count(len(jobs), 'shard')}"
             report_progress(f"{done} on {write_count(len(self._list_alive_nodes()), 'node')}")
         receive_records(ray.get(collector.take_records.remote()))
-
-    def _get_shard_result(self, reference: Any, job: ShardJob) -> ShardResult:
-        try:
-            result: ShardResult = self._ray.get(reference)
-        except self._ray.exceptions.RayError as error:
-            raise RunError(f"shard {job.part} of {job.parts} could not be run: {error}") from error
-        return result
 
     def close(self) -> None:
         """Disconnect from the cluster; end the cluster if this process started it."""

@@ -57,7 +57,7 @@ def read_rated_tables(path: Path) -> list[RatedTable]:
     except UnicodeDecodeError as error:
         raise DatasetError(path, "", f"{type(error).__name__}: {error}", EXPECTED) from error
     tables = [
-        _read_record(record, path, f"record {place}") for place, record in enumerate(_parse_records(text, path), 1)
+        _read_rated_table(record, path, f"record {place}") for place, record in enumerate(_parse_records(text, path), 1)
     ]
     if not tables:
         raise DatasetError(path, "", "no records", EXPECTED)
@@ -83,7 +83,7 @@ def _parse_records(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
         yield content
 
 
-def _read_record(record: Any, path: Path, where: str) -> RatedTable:
+def _read_rated_table(record: Any, path: Path, where: str) -> RatedTable:
     if not isinstance(record, dict):
         raise DatasetError(path, where, type(record).__name__, EXPECTED)
     prediction = record.get("prediction", record.get("output"))
@@ -96,13 +96,13 @@ def _read_record(record: Any, path: Path, where: str) -> RatedTable:
         written = parse_format(record.get("format", "html"))
     except ValueError as error:
         raise DatasetError(path, f"{where}, field 'format'", repr(record["format"]), " or ".join(FORMATS)) from error
-    if not ratings or not all(_is_number(rating) for rating in ratings):
+    if not ratings or not all(map(_is_finite_number, ratings)):
         raise DatasetError(path, f"{where}, field 'human'", repr(human)[:60], "a number or a list of numbers")
-    others = {name: float(value) for name, value in record.items() if name not in NOT_METRICS and _is_number(value)}
+    others = {key: float(value) for key, value in record.items() if key not in NOT_METRICS and _is_finite_number(value)}
     return RatedTable(prediction, reference, written, fmean(ratings), others, tuple(map(float, ratings)))
 
 
-def _is_number(value: object) -> bool:
+def _is_finite_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
@@ -142,14 +142,14 @@ def is_readable(rated: RatedTable) -> bool:
 
 def compute_metrics(rated: Sequence[RatedTable]) -> dict[str, list[float]]:
     """Compute every metric for every prediction; NaN if a metric has no value for a prediction."""
-    values = {name: [_compute_metric_value(metric, pair) for pair in rated] for name, metric in METRICS.items()}
+    values = {name: [_compute_value_or_nan(metric, pair) for pair in rated] for name, metric in METRICS.items()}
     others = dict.fromkeys(name for pair in rated for name in pair.others)
     # Mark a score from the file if evalsuite has a metric of the same name, because the two implementations may differ.
     named = {name: f"{name}{FROM_FILE}" if name in values else name for name in others}
     return values | {named[name]: [pair.others.get(name, float("nan")) for pair in rated] for name in others}
 
 
-def _compute_metric_value(metric: TableMetric, rated: RatedTable) -> float:
+def _compute_value_or_nan(metric: TableMetric, rated: RatedTable) -> float:
     try:
         return metric(rated.prediction, rated.reference, rated.format)
     except ScoringError:
@@ -190,12 +190,12 @@ def compute_agreements(rated: Sequence[RatedTable], values: Mapping[str, Sequenc
             both = is_measured & ~np.isnan(columns[FIRST])
             first = _make_measures(columns[FIRST], human, references, both)
             for measure, statistic in _make_measures(column, human, references, both).items():
-                behind[measure] = draws.interval(_subtract_correlations(first[measure], statistic), both)
+                behind[measure] = draws.interval(_make_difference_statistic(first[measure], statistic), both)
         lines.append(MetricAgreement(name, int(is_measured.sum()), agreement, behind))
     return lines
 
 
-def _subtract_correlations(one: Statistic, two: Statistic) -> Statistic:
+def _make_difference_statistic(one: Statistic, two: Statistic) -> Statistic:
     return lambda at: one(at) - two(at)
 
 
@@ -262,7 +262,7 @@ def judge_tables(rated: Sequence[RatedTable], settings: Settings, store: Path) -
 
 def tabulate_agreements(agreements: Sequence[MetricAgreement], title: str) -> list[Table]:
     """Tabulate the metrics by agreement, best first; a second table shows how far each is behind the table score."""
-    ranked, measures = _sort_by_agreement(agreements), [Column(name, "number", 3) for name in MEASURES]
+    ranked, measures = _sort_by_pearson(agreements), [Column(name, "number", 3) for name in MEASURES]
     rows: list[list[Cell]] = [
         [line.metric, line.outputs, *map(_make_estimate, line.agreement.values())] for line in ranked
     ]
@@ -286,7 +286,7 @@ def tabulate_agreements(agreements: Sequence[MetricAgreement], title: str) -> li
 
 def draw_agreements(agreements: Sequence[MetricAgreement], title: str) -> Chart:
     """Draw two bars per metric: Pearson and Spearman correlation."""
-    ranked = _sort_by_agreement(agreements)
+    ranked = _sort_by_pearson(agreements)
     series = [
         Series("Pearson", [_make_estimate(line.agreement["Pearson"]) for line in ranked]),
         Series("Spearman", [_make_estimate(line.agreement["Spearman"]) for line in ranked]),
@@ -294,7 +294,7 @@ def draw_agreements(agreements: Sequence[MetricAgreement], title: str) -> Chart:
     return Chart("bars", "metaeval_tables", title, [line.metric for line in ranked], series, y_title="Correlation")
 
 
-def _sort_by_agreement(agreements: Sequence[MetricAgreement]) -> list[MetricAgreement]:
+def _sort_by_pearson(agreements: Sequence[MetricAgreement]) -> list[MetricAgreement]:
     return sorted(agreements, key=lambda line: -line.agreement["Pearson"].value)
 
 

@@ -20,7 +20,7 @@ RULES = re.compile(r"\\(?:top|mid|bottom)rule\b")
 HLINES = re.compile(r"\\hline\b")
 SEPARATOR = re.compile(r"^[ \t]*\|?[ \t]*:?-{3,}.*$", re.MULTILINE)
 BETWEEN_TAGS = re.compile(r">\s+<")
-TEXT = re.compile(r"(?<=>)[^<>]+(?=<)")
+TEXT = re.compile(r"(?<=>)[^<>&]+(?=<)")  # Text without entities.
 
 
 def write_equal_notations(table: str, markup: Format) -> Iterator[tuple[str, str]]:
@@ -36,7 +36,8 @@ def write_equal_notations(table: str, markup: Format) -> Iterator[tuple[str, str
         yield "in an answer", f"Here is the table:\n\n```latex\n{table}\n```\n\nI hope that this helps."
     elif markup == "html":
         yield "minified", BETWEEN_TAGS.sub("><", table)
-        yield "entities", TEXT.sub(lambda match: _write_as_entities(match[0]), table)
+        entities = {ord(char): f"&#{ord(char)};" for char in table if char.isalpha()}
+        yield "entities", TEXT.sub(lambda text: text[0].translate(entities), table)
         yield "in an answer", f"Here is the table:\n\n```html\n{table}\n```"
     else:
         yield "alignment rows", SEPARATOR.sub(lambda match: match[0].replace("---", ":--"), table)
@@ -48,10 +49,6 @@ def repeat_spanning_cells(table: str, markup: Format) -> str:
     """Write the table without spanning cells: repeat their text in every position that they cover."""
     grids = read_wanted(table, markup).tables
     return "\n\n".join(write_table([list(row) for row in grid.rows], markup, grid.name) for grid in grids)
-
-
-def _write_as_entities(text: str) -> str:
-    return "".join(f"&#{ord(char)};" if char.isalpha() else char for char in text) if "&" not in text else text
 
 
 # Names of corruptions, from the mildest to the most severe.
@@ -177,6 +174,7 @@ def measure_change_effects(items: Sequence[tuple[str, str, Format]]) -> list[Cha
 
 
 def _score_changes(table: str, markup: Format) -> Iterator[tuple[str, str, float, bool]]:
+    """Yield each change of a table, the rule for its score, the score, and whether the score meets the rule."""
     whole = table_score(table, table, format=markup).value
     yield "none", "stays 1", whole, abs(whole - 1) < SLACK
     for change, changed in write_equal_notations(table, markup):

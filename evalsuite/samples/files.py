@@ -219,7 +219,7 @@ def _read_json_items(file: Path) -> Iterator[SourceItem]:
         value = json.loads("".join(_read_lines(file)))
     except (ValueError, RecursionError) as error:
         raise DatasetError(str(file), "", f"invalid JSON ({error})", "a list of objects") from error
-    return _read_item_list(value, file)
+    return _iterate_items(value, file)
 
 
 def parse_yaml(text: str, file: Path) -> Any:
@@ -235,10 +235,11 @@ def parse_yaml(text: str, file: Path) -> Any:
 
 
 def _read_yaml_items(file: Path) -> Iterator[SourceItem]:
-    return _read_item_list(parse_yaml("".join(_read_lines(file)), file), file)
+    return _iterate_items(parse_yaml("".join(_read_lines(file)), file), file)
 
 
-def _read_item_list(value: Any, file: Path) -> Iterator[SourceItem]:
+def _iterate_items(value: Any, file: Path) -> Iterator[SourceItem]:
+    """Yield the items of the list that a file contains, either at its top or in its top object."""
     candidates = value.values() if isinstance(value, Mapping) else [value]
     lists = [inner for inner in candidates if isinstance(inner, list)]
     if len(lists) != 1:

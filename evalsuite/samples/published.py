@@ -38,13 +38,12 @@ class PublishedDataset:
         Raises:
             DatasetError: a file does not have the published form, or there are zero items.
         """
-        return make_samples(self.fields, folder, self._read_items(folder))
-
-    def _read_items(self, folder: Path) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-        for path in self.find_files(folder):
-            read = self.read or READERS[path.suffix.lower()]
-            for where, item in read(path):
-                yield str(path), where, {FILE: path.relative_to(folder).as_posix(), **item}
+        items = (
+            (str(path), where, {FILE: path.relative_to(folder).as_posix(), **item})
+            for path in self.find_files(folder)
+            for where, item in (self.read or READERS[path.suffix.lower()])(path)
+        )
+        return make_samples(self.fields, folder, items)
 
 
 def make_label_reader(name: str, meanings: Mapping[Any, str]) -> Callable[[Mapping[str, Any]], str]:
