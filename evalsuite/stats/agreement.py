@@ -86,22 +86,18 @@ def kappa_interval(
     """
     check_same_length(a, b, "the two raters' labels")
     z = NormalDist().inv_cdf((1 + check_probability(confidence, "confidence")) / 2)
-    table = _count_label_pairs(check_labels(a, "a"), check_labels(b, "b"), categories, weights)
+    table = _tabulate_label_pairs(check_labels(a, "a"), check_labels(b, "b"), categories, weights)
     value, error = _compute_kappa(table / table.sum(), _compute_agreement_weights(len(table), weights))
     reach = z * error / math.sqrt(len(a))
-    low = _compute_full_agreement_bound(a, b, categories, weights, confidence) if value == 1.0 else value - reach
+    low = value - reach
+    if value == 1.0 and weights == "nominal":
+        low = kappa_lower_bound(a, b, confidence=confidence)
+    elif value == 1.0:
+        ordered = list(dict.fromkeys(categories or ()))
+        cuts = [frozenset(ordered[:end]) for end in range(1, len(ordered))]
+        cut_weight = 1 / len(cuts) if weights == "linear" else 1 / len(cuts) ** 2
+        low = kappa_lower_bound(a, b, cuts=cuts, cut_weight=cut_weight, confidence=confidence)
     return Kappa(value, _clip_coefficient(low), _clip_coefficient(value + reach), len(a))
-
-
-def _compute_full_agreement_bound(
-    a: Labels, b: Labels, categories: Sequence[Hashable] | None, weights: Weights, confidence: float
-) -> float:
-    if weights == "nominal":
-        return kappa_lower_bound(a, b, confidence=confidence)
-    ordered = list(dict.fromkeys(categories or ()))
-    cuts = [frozenset(ordered[:end]) for end in range(1, len(ordered))]
-    cut_weight = 1 / len(cuts) if weights == "linear" else 1 / len(cuts) ** 2
-    return kappa_lower_bound(a, b, cuts=cuts, cut_weight=cut_weight, confidence=confidence)
 
 
 def clustered_kappa(
@@ -162,7 +158,7 @@ def gwet_ac1(a: Labels, b: Labels, *, categories: Sequence[Hashable] | None = No
     """
     check_same_length(a, b, "the two raters' labels")
     pairs = list(zip(check_labels(a, "a"), check_labels(b, "b"), strict=True))
-    chance = _compute_ac1_chance(pairs, _count_categories(pairs, categories))
+    chance = _compute_ac1_chance_agreement(pairs, _count_categories(pairs, categories))
     return (sum(x == y for x, y in pairs) / len(pairs) - chance) / (1 - chance)
 
 
@@ -195,7 +191,7 @@ def ac1_interval(
     by_cluster = _group_pairs_by_cluster(pairs, groups)
     found = jackknife_interval(by_cluster, lambda some: _compute_log_disagreement(some, number), confidence=confidence)
     agreement = share_interval([float(x == y) for x, y in pairs], clusters=groups, confidence=confidence)
-    room = 1 - _compute_ac1_chance(pairs, number)
+    room = 1 - _compute_ac1_chance_agreement(pairs, number)
     low, high = (1 - (1 - bound) / room for bound in (agreement.low, agreement.high))
     if not math.isnan(found.low):
         low, high = min(low, 1 - math.exp(found.high)), max(high, 1 - math.exp(found.low))
@@ -205,15 +201,17 @@ def ac1_interval(
 def _compute_log_disagreement(pairs: Sequence[tuple[Hashable, Hashable]], category_count: int) -> float:
     """Compute log(1 - AC1), the logarithm of disagreement over disagreement by chance; nan for full agreement."""
     apart = sum(x != y for x, y in pairs)
-    return math.log(apart / len(pairs) / (1 - _compute_ac1_chance(pairs, category_count))) if apart else math.nan
+    by_chance = 1 - _compute_ac1_chance_agreement(pairs, category_count)
+    return math.log(apart / len(pairs) / by_chance) if apart else math.nan
 
 
 def _count_categories(pairs: Sequence[tuple[Hashable, Hashable]], categories: Sequence[Hashable] | None) -> int:
+    """Count the distinct labels in the pairs and the given categories; at least two."""
     found = {label for pair in pairs for label in pair}
     return max(2, len(found if categories is None else found.union(categories)))
 
 
-def _compute_ac1_chance(pairs: Sequence[tuple[Hashable, Hashable]], category_count: int) -> float:
+def _compute_ac1_chance_agreement(pairs: Sequence[tuple[Hashable, Hashable]], category_count: int) -> float:
     counts, total = Counter(label for pair in pairs for label in pair), 2 * len(pairs)
     return math.fsum(count / total * (1 - count / total) for count in counts.values()) / (category_count - 1)
 
@@ -228,12 +226,14 @@ def _group_pairs_by_cluster(
 
 
 def _clip_coefficient(bound: float) -> float:
+    """Clip a bound to [-1, 1]; nan stays nan."""
     return bound if math.isnan(bound) else min(1.0, max(-1.0, bound))
 
 
-def _count_label_pairs(
+def _tabulate_label_pairs(
     first: list[Hashable], second: list[Hashable], categories: Sequence[Hashable] | None, weights: Weights
 ) -> Array:
+    """Count the pairs of labels in a table; weights other than `nominal` need categories."""
     import numpy as np
 
     if categories is None and weights != "nominal":
@@ -331,8 +331,7 @@ def kappa_lower_bound(
     groups: list[Hashable] = list(range(len(a)) if clusters is None else clusters)
     error = (1 - check_probability(confidence, "confidence")) / 2
     pairs = list(zip(a, b, strict=True))
-    commonest = Counter([*a, *b]).most_common(1)[0][0]
-    sides = list(cuts) or [frozenset({commonest})]
+    sides = list(cuts) or [frozenset({Counter([*a, *b]).most_common(1)[0][0]})]
     most = _compute_share_bound([x != y for x, y in pairs], groups, error / 2, upper=True)
     apart = most / 2 if not cuts else 0.0
     each = error / 2 / (2 * len(sides))
@@ -414,6 +413,7 @@ def compute_alpha_replicates(
 
 
 def _compute_alphas(observed: Array | float, totals: Array, distances: Array) -> Array:
+    """Compute Krippendorff's alpha for each row of totals; nan without expected disagreement."""
     import numpy as np
 
     expected = ((totals @ distances) * totals).sum(axis=1) / np.maximum(totals.sum(axis=1) - 1, 1)

@@ -76,11 +76,7 @@ def _compute_exact_interval_by_sums(successes: int, n: int, tail_probability: fl
         if successes
         else 0.0
     )
-    high = (
-        find_by_bisection(lambda share: _compute_binomial_cdf(successes, n, share) > tail_probability, 0.0, 1.0)
-        if failures
-        else 1.0
-    )
+    high = find_by_bisection(lambda share: _compute_binomial_cdf(successes, n, share) > tail_probability, 0.0, 1.0)
     return Interval(low, high)
 
 
@@ -285,17 +281,15 @@ def _find_largest_excluded_mean(means: Array, shares: Array, target: float, cent
     """
     import numpy as np
 
+    if centre <= 0:
+        return 0.0
     bets = _compute_bets(means, shares, target)
 
     def compute_log_wealth(mean: float) -> float:
         stakes = np.minimum(bets, MOST_AT_RISK / mean)
         return float(np.max(np.log1p(stakes * shares * (means - mean)).cumsum()))
 
-    return (
-        find_by_bisection(lambda mean: compute_log_wealth(mean) >= target, 0.0, centre, BET_HALVINGS)
-        if centre > 0
-        else 0.0
-    )
+    return find_by_bisection(lambda mean: compute_log_wealth(mean) >= target, 0.0, centre, BET_HALVINGS)
 
 
 def _compute_bets(means: Array, shares: Array, target: float) -> Array:

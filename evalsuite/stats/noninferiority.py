@@ -110,9 +110,14 @@ class PairedClusterSums:
                 deviation=math.sqrt(max((lost + won) / n - ((won - lost) / n) ** 2, margin)),
             )
         mean = compute_mean_of_clusters(totals, sizes)
+        # For k clusters that changed, the lowest possible p-value of a two-sided sign-flip test is 2^(1 - k). The t
+        # test's p-value is raised to this bound, because similar runs differ in few cases. By the t test alone, four
+        # losses and no gain among a hundred cases are significant. Between equal models, however, four changes all have
+        # the same sign with a probability of 1/8.
+        sign_flip_bound = min(1.0, math.ldexp(1.0, 1 - int((totals != 0).sum())))
         return LossTest(
             n=n,
-            pvalue=max(mean.pvalue_two_sided(), _compute_sign_flip_bound(totals)),
+            pvalue=max(mean.pvalue_two_sided(), sign_flip_bound),
             pvalue_no_worse=_compute_pvalue_no_worse(totals, sizes, margin, self.scale),
             deteriorated=mean.mean < 0,
             margin=margin,
@@ -271,16 +276,6 @@ def _are_unclustered_binary_scores(before: Array, after: Array, clusters: Labels
 def _compute_guarded_deviation(mean: ClusteredMean, n: int, margin: float, scale: float) -> float:
     """Compute the deviation per case, which has a minimum, because the cases may lack rare losses; see `LossTest`."""
     return math.sqrt(max(mean.error**2 * n, margin * scale * n / mean.clusters))
-
-
-def _compute_sign_flip_bound(totals: Array) -> float:
-    """Compute the lowest possible p-value of a two-sided sign-flip test: 2^(1 - k) for k clusters that changed.
-
-    The t test's p-value is raised to this bound, because similar runs differ in few cases. By the t test alone, four
-    losses and no gain among a hundred cases are significant. Between equal models, however, four changes all have the
-    same sign with a probability of 1/8.
-    """
-    return min(1.0, math.ldexp(1.0, 1 - int((totals != 0).sum())))
 
 
 def _compute_pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: float) -> float:

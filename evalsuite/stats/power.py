@@ -33,23 +33,20 @@ def power_share(n: int, discordance: float, difference: float, confidence: float
     Raises:
         ValueError: n is not above 0, or a share is out of range.
     """
-    _check_share_arguments(n, discordance, difference, confidence)
-    discordance = max(discordance, difference)
-    spread = 9 * math.sqrt(n * discordance * (1 - discordance)) + 9
-    first, last = max(0, int(n * discordance - spread)), min(n, math.ceil(n * discordance + spread))
-    changed = np.arange(first, last + 1)
-    wins = _find_most_wins(first, last, 1 - confidence)
-    shown = _compute_binomial_cdf(wins, changed, (1 - difference / discordance) / 2)
-    return float((_compute_binomial_pmf(changed, n, discordance) * shown).sum())
-
-
-def _check_share_arguments(n: int, discordance: float, difference: float, confidence: float) -> None:
     check_probability(confidence, "confidence")
     if n < 1 or not 0 <= discordance <= 1 or not 0 < difference <= 1:
         raise ValueError(
             f"power needs n above 0, discordance in [0, 1] and a drop in (0, 1]; "
             f"got n={n}, discordance={discordance}, difference={difference}"
         )
+    discordance = max(discordance, difference)
+    spread = 9 * math.sqrt(n * discordance * (1 - discordance)) + 9
+    first, last = max(0, int(n * discordance - spread)), min(n, math.ceil(n * discordance + spread))
+    changed = np.arange(first, last + 1)
+    blocks = [_find_most_wins(block, 1 - confidence) for block in range(first // BLOCK, last // BLOCK + 1)]
+    wins = np.concatenate(blocks)[first % BLOCK :][: len(changed)]
+    shown = _compute_binomial_cdf(wins, changed, (1 - difference / discordance) / 2)
+    return float((_compute_binomial_pmf(changed, n, discordance) * shown).sum())
 
 
 def _compute_binomial_pmf(k: Array, n: int, share: float) -> Array:
@@ -66,15 +63,10 @@ def _compute_binomial_cdf(k: Array, n: Array, share: float) -> Array:
     return np.where(k < 0, 0.0, np.where(k >= n, 1.0, betainc(np.maximum(n - k, 1), k + 1, 1 - share)))
 
 
-def _find_most_wins(first: int, last: int, level: float) -> Array:
-    """Find the most wins with a significant drop for each number of discordant cases; -1 if no drop is significant."""
-    blocks = [_find_most_wins_in_block(number, level) for number in range(first // BLOCK, last // BLOCK + 1)]
-    return np.concatenate(blocks)[first % BLOCK :][: last - first + 1]
-
-
 @lru_cache(maxsize=1024)  # Cached, because the steps of a search need nearly the same blocks.
-def _find_most_wins_in_block(number: int, level: float) -> Array:
-    changed = np.arange(number * BLOCK, (number + 1) * BLOCK)
+def _find_most_wins(block: int, level: float) -> Array:
+    """Find the most wins with a significant drop for each number of discordant cases; -1 if no drop is significant."""
+    changed = np.arange(block * BLOCK, (block + 1) * BLOCK)
     few, many = np.full(changed.shape, -1), changed // 2 + 1  # A share drops only if wins are fewer than losses.
     while (many - few > 1).any():
         middle = (few + many) // 2

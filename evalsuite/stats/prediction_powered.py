@@ -75,11 +75,12 @@ def ppi_mean(
     check_same_length(labels, judged, "labels and judged")
     human, machine = convert_to_floats(labels, "labels"), convert_to_floats(judged, "judged")
     rest = convert_to_floats(judged_only, "judged_only")
-    low, high = bounds or _find_default_bounds(human, machine, rest)
-    for scores, name in ((human, "labels"), (machine, "judged"), (rest, "judged_only")):
-        check_range(scores, low, high, name)
+    scores = np.concatenate([human, machine, rest])
+    low, high = bounds or (min(0.0, float(scores.min())), max(1.0, float(scores.max())))
+    for values, name in ((human, "labels"), (machine, "judged"), (rest, "judged_only")):
+        check_range(values, low, high, name)
     if weights is None:
-        tuning = _compute_tuning_weight(human, machine, rest)
+        tuning = _compute_tuning(human, machine, rest)
         rectified = human - tuning * machine
     else:
         check_same_length(labels, weights, "labels and weights")
@@ -97,10 +98,6 @@ def ppi_mean(
     left = _compute_bound(rectified, low - tuning * high, rest, tuning, -level)
     right = _compute_bound(rectified, high - tuning * low, rest, tuning, level)
     return PredictionPowered(estimate, max(low, min(left, estimate)), min(high, max(right, estimate)), tuning)
-
-
-def _find_default_bounds(*scores: Array) -> tuple[float, float]:
-    return min(0.0, *(float(score.min()) for score in scores)), max(1.0, *(float(score.max()) for score in scores))
 
 
 def _compute_bound(rectified: Array, worst: float, rest: Array, tuning: float, level: float) -> float:
@@ -127,7 +124,7 @@ def _compute_weighted_tuning(human: Array, machine: Array, everything: Array, sh
     return min(1.0, max(0.0, float((labels * scores).mean()) / variance)) if variance else 0.0
 
 
-def _compute_tuning_weight(human: Array, machine: Array, rest: Array) -> float:
+def _compute_tuning(human: Array, machine: Array, rest: Array) -> float:
     """Compute the weight of the judge's scores that gives the shortest interval, by the formula in `ppi_mean`."""
     variance = float(np.concatenate([machine, rest]).var(ddof=1))
     if variance == 0:

@@ -129,7 +129,7 @@ class _InfinitePopulationBound:
         """
         if not ones:
             return self.bound
-        constant = math.log(n + 1) + _compute_log_choose(n, ones) - self.level
+        constant = math.log(n + 1) + _compute_log_binomial_coefficient(n, ones) - self.level
         share = max(self.bound, math.exp(-constant / ones))
         while share * n < ones:
             excess = constant + ones * math.log(share) + (n - ones) * math.log1p(-share)
@@ -158,17 +158,18 @@ class _FinitePopulationBound:
         return self.ones / self.population
 
     def _is_improbable_total(self, total: int, ones: int, n: int) -> bool:
+        """Tell whether a population with a total of ones is too unlikely to give so many ones in n values."""
         if total * n >= ones * self.population:
             return False
         chance = (
-            _compute_log_choose(total, ones)
-            + _compute_log_choose(self.population - total, n - ones)
-            - _compute_log_choose(self.population, n)
+            _compute_log_binomial_coefficient(total, ones)
+            + _compute_log_binomial_coefficient(self.population - total, n - ones)
+            - _compute_log_binomial_coefficient(self.population, n)
         )
         return math.log(n + 1) + chance <= self.level
 
 
-def _compute_log_choose(n: int, k: int) -> float:
+def _compute_log_binomial_coefficient(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
@@ -288,6 +289,7 @@ class _BettingBound:
             self._means, self._capital = self._means[:kept], self._capital[:kept]
 
     def _exclude_lowest_means(self, count: int) -> None:
+        """Exclude means of the grid, and raise the bound to the highest excluded mean."""
         if count:
             self.bound = float(self._means[count - 1])
             self._means, self._capital = self._means[count:], self._capital[count:]
