@@ -141,7 +141,21 @@ def _format_questions(selection: Selection, partitions: Mapping[str, Partition])
     popularity that belongs to more popular entities of its type. If a question has several right answers, its answer is
     a list.
     """
-    return "{\n" + ",\n".join(_format_bucket_questions(selection, partitions, bucket) for bucket in BUCKETS) + "\n}\n"
+
+    def make_sort_key(question: tuple[QuestionTemplate, Candidate]) -> tuple[object, ...]:
+        template, each = question
+        return partitions[template.entities].compute_share_above(each.popularity), each.entity, template.id, each.turn
+
+    parts = []
+    for bucket in BUCKETS:
+        questions = [(template, each) for template, buckets in selection.questions.items() for each in buckets[bucket]]
+        lines = []
+        for template, each in sorted(questions, key=make_sort_key):
+            answer = each.answers[0] if len(each.answers) == 1 else each.answers
+            lines.append(f"  {json.dumps([each.entity, template.id, each.question, answer], ensure_ascii=False)}")
+        text = ",\n".join(lines)
+        parts.append(f' "{bucket}": [\n{text}\n ]' if lines else f' "{bucket}": []')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def _format_predicates_table(selection: Selection, popularity: Mapping[str, int], partition: Partition) -> str:
@@ -151,20 +165,6 @@ def _format_predicates_table(selection: Selection, popularity: Mapping[str, int]
             own = popularity[template.id]
             lines.append(f"{template.id}\t{own}\t{partition.find_bucket(own)}")
     return "\n".join(lines) + "\n"
-
-
-def _format_bucket_questions(selection: Selection, partitions: Mapping[str, Partition], bucket: str) -> str:
-    questions = [(template, each) for template, buckets in selection.questions.items() for each in buckets[bucket]]
-
-    def make_sort_key(question: tuple[QuestionTemplate, Candidate]) -> tuple[object, ...]:
-        template, each = question
-        return partitions[template.entities].compute_share_above(each.popularity), each.entity, template.id, each.turn
-
-    lines = []
-    for template, each in sorted(questions, key=make_sort_key):
-        answer = each.answers[0] if len(each.answers) == 1 else each.answers
-        lines.append(f"  {json.dumps([each.entity, template.id, each.question, answer], ensure_ascii=False)}")
-    return f' "{bucket}": [\n{{}}\n ]'.format(",\n".join(lines)) if lines else f' "{bucket}": []'
 
 
 def _format_stats(

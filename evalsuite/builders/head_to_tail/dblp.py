@@ -74,10 +74,10 @@ class DblpSource(DumpSource):
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         super().__init__(workspace, folder)
-        self._read_dump(find_dump_file(folder, FILES[0]))
+        self._create_person_and_thesis_tables(find_dump_file(folder, FILES[0]))
         self.partitions = {"person": partition_by_popularity(workspace, "person")}
 
-    def _make_entity_pool_sql(self, template: QuestionTemplate) -> str:
+    def _make_askable_entities_sql(self, template: QuestionTemplate) -> str:
         return f"(FROM person SEMI JOIN (FROM thesis WHERE kind = '{TEMPLATES[template][0]}') USING (id))"
 
     def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all theses
@@ -97,7 +97,7 @@ class DblpSource(DumpSource):
 
         return list_questions
 
-    def _read_dump(self, path: Path) -> None:
+    def _create_person_and_thesis_tables(self, path: Path) -> None:
         self._workspace.progress.begin_stage(path.name)
         blocks = decompress_file(path, self._workspace.progress.advance)
         columns = dict.fromkeys(("name", "kind", "title", "schools"), "VARCHAR") | {"year": "INTEGER"}
@@ -216,6 +216,7 @@ def _replace_document_type(blocks: Iterable[bytes], path: Path) -> Iterator[byte
 
 
 def _split_off_prologue(blocks: Iterator[bytes], path: Path) -> tuple[bytes, Iterator[bytes]]:
+    """Return all bytes before the root element `<dblp>`, and the remaining blocks."""
     start = b""
     for block in blocks:
         start += block

@@ -79,7 +79,13 @@ class DbpediaSource(DumpSource):
         draw_entities(self._workspace, pool, self.partitions["entity"], more)
 
     def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all templates
-        values, ambiguous = self._load_drawn_objects(), self._find_ambiguous_entities()
+        rows = self._workspace.run_sql("""
+            SELECT template, subject, list(object ORDER BY object)
+            FROM asked SEMI JOIN drawn ON drawn.template = asked.template AND drawn.id = asked.subject
+            GROUP BY ALL
+        """)
+        values = {(template, subject): objects for template, subject, objects in rows}
+        ambiguous = self._find_ambiguous_entities()
 
         def list_questions(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             if entity not in ambiguous and not _is_list_page(name := _decode_name(entity)):
@@ -117,14 +123,6 @@ class DbpediaSource(DumpSource):
             SELECT predicate AS template, subject, object
             FROM triple SEMI JOIN (VALUES {wanted}) AS wanted (predicate) USING (predicate)
         """)
-
-    def _load_drawn_objects(self) -> dict[tuple[str, str], list[str | None]]:
-        rows = self._workspace.run_sql("""
-            SELECT template, subject, list(object ORDER BY object)
-            FROM asked SEMI JOIN drawn ON drawn.template = asked.template AND drawn.id = asked.subject
-            GROUP BY ALL
-        """)
-        return {(template, subject): objects for template, subject, objects in rows}
 
     def _find_ambiguous_entities(self) -> set[str]:
         """Find the drawn entities whose name differs from another entity's name only in case, or not at all."""
@@ -171,7 +169,7 @@ def draft_templates(
         facts = "\n".join(f"{subject} | {name} | {object_}" for subject, object_ in pairs)
         prompt = DRAFT.format(facts=mark_sections([("facts", facts)]))
         try:
-            answer = await ask_until_parsed(model, prompt, lambda text: _read_template_draft(text, pairs), **PARAMETERS)
+            answer = await ask_until_parsed(model, prompt, lambda text: _parse_question(text, pairs), **PARAMETERS)
             templates[predicate] = answer.value
         except JudgeError as error:
             failures[predicate] = str(error).removeprefix("judge ")
@@ -184,7 +182,7 @@ def draft_templates(
     return {name: templates[name] for name in examples if name in templates}, failures
 
 
-def _read_template_draft(text: str, pairs: list[tuple[str, str]]) -> str:
+def _parse_question(text: str, pairs: list[tuple[str, str]]) -> str:
     question = text.strip()
     if "\n" in question or not question.endswith("?"):
         raise ValueError("The answer is not one question on one line.")

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, islice
@@ -74,9 +74,9 @@ def is_suitable_question(question: str, answers: Sequence[Answer]) -> bool:
 
 def contains_answer(question: str, answers: Iterable[Answer]) -> bool:
     """Tell whether the question contains an answer, even within a word, ignoring case, accents and punctuation."""
-    plain, spelt = question.casefold(), _normalise_letters(question)
+    plain, spelt = question.casefold(), _fold_case_accents_punctuation(question)
     texts = [str(answer) for answer in answers]
-    return any(text.casefold() in plain or _normalise_letters(text) in spelt for text in texts)
+    return any(text.casefold() in plain or _fold_case_accents_punctuation(text) in spelt for text in texts)
 
 
 def is_text_answer(answer: Answer) -> bool:
@@ -86,7 +86,7 @@ def is_text_answer(answer: Answer) -> bool:
     return bool(re.search(r"\w", text)) and not is_address and REPLACEMENT_CHARACTER not in text
 
 
-def _normalise_letters(text: str) -> str:
+def _fold_case_accents_punctuation(text: str) -> str:
     apart = unicodedata.normalize("NFKD", text.casefold())
     return " ".join(re.findall(r"\w+", "".join(mark for mark in apart if not unicodedata.combining(mark))))
 
@@ -187,9 +187,10 @@ def make_candidates(workspace: Workspace, templates: Iterable[QuestionTemplate],
     for name, bucket, entity, popularity, ticket in workspace.run_sql("FROM drawn"):
         # As long as more entities can be drawn, take one question per entity, so that questions cover many entities.
         turns = 1 if (name, bucket) in left else None
-        fitting = islice(_select_suitable_questions(make_questions(by_id[name], entity)), turns)
+        cleaned = ((asked, drop_repeated_answers(answers)) for asked, answers in make_questions(by_id[name], entity))
+        fitting = ((asked, answers) for asked, answers in cleaned if asked and is_suitable_question(asked, answers))
         candidates[name, bucket] += [
-            Candidate(entity, popularity, turn, ticket, *words) for turn, words in enumerate(fitting)
+            Candidate(entity, popularity, turn, ticket, *words) for turn, words in enumerate(islice(fitting, turns))
         ]
     for those in candidates.values():
         those.sort(key=lambda each: (each.turn, each.lot, each.entity))
@@ -199,13 +200,6 @@ def make_candidates(workspace: Workspace, templates: Iterable[QuestionTemplate],
         }
         for name, template in by_id.items()
     }
-
-
-def _select_suitable_questions(questions: Iterable[RawQuestion]) -> Iterator[tuple[str, tuple[Answer, ...]]]:
-    for question, answers in questions:
-        clean = drop_repeated_answers(answers)
-        if question and is_suitable_question(question, clean):
-            yield question, clean
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,10 +285,10 @@ class DumpSource(QuestionSource):
 
     def _draw_entities(self, sizes: Mapping[QuestionTemplate, int]) -> None:
         for template, size in sizes.items():
-            pool = f"(SELECT *, {quote_sql(template.id)} AS template FROM {self._make_entity_pool_sql(template)})"
+            pool = f"(SELECT *, {quote_sql(template.id)} AS template FROM {self._make_askable_entities_sql(template)})"
             draw_entities(self._workspace, pool, self.partitions[template.entities], {template: size})
 
-    def _make_entity_pool_sql(self, template: QuestionTemplate) -> str:
+    def _make_askable_entities_sql(self, template: QuestionTemplate) -> str:
         """Write SQL that selects the entities for which the template may have an answer."""
         raise NotImplementedError
 
@@ -329,9 +323,7 @@ def choose_questions(
     sizes = dict.fromkeys(templates, 4 * guess + 100)
     while True:
         drawn = source.draw_questions(sizes)
-        cap = per_template or find_question_cap(
-            [_count_fewest_candidates(buckets) for buckets in drawn.values()], target
-        )
+        cap = per_template or find_question_cap(list(map(_count_fewest_candidates, drawn.values())), target)
         lacking = [template for template, buckets in drawn.items() if _can_draw_more_questions(buckets, cap)]
         if not lacking:
             return _select_questions(drawn, cap)

@@ -230,6 +230,7 @@ def find_malformed_line(path: Path, check: Check, skip: int) -> DatasetError | N
 
 
 def _find_encoding_error(line: bytes) -> tuple[str, str] | None:
+    """Describe the first byte that is not UTF-8, and what was expected; None if all bytes are UTF-8."""
     try:
         line.decode()
     except UnicodeDecodeError as error:

@@ -122,7 +122,7 @@ class GoodreadsSource(DumpSource):
         self._create_book_tables(find_dump_file(folder, BOOKS))
         self.partitions = {"book": partition_by_popularity(workspace, "book")}
 
-    def _make_entity_pool_sql(self, template: QuestionTemplate) -> str:
+    def _make_askable_entities_sql(self, template: QuestionTemplate) -> str:
         return f"(FROM book WHERE {_BOOK_CONDITIONS[template]})"
 
     def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all books

@@ -203,7 +203,7 @@ class ImdbSource(DumpSource):
     def _draw_entities(self, sizes: Mapping[QuestionTemplate, int]) -> None:
         super()._draw_entities({one: size * (_MORE if one in _CREDITS else 1) for one, size in sizes.items()})
 
-    def _make_entity_pool_sql(self, template: QuestionTemplate) -> str:
+    def _make_askable_entities_sql(self, template: QuestionTemplate) -> str:
         if template in _TITLE_CONDITIONS:
             return f"(FROM asked WHERE {_TITLE_CONDITIONS[template]})"
         return f"(FROM fame SEMI JOIN (SELECT id FROM person WHERE {_PERSON_CONDITIONS[template]}) USING (id))"
@@ -216,11 +216,11 @@ class ImdbSource(DumpSource):
         return ImdbQuestionMaker(self._workspace, self._folder).list_questions
 
     def _create_title_tables(self) -> None:
-        with self._stream_file("title.ratings", {"tconst": "VARCHAR", "numVotes": "UINTEGER"}) as stream:
+        with self._open_file_as_relation("title.ratings", {"tconst": "VARCHAR", "numVotes": "UINTEGER"}) as stream:
             self._workspace.run_sql(f"CREATE TABLE rating AS SELECT tconst, numVotes AS votes FROM {stream}")
         # A few rows of the real file have words in the columns of years and minutes; TRY_CAST makes these words null.
         wanted = ("tconst", "titleType", "primaryTitle", "startYear", "endYear", "runtimeMinutes")
-        with self._stream_file("title.basics", dict.fromkeys(wanted, "VARCHAR")) as stream:
+        with self._open_file_as_relation("title.basics", dict.fromkeys(wanted, "VARCHAR")) as stream:
             self._workspace.run_sql(f"""
                 CREATE TABLE title AS
                 SELECT tconst AS id, titleType AS kind, primaryTitle AS name,
@@ -234,7 +234,7 @@ class ImdbSource(DumpSource):
 
     def _create_person_tables(self) -> None:
         wanted = ("nconst", "primaryName", "birthYear", "deathYear", "primaryProfession", "knownForTitles")
-        with self._stream_file("name.basics", dict.fromkeys(wanted, "VARCHAR")) as stream:
+        with self._open_file_as_relation("name.basics", dict.fromkeys(wanted, "VARCHAR")) as stream:
             self._workspace.run_sql(f"""
                 CREATE TABLE person AS
                 SELECT nconst AS id, primaryName AS name, TRY_CAST(birthYear AS INTEGER) AS birth_year,
@@ -250,19 +250,19 @@ class ImdbSource(DumpSource):
             GROUP BY person
         """)
 
-    def _stream_file(self, name: str, columns: Mapping[str, str]) -> AbstractContextManager[str]:
+    def _open_file_as_relation(self, name: str, columns: Mapping[str, str]) -> AbstractContextManager[str]:
         return stream_tsv(self._workspace, find_dump_file(self._folder, f"{name}.tsv.gz"), columns)
 
     def _create_credit_tables(self) -> None:
         wanted = dict.fromkeys(("tconst", "directors", "writers"), "VARCHAR")
-        with self._stream_file("title.crew", wanted) as stream:
+        with self._open_file_as_relation("title.crew", wanted) as stream:
             self._workspace.run_sql(f"""
                 CREATE OR REPLACE TABLE crew AS
                 SELECT tconst AS id, directors, writers
                 FROM {stream} SEMI JOIN {make_drawn_ids_sql(DIRECTOR, WRITER)} ON id = tconst
             """)
         wanted = dict.fromkeys(("tconst", "nconst", "category", "characters"), "VARCHAR") | {"ordering": "INTEGER"}
-        with self._stream_file("title.principals", wanted) as stream:
+        with self._open_file_as_relation("title.principals", wanted) as stream:
             self._workspace.run_sql(f"""
                 CREATE OR REPLACE TABLE part AS
                 SELECT tconst AS id, ordering, nconst AS person, characters
@@ -280,7 +280,7 @@ class ImdbQuestionMaker:
         self._titles, self._popularity = self._load_titles_and_popularity()
         self._people = self._load_people_by_id()
         self._crew = {id_: people for id_, *people in workspace.run_sql("FROM crew")}
-        self._parts = self._load_actors_by_character()
+        self._parts = self._load_actors_by_title_and_character()
         self._names = dict(
             workspace.run_sql("""
                 SELECT id, name FROM person SEMI JOIN (
@@ -296,7 +296,10 @@ class ImdbQuestionMaker:
         if template.entities == "person":
             yield self._make_person_question(template, entity)
         elif template == CHARACTER:
-            yield from self._make_character_questions(entity)
+            title, parts, seed = self._titles[entity], self._parts.get(entity, {}), self._workspace.seed
+            for role in sorted(parts, key=lambda role: compute_draw_number(seed, CHARACTER.id, entity, role)):
+                if is_character(role):
+                    yield title.write_question(CHARACTER, role), self._list_names(",".join(parts[role]))
         else:
             yield self._make_title_question(template, entity)
 
@@ -312,13 +315,6 @@ class ImdbQuestionMaker:
             WRITER: self._list_names(writers),
         }
         return title.write_question(template), answers[template]
-
-    def _make_character_questions(self, entity: str) -> Iterator[RawQuestion]:
-        title, parts = self._titles[entity], self._parts.get(entity, {})
-        seed = self._workspace.seed
-        for role in sorted(parts, key=lambda role: compute_draw_number(seed, CHARACTER.id, entity, role)):
-            if is_character(role):
-                yield title.write_question(CHARACTER, role), self._list_names(",".join(parts[role]))
 
     def _make_person_question(self, template: QuestionTemplate, entity: str) -> RawQuestion:
         name, listed, birth_year, death_year, namesakes = self._people[entity]
@@ -370,7 +366,7 @@ class ImdbQuestionMaker:
         rows = add_namesake_counts(self._workspace, shown, "(SELECT lower(name) AS called, NULL AS year FROM person)")
         return {id_: (name, listed, born, died, many) for id_, name, listed, born, died, _, many, _ in rows}
 
-    def _load_actors_by_character(self) -> dict[str, dict[str, list[str]]]:
+    def _load_actors_by_title_and_character(self) -> dict[str, dict[str, list[str]]]:
         parts: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         rows = self._workspace.run_sql("SELECT id, person, characters FROM part ORDER BY id, ordering, person")
         for id_, person, characters in rows:
@@ -378,12 +374,12 @@ class ImdbQuestionMaker:
                 parts[id_][" ".join(role.split())].append(person)
         return parts
 
-    def _parse_roles(self, id_: str, characters: str) -> list[str]:
+    def _parse_roles(self, title_id: str, characters: str) -> list[str]:
         try:
             roles = json.loads(characters)
         except (ValueError, RecursionError):
             roles = None
         if not isinstance(roles, list) or not all(isinstance(role, str) for role in roles):
             path = self._folder / "title.principals.tsv.gz"
-            raise DatasetError(path, f"characters of {id_}", repr(characters[:60]), "a JSON list of names")
+            raise DatasetError(path, f"characters of {title_id}", repr(characters[:60]), "a JSON list of names")
         return roles

@@ -121,7 +121,7 @@ class MagSource(DumpSource):
             for entities in ("conference", "journal", "paper")
         }
 
-    def _make_entity_pool_sql(self, template: QuestionTemplate) -> str:
+    def _make_askable_entities_sql(self, template: QuestionTemplate) -> str:
         condition = _PAPER_CONDITIONS.get(template) or f"{_VENUE_QUESTIONS[template][0]} IS NOT NULL"
         return f"(FROM {template.entities} WHERE up_to_date AND {condition})"
 
@@ -150,7 +150,7 @@ class MagSource(DumpSource):
         issn = "Issn" if entities == "journal" else answer_column
         wanted = dict.fromkeys(("NormalizedName", "DisplayName", answer_column, issn, date_column), "VARCHAR")
         number = f"{entities.capitalize()}{'InstanceId' if entities == 'conference' else 'Id'}"
-        with self._stream_file(file, wanted | {number: "VARCHAR", "CitationCount": "UINTEGER"}) as stream:
+        with self._open_file_as_relation(file, wanted | {number: "VARCHAR", "CitationCount": "UINTEGER"}) as stream:
             self._workspace.run_sql(f"""
                 CREATE TABLE {entities} AS
                 SELECT {number} AS id, coalesce(DisplayName, NormalizedName) AS name,
@@ -166,7 +166,7 @@ class MagSource(DumpSource):
         wanted = dict.fromkeys(
             ("PaperId", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue", "Doi"), "VARCHAR"
         )
-        with self._stream_file("Papers", wanted | {"Year": "INTEGER", "CitationCount": "UINTEGER"}) as stream:
+        with self._open_file_as_relation("Papers", wanted | {"Year": "INTEGER", "CitationCount": "UINTEGER"}) as stream:
             self._workspace.run_sql(f"""
                 CREATE TABLE paper AS
                 SELECT PaperId AS id, {_TITLE_HASH_SQL} AS called, Year AS year,
@@ -181,7 +181,7 @@ class MagSource(DumpSource):
     def _load_papers_by_id(self) -> dict[str, Paper]:
         wanted = ("PaperId", "DocType", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue", "Doi")
         columns = dict.fromkeys(wanted, "VARCHAR") | {"Year": "INTEGER"}
-        with self._stream_file("Papers", columns) as stream:
+        with self._open_file_as_relation("Papers", columns) as stream:
             shown = f"""
                 SELECT PaperId AS id, {_TITLE_HASH_SQL} AS called, OriginalTitle AS name, DocType AS kind, Year AS year,
                        Publisher AS publisher, OriginalVenue AS venue, Doi AS doi
@@ -193,7 +193,7 @@ class MagSource(DumpSource):
     def _load_authors(self) -> dict[str, list[str | None]]:
         """Map each paper to the names of its authors in order; an empty list if a name is missing."""
         columns = {"PaperId": "VARCHAR", "AuthorId": "VARCHAR", "AuthorSequenceNumber": "INTEGER"}
-        with self._stream_file("PaperAuthorAffiliations", columns) as stream:
+        with self._open_file_as_relation("PaperAuthorAffiliations", columns) as stream:
             # Remove duplicates, because an author with several affiliations has several rows.
             self._workspace.run_sql(f"""
                 CREATE OR REPLACE TABLE authorship AS
@@ -202,7 +202,7 @@ class MagSource(DumpSource):
                 GROUP BY PaperId, AuthorId
             """)
         columns = dict.fromkeys(("AuthorId", "NormalizedName", "DisplayName"), "VARCHAR")
-        with self._stream_file("Authors", columns) as stream:
+        with self._open_file_as_relation("Authors", columns) as stream:
             self._workspace.run_sql(f"""
                 CREATE OR REPLACE TABLE author AS
                 SELECT AuthorId AS id, coalesce(DisplayName, NormalizedName) AS name
@@ -226,6 +226,6 @@ class MagSource(DumpSource):
         rows = add_namesake_counts(self._workspace, shown, everyone)
         return {id_: (name, answer, namesakes) for id_, name, answer, _, namesakes, _ in rows}
 
-    def _stream_file(self, name: str, columns: Mapping[str, str]) -> AbstractContextManager[str]:
+    def _open_file_as_relation(self, name: str, columns: Mapping[str, str]) -> AbstractContextManager[str]:
         file = f"{name}.txt.zst"
         return stream_tsv(self._workspace, find_dump_file(self._folder, file), columns, names=COLUMNS[file].split())

@@ -107,10 +107,9 @@ def stream_tsv(
         names: the names of the first columns, if the file has no header; the file may have more columns.
     """
     line, blocks = read_first_line(drop_carriage_returns(decompress_file(path, workspace.progress.advance)), path)
-    if names:
-        blocks = chain((f"{line}\n".encode(),), blocks)
     heads = line.split("\t")
     if names:
+        blocks = chain((f"{line}\n".encode(),), blocks)
         if len(heads) < len(names):
             expected = f"at least {len(names)}: {', '.join(names)}"
             raise DatasetError(path, "line 1", f"{len(heads)} columns", expected)
@@ -159,7 +158,7 @@ def stream_rows(
     workspace: Workspace, rows: Iterable[Sequence[str | int | None]], columns: Mapping[str, str]
 ) -> AbstractContextManager[str]:
     """Read rows of cells without tabs and line ends; yield SQL for a FROM clause, to be used in exactly one query."""
-    return workspace.open_stream(_encode_rows(rows), partial(_make_csv_reader_sql, delimiter="\t", types=columns))
+    return workspace.open_stream(_encode_tsv_rows(rows), partial(_make_csv_reader_sql, delimiter="\t", types=columns))
 
 
 @contextmanager
@@ -183,7 +182,7 @@ def _stream_dump(
         raise (find_malformed_line(path, check, skip) or error) from error
 
 
-def _encode_rows(rows: Iterable[Sequence[str | int | None]]) -> Iterator[bytes]:
+def _encode_tsv_rows(rows: Iterable[Sequence[str | int | None]]) -> Iterator[bytes]:
     rows = iter(rows)
     while batch := list(islice(rows, 1000)):
         lines = ("\t".join("\\N" if value is None else str(value) for value in row) for row in batch)
@@ -228,12 +227,12 @@ def _find_json_defect(text: str, fields: Mapping[str, Any]) -> tuple[str, str] |
     if missing := [name for name in fields if name not in value]:
         return f"only the fields {', '.join(map(repr, value))}"[:300], f"the field {missing[0]!r}"
     for name, kind in fields.items():
-        if isinstance(kind, list) and not _is_record_list(value[name], kind[0]):
+        if isinstance(kind, list) and not _is_null_or_record_list(value[name], kind[0]):
             return f"{json.dumps(value[name])[:60]} as {name}", f"a list of objects of {', '.join(kind[0])}"
     return None
 
 
-def _is_record_list(value: Any, fields: Iterable[str]) -> bool:
+def _is_null_or_record_list(value: Any, fields: Iterable[str]) -> bool:
     return value is None or (
         isinstance(value, list)
         and all(isinstance(entry, dict) and all(name in entry for name in fields) for entry in value)

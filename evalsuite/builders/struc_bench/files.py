@@ -77,7 +77,7 @@ PIECE = re.compile(
 def find_html_fragments(page: str) -> Iterator[FoundTable]:
     """Yield the outermost tables of a page, in order."""
     depth = begin = 0
-    newlines = _find_newlines(page)
+    newlines = _list_newline_positions(page)
     for piece in PIECE.finditer(page):
         if piece["end"] is None:
             continue
@@ -93,7 +93,7 @@ def find_html_fragments(page: str) -> Iterator[FoundTable]:
         yield FoundTable(page[begin:], bisect_left(newlines, begin) + 1, "its <table> has no end tag")
 
 
-def _find_newlines(text: str) -> list[int]:
+def _list_newline_positions(text: str) -> list[int]:
     return [match.start() for match in re.finditer("\n", text)]
 
 
@@ -106,7 +106,7 @@ PARAMETER = re.compile(r"(?<!\\)#[1-9]")
 
 def find_latex_fragments(source: str) -> Iterator[FoundTable]:
     """Yield the outermost tables of a source, in order; a float with its caption is one table."""
-    read, newlines = LatexSource(source), _find_newlines(source)
+    read, newlines = LatexSource(source), _list_newline_positions(source)
     place = 0
     while place < len(read.tokens):
         token = read.tokens[place]
@@ -117,12 +117,12 @@ def find_latex_fragments(source: str) -> Iterator[FoundTable]:
             ends = read.partner.get(end) == place
             stop = read.tokens[end].end if ends else len(source)
             line = bisect_left(newlines, token.start) + 1
-            yield _make_latex_fragment(source[token.start : stop], line, has_end=ends)
+            yield _make_found_table(source[token.start : stop], line, has_end=ends)
             place = end
         place += 1
 
 
-def _make_latex_fragment(markup: str, line: int, *, has_end: bool) -> FoundTable:
+def _make_found_table(markup: str, line: int, *, has_end: bool) -> FoundTable:
     bare = COMMENT.sub(lambda match: match[1] or "", markup)
     unfit = ""
     if not has_end:

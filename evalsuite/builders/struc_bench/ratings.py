@@ -109,7 +109,11 @@ def run_ratings(args: Namespace) -> int:
     raters = [sheet.stem for sheet in args.sheets]
     if twice := next((rater for rater in raters if raters.count(rater) > 1), None):
         raise SettingsError(f"two sheets are called {twice}; name each sheet's file after the person who filled it in")
-    outputs = _read_key_file(args.key)
+    outputs = {}
+    for output, record in read_json(args.key, dict).items():
+        where = f"output {output!r}"
+        fields = require_type(record, dict, args.key, where)
+        outputs[output] = {name: read_field(fields, name, str, args.key, where) for name in ("sample", "model")}
     ratings = [rating for sheet in args.sheets for rating in read_sheet(sheet, outputs)]
     if not ratings:
         raise DatasetError(args.sheets[0], "", "no line with marks", "marks in the columns content and format")
@@ -128,8 +132,8 @@ def read_sheet(path: Path, outputs: Mapping[str, Mapping[str, str]]) -> list[dic
         if output not in outputs or output in ratings:
             problem = f"output {output!r}{' again' if output in ratings else ''}"
             raise DatasetError(path, line, problem, "each output of the key once")
-        marks = {aspect: _parse_score_cell(row[aspect], path, f"{line}, column {aspect}") for aspect in ASPECTS}
-        errors = [name for name in ERROR_TYPES if _parse_error_cell(row[name], path, f"{line}, column {name}")]
+        marks = {aspect: _parse_optional_score(row[aspect], path, f"{line}, column {aspect}") for aspect in ASPECTS}
+        errors = [name for name in ERROR_TYPES if _is_error_marked(row[name], path, f"{line}, column {name}")]
         if None not in marks.values():
             ratings[output] = {**outputs[output], "rater": path.stem, **marks, "errors": errors}
         elif any(mark is not None for mark in marks.values()):
@@ -140,16 +144,7 @@ def read_sheet(path: Path, outputs: Mapping[str, Mapping[str, str]]) -> list[dic
     return list(ratings.values())
 
 
-def _read_key_file(path: Path) -> dict[str, dict[str, str]]:
-    outputs = {}
-    for output, record in read_json(path, dict).items():
-        where = f"output {output!r}"
-        fields = require_type(record, dict, path, where)
-        outputs[output] = {name: read_field(fields, name, str, path, where) for name in ("sample", "model")}
-    return outputs
-
-
-def _parse_score_cell(text: str, path: Path, where: str) -> float | None:
+def _parse_optional_score(text: str, path: Path, where: str) -> float | None:
     if not text.strip():
         return None
     try:
@@ -161,7 +156,7 @@ def _parse_score_cell(text: str, path: Path, where: str) -> float | None:
     return mark
 
 
-def _parse_error_cell(text: str, path: Path, where: str) -> bool:
+def _is_error_marked(text: str, path: Path, where: str) -> bool:
     word = text.strip().casefold()
     if word not in YES | NO:
         raise DatasetError(path, where, repr(text)[:60], "x or yes for an error, else nothing")

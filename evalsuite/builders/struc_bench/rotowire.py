@@ -277,7 +277,8 @@ def _read_text_tables(data: Path) -> Iterator[Game]:
     for number, (text, line) in enumerate(zip(texts, tables, strict=True), 1):
         if not text.strip():
             raise DatasetError(reports, f"line {number}", "nothing", "a report")
-        yield Game(text.replace("<NEWLINE>", "\n").strip(), tuple(_read_named_tables(line, data, f"line {number}")))
+        found = tuple(_read_team_and_player_tables(line, data, f"line {number}"))
+        yield Game(text.replace("<NEWLINE>", "\n").strip(), found)
 
 
 def _read_lines(path: Path) -> list[str]:
@@ -285,7 +286,7 @@ def _read_lines(path: Path) -> list[str]:
     return lines[:-1] if not lines[-1].strip() else lines
 
 
-def _read_named_tables(line: str, path: Path, where: str) -> Iterator[CellGrid]:
+def _read_team_and_player_tables(line: str, path: Path, where: str) -> Iterator[CellGrid]:
     tables = read_tables(line, "markdown")
     # A line with only the names of both tables belongs to a report that mentions no value.
     if not tables and not all(f"{name}:" in line for name in NAMES):

@@ -323,7 +323,13 @@ async def request_prose(item: TableItem, syntax: Format, model: Model, **params:
     """Ask a model to express the contents of an item's table in prose."""
 
     def find_problem(text: str) -> str:
-        return find_code_problem(text, item.output, syntax) or _describe_missing_values(text, item.output, syntax)
+        if problem := find_code_problem(text, item.output, syntax):
+            return problem
+        missing = list_missing_values(text, item.output, syntax)
+        named = ", ".join(repr(cell[:60]) for cell in missing[:MOST_NAMED])
+        more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
+        lack = f"It lacks these values of the table: {named}{more}. Write the whole text again with them."
+        return lack if missing else ""
 
     parts = [("example of a table", EXAMPLE), ("its text", EXAMPLE_TEXT), ("table to tell", item.output)]
     prompt = PROMPT.format(format=NAMES[syntax], sections=mark_sections(parts))
@@ -338,12 +344,3 @@ def list_missing_values(text: str, table: str, syntax: Format) -> list[str]:
         strip_cell_markup(cell) for read_table in tables for cell in (read_table.name, *read_table.cells)
     )
     return [cell for cell in cells if not is_blank(cell) and not text_values.contains_all_words(cell)]
-
-
-def _describe_missing_values(text: str, table: str, syntax: Format) -> str:
-    missing = list_missing_values(text, table, syntax)
-    if not missing:
-        return ""
-    named = ", ".join(repr(cell[:60]) for cell in missing[:MOST_NAMED])
-    more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
-    return f"It lacks these values of the table: {named}{more}. Write the whole text again with them."

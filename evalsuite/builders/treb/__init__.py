@@ -133,6 +133,7 @@ def write_pairs(built: BuiltPairs, out: Path) -> None:
 
 
 async def _add_question_pairs(sheet: Sheet, built: BuiltPairs, sandbox: Sandbox, random: Random, limit: int) -> None:
+    """Add the template pairs about a table whose programs print the pair's answer; note why others are left out."""
     sent = {"df": TableFile(sheet.table.format_csv().encode())}
     chinese = has_chinese_names(sheet)
     for name, english in _make_template_pairs(sheet, random, limit):

@@ -187,7 +187,7 @@ def ask_normal(sheet: Sheet, random: Random) -> TemplatePair | None:
     name, values = _choose_testable_column(sheet, random)
     question = f'Is the column "{name}" compatible with a normal distribution (Shapiro-Wilk test, 5% level)?'
     test = f"stats.shapiro(df[{name!r}].dropna()).pvalue"
-    return _make_significance_pair(question, stats.shapiro(values).pvalue, test) if values else None
+    return _make_yes_or_no_pair(question, stats.shapiro(values).pvalue, test) if values else None
 
 
 def ask_normality_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -214,7 +214,7 @@ def ask_uniform(sheet: Sheet, random: Random) -> TemplatePair | None:
     if not values:
         return None
     found = stats.kstest(values, "uniform", args=(min(values), max(values) - min(values)))
-    return _make_significance_pair(question, found.pvalue, test, column)
+    return _make_yes_or_no_pair(question, found.pvalue, test, column)
 
 
 def ask_skewness(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -241,7 +241,7 @@ def ask_evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
         return None
     question = f'Are the values of the column "{name}" equally frequent (chi-square test, 5% level)?'
     test = f"stats.chisquare(df[{name!r}].value_counts()).pvalue"
-    return _make_significance_pair(question, stats.chisquare(counts).pvalue, test)
+    return _make_yes_or_no_pair(question, stats.chisquare(counts).pvalue, test)
 
 
 DISTRIBUTION_TEMPLATES: tuple[PairMaker, ...] = (
@@ -257,7 +257,7 @@ def _choose_testable_column(sheet: Sheet, random: Random) -> tuple[str, list[flo
     return name, present.get(name, [])
 
 
-def _make_significance_pair(question: str, pvalue: float, test: str, setup: str = "") -> TemplatePair | None:
+def _make_yes_or_no_pair(question: str, pvalue: float, test: str, setup: str = "") -> TemplatePair | None:
     if abs(pvalue - LEVEL) < CLOSE:  # Implementations of a test may disagree, because their p-values differ slightly.
         return None
     program = f"{IMPORT}{setup}print('Yes' if {test} >= {LEVEL} else 'No')"

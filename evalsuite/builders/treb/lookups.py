@@ -328,7 +328,7 @@ def has_chinese_names(sheet: Sheet) -> bool:
 
 def translate_pair(pair: TemplatePair) -> TemplatePair:
     """Translate a question into Chinese; replace Yes and No in its answer and its program by 是 and 否."""
-    question = _translate_question(pair.question)
+    question = _translate_to_chinese(pair.question)
     if question is None:
         return pair
     if "Yes or No?" not in pair.question:
@@ -337,7 +337,7 @@ def translate_pair(pair: TemplatePair) -> TemplatePair:
     return replace(pair, question=question, answer={"Yes": "是", "No": "否"}[pair.answer], program=program)
 
 
-def _translate_question(question: str) -> str | None:
+def _translate_to_chinese(question: str) -> str | None:
     ending = next(ending for ending in ENDINGS if question.endswith(ending))
     words = question.removesuffix(ending)
     for form, chinese in FORMS.items():

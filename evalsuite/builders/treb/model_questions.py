@@ -112,7 +112,7 @@ class QuestionPanel:
                 raise DraftDropped(f"its invented table is not suitable: {made}")
             sheet = replace(made, name=f"invented_{topic}_{subtask}")
         code = _extract_program(draft["program"]) or draft["program"] if computed else ""
-        answer = await self._run_program(sheet, code) if computed else draft["answer"].strip()
+        answer = await self._run_and_read_answer(sheet, code) if computed else draft["answer"].strip()
         return ModelPair(draft["question"], draft["long_question"], draft["chain"], answer, code), sheet
 
     async def require_full_marks(self, sheet: Sheet, pair: ModelPair, subtask: str) -> None:
@@ -207,11 +207,11 @@ class QuestionPanel:
 
     async def _run_program_or_abstain(self, sheet: Sheet, code: str) -> str:
         try:
-            return await self._run_program(sheet, code)
+            return await self._run_and_read_answer(sheet, code)
         except DraftDropped:
             return ""
 
-    async def _run_program(self, sheet: Sheet, code: str) -> str:
+    async def _run_and_read_answer(self, sheet: Sheet, code: str) -> str:
         if not code.strip():
             raise DraftDropped("its author wrote no program")
         execution = await self.sandbox.run(code, {"df": TableFile(sheet.table.format_csv().encode())})
@@ -305,7 +305,17 @@ def add_model_pairs(args: argparse.Namespace, built: BuiltPairs) -> None:
         topic = f"{words.TOPICS[place]} {rounds + 1}" if rounds else words.TOPICS[place]
         jobs += [(None, subtask, topic) for subtask in words.ZERO_SHOT]
     with open_session(settings, args.out / STORE) as opened, BuildProgress(len(jobs), "question") as progress:
-        opened.run_coroutine(lambda model: _add_job_records(_make_question_panel(args, model), built, jobs, progress))
+
+        async def add_records(model: Any) -> None:
+            panel = _make_question_panel(args, model)
+            try:
+                # Start all jobs at once, because the gateway limits connections; `gather` keeps the order of the jobs.
+                for made in await asyncio.gather(*(_make_job_records(panel, built, *job, progress) for job in jobs)):
+                    built.records.extend(made)
+            finally:
+                await panel.sandbox.aclose()
+
+        opened.run_coroutine(add_records)
 
 
 def _make_question_panel(args: argparse.Namespace, model: Any) -> QuestionPanel:
@@ -319,20 +329,10 @@ def _make_question_panel(args: argparse.Namespace, model: Any) -> QuestionPanel:
     return QuestionPanel(model, candidates, judges, Sandbox(preload=("numpy", "pandas", "scipy.stats")))
 
 
-async def _add_job_records(
-    panel: QuestionPanel, built: BuiltPairs, jobs: Sequence[tuple[Sheet | None, str, str]], progress: BuildProgress
-) -> None:
-    try:
-        # Start all jobs at once, because the gateway limits connections; `gather` keeps the order of the jobs.
-        for made in await asyncio.gather(*(_make_job_records(panel, built, *job, progress) for job in jobs)):
-            built.records.extend(made)
-    finally:
-        await panel.sandbox.aclose()
-
-
 async def _make_job_records(
     panel: QuestionPanel, built: BuiltPairs, original: Sheet | None, subtask: str, topic: str, progress: BuildProgress
 ) -> list[dict[str, Any]]:
+    """Make a question and decide its answer; return its record, or no record if it was dropped or is disputed."""
     source = original.name if original else f"invented_{topic}"
     name = f"{subtask}|models|{source}"
     try:
@@ -382,6 +382,7 @@ async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[Mod
 
 
 def _hide_column_name(sheet: Sheet, column: int) -> tuple[ModelPair, Sheet]:
+    """Return a question for a column's name, and a copy of the table without this name."""
     chinese = has_chinese_names(sheet)
     stand_in = f"第{column + 1}列" if chinese else f"Column {column + 1}"
     header = (*sheet.column_names[:column], stand_in, *sheet.column_names[column + 1 :])
@@ -391,6 +392,7 @@ def _hide_column_name(sheet: Sheet, column: int) -> tuple[ModelPair, Sheet]:
 
 
 def _list_nameable_columns(sheet: Sheet) -> list[int]:
+    """List the indices of the columns whose names have a meaning and occur nowhere else in the table."""
     elsewhere = [cell.lower() for row in sheet.table.rows for cell in row]
     return [
         column

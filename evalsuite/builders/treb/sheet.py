@@ -141,6 +141,7 @@ def find_defect(table: SourceTable, characters: int) -> str | None:
 
 
 def _list_defects(table: SourceTable) -> Iterator[str | None]:
+    """Yield, for each condition, the reason why the table does not meet it, or None if it does."""
     names, cells = table.header[0], [cell for row in table.rows for cell in row]
     yield None if cells else "it has no rows"
     empty = sum(cell in MISSING for cell in cells)
@@ -279,6 +280,7 @@ def _is_order_name(name: str) -> bool:
 
 
 def _is_amount_name(name: str) -> bool:
+    """Tell whether a column's name suggests amounts that can be added, such as sales or goals."""
     words = re.sub(r"[_\s]+", " ", name)
     return bool(_AMOUNTS.search(words)) and not _LEVELS.search(words)
 

@@ -155,6 +155,7 @@ def _read_database(path: Path) -> Iterator[TablePart]:
 
 
 def _convert_rows_to_text(rows: Iterable[Sequence[Any]]) -> list[list[str]] | str:
+    """Return the rows that are not empty, as texts, or the reason why the table cannot be used."""
     collected, length, cells = [], 0, 0
     for row in rows:
         if any(isinstance(cell, bytes) for cell in row):
