@@ -23,7 +23,8 @@ def _read_labels(tally: Tally) -> tuple[list[str], list[str]]:
     return [str(row.facts["target_label"]) for row in rows], [str(row.facts.get("label", "")) for row in rows]
 
 
-def _compute_label_metric(function: Callable[[Sequence[str], Sequence[str]], float], tally: Tally) -> Estimate | None:
+def _estimate_label_metric(function: Callable[[Sequence[str], Sequence[str]], float], tally: Tally) -> Estimate | None:
+    """Estimate a metric from the cases' target labels and answered labels; None without labels."""
     targets, labels = _read_labels(tally)
     return Estimate(function(targets, labels), n=len(targets)) if targets else None
 
@@ -33,7 +34,7 @@ def macro_f1() -> CaseMetric:
 
     The scorer `one_of` records each case's target label and answered label.
     """
-    return CaseMetric("macro_f1", partial(_compute_label_metric, classification.compute_macro_f1), range=SHARE.range)
+    return CaseMetric("macro_f1", partial(_estimate_label_metric, classification.compute_macro_f1), range=SHARE.range)
 
 
 def micro_f1() -> CaseMetric:
@@ -41,7 +42,7 @@ def micro_f1() -> CaseMetric:
 
     The scorer `one_of` records each case's target label and answered label.
     """
-    return CaseMetric("micro_f1", partial(_compute_label_metric, classification.compute_micro_f1), range=SHARE.range)
+    return CaseMetric("micro_f1", partial(_estimate_label_metric, classification.compute_micro_f1), range=SHARE.range)
 
 
 def confusion_matrix() -> CaseMetric:
@@ -50,25 +51,20 @@ def confusion_matrix() -> CaseMetric:
     The report shows a matrix with a row per target label and a column per answered label; the last column counts
     answers without a label.
     """
-    measure = partial(_compute_label_metric, _compute_share_confused)
+    measure = partial(_estimate_label_metric, _compute_share_of_wrong_labels)
     return CaseMetric("labels_confused", measure, _draw_confusion_matrix, lower_is_better=True, range=SHARE.range)
 
 
-def _compute_share_confused(targets: Sequence[str], labels: Sequence[str]) -> float:
+def _compute_share_of_wrong_labels(targets: Sequence[str], labels: Sequence[str]) -> float:
     return sum(target != label for target, label in zip(targets, labels, strict=True)) / len(targets)
 
 
-def _count_confusions(tally: Tally) -> tuple[list[str], list[str], list[list[int]]]:
-    """Count cases by target label and answered label; the last column counts answers without a label."""
-    targets, labels = _read_labels(tally)
-    rows = sorted(set(targets) | set(labels) - {""})
-    columns = [*rows, *([""] if "" in labels else [])]
-    counts = Counter(zip(targets, labels, strict=True))
-    return rows, columns, [[counts[row, column] for column in columns] for row in rows]
-
-
 def _draw_confusion_matrix(name: str, run: RunView) -> Sequence[Table | Chart]:
-    rows, columns, counts = _count_confusions(run.tally)
+    targets, labels = _read_labels(run.tally)
+    rows = sorted(set(targets) | set(labels) - {""})
+    columns = [*rows, *([""] if "" in labels else [])]  # The last column counts answers without a label.
+    pairs = Counter(zip(targets, labels, strict=True))
+    counts = [[pairs[row, column] for column in columns] for row in rows]
     heads = [column or "(none)" for column in columns]
     table = Table(
         "Confusion matrix",
@@ -92,6 +88,7 @@ def _require_score_names(metric: str, *scores: object) -> None:
 
 
 def _list_paired_scores(tally: Tally, first: str, second: str) -> tuple[list[float], list[float]]:
+    """List the values of two scores, for the cases that have both."""
     rows = [row for row in tally.scored(first) if second in row.scores]
     return [row.scores[first] for row in rows], [row.scores[second] for row in rows]
 

@@ -78,6 +78,7 @@ ray+                       run a suite's shards on a Ray cluster, with one gatew
 
 
 def _parse_command_table() -> dict[str, dict[str, CommandForm]]:
+    """Map each command to its forms in `TABLE`, by second word ("" for none)."""
     commands: dict[str, dict[str, CommandForm]] = {}
     for spec, summary in split_help_table(TABLE):
         words, _, name = spec.rstrip("+").partition("=")

@@ -92,8 +92,10 @@ class Declarations:
         try:
             if "::" in place:
                 declared = getattr(self._import_declaration(place), "benchmark", None)
+            elif target := find_import_target("evalsuite.benchmarks", name):
+                declared = load_import_target(target)
             else:
-                declared = _find_registered_benchmark(name)
+                return None, f"no installed package offers the benchmark {name}"
         except SettingsError as error:
             return None, str(error)
         if not isinstance(declared, Benchmark) or declared.name != name:
@@ -110,6 +112,7 @@ class Declarations:
         return {**getattr(declaration, "args", {}), **over}
 
     def _import_declaration(self, place: str) -> object:
+        """Import a test function's declaration, if its file may be imported; None if it has none."""
         path, *function = place.split("::")
         if self.root is None:
             raise SettingsError(f"{place} is not among the installed packages")
@@ -124,14 +127,10 @@ class Declarations:
             if not file.is_relative_to(self.code.resolve()):
                 raise SettingsError(f"{path} is not in --code {self.code}")
             _require_declaration(self.root, file, place, function)
-        return _find_declaration(_import_test_file(file, self.root), function)
-
-
-def _find_registered_benchmark(name: str) -> object:
-    target = find_import_target("evalsuite.benchmarks", name)
-    if target is None:
-        raise SettingsError(f"no installed package offers the benchmark {name}")
-    return load_import_target(target)
+        found: Any = _import_test_file(file, self.root)
+        for name in function:
+            found = getattr(found, name, None)
+        return getattr(found, DECLARATION, None)
 
 
 def _require_declaration(root: Path, file: Path, place: str, function: Sequence[str]) -> None:
@@ -153,9 +152,8 @@ def _require_declaration(root: Path, file: Path, place: str, function: Sequence[
 def is_benchmark_declared(file: Path, name: str) -> bool:
     """Tell whether a decorator `@benchmark(...)` in a file names this benchmark; the file is parsed, never imported."""
     word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
-    return any(
-        word.search(ast.unparse(decorator)) for decorator in _list_benchmark_decorators(ast.walk(_parse_file(file)))
-    )
+    decorators = _list_benchmark_decorators(ast.walk(_parse_benchmark_file(file)))
+    return any(word.search(ast.unparse(decorator)) for decorator in decorators)
 
 
 def list_benchmark_names(file: Path) -> set[str]:
@@ -167,14 +165,13 @@ def list_benchmark_names(file: Path) -> set[str]:
             for child in ast.iter_child_nodes(node):
                 yield from walk_outside_functions(child)
 
-    first = (
-        getattr(decorator, "args", None)
-        for decorator in _list_benchmark_decorators(walk_outside_functions(_parse_file(file)))
-    )
-    return {str(args[0].value) for args in first if args and isinstance(args[0], ast.Constant)}
+    decorators = _list_benchmark_decorators(walk_outside_functions(_parse_benchmark_file(file)))
+    arguments = (getattr(decorator, "args", None) for decorator in decorators)
+    return {str(args[0].value) for args in arguments if args and isinstance(args[0], ast.Constant)}
 
 
-def _parse_file(file: Path) -> ast.Module:
+def _parse_benchmark_file(file: Path) -> ast.Module:
+    """Parse a file; return an empty module if it cannot be parsed or lacks the word `benchmark`."""
     try:
         text = file.read_bytes()
         return ast.parse(text if b"benchmark" in text else b"")
@@ -227,10 +224,3 @@ def _import_under_unique_name(file: Path) -> ModuleType:
         del sys.modules[name]
         raise
     return module
-
-
-def _find_declaration(module: ModuleType, function: Sequence[str]) -> object:
-    value: Any = module
-    for name in function:
-        value = getattr(value, name, None)
-    return getattr(value, DECLARATION, None)

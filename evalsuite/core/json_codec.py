@@ -176,10 +176,10 @@ def encode_transcript(transcript: Transcript) -> Plain:
 
 def encode_record(record: Record) -> Plain:
     """Convert a record to an object: one line of `records.jsonl`."""
-    return {item.name: _encode_field(getattr(record, item.name)) for item in fields(Record)}
+    return {item.name: _encode_record_field(getattr(record, item.name)) for item in fields(Record)}
 
 
-def _encode_field(value: Any) -> Any:
+def _encode_record_field(value: Any) -> Any:
     if isinstance(value, Usage):
         return encode_usage(value)
     return encode_transcript(value) if isinstance(value, Transcript) else value
@@ -187,16 +187,16 @@ def _encode_field(value: Any) -> Any:
 
 def decode_record(line: str | bytes) -> Record:
     """Read a line of `records.jsonl`; fields that a later version added are ignored."""
-    return _read_checked_json(_make_record_reader(), line)
+    return _read_and_validate_json(_make_record_reader(), line)
 
 
 def parse_json_as(kind: type[Read], text: str | bytes) -> Read:
     """Read JSON as a dataclass, without converting any value."""
     reader: TypeAdapter[Read] = _make_type_adapter(kind)  # type: ignore[arg-type] # mypy: a class is hashable
-    return _read_checked_json(reader, text)
+    return _read_and_validate_json(reader, text)
 
 
-def _read_checked_json(reader: TypeAdapter[Read], text: str | bytes) -> Read:
+def _read_and_validate_json(reader: TypeAdapter[Read], text: str | bytes) -> Read:
     from pydantic import ValidationError
 
     try:
@@ -221,17 +221,12 @@ def make_record_schema() -> Plain:
     schema = _make_record_reader().json_schema()
     for record_type in (Record, Transcript, Usage):
         plain = schema["$defs"].get(record_type.__name__, schema)
-        plain["description"], words = _split_docstring(record_type)
-        for name, text in words.items():
-            plain["properties"][name]["description"] = text
+        head, _, attributes = inspect.cleandoc(record_type.__doc__ or "").partition("\n\nAttributes:\n")
+        plain["description"] = head.partition("\n")[0]
+        for name, text in re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", attributes, re.MULTILINE):
+            plain["properties"][name]["description"] = " ".join(text.split())
     schema["required"] = [name for name in schema["properties"] if name in {*schema["required"], *WRITTEN}]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:evalsuite:record:1"} | schema
-
-
-def _split_docstring(record_type: type) -> tuple[str, dict[str, str]]:
-    head, _, attributes = inspect.cleandoc(record_type.__doc__ or "").partition("\n\nAttributes:\n")
-    entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", attributes, re.MULTILINE)
-    return head.partition("\n")[0], {name: " ".join(text.split()) for name, text in entries}
 
 
 @cache

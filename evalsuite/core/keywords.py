@@ -67,7 +67,7 @@ def refuse_unknown_names(owner: Callable[..., Any] | str, names: Iterable[str], 
         if name in known:
             continue
         near = difflib.get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]}?" if near else _describe_known_names(known)
+        hint = f"did you mean {near[0]}?" if near else _describe_accepted_arguments(known)
         raise SettingsError(f"{_describe_owner(owner)} takes no argument {name!r}; {hint}")
 
 
@@ -85,7 +85,7 @@ def refuse_misspelt_params(option: str, names: Iterable[str]) -> None:
             )
 
 
-def _describe_known_names(names: list[str]) -> str:
+def _describe_accepted_arguments(names: list[str]) -> str:
     if PARAMS not in names:
         return f"there are {', '.join(names)}" if names else "it takes none"
     others = [name for name in names if name not in {PARAMS, *GENERATION}]

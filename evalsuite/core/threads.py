@@ -50,6 +50,7 @@ async def run_in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.
 
 
 def _make_raisable_error(error: BaseException) -> BaseException:
+    """Return the error if a future can raise it; otherwise wrap it in `RaisedInThread`."""
     if isinstance(error, Exception) and not isinstance(error, (StopIteration, StopAsyncIteration)):
         return error
     try:
