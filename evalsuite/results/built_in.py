@@ -45,13 +45,13 @@ _PARTS: dict[str, Callable[[Usage], float]] = {
 }
 
 
-def _compute_amount(usage_name: str, convert_usage: Callable[[Usage], float], row: Row) -> float:
+def _convert_usage_of_row(usage_name: str, convert_usage: Callable[[Usage], float], row: Row) -> float:
     return convert_usage(getattr(row, usage_name))
 
 
 AMOUNTS: dict[str, Callable[[Row], float]] = {
     **{
-        f"{prefix}{name}": partial(_compute_amount, usage_name, compute)
+        f"{prefix}{name}": partial(_convert_usage_of_row, usage_name, compute)
         for prefix, usage_name in _USAGES.items()
         for name, compute in _PARTS.items()
     },

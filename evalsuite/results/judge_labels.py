@@ -121,15 +121,16 @@ def compute_kappa(tally: Tally) -> Estimate | None:
 
 def compute_sensitivity(tally: Tally) -> Estimate | None:
     """Compute the judge's pass rate on the cases that pass according to people; None without such cases."""
-    return _compute_share_of_agreement(tally, verdict=1.0)
+    return _compute_agreement_on_verdict(tally, verdict=1.0)
 
 
 def compute_specificity(tally: Tally) -> Estimate | None:
     """Compute the judge's failure rate on the cases that fail according to people; None without such cases."""
-    return _compute_share_of_agreement(tally, verdict=0.0)
+    return _compute_agreement_on_verdict(tally, verdict=0.0)
 
 
-def _compute_share_of_agreement(tally: Tally, *, verdict: float) -> Estimate | None:
+def _compute_agreement_on_verdict(tally: Tally, *, verdict: float) -> Estimate | None:
+    """Estimate how often the judge also gives this verdict, over the cases to which people gave it."""
     return compute_weighted_share(
         [
             (label, float(both[1] == verdict))
@@ -213,7 +214,8 @@ def estimate_corrected_score(score: str, tally: Tally) -> Estimate | None:
 MUTATIONS = "mutations"  # A case's facts contain the results of mutation tests, by metric, under this key.
 
 
-def _compute_mutation_share(metric: str, tally: Tally) -> Estimate | None:
+def _estimate_mutation_metric(metric: str, tally: Tally) -> Estimate | None:
+    """Estimate a metric of mutation tests, such as `detects_KIND`: the share of successful tests."""
     rows = ((row, row.facts.get(MUTATIONS)) for row in tally if row.outcome != "error")
     tested = [row.with_scores({metric: found[metric]}) for row, found in rows if found and metric in found]
     return Tally(tuple(tested)).share(metric)
@@ -229,7 +231,7 @@ JUDGE_METRICS: Mapping[str, Callable[[Tally], Estimate | None]] = {
     "rho": compute_rho,
     "weighted_kappa": compute_quadratic_kappa,
     **{
-        metric: partial(_compute_mutation_share, metric)
+        metric: partial(_estimate_mutation_metric, metric)
         for metric in (*(f"detects_{kind}" for kind in CORRUPTIONS), *(f"resists_{kind}" for kind in TRICKS))
     },
 }

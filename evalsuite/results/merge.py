@@ -30,7 +30,7 @@ def merge_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
 def merge_runs_into(folders: Sequence[RunFolder], target: Path) -> RunFolder:
     """Join shards as `merge_runs` does, into a folder that may already contain some of their records."""
     infos = [folder.info() for folder in folders]
-    _check_shards(folders, infos)
+    _require_shards_of_one_run(folders, infos)
     for folder in folders:
         load_run(folder)  # Read every shard first, so that damage is found before anything is written.
     target.mkdir(parents=True, exist_ok=True)
@@ -40,7 +40,7 @@ def merge_runs_into(folders: Sequence[RunFolder], target: Path) -> RunFolder:
     return joined
 
 
-def _check_shards(folders: Sequence[RunFolder], infos: Sequence[dict[str, Any]]) -> None:
+def _require_shards_of_one_run(folders: Sequence[RunFolder], infos: Sequence[dict[str, Any]]) -> None:
     shards = [str(info.get("settings", {}).get("shard") or "") for info in infos]
     for folder, info, shard in zip(folders, infos, shards, strict=True):
         if info.get("settings", {}).get("partial"):
@@ -67,6 +67,7 @@ def _check_shards(folders: Sequence[RunFolder], infos: Sequence[dict[str, Any]])
 
 
 def _select_shared_settings(info: dict[str, Any]) -> dict[str, Any]:
+    """Select the settings that all shards of a run must share, with the model and the selection of cases."""
     settings = {name: value for name, value in info["settings"].items() if name not in OWN}
     return settings | {"model": info["model"], "selection": info.get("selection")}
 
@@ -76,6 +77,12 @@ def _join_run_infos(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
         f"shard {info['settings']['shard']}: {why}" for info in infos if (why := explain_interruption(info)) is not None
     ]
     usage = [decode_usage(info["usage"]) for info in infos if info.get("usage")]
+    collected: dict[str, dict[str, int | None]] = {}
+    for info in infos:
+        for name, entry in info.get("collected", {}).items():
+            # Add up the cases of all shards, but not the samples, because all shards drew from the same samples.
+            sums = collected.setdefault(name, {**entry, "cases": 0, "selected": 0})
+            sums |= {part: (sums[part] or 0) + entry[part] for part in ("cases", "selected")}
     return {
         **infos[0],
         "settings": infos[0]["settings"] | {"shard": None},
@@ -85,19 +92,9 @@ def _join_run_infos(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "fault": "; ".join(str(info["fault"]) for info in infos if info.get("fault")) or None,
         "metrics": {name: declared for info in infos for name, declared in info.get("metrics", {}).items()},
         "usage": encode_usage(sum(usage, Usage())),
-        "collected": _sum_collected_cases(infos),
+        "collected": collected,
         "other_failures": sum(info.get("other_failures", 0) for info in infos),
     }
-
-
-def _sum_collected_cases(infos: Sequence[dict[str, Any]]) -> dict[str, dict[str, int | None]]:
-    """Add up the cases of all shards, but not the samples: all shards drew from the same samples."""
-    whole: dict[str, dict[str, int | None]] = {}
-    for info in infos:
-        for name, entry in info.get("collected", {}).items():
-            sums = whole.setdefault(name, {**entry, "cases": 0, "selected": 0})
-            sums |= {part: (sums[part] or 0) + entry[part] for part in ("cases", "selected")}
-    return whole
 
 
 def _join_journals(folders: Sequence[RunFolder], target: Path, infos: Sequence[dict[str, Any]]) -> None:

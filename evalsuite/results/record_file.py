@@ -75,10 +75,11 @@ def count_lines(file: Path) -> int:
 def import_records(journal: Journal, file: Path) -> None:
     """Copy a file's records into a journal."""
     with file.open(encoding="utf-8", errors="replace", newline="\n") as lines:
-        journal.store_records(_list_readable_lines(lines))
+        journal.store_records(_parse_record_lines(lines))
 
 
-def _list_readable_lines(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+def _parse_record_lines(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield the case, the digest of the fingerprints and the text of each line that is a record."""
     from evalsuite.journal.planned import digest_fingerprints
 
     for line in lines:
@@ -109,17 +110,18 @@ def write_artefacts(records: Path) -> None:
 
 
 def _list_artefacts(record: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
+    """Yield a file name and the content for each file that the programs of a case made."""
     case = re.sub(r"[^A-Za-z0-9_-]+", "-", record["sample"])[:60] + f"-{digest(record['case'])[:6]}"
     for number, event in enumerate((record.get("transcript") or {}).get("events") or (), 1):
         if event.get("kind") == "program":
-            for name, content in _list_program_files(event):
+            for name, content in _list_files_of_program(event):
                 # Replace special characters, because an untrusted record's name must not lead out of the folder.
                 plain = re.sub(r"[^\w.-]+", "_", name)[-80:].encode()[-160:].decode("utf-8", "ignore")
                 if plain.endswith(KINDS):
                     yield f"{case}-{number}-{plain}", content
 
 
-def _list_program_files(event: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
+def _list_files_of_program(event: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
     for figure in event.get("figures") or ():
         try:
             yield str(figure["name"]), base64.b64decode(figure["png"], validate=True)

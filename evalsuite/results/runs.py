@@ -253,23 +253,18 @@ def _read_stored_benchmark(folder: RunFolder, benchmark: str) -> StoredBenchmark
 
 def _list_rows(file: Path, origins: dict[str, tuple[str, str, str]]) -> Iterator[Found]:
     """Yield a file's rows, and put source, model and declaration of each benchmark's last record into `origins`."""
-    rows = RowMaker()
-    for offset, record in _list_records(file):
-        origins[record.benchmark] = record.source, record.model, record.declared
-        yield offset, record.benchmark, rows.make_row(record)
-
-
-def _list_records(file: Path) -> Iterator[tuple[int, Record]]:
     try:
         stream = file.open("rb")
     except OSError as error:
         raise RunError(f"{file} cannot be read: {error.strerror}") from error
-    offset = 0
+    rows, offset = RowMaker(), 0
     with stream:
         for number, line in enumerate(stream, 1):
             # Skip a last line without a line end: the run was killed while writing it.
             if line.endswith(b"\n"):
-                yield offset, _parse_record(line, file, number)
+                record = _parse_record(line, file, number)
+                origins[record.benchmark] = record.source, record.model, record.declared
+                yield offset, record.benchmark, rows.make_row(record)
             offset += len(line)
 
 

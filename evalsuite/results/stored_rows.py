@@ -57,6 +57,10 @@ class RowMaker:
 
     def make_row(self, record: Record) -> Row:
         row = Row.of(record)
+        hashes = row.fingerprints
+        if all(map(IS_HASH, hashes.values())):
+            names = tuple(hashes)
+            hashes = SharedHashes(self._share_value(names, names), bytes.fromhex("".join(hashes.values())))
         return replace(
             row,
             tags=self._share_mapping(row.tags),
@@ -65,7 +69,7 @@ class RowMaker:
             usage=self._share_value(row.usage, row.usage),
             judge_usage=self._share_value(row.judge_usage, row.judge_usage),
             simulator_usage=self._share_value(row.simulator_usage, row.simulator_usage),
-            fingerprints=self._pack_hashes(row.fingerprints),
+            fingerprints=hashes,
         )
 
     def _share_value(self, key: Any, value: Any) -> Any:
@@ -73,18 +77,12 @@ class RowMaker:
         return self._known.get(key, value) if len(self._known) >= MOST_SHARED else self._known.setdefault(key, value)
 
     def _share_mapping(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        # Compare the types as well: 1, 1.0 and true are equal, but are written differently.
-        try:
+        """Return the first mapping with the same keys, values and types of values."""
+        try:  # Compare the types as well: 1, 1.0 and true are equal, but are written differently.
             return self._share_value((*value.items(), *map(type, value.values())), value)  # type: ignore[no-any-return]
         except TypeError:
             # Do not share facts that contain lists or mappings, because these have no hash.
             return value
-
-    def _pack_hashes(self, hashes: Mapping[str, str]) -> Mapping[str, str]:
-        if not all(map(IS_HASH, hashes.values())):
-            return hashes
-        names = tuple(hashes)
-        return SharedHashes(self._share_value(names, names), bytes.fromhex("".join(hashes.values())))
 
 
 Found = tuple[int, str, Row]  # For one record: its offset in the file, its benchmark and its row.

@@ -235,7 +235,7 @@ class Tally:
             return None
         clusters = [row.cluster for row in self.rows]
         mean = math.fsum(values) / len(values)
-        interval = _make_interval(values, clusters, confidence, bounds)
+        interval = _compute_interval_of_mean(values, clusters, confidence, bounds)
         if interval is None:
             return Estimate(mean, n=len(values))
         return Estimate(mean, interval.low, interval.high, len(values))
@@ -245,7 +245,7 @@ class Tally:
         return self.estimate(metric, confidence, (0.0, 1.0))
 
 
-def _make_interval(
+def _compute_interval_of_mean(
     values: Sequence[float], clusters: Sequence[Hashable], confidence: float, bounds: tuple[float, float] | None
 ) -> Interval | None:
     from evalsuite import stats
