@@ -140,8 +140,7 @@ def encode_completion(completion: Completion) -> Plain:
     if completion.logprobs is not None:
         plain["logprobs"] = [[logprob.token, logprob.logprob, logprob.top] for logprob in completion.logprobs]
     further = {name: getattr(completion, name) for name in ("reasoning", "embeddings", "facts", "response", "seconds")}
-    plain |= {name: value for name, value in further.items() if value}
-    return plain
+    return plain | {name: value for name, value in further.items() if value}
 
 
 def decode_completion(plain: Mapping[str, Any]) -> Completion:

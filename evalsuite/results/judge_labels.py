@@ -108,9 +108,9 @@ def has_equal_weights(labels: Iterable[LabelledScore]) -> bool:
 
 def _pair_verdicts(tally: Tally) -> tuple[list[LabelPair], list[str]]:
     """Pair people's and the judge's verdicts, with clusters; empty if the labelled cases have unequal weights."""
-    scores = list_labelled_scores(tally)
-    both = [(label.verdicts, label.row.cluster) for label in scores if has_equal_weights(scores)]
-    pairs = [(pair, cluster) for pair, cluster in both if pair is not None]
+    labels = list_labelled_scores(tally)
+    found = [(pair, label.row.cluster) for label in labels if (pair := label.verdicts) is not None]
+    pairs = found if has_equal_weights(labels) else []
     return [pair for pair, _ in pairs], [cluster for _, cluster in pairs]
 
 

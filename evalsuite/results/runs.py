@@ -230,8 +230,7 @@ def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTAL
         folder = find_run_folder(Path("reports"), str(folder))
     journalled, file = update_records_file(folder.path), folder.path / RECORDS
     origins: dict[str, tuple[str, str, str]] = {}
-    is_large = count_lines(file) > MOST_IN_MEMORY
-    tallies, offsets = make_tallies(_list_rows(file, origins), in_file=is_large)
+    tallies, offsets = make_tallies(_list_rows(file, origins), in_file=count_lines(file) > MOST_IN_MEMORY)
     info = folder.info()
     if "seconds" in info and not journalled:
         check_completeness(file, folder.path / SUMMARY, len(offsets))
@@ -280,7 +279,11 @@ def _parse_record(line: bytes, file: Path, number: int | str) -> Record:
 
 def check_completeness(file: Path, summary: Path, cases: int) -> None:
     """Check that a finished run's records are complete."""
-    expected = _read_case_count(summary)
+    try:
+        counts = json.loads(summary.read_text("utf-8"))["cases"]
+        expected = sum(counts.values()) if counts else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        expected = None  # Without a readable summary, only the end of the file is checked.
     with file.open("rb") as stream:
         stream.seek(max(0, stream.seek(0, 2) - 1))
         cut = stream.read(1) not in {b"", b"\n"}  # Whether the last line has no line end.
@@ -289,15 +292,6 @@ def check_completeness(file: Path, summary: Path, cases: int) -> None:
     number = "" if expected is None else f"holds {cases} of {expected} cases"
     parts = [part for part in (number, "ends within a line" if cut else "") if part]
     raise RunError(f"{file} {' and '.join(parts)}: it was cut short; copy it again")
-
-
-def _read_case_count(summary: Path) -> int | None:
-    """Read from a summary how many cases the run has; None if the file is unreadable or does not tell."""
-    try:
-        cases = json.loads(summary.read_text("utf-8"))["cases"]
-        return sum(cases.values()) if cases else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None
 
 
 def flatten_record(record: Record) -> dict[str, Any]:
