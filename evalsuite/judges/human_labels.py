@@ -13,10 +13,10 @@ from evalsuite.core.errors import DatasetError, ScoringError
 if TYPE_CHECKING:
     from evalsuite.core.types import Sample
 
-WINS: Mapping[str | None, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
+WINS: Mapping[Any, float] = {"first": 1.0, "tie": 0.5, "second": 0.0}
 """The first answer's score for each verdict on two answers."""
 
-LABELS: Mapping[str | None, float] = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0, **WINS}
+LABELS: Mapping[str, float] = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0, **WINS}
 """The words that are labels, each with its number."""
 
 
