@@ -182,12 +182,10 @@ def _explain_incomparability(
             f"{counted} of {len(common.shared)} questions have changed, so a difference is not the model's alone; make "
             f"a baseline of this suite, or accept the change: -o evalsuite_accept_changes={','.join(altered)}"
         )
-    if subject.metric in run.benchmarks[subject.benchmark].derived:
-        return ""
     pairs = common.list_pairs(subject.metric)
-    if len(pairs) < 2:
-        return f"{len(pairs)} cases have this score in both runs; a comparison needs at least two"
-    return ""
+    if subject.metric in run.benchmarks[subject.benchmark].derived or len(pairs) > 1:
+        return ""
+    return f"{len(pairs)} cases have this score in both runs; a comparison needs at least two"
 
 
 def _measure_question_overlap(common: SharedQuestions, run: Run, benchmark: str) -> tuple[float, int]:

@@ -122,15 +122,13 @@ def pair_questions(before: Tally, after: Tally) -> SharedQuestions:
     old, new = group_by_question(before), group_by_question(after)
     shared, replaced = [], []
     changed = Counter[str]()
-    for question, rows in new.items():
-        if question not in old:
-            continue
-        first, other = rows[0].fingerprints, old[question][0].fingerprints
-        if not is_same_question(first, other):
+    for question in (question for question in new if question in old):
+        first, other = new[question][0].fingerprints, old[question][0].fingerprints
+        if is_same_question(first, other):
+            shared.append(question)
+            changed.update(_list_changed_fingerprints(first, other, REPORTED_FINGERPRINTS))
+        else:
             replaced.append(question)
-            continue
-        shared.append(question)
-        changed.update(_list_changed_fingerprints(first, other, REPORTED_FINGERPRINTS))
     return SharedQuestions(old, new, tuple(shared), tuple(replaced), changed)
 
 

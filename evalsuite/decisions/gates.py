@@ -219,9 +219,8 @@ def explain_misspelling(gate: Gate, benchmark: str, metrics: Iterable[str]) -> s
     names = {*metrics, PASS_RATE}
     if gate.benchmark != benchmark or gate.metric in {*names, "*"} or find_built_in_metric(gate.metric) is not None:
         return ""
-    if not difflib.get_close_matches(gate.metric, names, n=1, cutoff=0.8):
-        return ""
-    return f"gate '{gate.text}': no such metric{suggest_names(gate.metric, names)}"
+    close = difflib.get_close_matches(gate.metric, names, n=1, cutoff=0.8)
+    return f"gate '{gate.text}': no such metric{suggest_names(gate.metric, names)}" if close else ""
 
 
 def explain_missing_benchmark(gate: Gate, benchmarks: Iterable[str]) -> str:

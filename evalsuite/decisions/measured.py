@@ -108,9 +108,8 @@ class MeasuredBenchmark:
         if estimate.low is not None and confidence == DERIVED_CONFIDENCE:
             return estimate
         declared = self.declared.get(metric)
-        return add_jackknife_interval(
-            self.derived[metric], estimate, cases, declared.range if declared else None, confidence
-        )
+        bounds = declared.range if declared else None
+        return add_jackknife_interval(self.derived[metric], estimate, cases, bounds, confidence)
 
     def find_range(self, metric: str, cases: Tally) -> tuple[float, float] | None:
         """Find a metric's range: the declared range, or 0 to 1 for a share of cases; None if it is unknown."""

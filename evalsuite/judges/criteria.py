@@ -208,8 +208,7 @@ class Each(ScaleCriteria):
         )
 
     def make_schema(self) -> dict[str, Any]:
-        number = make_number_schema(self.low, self.high)
-        score = YES_OR_NO_SCHEMA if self.high == 1 else number
+        score = YES_OR_NO_SCHEMA if self.high == 1 else make_number_schema(self.low, self.high)
         entry = make_object_schema(**{self.item: TEXT}, reason=TEXT, score=score)
         return make_object_schema(items={"type": "array", "items": entry})
 
@@ -218,9 +217,8 @@ class Each(ScaleCriteria):
         if entries is None or not all(isinstance(entry, Mapping) for entry in entries):
             raise ValueError('it is not a JSON object with a list of objects under "items".')
         items = [str(entry.get(self.item, "")) for entry in entries]
-        return self.combine_readings(
-            items, [Reading(self._read_entry_score(entry), shorten_to_line(entry.get("reason"))) for entry in entries]
-        )
+        readings = [Reading(self._read_entry_score(each), shorten_to_line(each.get("reason"))) for each in entries]
+        return self.combine_readings(items, readings)
 
     def split_items(self, parts: Sequence[Part]) -> tuple[list[Part], list[str]] | None:
         """Split off the items' texts from all other sections; None if one call judges all items."""
@@ -362,15 +360,14 @@ class Checklist:
 
     def read_answer(self, text: str) -> Reading:
         answers = self.read_answers(text)
-        value = (
-            math.fsum(weight * answers[one][0] for one, weight in self.weights.items()) / self._sum_positive_weights()
-        )
+        total = math.fsum(weight * answers[one][0] for one, weight in self.weights.items())
         missed = [
             f"{'met' if met else 'not met'}: {one}{f' ({why})' if why else ''}"
             for one, (met, why) in answers.items()
             if bool(met) == (self.weights[one] < 0)
         ]
-        return Reading(value, "; ".join(missed) or "all met", {one: met for one, (met, _) in answers.items()})
+        parts = {one: met for one, (met, _) in answers.items()}
+        return Reading(total / self._sum_positive_weights(), "; ".join(missed) or "all met", parts)
 
     def read_answers(self, text: str) -> dict[str, tuple[float, str]]:
         """Read the verdict (1.0 or 0.0) and the reason for each question.

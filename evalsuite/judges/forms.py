@@ -231,9 +231,8 @@ class ScoresForm:
         return f"{self.write_task()} {lead} with {lines} followed by your number."
 
     def make_schema(self) -> dict[str, Any]:
-        return make_object_schema(
-            **{aspect.label: make_number_schema(aspect.low, aspect.high) for aspect in self.aspects}
-        )
+        scores = {aspect.label: make_number_schema(aspect.low, aspect.high) for aspect in self.aspects}
+        return make_object_schema(**scores)
 
     def parse_opinion(self, text: str) -> Opinion:
         return Opinion(parse_aspect_scores(text, self.aspects))
@@ -335,9 +334,8 @@ class BestOfForm:
     count: int  # The number of answers, at most 9.
 
     def write_request(self) -> str:
-        return _write_choice_request(
-            ChoiceForm(self.aspect).write_task().replace("better", "best"), "Reply", self._list_verdicts()
-        )
+        task = ChoiceForm(self.aspect).write_task().replace("better", "best")
+        return _write_choice_request(task, "Reply", self._list_verdicts())
 
     def make_schema(self) -> dict[str, Any]:
         return _make_choice_schema(self._list_verdicts())

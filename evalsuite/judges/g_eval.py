@@ -82,9 +82,8 @@ class Weighted:
         if len(subject.answers) > 1:
             alone = [(replace(subject, answers=(answer,)), self.aspects[0]) for answer in subject.answers]
             parts = dict(zip(("first", "second"), alone, strict=True))
-        weighted, log = await collect_readable_judgements(
-            self._compute_expected_score(name, *part, model) for name, part in parts.items()
-        )
+        calls = (self._compute_expected_score(name, *part, model) for name, part in parts.items())
+        weighted, log = await collect_readable_judgements(calls)
         expected = dict(zip(parts, weighted, strict=True))
         scores = {name: expected_score.score for name, expected_score in expected.items()}
         verdict = find_better_answer(scores["first"], scores["second"]) if len(subject.answers) > 1 else None
@@ -115,11 +114,9 @@ class Weighted:
     async def _request_evaluation_steps(self, aspect: Likert, model: Model) -> tuple[str, Log]:
         if not self.steps:
             return "", ()
-        params = {**self.params, "max_tokens": STEPS_TOKENS}
         request = STEPS.format(aspect=aspect.describe_scale())
-        written = await ask_until_parsed(
-            model, request, strip_nonempty_text, attempts=self.attempts, read_cut_off=True, **params
-        )
+        options = {"attempts": self.attempts, "read_cut_off": True, **self.params, "max_tokens": STEPS_TOKENS}
+        written = await ask_until_parsed(model, request, strip_nonempty_text, **options)
         return f"\nEvaluation steps:\n{written.value}\n", written.log
 
     async def _estimate_score_from_samples(self, ask: Callable[..., Awaitable[Judgement[int]]]) -> WeightedScore:

@@ -43,7 +43,7 @@ class Opinion:
     def exchange_answers(self) -> Opinion:
         """Return the opinion with the first and the second answer exchanged."""
         scores = {
-            SWAPPED.get(name, name): 1 - value if name == PREFERENCE else value for name, value in self.scores.items()
+            SWAPPED.get(key, key): 1 - value if key == PREFERENCE else value for key, value in self.scores.items()
         }
         return Opinion(scores, SWAPPED.get(self.verdict or "", self.verdict))
 

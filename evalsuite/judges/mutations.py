@@ -250,11 +250,9 @@ def _repeat_or_drop_call(transcript: Transcript, rng: Random, copies: int) -> It
             end += 1
         yield replace(transcript, messages=_repeat_items(transcript.messages, at, copies, end))
     elif logged:
-        at = rng.choice(logged)
-        yield replace(transcript, events=_repeat_items(transcript.events, at, copies))
+        yield replace(transcript, events=_repeat_items(transcript.events, rng.choice(logged), copies))
     elif spoken:
-        at = rng.choice(spoken)
-        yield replace(transcript, messages=_repeat_items(transcript.messages, at, copies))
+        yield replace(transcript, messages=_repeat_items(transcript.messages, rng.choice(spoken), copies))
 
 
 def _repeat_items(items: Sequence[T], start: int, copies: int, end: int = 0) -> tuple[T, ...]:

@@ -248,10 +248,9 @@ class Debate:
     async def _ask_debater(self, debater: DebaterRole, turn: int, stage: Stage) -> Vote[Any]:
         model = self.model.peer(debater.model) if debater.model else self.model
         prompt = self.panel.get_prompt_writer().write_prompt(debater, self.subject, self.shown, stage)
-        parse, options = (
-            (strip_nonempty_text, {"read_cut_off": True}) if stage == "talk" else (self.panel.form.parse_opinion, {})
-        )
-        return await self._ask_model(debater.name, model, prompt, turn, parse, **options)
+        if stage == "talk":
+            return await self._ask_model(debater.name, model, prompt, turn, strip_nonempty_text, read_cut_off=True)
+        return await self._ask_model(debater.name, model, prompt, turn, self.panel.form.parse_opinion)
 
     async def _ask_model(
         self, speaker: str, model: Model, prompt: list[Message], turn: int, parse: Callable[[str], T], **options: Any

@@ -115,10 +115,8 @@ class ChoiceFormat(Generic[T]):
         return "|".join(f"(?:{synonyms})" for synonyms in self.options.values())
 
     def read_value(self, text: str) -> T | None:
-        for meaning, synonyms in self.options.items():
-            if re.fullmatch(synonyms, text, re.IGNORECASE):
-                return meaning
-        return None
+        found = (meaning for meaning, synonyms in self.options.items() if re.fullmatch(synonyms, text, re.IGNORECASE))
+        return next(found, None)
 
     def is_clear_before_reason(self, reason: str) -> bool:
         return not re.match(rf"\W*(?:{self.pattern})\b", reason, re.IGNORECASE)

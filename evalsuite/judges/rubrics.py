@@ -284,9 +284,8 @@ class Rubric:
 
     def write_question(self, sample: Sample) -> str:
         """Write the judge's prompt, except the description of the answer's form."""
-        return self.write_instruction(self.criteria or read_criteria(sample)).partition("\nReply with one JSON object")[
-            0
-        ]
+        instruction = self.write_instruction(self.criteria or read_criteria(sample))
+        return instruction.partition("\nReply with one JSON object")[0]
 
     def _is_answer_empty(self, criteria: Criteria, sample: Sample, transcript: Transcript) -> bool:
         """Tell whether the answer is empty, so that it has no items to judge."""
@@ -328,12 +327,8 @@ class Rubric:
         alike = [reading for reading in readings if reading.is_decided != math.isnan(value)]
         nearest = min(alike, key=lambda reading: abs(reading.value - value))
         lost, untold = len(votes) - len(readings), sum(not reading.is_decided for reading in readings)
-        facts: dict[str, Any] = {
-            "verdict": None,
-            "calls": sum(entry["role"] == "assistant" for entry in log),
-            "ballots": ballots,
-            **people,
-        }
+        calls = sum(entry["role"] == "assistant" for entry in log)
+        facts: dict[str, Any] = {"verdict": None, "calls": calls, "ballots": ballots, **people}
         facts |= {"parts": dict(nearest.parts)} if nearest.parts else {}
         facts |= {"unreadable": lost} if lost else {}
         facts |= {"cannot_tell": untold} if untold else {}
@@ -370,11 +365,9 @@ class Rubric:
         if not criteria.given:
             votes.append(await replace(plain, cannot_tell=False).ask_for_vote(criteria.make_listing(), shown, **seat))
             items = list(votes[0].value.parts) if votes[0].value else []
-        sections = [[*others, (criteria.item, item)] for item in items]
-        asked = (
-            plain.ask_for_vote(criteria.make_item_question(), replace(shown, parts=parts), **seat) for parts in sections
-        )
-        votes += (judged := await wait_for_all(asked))
+        question = criteria.make_item_question()
+        inputs = [replace(shown, parts=[*others, (criteria.item, item)]) for item in items]
+        votes += (judged := await wait_for_all(plain.ask_for_vote(question, each, **seat) for each in inputs))
         unread = [vote.problem for vote in votes if vote.value is None]
         readings = [vote.value for vote in judged if vote.value]
         reading = None if unread else criteria.combine_readings(items, readings)
@@ -527,9 +520,6 @@ def weighted(
     aspects: Sequence[str | Likert] = (), *, samples: int = MOST_SAMPLES, rival: str | None = None, **options: Any
 ) -> JudgeScorer:
     """Compute expected scores (G-Eval); equals `rubric(scale=(1, 5), compare=rival, aggregate="expected")`."""
-    return cast(
-        "JudgeScorer",
-        rubric(
-            make_aspects(aspects, FIVE_POINTS), compare=rival or (), samples=samples, aggregate="expected", **options
-        ),
-    )
+    questions = make_aspects(aspects, FIVE_POINTS)
+    judge = rubric(questions, compare=rival or (), samples=samples, aggregate="expected", **options)
+    return cast("JudgeScorer", judge)

@@ -95,11 +95,8 @@ def make_scorer(  # noqa: PLR0913 - called by `rubric`, which describes the argu
             raise SettingsError("rubric: of several rivals, the judge only chooses the best; leave out other options")
         judge = BestOf(questions[0], attempts, params, quorum)
     else:
-        form: Form
-        if compare and not scaled:
-            form = CHOICES_BY_LEVELS[levels](questions[0], cannot_tell=cannot_tell)
-        else:
-            form = _choose_form(questions, compare)
+        choose = CHOICES_BY_LEVELS[levels] if compare and not scaled else None
+        form = choose(questions[0], cannot_tell=cannot_tell) if choose else _choose_form(questions, compare)
         judge = Sampled(form, samples, scaled, swap, attempts, params, quorum)
     return JudgeScorer(judge, tuple(compare), prefix=f"{name}_" if compare and name else "", model=model)
 
@@ -255,12 +252,11 @@ class Sampled:
         seed = {"seed": int(self.params.get("seed") or 0) + repeat} if self.repeats > 1 else {}
         options: dict[str, Any] = {"attempts": self.attempts, **self.params, **seed}
         name = f"sample {repeat + 1}" if self.repeats > 1 else "judge"
+        parse = self.form.parse_opinion
         if self.reasons:
-            call = ask_until_parsed(model, prompt, self.form.parse_opinion, **options)
+            call = ask_until_parsed(model, prompt, parse, **options)
         else:
-            call = self.structured.ask_with_schema(
-                model, prompt, self.form.parse_opinion, self.form.make_schema(), **options
-            )
+            call = self.structured.ask_with_schema(model, prompt, parse, self.form.make_schema(), **options)
         return await collect_vote(call, name, model, order="swapped" if swapped else "as given")
 
     def _write_request(self) -> str:
@@ -300,9 +296,8 @@ class BestOf:
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         count = len(subject.answers)
         quorum = count // 2 + 1 if self.quorum is None else min(self.quorum, count)
-        choices, log = await collect_readable_judgements(
-            (self._ask_in_order(subject, model, first) for first in range(count)), quorum
-        )
+        calls = (self._ask_in_order(subject, model, first) for first in range(count))
+        choices, log = await collect_readable_judgements(calls, quorum)
         shares = [[choice.value[at] for choice in choices] for at in range(count)]
         ballots = tuple(
             Ballot(f"order {at}", model.name, False, Opinion({PREFERENCE: choice.value[0]}))
@@ -328,11 +323,8 @@ class BestOf:
 
         options: dict[str, Any] = {"attempts": self.attempts, **self.params}
         judgement = await self.structured.ask_with_schema(model, prompt, read_shares, form.make_schema(), **options)
-        log = (
-            {"speaker": "judge", "model": model.name, "order": f"answer {first + 1} first", **one}
-            for one in judgement.log
-        )
-        return replace(judgement, log=tuple(log))
+        place = {"speaker": "judge", "model": model.name, "order": f"answer {first + 1} first"}
+        return replace(judgement, log=tuple({**place, **entry} for entry in judgement.log))
 
 
 @dataclass(frozen=True, slots=True)
