@@ -91,7 +91,7 @@ def make_inspect_log(run: Run, benchmark: str) -> dict[str, Any]:
             "completed_samples": len(records) - errors,
             "scores": [_make_inspect_score(run, benchmark, name) for name in bench.tally.metrics()],
         },
-        "stats": {"started_at": started, "completed_at": started, "model_usage": _make_model_usage(records)},
+        "stats": {"started_at": started, "completed_at": started, "model_usage": _sum_tokens_by_model(records)},
         "samples": [_make_inspect_sample(record) for record in records],
     }
 
@@ -112,7 +112,7 @@ def _make_inspect_score(run: Run, benchmark: str, name: str) -> dict[str, Any]:
     return {"name": name, "scorer": name, "params": {}, "metrics": {"mean": mean}}
 
 
-def _make_model_usage(records: list[Record]) -> dict[str, Any]:
+def _sum_tokens_by_model(records: list[Record]) -> dict[str, Any]:
     usage: dict[str, Any] = {}
     for record in records:
         counted = usage.setdefault(record.model, {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0})

@@ -94,10 +94,13 @@ def write_paper(runs: Sequence[Run], labels: Sequence[str], folder: Path) -> lis
     """Write tables.tex, appendix.tex, and figures.tex with one PDF per figure."""
     folder.mkdir(parents=True, exist_ok=True)
     sections = make_comparison_sections(runs, labels)
+    appendix = [text for run, label in zip(runs, labels, strict=True) for text in _format_run_description(run, label)]
+    for name in sorted({name for run in runs for name in run.benchmarks}):
+        appendix += _format_prompt(name, [run for run in runs if name in run.benchmarks])
     texts = {
         "tables.tex": _format_tables(sections, map_significance_stars(runs, labels), labels[0]),
-        "figures.tex": _draw_figures(sections, folder),
-        "appendix.tex": _format_appendix(runs, labels),
+        "figures.tex": _draw_and_format_figures(sections, folder),
+        "appendix.tex": "\n\n".join(appendix) + "\n",
     }
     for name, text in texts.items():
         (folder / name).write_text(text, "utf-8")
@@ -132,7 +135,7 @@ def _format_tables(sections: Sequence[Section], stars: dict[tuple[str, str], str
     return "% needs \\usepackage{booktabs}\n" + "\n".join(tables)
 
 
-def _draw_figures(sections: Sequence[Section], folder: Path) -> str:
+def _draw_and_format_figures(sections: Sequence[Section], folder: Path) -> str:
     charts = list_charts(sections)
     drawn = set(draw_charts(charts, folder, "pdf"))
     figures = [format_latex_figure(chart.name, f"{chart.title}.") for chart in charts if chart.name in drawn]
@@ -143,14 +146,7 @@ def _draw_figures(sections: Sequence[Section], folder: Path) -> str:
     return head + "\n".join(figures)
 
 
-def _format_appendix(runs: Sequence[Run], labels: Sequence[str]) -> str:
-    lines = [line for run, label in zip(runs, labels, strict=True) for line in _describe_run(run, label)]
-    names = sorted({name for run in runs for name in run.benchmarks})
-    prompts = [line for name in names for line in _format_prompt(name, [run for run in runs if name in run.benchmarks])]
-    return "\n\n".join([*lines, *prompts]) + "\n"
-
-
-def _describe_run(run: Run, label: str) -> Iterator[str]:
+def _format_run_description(run: Run, label: str) -> Iterator[str]:
     info, settings = run.info, run.info.get("settings", {})
     params = ", ".join(settings.get("model_param") or []) or "defaults"
     judge = settings.get("judge_model") or "none"
@@ -163,16 +159,12 @@ def _describe_run(run: Run, label: str) -> Iterator[str]:
     versions = ", ".join(f"{name} {version}" for name, version in sorted(info.get("versions", {}).items()))
     yield f"Versions: {escape_latex(versions)}."
     for name, bench in run.benchmarks.items():
+        data, prompts = _hash_fingerprints(bench.tally, "input", "target"), _hash_fingerprints(bench.tally, "prompt")
+        scorers = ", ".join(sorted({row.fingerprints.get("scorers", "unknown") for row in bench.tally}))
         yield (
             f"{escape_latex(name)}: {len(bench.tally)} cases of {escape_latex(bench.source)}; SHA-256 (16 digits) "
-            f"{escape_latex(_format_fingerprint_hashes(bench.tally))}."
+            f"of data {data}, of prompts {prompts}, of scorers {escape_latex(scorers)}."
         )
-
-
-def _format_fingerprint_hashes(tally: Tally) -> str:
-    data, prompts = _hash_fingerprints(tally, "input", "target"), _hash_fingerprints(tally, "prompt")
-    scorers = ", ".join(sorted({row.fingerprints.get("scorers", "unknown") for row in tally}))
-    return f"of data {data}, of prompts {prompts}, of scorers {scorers}"
 
 
 def _hash_fingerprints(tally: Tally, *names: str) -> str:

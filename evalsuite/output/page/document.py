@@ -84,8 +84,8 @@ def build_content_policy(script: str, *styles: str) -> str:
     return "; ".join(
         (
             "default-src 'none'",
-            f"script-src {_hash_script(script)} 'strict-dynamic'",
-            f"style-src {' '.join(_hash_script(style) for style in styles)}",
+            f"script-src {_format_policy_hash(script)} 'strict-dynamic'",
+            f"style-src {' '.join(_format_policy_hash(style) for style in styles)}",
             "img-src data:",
             "base-uri 'none'",
             "form-action 'none'",
@@ -93,7 +93,7 @@ def build_content_policy(script: str, *styles: str) -> str:
     )
 
 
-def _hash_script(text: str) -> str:
+def _format_policy_hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
@@ -230,12 +230,12 @@ def _make_page_row(record: Mapping[str, Any]) -> PageRow:
         "epoch": record["epoch"],
         "outcome": OUTCOMES.index(record["outcome"]),
         "tags": record.get("tags") or {},
-        "scores": {name: _drop_nonfinite_number(value) for name, value in (record.get("scores") or {}).items()},
+        "scores": {name: _replace_nonfinite_by_none(value) for name, value in (record.get("scores") or {}).items()},
         "cause": record.get("cause"),
-        "seconds": _drop_nonfinite_number(record.get("seconds", 0.0)),
+        "seconds": _replace_nonfinite_by_none(record.get("seconds", 0.0)),
         "tokens": usage["prompt_tokens"] + usage["completion_tokens"],
         "estimated": usage.get("estimated", 0),
-        "cost": _drop_nonfinite_number(usage["cost"]),
+        "cost": _replace_nonfinite_by_none(usage["cost"]),
         "asked": _shorten_text(record.get("input"), ASKED),
         "answered": _shorten_text(transcript.get("answer") or record.get("error"), ANSWERED),
         "expected": _shorten_text(record.get("target"), EXPECTED),
@@ -244,7 +244,7 @@ def _make_page_row(record: Mapping[str, Any]) -> PageRow:
     }
 
 
-def _drop_nonfinite_number(value: float | None) -> float | None:
+def _replace_nonfinite_by_none(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 

@@ -89,11 +89,11 @@ def encode_verdict(run: Run, verdict: Verdict) -> dict[str, Any]:
             }
             for decision in verdict.decisions
         ],
-        "baselines": [_encode_baseline(run, against) for against in verdict.against],
+        "baselines": [_encode_baseline_comparison(run, against) for against in verdict.against],
     }
 
 
-def _encode_baseline(run: Run, comparison: BaselineComparison) -> dict[str, Any]:
+def _encode_baseline_comparison(run: Run, comparison: BaselineComparison) -> dict[str, Any]:
     return {
         "name": comparison.name,
         "metrics": [
@@ -113,11 +113,9 @@ def _encode_baseline(run: Run, comparison: BaselineComparison) -> dict[str, Any]
 
 def _find_margin(run: Run, subject: ComparedMetric, comparison: BaselineComparison) -> float:
     """Return the margin (the smallest loss that matters), on the metric's own scale."""
-    own = find_gate_margin(subject, comparison.rules)
-    if own is not None:
-        return own
+    own, rules = find_gate_margin(subject, comparison.rules), comparison.rules
     low, high = find_declaration(run, subject.benchmark, subject.metric).range or (0.0, 1.0)
-    return comparison.rules.get_margin(subject.benchmark) * (high - low)
+    return rules.get_margin(subject.benchmark) * (high - low) if own is None else own
 
 
 def summarise_benchmark(measured: MeasuredBenchmark) -> dict[str, Any]:
@@ -290,8 +288,8 @@ def convert_block(block: Block) -> dict[str, Any]:
 
 def _encode_estimate(value: Any) -> Any:
     """Convert a measured value to an object with value and interval; return None for a missing value."""
-    if value is None or isinstance(value, float | int):
-        return None if value is None or not math.isfinite(value) else {"value": value}
+    if isinstance(value, float | int):
+        return {"value": value} if math.isfinite(value) else None
     return convert_cell(value)
 
 

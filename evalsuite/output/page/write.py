@@ -92,6 +92,7 @@ def write_comparison_page(
 
 
 def _write_page_file(file: Path, title: str, overview: dict[str, Any], runs: Sequence[Run], whole: int) -> Path:
+    """Write a page with all records of the first `whole` runs, and the records of the others that differ."""
     records = [run.folder.path / RECORDS for run in runs]
     size = sum(path.stat().st_size for path in records if path.is_file())
     with ExitStack() as stack:

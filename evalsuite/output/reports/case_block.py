@@ -52,6 +52,7 @@ def add_baseline_answer(block: str, record: Record, *, max_length: int | None = 
 
 
 def _list_labelled_texts(record: Record, scores: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield the label and the text of each entry in a case's block."""
     yield "question", record.input
     if record.transcript is not None:
         yield "answer", record.transcript.answer or "(empty)"
@@ -60,8 +61,8 @@ def _list_labelled_texts(record: Record, scores: Collection[str]) -> Iterator[tu
         yield "target", " | ".join(map(str, targets))
     shown = [name for name in record.scores if not scores or name in scores or name in record.notes]
     for name in shown:
-        reason = record.notes.get(name)
-        yield "score", f"{name} {format_number(record.scores[name], NUMBER)}{f' - {reason}' if reason else ''}"
+        reason = f" - {record.notes[name]}" if record.notes.get(name) else ""
+        yield "score", f"{name} {format_number(record.scores[name], NUMBER)}{reason}"
     if more := len(record.scores) - len(shown):
         yield "scores", f"{more} more with -v, on the page, and by `evalsuite report case`"
     for signature, names in group_scores_by_signature(record.facts).items():

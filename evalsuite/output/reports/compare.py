@@ -18,7 +18,7 @@ from evalsuite.core.errors import RunError
 from evalsuite.decisions.comparison import pair_questions
 from evalsuite.decisions.history import FlakyCase, MetricHistory, ReleaseEstimate, find_flaky_cases
 from evalsuite.decisions.verdict import estimate_metric
-from evalsuite.output.page.overview import PairedComparison, compare_pairs, map_metric_ranges
+from evalsuite.output.page.overview import compare_pairs, map_metric_ranges
 from evalsuite.output.page.write import write_comparison_page
 from evalsuite.output.reports.generic import list_primary_first
 from evalsuite.output.reports.judges.win_rates import tabulate_ratings
@@ -169,14 +169,10 @@ def make_paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> 
         for (base, before), (other, after) in itertools.combinations(tallies, 2)
     ]
     rows: list[list[Cell]] = [
-        [
-            other,
-            base,
-            metric,
-            *_make_pair_cells(compare_pairs(both.list_pairs(metric), ranges.get(f"{name}.{metric}"), comparisons)),
-        ]
+        [other, base, metric, pair.n, pair.before, pair.after, pair.difference, pair.pvalue]
         for metric in list_primary_first(metrics, _find_benchmark(runs, name).primary)
         for other, base, both in paired
+        for pair in [compare_pairs(both.list_pairs(metric), ranges.get(f"{name}.{metric}"), comparisons)]
     ]
     columns = parse_columns(
         "run | against | metric | pairs: count | before: number 3 | here: number 3 | difference: number 3 | p: pvalue"
@@ -220,10 +216,6 @@ def _hash_values(tallies: Sequence[Tally], metric: str) -> bytes:
     return whole.digest()
 
 
-def _make_pair_cells(pair: PairedComparison) -> list[Cell]:
-    return [pair.n, pair.before, pair.after, pair.difference, pair.pvalue]
-
-
 FEWEST, MOST = 3, 12  # Minimum and maximum number of spokes in a radar chart; outside this range, it is hard to read.
 
 
@@ -243,7 +235,8 @@ def make_radar_chart(
     if len(metrics) >= FEWEST:
         series = [Series(view.label, [view.tally.mean(metric) for metric in metrics]) for view in views]
         return _make_radar_of_series(name, metrics, series, f"{name}: means of its metrics, in percent")
-    for tag, values in _list_values_by_tag(views).items():
+    for tag in sorted({tag for view in views for row in view.tally for tag in row.tags}):
+        values = sorted({value for view in views for value in view.tally.groups(tag)})
         if primary and FEWEST <= len(values) <= MOST:
             series = [Series(view.label, _list_group_means(view.tally, tag, values, primary)) for view in views]
             return _make_radar_of_series(name, values, series, f"{name}: mean {primary} by {tag}, in percent")
@@ -258,11 +251,6 @@ def _list_share_metrics(views: Sequence[RunView]) -> list[str]:
         if all(view.tally.values(metric) for view in views)
         and all(0 <= value <= 1 for view in views for value in view.tally.values(metric))
     ]
-
-
-def _list_values_by_tag(views: Sequence[RunView]) -> dict[str, list[str]]:
-    tags = sorted({tag for view in views for row in view.tally for tag in row.tags})
-    return {tag: sorted({value for view in views for value in view.tally.groups(tag)}) for tag in tags}
 
 
 def _list_group_means(tally: Tally, tag: str, values: Sequence[str], metric: str) -> list[float | None]:

@@ -41,7 +41,7 @@ def make_generic_section(
     metrics = list_primary_first(dict.fromkeys(metric for run in runs for metric in run.tally.metrics()), primary)
     blocks: list[Table | Chart | Passage] = [
         _tabulate_all_cases(runs, metrics, derived, primary),
-        *_make_failure_passages(derived),
+        *(Passage("", f"{key} is not measured: {why}.") for key, each in derived.items() if (why := get_failure(each))),
     ]
     if len(runs) == 1:
         blocks += _tabulate_metrics_by_tag(name, runs[0], metrics)
@@ -88,25 +88,17 @@ def _describe_missing_scores(runs: Sequence[RunView], metrics: Sequence[str]) ->
 
 def _tabulate_metrics_by_tag(name: str, run: RunView, metrics: Sequence[str]) -> Iterator[Table | Chart]:
     columns = [Column("cases", "count"), *(Column(metric, "number", 3) for metric in metrics)]
-    for tag in _list_grouping_tags(run.tally):
+    # The tag `cluster` marks related cases for the intervals; cases are not shown by this tag.
+    for tag in sorted({tag for row in run.tally for tag in row.tags} - {"cluster"}):
         groups = run.tally.groups(tag)
+        if not 1 < len(groups) <= MOST_VALUES:
+            continue
         rows: list[list[Cell]] = [
             [value, len(cases), *(run.estimate(metric, cases) for metric in metrics)] for value, cases in groups.items()
         ]
         yield Table(f"By {tag}", [Column(tag), *columns], rows)
-        if metrics and len(groups) > 1:
+        if metrics:
             yield _make_tag_chart(name, tag, metrics, run, groups)
-
-
-def _make_failure_passages(derived: Mapping[str, DerivedMetric]) -> list[Passage]:
-    reasons = {name: get_failure(metric) for name, metric in derived.items()}
-    return [Passage("", f"{name} is not measured: {why}.") for name, why in reasons.items() if why]
-
-
-def _list_grouping_tags(tally: Tally) -> list[str]:
-    # The tag `cluster` marks related cases for the intervals; cases are not shown by this tag.
-    tags = sorted({tag for row in tally for tag in row.tags} - {"cluster"})
-    return [tag for tag in tags if 1 < len(tally.groups(tag)) <= MOST_VALUES]
 
 
 def _make_tag_chart(name: str, tag: str, metrics: Sequence[str], run: RunView, groups: Mapping[str, Tally]) -> Chart:
@@ -138,7 +130,8 @@ MOST_ATTEMPTS = 5  # Maximum k in the table of pass@k, because each k has a colu
 
 def tabulate_pass_at_k(views: Sequence[RunView]) -> Table | None:
     """Tabulate pass@k and pass^k with intervals, for each k up to the number of epochs; None for a single epoch."""
-    most = min(MOST_ATTEMPTS, max(map(_count_fewest_attempts, (view.tally for view in views)), default=0))
+    fewest = [min(Counter(row.sample for row in view.tally.ran()).values(), default=0) for view in views]
+    most = min(MOST_ATTEMPTS, max(fewest, default=0))
     if most < 2:
         return None
     kinds = [("at", "@"), ("hat", "^")]
@@ -152,11 +145,6 @@ def tabulate_pass_at_k(views: Sequence[RunView]) -> Table | None:
         "dash where a sample has fewer attempts. Gates can name them: pass_at_2, pass_hat_2."
     )
     return Table("Repeated attempts", columns, rows, note)
-
-
-def _count_fewest_attempts(tally: Tally) -> int:
-    attempts = Counter(row.sample for row in tally.ran())
-    return min(attempts.values(), default=0)
 
 
 def warn_of_cut_off_answers(label: str, tally: Tally, declared: str) -> Iterator[Passage]:
@@ -217,10 +205,10 @@ def make_report_function(
     metrics: Sequence[CaseMetric], title: str, name: str
 ) -> Callable[[Sequence[RunView]], Section]:
     """Make a benchmark's report function: it shows all scores and tags, and the tables and charts of `metrics`."""
-    return partial(_make_report, tuple(metrics), title, name)
+    return partial(_make_report_section, tuple(metrics), title, name)
 
 
-def _make_report(metrics: Sequence[CaseMetric], title: str, name: str, runs: Sequence[RunView]) -> Section:
+def _make_report_section(metrics: Sequence[CaseMetric], title: str, name: str, runs: Sequence[RunView]) -> Section:
     section = make_generic_section(title, name, runs, {metric.name: metric for metric in metrics})
     drawn = [
         _name_run_in_title(block, run, number) if len(runs) > 1 else block

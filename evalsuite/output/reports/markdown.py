@@ -60,7 +60,7 @@ def render_table(table: Table) -> str:
         return ""
     table = drop_unmeasured_columns(table)
     heads = [escape_markdown(column.title) for column in table.columns]
-    text = _render_table(table, _format_markdown_cell, heads, "pipe")
+    text = _render_table_in_format(table, _format_markdown_cell, heads, "pipe")
     title = f"### {escape_markdown(table.title)}" if table.title else ""
     return "\n\n".join(part for part in (title, text, table.note) if part)
 
@@ -68,10 +68,10 @@ def render_table(table: Table) -> str:
 def render_terminal_table(table: Table) -> str:
     """Render a table for a terminal, without control characters; mark each row's best value with the word "best"."""
     table = drop_unmeasured_columns(table)
-    return _render_table(table, _format_terminal_cell, [column.title for column in table.columns], "simple")
+    return _render_table_in_format(table, _format_terminal_cell, [column.title for column in table.columns], "simple")
 
 
-def _render_table(
+def _render_table_in_format(
     table: Table, show_cell: Callable[[Cell, Column, float | None], str], heads: Sequence[str], form: str
 ) -> str:
     from tabulate import tabulate
@@ -183,18 +183,14 @@ def convert_for_terminal(text: str) -> str:
         elif opened := re.match("`{3,}", line):
             fence = opened[0]
             lines.append(line)
+        elif line.startswith("|"):
+            lines.append("|".join(map(_unescape_and_pad_cell, re.split(r"(?<!\\)\|", line))))
         elif not LEFT_OUT.match(line):
-            lines.append(_unescape_line(line))
+            lines.append(unescape_markdown(re.sub(r"^<details><summary>(.*)</summary>$", r"\1", line)))
     return escape_for_terminal(re.sub(r"\n{3,}", "\n\n", "\n".join(lines)))
 
 
-def _unescape_line(line: str) -> str:
-    if line.startswith("|"):
-        return "|".join(map(_unescape_cell, re.split(r"(?<!\\)\|", line)))
-    return unescape_markdown(re.sub(r"^<details><summary>(.*)</summary>$", r"\1", line))
-
-
-def _unescape_cell(cell: str) -> str:
+def _unescape_and_pad_cell(cell: str) -> str:
     plain = unescape_markdown(cell)
     return plain.rjust(len(cell)) if cell.startswith("  ") else plain.ljust(len(cell))
 

@@ -89,7 +89,7 @@ def _compute_figure_size(chart: Chart) -> tuple[float, float]:
     return width, height + LEGEND_LINE * math.ceil(len(chart.series) / _count_legend_columns(chart, width))
 
 
-def _scale_value(chart: Chart, value: float) -> float:
+def _convert_to_chart_unit(chart: Chart, value: float) -> float:
     return value * 100 if chart.unit == "percent" else value
 
 
@@ -98,14 +98,14 @@ def _get_error_bars(chart: Chart, values: Iterable[float | Estimate | None]) -> 
     middle, reach = [], [[], []]  # type: list[float], list[list[float]]
     for value in values:
         estimate = Estimate(value) if isinstance(value, (int, float)) else value
-        point = math.nan if estimate is None else _scale_value(chart, estimate.value)
+        point = math.nan if estimate is None else _convert_to_chart_unit(chart, estimate.value)
         middle.append(point)
         if estimate is None or estimate.low is None or estimate.high is None:
             # A missing interval gets nan, because a bar of length 0 would look like a very narrow interval.
             below = above = math.nan
         else:
-            below = max(0.0, point - _scale_value(chart, estimate.low))
-            above = max(0.0, _scale_value(chart, estimate.high) - point)
+            below = max(0.0, point - _convert_to_chart_unit(chart, estimate.low))
+            above = max(0.0, _convert_to_chart_unit(chart, estimate.high) - point)
         reach[0].append(below)
         reach[1].append(above)
     return middle, reach
@@ -116,7 +116,7 @@ def _make_axes(chart: Chart, figure: Any) -> Any:
     axes.set_xlabel(chart.x_title)
     axes.set_ylabel(chart.y_title + (" (%)" if chart.unit == "percent" else ""))
     if chart.limits:
-        axes.set_ylim(*(_scale_value(chart, limit) for limit in chart.limits))
+        axes.set_ylim(*(_convert_to_chart_unit(chart, limit) for limit in chart.limits))
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     return axes
@@ -190,7 +190,7 @@ def _draw_radar(chart: Chart, figure: Any) -> None:
         side = math.sin(turn)  # Write each name outside the circle, next to its spoke.
         label.set_horizontalalignment("left" if side > 0.1 else "right" if side < -0.1 else "center")
     if chart.limits:
-        axes.set_ylim(*(_scale_value(chart, limit) for limit in chart.limits))
+        axes.set_ylim(*(_convert_to_chart_unit(chart, limit) for limit in chart.limits))
     axes.grid(color="#dddddd", linewidth=0.6)
     _add_legend(chart, figure)
 
@@ -198,7 +198,7 @@ def _draw_radar(chart: Chart, figure: Any) -> None:
 def _draw_heatmap(chart: Chart, figure: Any) -> None:
     axes = figure.add_subplot()
     cells = [_get_error_bars(chart, series.values)[0] for series in chart.series]
-    low, high = (_scale_value(chart, limit) for limit in chart.limits) if chart.limits else (None, None)
+    low, high = (_convert_to_chart_unit(chart, limit) for limit in chart.limits) if chart.limits else (None, None)
     image = axes.imshow(cells, cmap="RdBu_r" if (low or 0) < 0 else "Blues", vmin=low, vmax=high, aspect="auto")
     axes.set_yticks(range(len(chart.series)), [series.name for series in chart.series])
     _set_tick_labels(chart, axes)

@@ -196,7 +196,9 @@ def _make_error_sections(run: Run) -> list[Section]:
         if row.outcome == "error":
             record = run.read(row.case)
             message = record.error or ""
-            groups[record.cause or "unknown", _remove_details(message)].append((message, row.case))
+            # Remove what differs between cases: numbers, addresses, long quotations.
+            kind = re.sub(r"\d[\d.,:]*", "#", re.sub(r"'[^']{40,}'", "'...'", message))
+            groups[record.cause or "unknown", kind].append((message, row.case))
     if not groups:
         return []
     ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
@@ -210,11 +212,6 @@ def _make_error_sections(run: Run) -> list[Section]:
     return [Section("Errors", [Table("", columns, rows, note)])]
 
 
-def _remove_details(message: str) -> str:
-    """Remove what differs between cases from an error message: numbers, addresses, long quotations."""
-    return re.sub(r"\d[\d.,:]*", "#", re.sub(r"'[^']{40,}'", "'...'", message))
-
-
 def _make_worst_cases_sections(run: Run, shown: Collection[str]) -> list[Section]:
     """Show a benchmark's worst cases, unless its own section already shows cases."""
     blocks: list[Block] = []
@@ -222,46 +219,33 @@ def _make_worst_cases_sections(run: Run, shown: Collection[str]) -> list[Section
         primary = bench.primary
         if primary is None or name in shown:
             continue
-        lower_is_better = run.lower_is_better(name, primary)
+        scored: Tally = bench.tally.scored(primary)
+        sign = -1 if run.lower_is_better(name, primary) else 1
         low, high = (run.metrics(name).get(primary) or SHARE).range or (0.0, 1.0)
-        best = low if lower_is_better else high
-        ranked = _make_sort_keys(bench.tally.scored(primary), primary, best, lower_is_better=lower_is_better)
+        # Compare scores as they are printed; otherwise a listed case could seem to have the best score.
+        best = f"{low if sign < 0 else high:.3f}"
+        worse = [row for row in scored if f"{row.scores[primary]:.3f}" != best]
+        # Failed cases come first, then the worst scores.
+        ranked = [(row.outcome != "failed", sign * row.scores[primary], row.case) for row in worse]
         for *_, case in nsmallest(LOWEST, ranked):
             record = run.read(case)
-            blocks += [_make_case_passage(record, primary), *_make_judgement_passages(record)]
+            title = f"{case.rpartition('::')[2]}: {primary} {record.scores[primary]:.3f}"
+            blocks.append(Passage(title, format_case_block(record, max_length=LONGEST_TEXT), folded=True))
+            blocks += _make_judgement_passages(record)
     return [Section("Lowest scores", blocks)] if blocks else []
 
 
-def _make_sort_keys(
-    cases: Tally, metric: str, best: float, *, lower_is_better: bool
-) -> Iterator[tuple[bool, float, str]]:
-    """Yield sort keys for cases below the best score: failed cases come first, then the worst scores."""
-    return (
-        (row.outcome != "failed", -score if lower_is_better else score, row.case)
-        for row in cases
-        # Compare scores as they are printed; otherwise a listed case could seem to have the best score.
-        if f"{(score := row.scores[metric]):.3f}" != f"{best:.3f}"
-    )
-
-
-def _make_case_passage(record: Record, metric: str) -> Passage:
-    title = f"{record.case.rpartition('::')[2]}: {metric} {record.scores[metric]:.3f}"
-    return Passage(title, format_case_block(record, max_length=LONGEST_TEXT), folded=True)
-
-
-def _make_judgement_passages(record: Record) -> list[Passage]:
-    if not record.logs:
-        return []
-    from evalsuite.output.reports.judges.ballots import format_log
+def _make_judgement_passages(record: Record) -> Iterator[Passage]:
+    if record.logs:
+        from evalsuite.output.reports.judges.ballots import format_log
 
     case = record.case.rpartition("::")[2]
-    return [
-        Passage(f"{case}: {name}, what was said", format_log(log), folded=True, whole=True)
-        for name, log in sorted(record.logs.items())
-    ]
+    for name, log in sorted(record.logs.items()):
+        yield Passage(f"{case}: {name}, what was said", format_log(log), folded=True, whole=True)
 
 
 def _make_signature_section(run: Run) -> Section:
+    """State the command, versions and samples of a run, and the command that replays it."""
     info, versions = run.info, run.info.get("versions", {})
     made_with = ", ".join(f"{name} {version}" for name, version in versions.items())
     sources = "; ".join(f"{name}: {bench.source}" for name, bench in run.benchmarks.items())
@@ -306,13 +290,13 @@ def make_baseline_section(against: BaselineComparison) -> Section:
         "more is excluded. `worse`: a loss is shown. `undecided`: neither; more cases would tell. Corrected for the "
         "number of rows, as far as they differ. The last two columns put candidates through the same verdict that are "
         "drawn from these pairs: equal models by exchanging the runs, and models that lost what matters. "
-        + _describe_left_out_cases(against)
+        + _describe_omissions_and_remarks(against)
     )
     shown = Table("", columns, rows, note.strip()) if rows else Passage("", note.strip())
     return Section(f"Against {against.name}", [shown, *_make_slice_tables(against), *_make_flip_tables(against)])
 
 
-def _describe_left_out_cases(comparison: BaselineComparison) -> str:
+def _describe_omissions_and_remarks(comparison: BaselineComparison) -> str:
     parts = [
         f"Left out: {write_count(len(cases), 'case')} {side} ({', '.join(cases[:5])}{', ...' * (len(cases) > 5)})."
         for side, cases in comparison.left_out.items()

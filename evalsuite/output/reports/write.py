@@ -169,6 +169,7 @@ def append_verdict_output(verdict: Verdict) -> str:
 
 
 def _append_text(file: str, text: str, consequence: str) -> str:
+    """Append a text to a file; return "" or, if this fails, a message with the consequence."""
     try:
         with Path(file).open("a", encoding="utf-8") as stream:
             stream.write(text + "\n")
@@ -253,13 +254,6 @@ def make_short_html(report: RunReport, file: Path) -> str:
 
 def _format_html_table(table: Table) -> str:
     head = "".join(f"<th>{html.escape(column.title)}</th>" for column in table.columns)
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f"<td>{html.escape(format_plain_cell(cell, column))}</td>"
-            for cell, column in zip(row, table.columns, strict=True)
-        )
-        + "</tr>"
-        for row in table.rows
-    )
+    rows = [map(format_plain_cell, row, table.columns) for row in table.rows]
+    body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

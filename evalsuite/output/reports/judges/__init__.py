@@ -156,7 +156,7 @@ def _make_debate_row(name: str, cases: Sequence[JudgedCase]) -> tuple[Cell, ...]
         return (name, len(cases), calls, 0, None, None, None, None, None)
     alone = [_measure_agreement_with_people(case.facts[ALONE]["verdict"], case) for case in labelled]
     joint = [_measure_agreement_with_people(case.verdict, case) for case in labelled]
-    before, after = _estimate_accuracy(alone), _estimate_accuracy(joint)
+    before, after = _estimate_mean_in_unit_interval(alone), _estimate_mean_in_unit_interval(joint)
     further = sum(case.facts["calls"] - case.facts[ALONE]["calls"] for case in labelled) / len(labelled)
     if not further:
         return (name, len(cases), calls, len(labelled), before, after, None, None, None)
@@ -170,7 +170,7 @@ def _measure_agreement_with_people(verdict: str | None, case: JudgedCase) -> flo
     return 1 - abs(WINS[verdict] - WINS[case.facts["human"]])
 
 
-def _estimate_accuracy(values: Sequence[float]) -> Estimate:
+def _estimate_mean_in_unit_interval(values: Sequence[float]) -> Estimate:
     mean = estimate_mean(values)
     return (
         mean if mean.low is None or mean.high is None else replace(mean, low=max(0, mean.low), high=min(1, mean.high))

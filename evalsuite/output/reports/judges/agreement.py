@@ -63,7 +63,7 @@ def measure_judge_agreement(cases: Sequence[JudgedCase]) -> list[RaterAgreement]
         if vote.verdict is not None
     ]
     scores: list[RatingSet] = [
-        (aspect, "interval", _list_vote_ratings(cases, aspect)) for aspect in _list_aspects(cases)
+        (aspect, "interval", _list_ratings_of_votes(cases, aspect)) for aspect in _list_scored_aspects(cases)
     ]
     return measure_agreement("judges", [("verdict", "nominal", verdicts), *scores])
 
@@ -76,12 +76,12 @@ def measure_epoch_agreement(cases: Sequence[JudgedCase]) -> list[RaterAgreement]
         if case.verdict is not None
     ]
     scores: list[RatingSet] = [
-        (aspect, "interval", _list_mean_ratings(cases, aspect)) for aspect in _list_aspects(cases)
+        (aspect, "interval", _list_mean_ratings_of_epochs(cases, aspect)) for aspect in _list_scored_aspects(cases)
     ]
     return measure_agreement("epochs", [("verdict", "nominal", verdicts), *scores])
 
 
-def _list_aspects(cases: Sequence[JudgedCase]) -> list[str]:
+def _list_scored_aspects(cases: Sequence[JudgedCase]) -> list[str]:
     named = (name for case in cases if case.verdict is None for vote in case.votes for name in vote.scores)
     return list(dict.fromkeys(named))
 
@@ -117,7 +117,7 @@ def make_agreement_rows(judge: str, agreement: RaterAgreement) -> list[tuple[Cel
     ]
 
 
-def _list_vote_ratings(cases: Sequence[JudgedCase], aspect: str) -> list[Rating]:
+def _list_ratings_of_votes(cases: Sequence[JudgedCase], aspect: str) -> list[Rating]:
     return [
         Rating(case.sample, case.case, vote.judge, vote.scores[aspect])
         for case in cases
@@ -126,7 +126,7 @@ def _list_vote_ratings(cases: Sequence[JudgedCase], aspect: str) -> list[Rating]
     ]
 
 
-def _list_mean_ratings(cases: Sequence[JudgedCase], aspect: str) -> list[Rating]:
+def _list_mean_ratings_of_epochs(cases: Sequence[JudgedCase], aspect: str) -> list[Rating]:
     scored = [
         (case, [vote.scores[aspect] for vote in case.votes if aspect in vote.scores])
         for case in cases
@@ -146,11 +146,11 @@ def measure_agreement(kind: RaterKind, questions: Iterable[RatingSet]) -> list[R
         raters = tuple(dict.fromkeys(rating.rater for rating in ratings))
         if len(raters) > 1:
             kappas = _compute_kappas(ratings, raters) if level == "nominal" else ()
-            agreements.append(RaterAgreement(kind, question, raters, _compute_alpha(ratings, level), kappas))
+            agreements.append(RaterAgreement(kind, question, raters, _estimate_alpha(ratings, level), kappas))
     return agreements
 
 
-def _compute_alpha(ratings: Sequence[Rating], level: Literal["nominal", "interval"]) -> Estimate | None:
+def _estimate_alpha(ratings: Sequence[Rating], level: Literal["nominal", "interval"]) -> Estimate | None:
     from evalsuite.stats.agreement import compute_alpha_replicates
     from evalsuite.stats.clustering import make_replicates_interval
 
@@ -172,12 +172,8 @@ def _compute_kappas(ratings: Sequence[Rating], raters: Sequence[str]) -> tuple[t
     by_rater = {rater: {rating.item: rating.value for rating in ratings if rating.rater == rater} for rater in raters}
     kappas: list[tuple[str, str, float | None]] = []
     for one, other in combinations(raters, 2):
-        both = [item for item in by_rater[one] if item in by_rater[other]]
-        value = (
-            cohen_kappa([by_rater[one][item] for item in both], [by_rater[other][item] for item in both])
-            if both
-            else math.nan
-        )
+        both = [(value, by_rater[other][item]) for item, value in by_rater[one].items() if item in by_rater[other]]
+        value = cohen_kappa(*zip(*both, strict=True)) if both else math.nan
         kappas.append((one, other, None if math.isnan(value) else value))
     return tuple(kappas)
 

@@ -46,10 +46,12 @@ class JudgedCase:
 def read_ballots(tally: Tally, prefix: str = "") -> list[JudgedCase]:
     """Read the judged cases in order; leave out cases and votes in which the judge could not tell."""
     rows = [(row, row.facts.get(prefix, {}) if prefix else row.facts) for row in tally if row.outcome != "error"]
-    return [_read_case(row, facts) for row, facts in rows if facts.get("ballots") and facts["verdict"] != CANNOT_TELL]
+    return [
+        _read_judged_case(row, facts) for row, facts in rows if facts.get("ballots") and facts["verdict"] != CANNOT_TELL
+    ]
 
 
-def _read_case(row: Row, facts: Mapping[str, Any]) -> JudgedCase:
+def _read_judged_case(row: Row, facts: Mapping[str, Any]) -> JudgedCase:
     votes = tuple(JudgeVote(**ballot) for ballot in facts["ballots"] if ballot["verdict"] != CANNOT_TELL)
     return JudgedCase(row.case, row.sample, row.epoch, facts["verdict"], votes, facts)
 
@@ -184,11 +186,9 @@ def _measure_order_flips(cases: Sequence[JudgedCase]) -> JudgeBias:
 def _list_first_place_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoice]:
     for case in cases:
         # Count only judges that saw both orders: in one order alone, the better answers may be first by chance.
-        both = {vote.judge for vote in case.votes if vote.swapped} & {
-            vote.judge for vote in case.votes if not vote.swapped
-        }
+        first, second = ({vote.judge for vote in case.votes if vote.swapped is swapped} for swapped in (False, True))
         for vote in case.votes:
-            if vote.judge in both and vote.verdict != "tie":
+            if vote.judge in first & second and vote.verdict != "tie":
                 yield PairedChoice(case.sample, float(vote.verdict == vote.first_shown))
 
 
@@ -208,6 +208,7 @@ def _list_own_family_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoi
 
 
 def _make_paired_choice(case: JudgedCase, favoured: str) -> Iterator[PairedChoice]:
+    """Yield whether judge and people chose the favoured answer; yield nothing for a tie."""
     human = case.facts.get("human")
     if case.verdict == "tie" or human == "tie":
         return

@@ -98,7 +98,7 @@ def make_certificate(
         _tabulate_agreement(judges, len(sheets), tallies) if people else None,
         tabulate_sheet_agreement(sheets),
         _tabulate_corrected_means(judges, people, weights or {}) if people else None,
-        _tabulate_gains(judges, random, group_labels_by_case(random, sheets)) if random and len(judges) > 1 else None,
+        _compare_judges(judges, random, group_labels_by_case(random, sheets)) if random and len(judges) > 1 else None,
         *_tabulate_order_biases(judges),
         _tabulate_length_bias(judges, people),
         _tabulate_mutations(judges),
@@ -190,7 +190,7 @@ def _tabulate_corrected_means(
     return Table("Mean corrected by people's labels", columns, rows, note) if rows else None
 
 
-def _tabulate_gains(
+def _compare_judges(
     judges: Sequence[JudgeResults], people: Mapping[str, float], labels: Mapping[str, Sequence[float]]
 ) -> Table:
     rows: list[tuple[Cell, ...]] = []
@@ -216,6 +216,7 @@ def _make_gain_cells(
     labels: Mapping[str, Sequence[float]],
     cases: Sequence[str],
 ) -> tuple[Cell, ...]:
+    """Compare how two judges agree with people: gains in accuracy, kappa and rho, each with its p-value."""
     from evalsuite.stats import mcnemar
 
     in_rho = estimate_rho_gain(

@@ -131,11 +131,11 @@ def estimate_gain(value: float, without: Sequence[float], n: int) -> Gain:
 def estimate_kappa_gain(people: Sequence[Hashable], one: Sequence[Hashable], other: Sequence[Hashable]) -> Gain:
     """Estimate how much higher Cohen's kappa with people is for judge `other` than for judge `one`."""
     answers = list(zip(people, one, other, strict=True))
-    without = [_subtract_kappas([*answers[:at], *answers[at + 1 :]]) for at in range(len(answers))]
-    return estimate_gain(_subtract_kappas(answers), without, len(answers))
+    without = [_compute_kappa_difference([*answers[:at], *answers[at + 1 :]]) for at in range(len(answers))]
+    return estimate_gain(_compute_kappa_difference(answers), without, len(answers))
 
 
-def _subtract_kappas(answers: Sequence[tuple[Hashable, Hashable, Hashable]]) -> float:
+def _compute_kappa_difference(answers: Sequence[tuple[Hashable, Hashable, Hashable]]) -> float:
     from evalsuite.stats import cohen_kappa
 
     if not answers:

@@ -24,8 +24,12 @@ class JudgedRunPair:
 
 def make_win_rates_section(comparisons: Sequence[JudgedRunPair]) -> Section:
     """Make a report section about runs compared by judges; if a judge compared three or more runs, add ratings."""
-    judges = list(dict.fromkeys(comparison.judge for comparison in comparisons))
-    ratings = [_tabulate_judge_ratings(judge, [one for one in comparisons if one.judge == judge]) for judge in judges]
+    ratings = []
+    for judge in dict.fromkeys(comparison.judge for comparison in comparisons):
+        own = [one for one in comparisons if one.judge == judge]
+        outcomes = [(one.first, one.second, outcome) for one in own for outcome in one.outcomes]
+        clusters = [cluster for one in own for cluster in one.clusters]
+        ratings.append(tabulate_ratings(f"Ratings by {judge}", outcomes, clusters))
     return Section("Runs compared", (_tabulate_win_rates(comparisons), *(table for table in ratings if table)))
 
 
@@ -61,12 +65,6 @@ def _make_win_rate_row(comparison: JudgedRunPair) -> tuple[Cell, ...]:
         Estimate(controlled.share, controlled.low, controlled.high, len(outcomes)),
         lost,
     )
-
-
-def _tabulate_judge_ratings(judge: str, comparisons: Sequence[JudgedRunPair]) -> Table | None:
-    outcomes = [(one.first, one.second, outcome) for one in comparisons for outcome in one.outcomes]
-    clusters = [cluster for one in comparisons for cluster in one.clusters]
-    return tabulate_ratings(f"Ratings by {judge}", outcomes, clusters)
 
 
 def tabulate_ratings(title: str, outcomes: Sequence[tuple[str, str, float]], clusters: Sequence[str]) -> Table | None:
