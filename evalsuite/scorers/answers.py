@@ -45,7 +45,7 @@ def _require_target(sample: Sample, scorer: str) -> text.Targets:
     return sample.target
 
 
-def _list_targets(targets: text.Targets) -> list[str]:
+def _list_target_texts(targets: text.Targets) -> list[str]:
     return [str(target) for target in ([targets] if isinstance(targets, str | int | float) else targets)]
 
 
@@ -82,7 +82,7 @@ def numeric_match() -> TargetScorer:
 def _match_any_number(answer: str, targets: text.Targets) -> float:
     from evalsuite.metrics.numbers import numeric_match
 
-    return max(numeric_match(answer, target) for target in _list_targets(targets))
+    return max(numeric_match(answer, target) for target in _list_target_texts(targets))
 
 
 def denotation(*, ordered: bool = False, distinct: bool = False) -> TargetScorer:
@@ -100,7 +100,7 @@ def denotation(*, ordered: bool = False, distinct: bool = False) -> TargetScorer
 def _match_denotation(answer: str, targets: text.Targets, **how: bool) -> float:
     from evalsuite.metrics.denotation import denotation_match
 
-    wanted = str(targets) if isinstance(targets, (str, int, float)) else _list_targets(targets)
+    wanted = str(targets) if isinstance(targets, (str, int, float)) else _list_target_texts(targets)
     return denotation_match(answer, wanted, **how)
 
 
@@ -197,7 +197,7 @@ class Similar:
         """Score one answer with embeddings, from the local encoder or from a model behind the gateway."""
         from evalsuite.scorers.encoder import load_encoder
 
-        texts = [transcript.answer, *_list_targets(_require_target(sample, "similar"))]
+        texts = [transcript.answer, *_list_target_texts(_require_target(sample, "similar"))]
         if self.model == LOCAL_ENCODER:
             vectors = await run_in_thread(lambda: load_encoder().encode_texts(texts))
         else:
@@ -253,7 +253,7 @@ class JsonSchema:
         return {"type": "json_schema", "json_schema": {"name": self.name, "schema": dict(self.schema)}}
 
     @cached_property
-    def _validator(self) -> Validator:
+    def _schema_validator(self) -> Validator:
         from jsonschema.validators import validator_for
 
         chosen: Validator = validator_for(self.schema)(self.schema)
@@ -279,7 +279,7 @@ class JsonSchema:
             return None, f"not JSON: {error}"
         from jsonschema.exceptions import best_match
 
-        worst = best_match(self._validator.iter_errors(value))
+        worst = best_match(self._schema_validator.iter_errors(value))
         return value, f"{worst.json_path}: {worst.message}"[:300] if worst else ""
 
 
@@ -288,6 +288,7 @@ def _refuse_json_constant(name: str) -> None:
 
 
 def _parse_json(text: str) -> Any:
+    """Parse JSON; return None for a text that is not JSON."""
     try:
         return json.loads(text)
     except ValueError:

@@ -42,34 +42,29 @@ class Encoder:
 
     def encode_texts(self, texts: Sequence[str]) -> list[list[float]]:
         """Encode each text, in order, as a vector of 384 numbers with length one."""
-        return [self._compute_vector(self._tokenizer.encode(text).ids) for text in texts]
+        return [self._compute_text_vector(self._tokenizer.encode(text).ids) for text in texts]
 
-    def _compute_vector(self, token_ids: Sequence[int]) -> list[float]:
+    def _compute_text_vector(self, token_ids: Sequence[int]) -> list[float]:
         import numpy as np
 
-        states = self._embed_tokens(token_ids)
+        words, places, kinds = (
+            self._weights[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")
+        )
+        embedded = words[list(token_ids)] + places[: len(token_ids)] + kinds[0]
+        states = self._apply_layer_norm(embedded, "embeddings.LayerNorm")
         for number in range(LAYERS):
-            states = self._apply_layer(states, f"encoder.layer.{number}.")
+            states = self._apply_encoder_layer(states, f"encoder.layer.{number}.")
         mean = states.mean(axis=0)
         vector: list[float] = (mean / np.linalg.norm(mean)).tolist()
         return vector
 
-    def _embed_tokens(self, token_ids: Sequence[int]) -> Array:
-        words, places, kinds = (
-            self._weights[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")
-        )
-        total: Array = words[list(token_ids)] + places[: len(token_ids)] + kinds[0]
-        return self._normalize_states(total, "embeddings.LayerNorm")
-
-    def _apply_layer(self, states: Array, name: str) -> Array:
-        attended = self._apply_linear(
-            self._apply_attention(states, name + "attention.self."), name + "attention.output.dense"
-        )
-        states = self._normalize_states(states + attended, name + "attention.output.LayerNorm")
+    def _apply_encoder_layer(self, states: Array, name: str) -> Array:
+        mixed = self._apply_attention(states, name + "attention.self.")
+        attended = self._apply_linear(mixed, name + "attention.output.dense")
+        states = self._apply_layer_norm(states + attended, name + "attention.output.LayerNorm")
         inner = _compute_gelu(self._apply_linear(states, name + "intermediate.dense"))
-        return self._normalize_states(
-            states + self._apply_linear(inner, name + "output.dense"), name + "output.LayerNorm"
-        )
+        outer = self._apply_linear(inner, name + "output.dense")
+        return self._apply_layer_norm(states + outer, name + "output.LayerNorm")
 
     def _apply_attention(self, states: Array, name: str) -> Array:
         import numpy as np
@@ -81,14 +76,13 @@ class Encoder:
         weights = query @ key.transpose(0, 2, 1) / math.sqrt(query.shape[-1])
         weights = np.exp(weights - weights.max(axis=-1, keepdims=True))
         mixed = (weights / weights.sum(axis=-1, keepdims=True)) @ value
-        joined: Array = mixed.transpose(1, 0, 2).reshape(len(states), -1)
-        return joined
+        return np.asarray(mixed.transpose(1, 0, 2).reshape(len(states), -1))
 
     def _apply_linear(self, states: Array, name: str) -> Array:
         result: Array = states @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
         return result
 
-    def _normalize_states(self, states: Array, name: str) -> Array:
+    def _apply_layer_norm(self, states: Array, name: str) -> Array:
         import numpy as np
 
         centred = states - states.mean(axis=-1, keepdims=True)

@@ -40,7 +40,7 @@ class SpanScorer:
             raise ScoringError(
                 f"span({self.name!r}): the transcript has no spans; use application(..., spans=True), or score traces"
             )
-        found = self._find_spans(spans)
+        found = self._find_matching_spans(spans)
         seconds = math.fsum(event["seconds"] for event in found)
         faults = [
             *([f"{len(found)} spans"] if not self.least <= len(found) <= self.most else []),
@@ -54,7 +54,7 @@ class SpanScorer:
             f"{self.metric}_seconds": seconds,
         }
 
-    def _find_spans(self, spans: Sequence[SpanEvent]) -> list[SpanEvent]:
+    def _find_matching_spans(self, spans: Sequence[SpanEvent]) -> list[SpanEvent]:
         by_id = {event["id"]: event for event in spans if event["id"]}
         return [
             event
@@ -65,6 +65,7 @@ class SpanScorer:
         ]
 
     def _has_ancestor(self, event: SpanEvent, by_id: Mapping[str, SpanEvent]) -> bool:
+        """Tell whether a span with the name `under` contains this span, directly or indirectly."""
         # Limit the number of steps, because an application may send spans that are their own ancestors.
         for _ in by_id:
             parent = by_id.get(event["parent"])
@@ -76,6 +77,7 @@ class SpanScorer:
         return False
 
     def _are_spans_later(self, found: Sequence[SpanEvent], spans: Sequence[SpanEvent]) -> bool:
+        """Tell whether all found spans begin after the first end of a span with the name `after`."""
         earlier = (event["begin"] + event["seconds"] for event in spans if fnmatchcase(event["name"], self.after))
         # Allow a small difference, because the end is a sum of rounded times.
         end = min(earlier, default=math.inf) - 1e-6

@@ -51,10 +51,11 @@ class SqlExecution:
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
         sql = find_sql(transcript.answer)
-        cause, note = await self._compare_results(sample, sql) if sql else ("missing", "the answer contains no query")
+        cause, note = await self._run_both_queries(sample, sql) if sql else ("missing", "the answer contains no query")
         return {"sql_execution": Score(float(cause == "right"), note, facts={"sql": cause})}
 
-    async def _compare_results(self, sample: Sample, sql: str) -> tuple[str, str]:
+    async def _run_both_queries(self, sample: Sample, sql: str) -> tuple[str, str]:
+        """Return how the answer's query did (`right`, `wrong`, `failed` or `timed out`), and a note for people."""
         if not isinstance(sample.target, str) or not isinstance(sample.metadata.get("database"), str):
             raise ScoringError(
                 f"sql_execution: sample {sample.id!r} needs the right query as its target and the path of an SQLite "

@@ -67,6 +67,7 @@ def are_rows_equal(gold: list[tuple[Any, ...]], predicted: list[tuple[Any, ...]]
 
 
 def _rewrite_like_spider(sql: str) -> str:
+    """Remove DISTINCT and blanks within operators, and replace the current year by 2020."""
     for written in ("> =", "< =", "! ="):
         sql = sql.replace(written, written.replace(" ", ""))
     return _THIS_YEAR.sub("2020", _DISTINCT.sub(lambda match: match[1] or "", sql))

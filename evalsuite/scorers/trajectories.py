@@ -68,8 +68,8 @@ class ToolUse:
         if self.arguments is None:
             return f"{self.tool}(...)"
         if not isinstance(self.arguments, Mapping):
-            return f"{self.tool}({_format_value(self.arguments)})"
-        inner = [f"{name}={_format_value(value)}" for name, value in sorted(self.arguments.items())]
+            return f"{self.tool}({_format_expected_value(self.arguments)})"
+        inner = [f"{name}={_format_expected_value(value)}" for name, value in sorted(self.arguments.items())]
         return f"{self.tool}({', '.join([*inner, '...'] if self.partial else inner)})"
 
 
@@ -79,12 +79,10 @@ def call(tool: str, /, **arguments: Any) -> ToolUse:
 
 
 def _is_argument_accepted(wanted: Any, arguments: Mapping[str, Any], name: str) -> bool:
-    if isinstance(wanted, AnyOf) and name not in arguments:
-        return "" in wanted.values
+    if name not in arguments:
+        return isinstance(wanted, AnyOf) and "" in wanted.values
     if isinstance(wanted, AnyOf):
         return any(_is_equal_json(value, arguments[name]) for value in wanted.values)
-    if name not in arguments:
-        return False
     return bool(wanted(arguments[name])) if callable(wanted) else _is_equal_json(wanted, arguments[name])
 
 
@@ -99,9 +97,9 @@ def _is_equal_json(wanted: Any, value: Any) -> bool:
     return bool(wanted == value)
 
 
-def _format_value(value: Any) -> str:
+def _format_expected_value(value: Any) -> str:
     if isinstance(value, AnyOf):
-        return " | ".join(map(_format_value, value.values))
+        return " | ".join(map(_format_expected_value, value.values))
     if callable(value):
         return f"<{getattr(value, '__name__', type(value).__name__)}>"
     return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
@@ -116,11 +114,11 @@ def tool_uses(transcript: Transcript, *, controls: Collection[str] = ()) -> list
     return [
         ToolUse(str(event["tool"]), dict(event["arguments"]))
         for event in transcript.events
-        if event.get("kind") == "call" and (event["tool"] in controls or not _is_control(event))
+        if event.get("kind") == "call" and (event["tool"] in controls or not _is_control_call(event))
     ]
 
 
-def _is_control(event: Mapping[str, Any]) -> bool:
+def _is_control_call(event: Mapping[str, Any]) -> bool:
     """Tell whether a call used the episode's own `finish` or `ask_to_user`, not an ordinary tool of this name."""
     executor = event.get("executor")
     own = executor is not None and (executor in {"", "episode"} or executor.endswith(" user"))
@@ -198,9 +196,11 @@ class Calls:
             made = [use for at, use in enumerate(made) if use not in made[:at]]
         paired = sum(at is not None for at in match_calls(expected, made))
         right = are_calls_accepted(self.order, expected, made)
+        counts = f"{paired} of {len(expected)} expected calls among {len(made)} made"
+        note = counts if expected else f"no call was expected, {len(made)} made"
         log = [{"role": "calls", "content": "\n".join(format_difference(expected, made))}]
         return {
-            "calls": Score(float(right), "" if right else _describe_matched_calls(expected, made, paired), log=log),
+            "calls": Score(float(right), "" if right else note, log=log),
             "calls_precision": Score(paired / len(made) if made else float(not expected)),
             "calls_recall": Score(paired / len(expected) if expected else float(not made)),
         }
@@ -215,12 +215,6 @@ class Calls:
                 "metadata={'calls': [...]}, or give tool_calls(expected=...); an empty list expects none"
             )
         return map(read_call, wanted)
-
-
-def _describe_matched_calls(expected: Sequence[ToolUse], made: Sequence[ToolUse], paired: int) -> str:
-    if not expected:
-        return f"no call was expected, {len(made)} made"
-    return f"{paired} of {len(expected)} expected calls among {len(made)} made"
 
 
 def read_call(written: ToolUse | Mapping[str, Any] | str) -> ToolUse:

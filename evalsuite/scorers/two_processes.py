@@ -16,7 +16,6 @@ import collections.abc
 import contextlib
 import datetime as dt
 import decimal
-import fractions
 import importlib
 import io
 import itertools
@@ -27,7 +26,9 @@ import queue
 import sys
 import threading
 import types
+from collections import OrderedDict
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 MOST_ITEMS = 10_000  # Maximum number of items that are taken from a generator.
@@ -42,12 +43,12 @@ def _make_mapping(keys_and_values: list[Any]) -> dict[Any, Any]:
     return dict(zip(keys_and_values[::2], keys_and_values[1::2], strict=True))
 
 
-async def _return_later(result: Any) -> Any:
+async def _make_coroutine(result: Any) -> Any:
     return result
 
 
-def _split_table(table: Any) -> list[Any]:
-    """Split a pandas DataFrame or Series into its index and columns; each has a name, a dtype and values."""
+def _split_pandas_table(table: Any) -> list[Any]:
+    """Split a DataFrame or Series into its index and columns; each has a name, a dtype and values."""
     columns = [(table.name, table)] if table.ndim == 1 else table.items()
     parts = [
         [name, str(column.dtype), [None if str(cell) == "NaT" else cell for cell in column]] for name, column in columns
@@ -55,7 +56,7 @@ def _split_table(table: Any) -> list[Any]:
     return [table.ndim, list(table.index.names), table.index.tolist(), parts]
 
 
-def _rebuild_table(parts: list[Any]) -> Any:
+def _rebuild_pandas_table(parts: list[Any]) -> Any:
     pandas = importlib.import_module("pandas")
     dimensions, names, labels, columns = parts
     index = (pandas.MultiIndex.from_tuples(labels) if len(names) > 1 else pandas.Index(labels)).set_names(names)
@@ -68,11 +69,7 @@ def _rebuild_table(parts: list[Any]) -> Any:
 # For each kind of value: its types, a function that splits a value into parts, and a function that rebuilds it.
 KINDS: dict[str, tuple[Any, Callable[[Any], list[Any]], Callable[[list[Any]], Any]]] = {
     "Counter": (collections.Counter, _list_keys_and_values, lambda parts: collections.Counter(_make_mapping(parts))),
-    "OrderedDict": (
-        collections.OrderedDict,
-        _list_keys_and_values,
-        lambda parts: collections.OrderedDict(_make_mapping(parts)),
-    ),
+    "OrderedDict": (OrderedDict, _list_keys_and_values, lambda parts: OrderedDict(_make_mapping(parts))),
     "defaultdict": (
         collections.defaultdict,
         lambda value: [getattr(value.default_factory, "__name__", None), *_list_keys_and_values(value)],
@@ -102,13 +99,9 @@ KINDS: dict[str, tuple[Any, Callable[[Any], list[Any]], Callable[[list[Any]], An
     ),
     "complex": (complex, lambda value: [value.real, value.imag], lambda parts: complex(*parts)),
     "Decimal": (decimal.Decimal, lambda value: [str(value)], lambda parts: decimal.Decimal(*parts)),
-    "Fraction": (
-        fractions.Fraction,
-        lambda value: [value.numerator, value.denominator],
-        lambda parts: fractions.Fraction(*parts),
-    ),
-    "coroutine": (types.CoroutineType, lambda value: [asyncio.run(value)], lambda parts: _return_later(*parts)),
-    "table": ((), _split_table, _rebuild_table),
+    "Fraction": (Fraction, lambda value: [value.numerator, value.denominator], lambda parts: Fraction(*parts)),
+    "coroutine": (types.CoroutineType, lambda value: [asyncio.run(value)], lambda parts: _make_coroutine(*parts)),
+    "table": ((), _split_pandas_table, _rebuild_pandas_table),
     "iterator": (
         (collections.abc.Iterator, type({}.values()), type({}.items())),
         lambda value: list(itertools.islice(value, MOST_ITEMS)),
@@ -138,12 +131,12 @@ def _find_value_kind(value: Any) -> str | None:
         return "namedtuple"
     if isinstance(value, io.IOBase):  # Do not treat a file as an iterable, because iterating would read it to its end.
         return None
-    if _is_table(value):
+    if _is_pandas_table(value):
         return "table"
     return next((name for name, (types_of_kind, _, _) in KINDS.items() if isinstance(value, types_of_kind)), None)
 
 
-def _is_table(value: Any) -> bool:
+def _is_pandas_table(value: Any) -> bool:
     return type(value).__module__.startswith("pandas") and type(value).__name__ in {"DataFrame", "Series"}
 
 
@@ -232,7 +225,9 @@ class AnswerProcess:
         try:
             positional, keywords = decode_value(args, self._find_object), decode_value(named, self._find_object)
             result = encode_value(OPERATIONS[operation](*positional, **keywords), self._make_reference)
-            message = ["result", result, self._encode_mutable_values([*positional, *keywords.values()])]
+            given = [*positional, *keywords.values()]
+            mutable = [value if isinstance(value, MUTABLE) or _is_pandas_table(value) else None for value in given]
+            message = ["result", result, encode_value(mutable, self._make_reference)]
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the answer may raise anything
             parts = [list(error.args), vars(error)]
             message = ["raised", _list_bases(type(error)), encode_value(parts, self._make_reference), str(error)[:500]]
@@ -246,15 +241,10 @@ class AnswerProcess:
         return self.names[reference]
 
     def _make_reference(self, value: Any) -> list[Any]:
+        """Store an object of the answer; return its index and the names of its class and bases."""
         place = next((place for place, known in enumerate(self.objects) if known is value), len(self.objects))
         self.objects[place:] = self.objects[place:] or [value]
         return [place, _list_bases(type(value))]
-
-    def _encode_mutable_values(self, values: list[Any]) -> list[Any]:
-        return [
-            encode_value(value, self._make_reference) if isinstance(value, MUTABLE) or _is_table(value) else None
-            for value in values
-        ]
 
 
 # Methods through which the answer's object could learn the expected value, or decide a test's result.
@@ -268,6 +258,7 @@ MUTABLE = (list, dict, set, collections.deque, bytearray)
 
 
 def _list_bases(kind: type) -> list[str]:
+    """List the names of a class and its bases."""
     return [base.__name__ for base in kind.__mro__]
 
 
@@ -326,7 +317,7 @@ def _read_own_attribute(remote: Remote, name: str) -> Any:
     return object.__getattribute__(remote, f"_Remote__{name}")
 
 
-def _add_operator_method(name: str, *, between_objects: bool, reflected: bool = False) -> None:
+def _add_operator_to_remote(name: str, *, between_objects: bool, reflected: bool = False) -> None:
     def request_operation(self: Remote, *args: Any) -> Any:
         may_see = name in ARITHMETIC and _read_own_attribute(self, "is_own")
         if between_objects and not (isinstance(args[0], Remote) or may_see):
@@ -340,12 +331,12 @@ def _add_operator_method(name: str, *, between_objects: bool, reflected: bool = 
 
 
 for _name in ("len", "str", "repr", "bool", "abs", "int", "float", "neg", "getitem", "setitem", "delitem"):
-    _add_operator_method(_name, between_objects=False)
+    _add_operator_to_remote(_name, between_objects=False)
 for _name in ("lt", "le", "gt", "ge"):
-    _add_operator_method(_name, between_objects=True)
+    _add_operator_to_remote(_name, between_objects=True)
 for _name in ARITHMETIC:
-    _add_operator_method(_name, between_objects=True)
-    _add_operator_method(_name, between_objects=True, reflected=True)
+    _add_operator_to_remote(_name, between_objects=True)
+    _add_operator_to_remote(_name, between_objects=True, reflected=True)
 
 
 class CheckProcess:
@@ -382,14 +373,10 @@ class CheckProcess:
         self._requests.put(["call", json.dumps([operation, encode_value(args), encode_value(named)])])
         outcome = json.loads(self._results.get())
         try:
-            if outcome[0] == "raised":
-                raised = self._rebuild_exception(*outcome[1:])
-            else:
-                raised, result = (
-                    None,
-                    decode_value(
-                        outcome[1], lambda data: self._make_remote(*data, may_call=may_call, made_class=made_class)
-                    ),
+            raised = self._rebuild_exception(*outcome[1:]) if outcome[0] == "raised" else None
+            if raised is None:
+                result = decode_value(
+                    outcome[1], lambda data: self._make_remote(*data, may_call=may_call, made_class=made_class)
                 )
                 for argument, changed in zip([*args, *named.values()], outcome[2], strict=True):
                     _update_argument(argument, decode_value(changed, lambda data: self._make_remote(*data)))
@@ -420,6 +407,7 @@ class CheckProcess:
             self._requests.put(["failed", f"{type(error).__name__}: {error}"[:500].rstrip(": ") or "an exception"])
 
     def _make_remote(self, place: int, bases: list[str], *, may_call: bool = True, made_class: Any = None) -> Remote:
+        """Make a proxy for an object of the answer, or return its existing proxy."""
         self._got_object = self._got_object or not self.is_known_class(bases)
         # An object that a function returns does not count as the tests' own, even if the tests have made it.
         is_own = made_class == bases[0] and made_class in self._classes
@@ -445,14 +433,14 @@ class CheckProcess:
         if isinstance(kind, type) and issubclass(kind, Exception | SystemExit) and not issubclass(kind, NOT_RAISED):
             return kind
         base = self._find_error_class(others) if others and others[0] not in {"BaseException", "object"} else Exception
-        return type(name, (base,), {"__str__": _format_error})
+        return type(name, (base,), {"__str__": _get_original_error_text})
 
 
 NOT_RAISED = (AssertionError, UnicodeError, StopIteration, StopAsyncIteration)
 """Exceptions that must not be raised by name: they would end a check or its loops, or need further arguments."""
 
 
-def _format_error(error: BaseException) -> str:
+def _get_original_error_text(error: BaseException) -> str:
     return str(vars(error).get("_text", Exception.__str__(error)))
 
 
@@ -480,5 +468,5 @@ def _update_argument(argument: Any, changed: Any) -> None:
     elif isinstance(argument, dict | set | collections.deque):
         argument.clear()
         (argument.extend if isinstance(argument, collections.deque) else argument.update)(changed)
-    elif _is_table(argument):
+    elif _is_pandas_table(argument):
         argument._update_inplace(changed)  # noqa: SLF001 - as pandas does for `inplace=True`

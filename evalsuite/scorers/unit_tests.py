@@ -68,14 +68,11 @@ class UnitTests:
             name = getattr(node, "attr", getattr(node, "id", getattr(node, "name", None)))
             if name in BESIDE:
                 return True
-            if isinstance(node, ast.Attribute):
-                owner = node.value
-                uses = node.attr.startswith("__") and isinstance(owner, ast.Name) and owner.id in wanted
-            else:
-                users = [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
-                users += node.bases if isinstance(node, ast.ClassDef) else []
-                uses = any(_list_used_names(user) & wanted for user in users)
-            if uses:
+            users = [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
+            users += node.bases if isinstance(node, ast.ClassDef) else []
+            if isinstance(node, ast.Attribute) and node.attr.startswith("__") and isinstance(node.value, ast.Name):
+                users.append(node.value)
+            if any(_list_used_names(user) & wanted for user in users):
                 return True
         return False
 
@@ -90,9 +87,10 @@ def _list_used_names(tree: ast.AST) -> set[str]:
 
 
 def _parse_module(code: str) -> ast.Module:
+    """Parse a program; return an empty module if it cannot be parsed, such as a prompt with an incomplete function."""
     try:
         return ast.parse(code)
-    except SyntaxError:  # The prompt may be an incomplete function, which cannot be parsed.
+    except SyntaxError:
         return ast.Module([], [])
 
 
@@ -114,23 +112,22 @@ class PassesTests:
     async def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
         tests = read_tests(sample)
         code, form = build_program(transcript.answer, tests)
-        failures = [] if code.strip() else [NO_PROGRAM]
+        failure = NO_PROGRAM
         if code.strip():
-            failures = await (
-                self._find_failed_pair(code, tests) if tests.pairs else self._find_failed_check(code, tests)
-            )
-        note = failures[0] if failures else "passes all its tests"
-        cause = _classify_failure(note) if failures else "passed"
-        return {"passes_tests": Score(float(not failures), note, facts={"program": cause, "form": form})}
+            describe_failure = self._describe_failed_pair if tests.pairs else self._describe_failed_check
+            failure = await describe_failure(code, tests)
+        facts = {"program": _classify_failure(failure) if failure else "passed", "form": form}
+        return {"passes_tests": Score(float(not failure), failure or "passes all its tests", facts=facts)}
 
-    async def _find_failed_check(self, code: str, tests: UnitTests) -> list[str]:
+    async def _describe_failed_check(self, code: str, tests: UnitTests) -> str:
+        """Describe the first check that fails; return "" if all checks pass."""
         for check in tests.checks:
             verdict = None if tests.needs_answer_process(check) else await self._run_check(code, tests, check)
             if verdict is None:
                 verdict = await self._check_in_one_process(code, tests.add_imports(check))
             if verdict:
-                return [f"{verdict} ({check.splitlines()[-1][:100]})"]
-        return []
+                return f"{verdict} ({check.splitlines()[-1][:100]})"
+        return ""
 
     async def _run_check(self, code: str, tests: UnitTests, check: str) -> str | None:
         """Run a check in a process that never sees the answer's code; return how it failed, or ""."""
@@ -179,15 +176,16 @@ class PassesTests:
             return _get_last_error_line(execution)
         return ""
 
-    async def _find_failed_pair(self, code: str, tests: UnitTests) -> list[str]:
+    async def _describe_failed_pair(self, code: str, tests: UnitTests) -> str:
+        """Describe the first input for which the program fails or prints wrong output; "" if there is none."""
         for stdin, expected in tests.pairs:
             # Append `pass`; otherwise the session would print the value of an expression in the last line.
             execution = await self.sandbox.run(f"{code}\npass", timeout=self.timeout, stdin=stdin)
             if execution.error is not None:
-                return [f"{_get_last_error_line(execution)} (input {stdin[:60]!r})"]
-            if _split_lines(execution.stdout) != _split_lines(expected):
-                return [f"for input {stdin[:60]!r} it prints {execution.stdout[:60]!r}, not {expected[:60]!r}"]
-        return []
+                return f"{_get_last_error_line(execution)} (input {stdin[:60]!r})"
+            if _split_and_strip_lines(execution.stdout) != _split_and_strip_lines(expected):
+                return f"for input {stdin[:60]!r} it prints {execution.stdout[:60]!r}, not {expected[:60]!r}"
+        return ""
 
     def sandbox_for(self, _sample: Sample) -> Sandbox:
         return self.sandbox
@@ -262,10 +260,10 @@ def build_program(answer: str, tests: UnitTests) -> tuple[str, str]:
         rf"^(?:async )?def {re.escape(tests.entry_point)}\b", code, re.MULTILINE
     )
     # Do not add a line end, because a completion may continue the prompt in the middle of a function.
-    return _move_future_imports(f"{tests.before}{code}" if continues else f"{tests.before}\n{code}"), form
+    return _move_future_imports_to_start(f"{tests.before}{code}" if continues else f"{tests.before}\n{code}"), form
 
 
-def _move_future_imports(code: str) -> str:
+def _move_future_imports_to_start(code: str) -> str:
     lines = code.splitlines(keepends=True)
     futures = [
         node for node in _parse_module(code).body if isinstance(node, ast.ImportFrom) and node.module == "__future__"
@@ -279,7 +277,7 @@ def _join_lines(value: Any) -> str:
     return "\n".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _split_lines(text: str) -> list[str]:
+def _split_and_strip_lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.rstrip().splitlines()]
 
 
