@@ -62,7 +62,7 @@ class TableAligner:
 
     def align_all_lines(self, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
         """Align all rows and columns at once, whatever the size of the tables."""
-        one, two = self._value_codes
+        one, two = self._encoded_tables
         likely_rows, likely_columns = self._character_similarities
         rows = _pair_lines(self._row_similarities, ordered=row_order)
         columns: Pairs = []
@@ -75,7 +75,7 @@ class TableAligner:
         return rows, columns
 
     @cached_property
-    def _value_codes(self) -> tuple[Codes, Codes]:
+    def _encoded_tables(self) -> tuple[Codes, Codes]:
         return _encode_values(self._first, self._second)
 
     @cached_property
@@ -87,7 +87,8 @@ class TableAligner:
 
     @cached_property
     def _row_similarities(self) -> Floats:
-        return _count_shared_values(*self._value_codes) + self._character_similarities[0]
+        """For each pair of rows, the number of shared values plus the similarity in characters."""
+        return _count_shared_values(*self._encoded_tables) + self._character_similarities[0]
 
 
 def _encode_values(first: _Table, second: _Table) -> tuple[Codes, Codes]:
@@ -116,8 +117,7 @@ def _count_shared_values(one: Codes, two: Codes) -> Floats:
     counts[np.bincount(own)[own] * counts > MOST_PAIRS] = 0
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     pairs = np.repeat(rows, counts) * len(two) + beside[np.repeat(starts, counts) + within]
-    shared = np.bincount(pairs, minlength=len(one) * len(two)).reshape(len(one), len(two))
-    return shared.astype(np.float64)
+    return np.bincount(pairs, minlength=len(one) * len(two)).reshape(len(one), len(two)).astype(np.float64)
 
 
 def _list_distinct_values(table: Codes) -> tuple[Codes, Codes]:
@@ -154,8 +154,7 @@ def _score_line_pairs(first: _Table, second: _Table) -> Floats:
     # Use `einsum`, because the threads of a matrix product would wait for each other longer than they compute.
     alike = np.einsum("ik,jk->ij", one, two)
     above = np.maximum(alike - alike.mean(), 0.0)
-    likeness: Floats = above * (LIKENESS * min(len(first[0]), len(second[0])))
-    return likeness
+    return np.asarray(above * (LIKENESS * min(len(first[0]), len(second[0]))))
 
 
 def _make_line_profiles(table: _Table) -> Floats:
@@ -170,11 +169,11 @@ def _make_line_profiles(table: _Table) -> Floats:
     places = np.concatenate((starts + (data * 7919 & last), starts[:-1] + (pairs * 7919 & last)))
     counts = np.bincount(places, minlength=len(lines) * PROFILE_SIZE).reshape(len(lines), PROFILE_SIZE)
     lengths = np.sqrt((counts * counts).sum(1, keepdims=True, dtype=np.float64))
-    profiles: Floats = counts / np.maximum(lengths, 1.0)
-    return profiles
+    return np.asarray(counts / np.maximum(lengths, 1.0))
 
 
 def _pair_lines(similarity: Floats, *, ordered: bool) -> Pairs:
+    """Pair lines, in order or in any order, so that the total similarity is greatest."""
     if ordered:
         return _pair_lines_in_order(similarity)
     from scipy.optimize import linear_sum_assignment

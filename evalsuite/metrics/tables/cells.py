@@ -74,7 +74,7 @@ def _strip_markup(text: str) -> str:
     if "&" in text:
         text = html.unescape(text)
     if FORMULA.search(text):
-        text = _read_formula(text)
+        text = _convert_latex_to_text(text)
     elif "\\" in text:
         text = ESCAPE.sub(r"\1", text)
     text = EMPHASIS.sub(r"\2", text)
@@ -85,7 +85,7 @@ def _strip_markup(text: str) -> str:
     return POWER.sub(r"e\1", text) if "^" in text else text
 
 
-def _read_formula(text: str) -> str:
+def _convert_latex_to_text(text: str) -> str:
     from evalsuite.metrics.tables.latex_text import LatexSource, TextReader
 
     # Outside of LaTeX, a percent sign does not begin a comment.
@@ -145,7 +145,7 @@ def read_cell_value(cell: str) -> str:
         return ""
     # The value of a cell with neither words nor numbers, such as a tick, is its text.
     ungrouped = GROUPED.sub(lambda number: re.sub(r"\D", "", number[0]), cell)
-    return " ".join(_split_tokens(ungrouped)) or " ".join(unicodedata.normalize("NFKC", cell).split())
+    return " ".join(_split_normalised_tokens(ungrouped)) or " ".join(unicodedata.normalize("NFKC", cell).split())
 
 
 def has_same_form(one: str, other: str) -> bool:
@@ -157,7 +157,7 @@ class SearchedText:
     """A text in which the values of cells are searched for."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = f" {' '.join(_split_tokens(text))} "
+        self._tokens = f" {' '.join(_split_normalised_tokens(text))} "
         self._distinct = frozenset(self._tokens.split())
 
     def contains_value(self, cell: str) -> bool:
@@ -165,34 +165,30 @@ class SearchedText:
 
         A cell with neither words nor numbers, such as a tick, counts as contained, because it cannot be searched for.
         """
-        tokens = " ".join(_split_tokens(cell))
+        tokens = " ".join(_split_normalised_tokens(cell))
         # Also compare token by token: a cell with two numbers may look like one number with separated thousands.
         return not tokens or any(f" {value} " in self._tokens for value in (read_cell_value(cell), tokens))
 
     def contains_all_words(self, cell: str) -> bool:
         """Tell whether the text contains the cell's value, or at least all of its words and numbers in any order."""
-        return self.contains_value(cell) or self._distinct.issuperset(_split_tokens(cell))
+        return self.contains_value(cell) or self._distinct.issuperset(_split_normalised_tokens(cell))
 
 
-def _split_tokens(text: str) -> Iterator[str]:
+def _split_normalised_tokens(text: str) -> Iterator[str]:
     composed = unicodedata.normalize("NFKC", FIXED_SPACE.sub(",", text))
     plain = SIGNED.sub(" minus ", composed.casefold())
     for match in TOKEN.finditer(plain):
         if match["time"]:
-            yield _normalise_time(match["time"])
+            hours, *rest = match["time"].split(":")
+            while rest and rest[-1] == "00":
+                rest.pop()
+            yield ":".join([str(int(hours)), *rest])
         elif number := match["number"] or match["scientific"]:
             yield _normalise_number("".join(number.replace("\u2212", "-").split()), "-" if match["minus"] else "")
         elif match["word"]:
             yield NUMBER_WORDS.get(match["word"], match["word"])
         else:
             yield match[0].replace("\u2212", "-")
-
-
-def _normalise_time(time: str) -> str:
-    hours, *rest = time.split(":")
-    while rest and rest[-1] == "00":
-        rest.pop()
-    return ":".join([str(int(hours)), *rest])
 
 
 def _normalise_number(digits: str, sign: str) -> str:

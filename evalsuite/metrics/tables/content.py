@@ -144,19 +144,17 @@ def compare_content(
     similarity.
     """
     order = {"row_order": row_order, "column_order": column_order}
-    left, right = (
-        [ValueGrid(table.rows, table.spans, table.head_rows) for table in side] for side in (predicted, wanted)
-    )
-    chosen, leftover = _choose_tables(
-        left, right, [table.name for table in predicted], [table.name for table in wanted]
-    )
+    sides = (predicted, wanted)
+    left, right = ([ValueGrid(table.rows, table.spans, table.head_rows) for table in side] for side in sides)
+    names, wanted_names = ([table.name for table in side] for side in sides)
+    chosen, leftover = _choose_tables(left, right, names, wanted_names)
     pairs = [
-        _pair_tables(left[one] if one is not None else ValueGrid([]), right[place], one, place, order)
+        _align_and_compare_tables(left[one] if one is not None else ValueGrid([]), right[place], one, place, order)
         for place, one in enumerate(chosen)
     ]
     if len(wanted) == 1 < len(predicted):
         whole = ValueGrid([row for part in left for row in part.texts])
-        joined = _pair_tables(whole, right[0], 0, 0, order)
+        joined = _align_and_compare_tables(whole, right[0], 0, 0, order)
         if joined.overlap.f1 > pairs[0].overlap.f1:
             return ContentComparison((joined,))
     return ContentComparison(tuple(pairs), tuple(left[place] for place in leftover))
@@ -208,7 +206,7 @@ def _assign_tables(
     return chosen
 
 
-def _pair_tables(
+def _align_and_compare_tables(
     left: ValueGrid, right: ValueGrid, predicted: int | None, wanted: int, order: Mapping[str, bool]
 ) -> TablePair:
     if not left.width or not right.width:

@@ -73,9 +73,8 @@ def _list_document_facts(predicted: MarkupReading, wanted: MarkupReading) -> Ite
     yield FormFact("markup", f"The answer is written in {name}", predicted.markup == wanted.markup)
     if _is_well_formed(wanted):
         text = "The markup is complete: whatever begins also ends, and no row is too long"
-        yield FormFact(
-            "well_formed", text, _is_well_formed(predicted) and (is_tex or _is_accepted_by_tex(predicted, predicted))
-        )
+        is_complete = _is_well_formed(predicted) and (is_tex or _is_accepted_by_tex(predicted, predicted))
+        yield FormFact("well_formed", text, is_complete)
     if is_tex and _is_accepted_by_tex(wanted, wanted):
         text = "TeX accepts it: whatever begins also ends, columns and macros exist, rows end before rules and rows"
         yield FormFact("compiles", text, predicted.markup == "latex" and _is_accepted_by_tex(predicted, wanted))
@@ -102,12 +101,10 @@ def _list_table_facts(
         same = table is not None and normalise_cell(table.name) == normalise_cell(wanted.name)
         yield FormFact("caption", f"Its {caption} is “{wanted.name[:200]}”", same)
     if wanted.head_rows:
-        same = table is not None and table.head_rows == wanted.head_rows
-        yield FormFact(
-            "head_rows",
-            f"The first {wanted.head_rows} rows are the head" if wanted.head_rows > 1 else "The first row is the head",
-            same,
+        text = (
+            f"The first {wanted.head_rows} rows are the head" if wanted.head_rows > 1 else "The first row is the head"
         )
+        yield FormFact("head_rows", text, table is not None and table.head_rows == wanted.head_rows)
     if spans := _count_spanned_positions(wanted):
         listed = "; ".join(
             f"“{span.text[:60]}” covers {_write_count(span.rows, 'row')} and {_write_count(span.columns, 'column')}"
@@ -126,10 +123,8 @@ def _list_table_facts(
 
 def _list_latex_facts(table: CellGrid | None, wanted: CellGrid) -> Iterator[FormFact]:
     if wanted.alignment:
-        letters = " ".join(wanted.alignment)
-        yield FormFact(
-            "alignment", f"The columns are aligned {letters}", table is not None and table.alignment == wanted.alignment
-        )
+        same = table is not None and table.alignment == wanted.alignment
+        yield FormFact("alignment", f"The columns are aligned {' '.join(wanted.alignment)}", same)
     has_rules, has_borders = wanted.rules > 0, wanted.borders > 0
     text = "Horizontal rules part the rows" if has_rules else "The table has no horizontal rules"
     yield FormFact("rules", text, table is not None and (table.rules > 0) == has_rules)

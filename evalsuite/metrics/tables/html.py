@@ -194,11 +194,11 @@ class PageTables:
         if tag in WHITELIST:
             self._stream.append((tag, ""))
         if tag in TABLE_TAGS:
-            self._start_in_table(tag, attributes)
+            self._start_table_element(tag, attributes)
         elif tag in GROUP_TAGS:
             self._separate_row_groups(in_head=tag == "thead")
 
-    def _start_in_table(self, tag: str, attributes: Mapping[str, str]) -> None:
+    def _start_table_element(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag == "table" or not self._open_tables:
             self._open_tables.append(_OpenTable())
             self._tables.append(self._open_tables[-1])

@@ -41,7 +41,9 @@ def _list_column_letters(pieces: list[str], depth: int) -> list[str]:
             count, place = _read_group(pieces, place)
             repeated, place = _read_group(pieces, place)
             if depth:
-                columns += _list_column_letters(repeated, depth - 1) * min(_parse_count(count), MOST_COLUMNS)
+                digits = "".join(count).strip()
+                number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 6 else 1
+                columns += _list_column_letters(repeated, depth - 1) * min(number, MOST_COLUMNS)
         elif piece in BETWEEN:
             _, place = _read_group(pieces, place)
         elif piece.isalpha():
@@ -67,11 +69,6 @@ def _read_group(pieces: list[str], place: int) -> tuple[list[str], int]:
         if not depth:
             return pieces[place + 1 : end], end + 1
     return pieces[place + 1 :], len(pieces)
-
-
-def _parse_count(pieces: list[str]) -> int:
-    digits = "".join(pieces).strip()
-    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 6 else 1
 
 
 SPANNING = frozenset({"multicolumn", "multirow", "SetCell", "Block"})
@@ -122,19 +119,15 @@ class Tabular:
         self._rows: list[list[SpanningCell]] = [[]]
         self._text = TextReader(source)
         self._span = CellReach()
-        self._head_starts = 0
-        self._has_first_head = False
-        self._is_bold = False
+        self._head_starts = self._refused = self._filled = 0
+        self._has_first_head = self._is_bold = self._draws_rules = False
         self._bold: list[str] = []
         self._rules: list[int] = []
-        self._refused = 0
-        self._filled = 0
         self._next_separator = -1
         self._separators = TABS if source.tokens[begin].value == "tabbing" else frozenset()
         columns, place = self._text.read_column_specification(source.tokens[begin].value, begin + 1)
         self.alignment = read_columns(columns)
         self._borders = columns.count("|")
-        self._draws_rules = False
         if source.tokens[begin].value in TABULARRAY | NICE:
             self._read_options(begin, place)
         self._read_rows(*head)
@@ -236,7 +229,7 @@ class Tabular:
         )
 
     def _count_head_rows(self, kept: Sequence[int]) -> int:
-        # The head ends at the first rule that has rows on both sides.
+        """Count the rows above the first rule that has rows on both sides; 0 if no rule has."""
         above = (kept[min(place, len(kept) - 1)] for place in self._rules)
         return next((rows for rows in above if 0 < rows < kept[-1]), 0)
 
@@ -279,7 +272,11 @@ class Tabular:
             self._rows[-1], self._filled = [], 0
             return place + 1
         if name in HEADS_AND_FEET:
-            self._end_head(name)
+            # Drop the rows of a longtable's foot and of all heads but the first.
+            if name != "endfirsthead" and (name != "endhead" or self._has_first_head):
+                del self._rows[self._head_starts : -1]
+            self._has_first_head |= name == "endfirsthead"
+            self._head_starts = len(self._rows) - 1
         return self._read_cell_token(place)
 
     def _skip_code_before(self, place: int) -> int:
@@ -348,13 +345,6 @@ class Tabular:
         self._rows.append([])
         self._filled = 0
 
-    def _end_head(self, macro: str) -> None:
-        """Drop the rows of a longtable's foot and of all heads but the first."""
-        if macro != "endfirsthead" and (macro != "endhead" or self._has_first_head):
-            del self._rows[self._head_starts : -1]
-        self._has_first_head |= macro == "endfirsthead"
-        self._head_starts = len(self._rows) - 1
-
 
 def _fill_spanned_cells(grid: list[list[str]], row: int, column: int, cell: SpanningCell) -> None:
     """Copy the text of a cell that spans rows into the blank cells that it covers, below or above it."""
@@ -401,7 +391,10 @@ def read_latex(text: str) -> list[CellGrid]:
             tables.append(Tabular(source, place, head if token.value in HEAD_APART else (0, 0)))
             place, head = tables[-1].end, (0, 0)
         elif token.kind == "macro" and token.value in TABLE_HEADS and not (head[1] and token.value == "tablehead"):
-            place, head = _read_outer_head(source, place)
+            # The head is the range of tokens within the macro's braces.
+            end = source.find_group_end(place + 1)
+            head = (0, 0) if end == place + 1 else (source.skip_blank(place + 1) + 1, end - 1)
+            place = end
             continue
         elif token.kind == "begin" and token.value in FLOATS:
             floats.append(_Float(source.partner[place]))
@@ -414,11 +407,3 @@ def read_latex(text: str) -> list[CellGrid]:
     names = {table: name for float_ in floats for table, name in zip(float_.tables, float_.captions, strict=False)}
     read = [table.read_table(names.get(place, "")) for place, table in enumerate(tables)]
     return [table for table in read if table.rows]
-
-
-def _read_outer_head(source: LatexSource, place: int) -> tuple[int, tuple[int, int]]:
-    """Return the index after a head that precedes its table, and the range of tokens within the head's braces."""
-    end = source.find_group_end(place + 1)
-    if end == place + 1:
-        return end, (0, 0)
-    return end, (source.skip_blank(place + 1) + 1, end - 1)

@@ -231,14 +231,11 @@ class LatexSource:
         place = self.find_option_end(place)
         while len(texts) < count:
             at, end = self.skip_blank(place), self.find_group_end(place)
+            token = self.tokens[at] if at < len(self.tokens) else None
             if end > place:
                 texts.append(self.read_group(place))
-            elif (
-                at < len(self.tokens)
-                and self.tokens[at].kind == "text"
-                and len(self.tokens[at].value) <= count - len(texts)
-            ):
-                texts, end = [*texts, *self.tokens[at].value], at + 1
+            elif token and token.kind == "text" and len(token.value) <= count - len(texts):
+                texts, end = [*texts, *token.value], at + 1
             else:
                 break
             place = self.find_option_end(end)
@@ -365,11 +362,9 @@ class TextReader:
             self._add_text(character)
 
     def _read_macro(self, name: str, place: int) -> int:
-        if (
-            name in FRACTIONS
-            and self._fractions < DEEPEST_FRACTION
-            and (end := self.source.find_group_end(place)) > place
-        ):
+        """Collect the text of a macro; return the index after the macro and after its arguments that are not text."""
+        end = self.source.find_group_end(place) if name in FRACTIONS and self._fractions < DEEPEST_FRACTION else place
+        if end > place:
             return self._read_fraction(place, end)
         if name in CHARACTERS:
             self._add_text(CHARACTERS[name])
@@ -397,6 +392,7 @@ class TextReader:
         return max(end, middle)
 
     def _read_unknown_macro(self, name: str, place: int) -> int:
+        """Collect the macro's character or name, if it has no argument to read instead; return the index after it."""
         if character := _find_macro_character(name):
             self._add_text(character)
             return place

@@ -62,9 +62,8 @@ def _list_json_tables(value: Any, name: str, depth: int) -> Iterator[CellGrid]:
             for key, item in value.items():
                 yield from _list_json_tables(item, key, depth - 1)
     if rows:
-        yield CellGrid(
-            tuple(tuple(normalise_text(_write_cell(cell)) for cell in row) for row in rows), name=normalise_text(name)
-        )
+        texts = tuple(tuple(normalise_text(_convert_cell_to_text(cell)) for cell in row) for row in rows)
+        yield CellGrid(texts, name=normalise_text(name))
 
 
 def _is_flat_record(record: Mapping[str, Any]) -> bool:
@@ -79,29 +78,26 @@ def write_as_markup(table: Any, markup: Format) -> str:
 def _list_rows(table: Any) -> list[list[str]]:
     """Return the rows of a frame or list as texts, the names of columns first."""
     if hasattr(table, "columns") and hasattr(table, "itertuples"):
-        return _list_pandas_rows(table)
+        # An index that counts from 0 is pandas' default and not part of the table.
+        numbered = type(table.index).__name__ == "RangeIndex"
+        filled = (table if numbered else table.reset_index()).astype(object)
+        filled = filled.where(filled.notna(), None)
+        rows = (filled.columns, *filled.itertuples(index=False, name=None))
+        return [list(map(_convert_cell_to_text, row)) for row in rows]
     if hasattr(table, "columns") and hasattr(table, "rows"):
-        return [list(map(_write_cell, row)) for row in (table.columns, *table.rows())]
+        return [list(map(_convert_cell_to_text, row)) for row in (table.columns, *table.rows())]
     if isinstance(table, Sequence) and table and all(isinstance(row, Mapping) for row in table):
         names = list(dict.fromkeys(name for record in table for name in record))
         records = ([record.get(name) for name in names] for record in table)
-        return [list(map(_write_cell, row)) for row in (names, *records)]
+        return [list(map(_convert_cell_to_text, row)) for row in (names, *records)]
     if isinstance(table, Sequence) and all(isinstance(row, Sequence) and not isinstance(row, str) for row in table):
-        return [list(map(_write_cell, row)) for row in table]
+        return [list(map(_convert_cell_to_text, row)) for row in table]
     raise TypeError(
         f"a table is a text, a pandas or polars frame, a list of rows or a list of records, not {type(table).__name__}"
     )
 
 
-def _list_pandas_rows(frame: Any) -> list[list[str]]:
-    # An index that counts from 0 is pandas' default and not part of the table.
-    numbered = type(frame.index).__name__ == "RangeIndex"
-    filled = (frame if numbered else frame.reset_index()).astype(object)
-    filled = filled.where(filled.notna(), None)
-    return [list(map(_write_cell, row)) for row in (filled.columns, *filled.itertuples(index=False, name=None))]
-
-
-def _write_cell(value: Any) -> str:
+def _convert_cell_to_text(value: Any) -> str:
     if value is None or value != value:  # noqa: PLR0124 - NaN is the value that differs from itself
         return ""
     text = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)

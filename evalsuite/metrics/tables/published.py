@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.errors import ScoringError
@@ -27,13 +28,12 @@ if TYPE_CHECKING:
     Matched = tuple[float, int, int]  # The numbers of matched, predicted and wanted elements.
 
 
-def _make_table_pairs(prediction: Any, reference: Any, markup: str | None) -> list[tuple[CellGrid | None, CellGrid]]:
+def _list_table_pairs(prediction: Any, reference: Any, markup: str | None) -> list[tuple[CellGrid | None, CellGrid]]:
+    """List the wanted tables, each as the second of a pair after its predicted table, or after None without one."""
     match = match_tables(prediction, reference, format=markup)
+    predicted, wanted = match.predicted.tables, match.wanted.tables
     return [
-        (
-            match.predicted.tables[pair.predicted] if pair.predicted is not None else None,
-            match.wanted.tables[pair.wanted],
-        )
+        (None if pair.predicted is None else predicted[pair.predicted], wanted[pair.wanted])
         for pair in match.content.pairs
     ]
 
@@ -64,7 +64,7 @@ def _divide_or_zero(part: float, whole: float) -> float:
 def _average_over_tables(
     prediction: Any, reference: Any, markup: str | None, compare: Callable[[CellGrid, CellGrid], Matched]
 ) -> F1:
-    pairs = _make_table_pairs(prediction, reference, markup)
+    pairs = _list_table_pairs(prediction, reference, markup)
     return F1.mean([compare(predicted, wanted) if predicted else (0.0, 0, 0) for predicted, wanted in pairs])
 
 
@@ -148,23 +148,23 @@ def _make_html_node(element: Any) -> TableNode:
         columns, rows = (
             int(text) if (text := str(element.get(name, "1"))).isdecimal() else 1 for name in ("colspan", "rowspan")
         )
-        return TableNode("td", (columns, rows), _list_cell_tokens(element))
-    return TableNode(
-        element.name, children=[_make_html_node(child) for child in element.find_all(True, recursive=False)]
-    )
+        return TableNode("td", (columns, rows), _list_characters_and_tags(element))
+    children = [_make_html_node(child) for child in element.find_all(True, recursive=False)]
+    return TableNode(element.name, children=children)
 
 
-def _list_cell_tokens(element: Any) -> list[str]:
+def _list_characters_and_tags(element: Any) -> list[str]:
     tokens: list[str] = []
     for child in element.children:
         if child.name is None:
             tokens += str(child)
         else:
-            tokens += [f"<{child.name}>", *_list_cell_tokens(child), f"</{child.name}>"]
+            tokens += [f"<{child.name}>", *_list_characters_and_tags(child), f"</{child.name}>"]
     return tokens
 
 
 def _make_grid_tree(table: CellGrid) -> tuple[TableNode, int]:
+    """Return a table as a tree of rows and cells, and the number of rows and cells in it."""
     covered = {
         (row, column): span
         for span in table.spans
@@ -319,10 +319,7 @@ def _compute_grits(
     grids = (wanted, predicted)
     sizes = [len(grid) * len(grid[0]) for grid in grids]
     _require_few_pairs("GriTS", "cells", sizes[0], sizes[1], MOST_COMPARISONS)
-    numbers = [
-        {cell: place for place, cell in enumerate(dict.fromkeys(cell for row in grid for cell in row))}
-        for grid in grids
-    ]
+    numbers = [{cell: place for place, cell in enumerate(dict.fromkeys(chain(*grid)))} for grid in grids]
     rewards = np.array([[similarity(one, two) for two in numbers[1]] for one in numbers[0]])
     codes = [
         np.array([[number[cell] for cell in row] for row in grid]) for grid, number in zip(grids, numbers, strict=True)
@@ -345,8 +342,7 @@ def _sum_best_alignments(cells: Rewards) -> Rewards:
         for there in range(cells.shape[3]):
             skipped = np.maximum(above[there + 1], best[there])
             best[there + 1] = np.maximum(skipped, above[there] + cells[:, :, here, there])
-    sums: Rewards = best[-1]
-    return sums
+    return np.asarray(best[-1])
 
 
 def _align_lines(rewards: Rewards) -> list[tuple[int, int]]:
@@ -391,14 +387,14 @@ def rms(prediction: Any, reference: Any, *, format: str | None = None) -> F1:  #
 
 
 def _compute_rms(predicted: CellGrid, wanted: CellGrid) -> Matched:
-    target = _list_data_points(wanted.rows, wanted.name)
+    target = _map_names_to_values(wanted.rows, wanted.name)
     filled = _pad_rows(predicted)
-    transposed = list(zip(*filled, strict=True))
-    matched = [_match_data_points(_list_data_points(rows, predicted.name), target) for rows in (filled, transposed)]
+    sides = (_map_names_to_values(rows, predicted.name) for rows in (filled, list(zip(*filled, strict=True))))
+    matched = [_count_matched_values(side, target) for side in sides]
     return max(matched, key=lambda match: _divide_or_zero(match[0], match[1] + match[2]))
 
 
-def _list_data_points(rows: Sequence[Sequence[str]], title: str) -> dict[str, str]:
+def _map_names_to_values(rows: Sequence[Sequence[str]], title: str) -> dict[str, str]:
     points = {"title": title.lower()} if title else {}
     head = rows[0] if len(rows) > 1 and len(rows[0]) > 1 else ()
     for row in rows[1:]:
@@ -407,39 +403,36 @@ def _list_data_points(rows: Sequence[Sequence[str]], title: str) -> dict[str, st
     return points
 
 
-def _match_data_points(predicted: dict[str, str], wanted: dict[str, str]) -> Matched:
+def _count_matched_values(predicted: dict[str, str], wanted: dict[str, str]) -> Matched:
     import numpy as np
     from scipy.optimize import linear_sum_assignment
 
     if not predicted or not wanted:
         return (0.0, len(predicted), len(wanted)) if predicted or wanted else (1.0, 1, 1)
-    if max(len(predicted), len(wanted)) > MOST_POINTS:
-        raise ScoringError(
-            f"RMS compares tables of at most {MOST_POINTS:,} values, not {max(len(predicted), len(wanted)):,}; "
-            "use table_score"
-        )
+    if (most := max(len(predicted), len(wanted))) > MOST_POINTS:
+        raise ScoringError(f"RMS compares tables of at most {MOST_POINTS:,} values, not {most:,}; use table_score")
     names, others = list(wanted), list(predicted)
-    alike = np.array([[_compare_texts(name, other) for other in others] for name in names])
+    alike = np.array([[_measure_text_similarity(name, other) for other in others] for name in names])
     score = sum(
-        alike[one, two] * _compare_data_values(wanted[names[one]], predicted[others[two]])
+        alike[one, two] * _measure_value_similarity(wanted[names[one]], predicted[others[two]])
         for one, two in zip(*linear_sum_assignment(alike, maximize=True), strict=True)
     )
     return float(score), len(predicted), len(wanted)
 
 
-def _compare_texts(one: str, two: str) -> float:
+def _measure_text_similarity(one: str, two: str) -> float:
     import Levenshtein
 
     distance = Levenshtein.distance(one, two) / max(len(one), len(two), 1)
     return 1.0 - distance if distance < TEXT_THRESHOLD else 0.0
 
 
-def _compare_data_values(wanted: str, predicted: str) -> float:
+def _measure_value_similarity(wanted: str, predicted: str) -> float:
     target, number = _parse_number(wanted), _parse_number(predicted)
     if number is not None and target:
         distance = min(abs((target - number) / target), 1.0)
         return 1.0 - distance if distance < NUMBER_THRESHOLD else 0.0
-    return 1.0 if wanted == predicted else _compare_texts(wanted, predicted)
+    return 1.0 if wanted == predicted else _measure_text_similarity(wanted, predicted)
 
 
 def _parse_number(text: str) -> float | None:
@@ -471,13 +464,12 @@ def cell_f1(
     Raises:
         ScoringError: the reference contains no readable table.
     """
-    pairs = _make_table_pairs(prediction, reference, format)
+    pairs = _list_table_pairs(prediction, reference, format)
     compare = _compute_exact_f1 if similarity == "exact" else _compute_chrf_f1
     totals = [0.0, 0.0, 0.0]
     for predicted, wanted in pairs:
-        for place, sides in enumerate(
-            zip(_list_elements(predicted or CellGrid(())), _list_elements(wanted), strict=True)
-        ):
+        elements = zip(_list_elements(predicted or CellGrid(())), _list_elements(wanted), strict=True)
+        for place, sides in enumerate(elements):
             totals[place] += compare(*sides) if all(sides) else float(not any(sides))
     return CellF1(*(total / len(pairs) for total in totals))
 
@@ -498,13 +490,13 @@ def _compute_exact_f1(predicted: set[TableElement], wanted: set[TableElement]) -
 
 
 def _compute_chrf_f1(predicted: Collection[TableElement], wanted: Collection[TableElement]) -> float:
-    alike = [[_multiply_chrf(one, two) for two in wanted] for one in predicted]
+    alike = [[_multiply_chrf_of_parts(one, two) for two in wanted] for one in predicted]
     precision = sum(map(max, alike)) / len(predicted)
     recall = sum(map(max, zip(*alike, strict=True))) / len(wanted)
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-def _multiply_chrf(one: TableElement, two: TableElement) -> float:
+def _multiply_chrf_of_parts(one: TableElement, two: TableElement) -> float:
     product = 1.0
     for left, right in zip(one, two, strict=True):
         product *= _compute_chrf(left, right)

@@ -52,7 +52,7 @@ def read_tables(text: str, format: Format) -> list[CellGrid]:  # noqa: A002 - th
     return read_latex(text) if format == "latex" else _read_raw_text(text)
 
 
-def _read_tables_in_format(text: str, markup: Format) -> MarkupReading:
+def _make_markup_reading(text: str, markup: Format) -> MarkupReading:
     tables = read_tables(text, markup)
     return MarkupReading(markup, text, tuple(table for table in tables if any(map(normalise_cell, table.cells))))
 
@@ -66,7 +66,7 @@ def read_in_all_formats(answer: str, wanted: Format) -> list[MarkupReading]:
     if len(answer) > LONGEST_TEXT:
         return []
     readings = [
-        _read_tables_in_format(strip_answer(answer, markup), markup)
+        _make_markup_reading(strip_answer(answer, markup), markup)
         for markup in (wanted, *(markup for markup in FORMATS if markup != wanted))
         if markup == wanted or markup not in HINTS or HINTS[markup].search(answer)
     ]
@@ -91,7 +91,7 @@ def _read_other_markup(text: str) -> Iterator[MarkupReading]:
         before = ""
         while before != text and ESCAPED_TAG.search(text):
             before, text = text, html.unescape(text)
-        yield _read_tables_in_format(strip_answer(text, "html"), "html")
+        yield _make_markup_reading(strip_answer(text, "html"), "html")
     if RAW_SIGN.search(text) and HINTS["latex"].search(text):
         latex = strip_answer(text, "latex")
         yield MarkupReading("latex", latex, tuple(read_latex(RAW_SIGN.sub(r"\\\g<0>", latex))))
@@ -150,7 +150,7 @@ def _write_wiki_as_html(text: str) -> str:
 @lru_cache(maxsize=128)
 def read_wanted(reference: str, markup: Format) -> MarkupReading:
     """Read the tables of a reference; in HTML without a table, its list items or texts become a table of one column."""
-    reading = _read_tables_in_format(reference, markup)
+    reading = _make_markup_reading(reference, markup)
     if not reading.tables:
         reading = next((other for other in _read_other_markup(reference) if other.tables), reading)
     if reading.tables or markup != "html":
@@ -283,9 +283,9 @@ class _PipeBlock:
         if grid := _read_spanned_grid(self.lines):
             return [replace(grid, name=name)]
         self.lines = [line.strip() for line in _escape_inner_bars(written)]
-        split = [_split_row(line) for line in self.lines]
+        split = [_split_row_into_cells(line) for line in self.lines]
         separators = [
-            GRID_RULE.fullmatch(line) is not None or _is_separator(place, row)
+            GRID_RULE.fullmatch(line) is not None or _is_separator_row(place, row)
             for place, (line, row) in enumerate(zip(self.lines, split, strict=True))
         ]
         split = _keep_bars_in_code(self.lines, split, separators)
@@ -463,14 +463,14 @@ def _keep_bars_in_code(lines: list[str], split: list[tuple[str, ...]], separator
     for line, row in zip(lines, split, strict=True):
         kept = row
         if len(row) > width:
-            kept = _split_row(CODE.sub(lambda match: match[0].replace("|", "\\|"), line))
+            kept = _split_row_into_cells(CODE.sub(lambda match: match[0].replace("|", "\\|"), line))
         elif line.startswith("|") and not (lines[0].startswith("|") or line.endswith("|")):
             kept = ("", *row)
         rows.append(kept if len(kept) == width else row)
     return rows
 
 
-def _split_row(line: str) -> tuple[str, ...]:
+def _split_row_into_cells(line: str) -> tuple[str, ...]:
     if DOUBLE_BARS.fullmatch(line):
         line = line.replace("||", "|")
     elif TEXTILE.match(line):
@@ -484,7 +484,7 @@ def _split_row(line: str) -> tuple[str, ...]:
     return tuple([cell.replace("\\|", "|").strip() for cell in cells] if "\\" in line else map(str.strip, cells))
 
 
-def _is_separator(place: int, row: tuple[str, ...]) -> bool:
+def _is_separator_row(place: int, row: tuple[str, ...]) -> bool:
     """Recognise a separator: dashes below the first row, or three dashes per cell in any row."""
     dashes = all(SEPARATOR.fullmatch(cell) for cell in row)
     return dashes and (place == 1 or all(len(cell) >= 3 for cell in row))
@@ -528,7 +528,7 @@ def _read_delimited_block(block: str) -> CellGrid | None:
     if rulers := [place for place, line in enumerate(lines) if RULER.fullmatch(line)]:
         return _read_simple_table(lines, rulers)
     if block.lstrip().startswith("* - "):
-        return _read_list_table(lines)
+        return _read_rst_list_table(lines)
     found = list[tuple[str, list[list[str]], list[list[str]]]]()
     for delimiter in ("\t", ",", ";"):
         parsed = list(_parse_delimited_rows(lines, delimiter))
@@ -571,7 +571,7 @@ def _read_simple_table(lines: list[str], rulers: list[int]) -> CellGrid | None:
         if place in rulers:
             continue
         fields = SPACES.split(lines[place].strip())
-        row = tuple(map(normalise_text, fields)) if len(fields) == len(starts) else _split_cells(lines[place], starts)
+        row = tuple(map(normalise_text, fields)) if len(fields) == len(starts) else _split_line_at(lines[place], starts)
         if is_rest:
             row = tuple("" if cell in {"..", "\\"} else cell for cell in row)
         if is_rest and rows and not lines[place][starts[0] : starts[1]].strip():
@@ -582,7 +582,7 @@ def _read_simple_table(lines: list[str], rulers: list[int]) -> CellGrid | None:
     return CellGrid(tuple(rows), head_rows=head) if rows else None
 
 
-def _split_cells(line: str, starts: Sequence[int]) -> tuple[str, ...]:
+def _split_line_at(line: str, starts: Sequence[int]) -> tuple[str, ...]:
     return tuple(normalise_text(line[start:end].replace(FILLER, "")) for start, end in pairwise([*starts, None]))
 
 
@@ -628,7 +628,7 @@ def _read_printed_frames(text: str, minimum: int) -> list[CellGrid]:
             continue
         wrapped = lines[0].endswith("\\")
         lines[0] = lines[0].removesuffix("\\")
-        rows = [_split_cells(line, starts) for starts in [_find_printed_columns(lines, minimum)] for line in lines]
+        rows = [_split_line_at(line, starts) for starts in [_find_printed_columns(lines, minimum)] for line in lines]
         # The second line may name the index.
         if not any(rows[1][1:]) and not rows[0][0]:
             rows[:2] = [(rows[1][0], *rows[0][1:])]
@@ -670,7 +670,7 @@ def _drop_counting_index(table: CellGrid) -> CellGrid:
     return CellGrid(tuple(row[1:] for row in table.rows)) if counts else table
 
 
-def _read_list_table(lines: list[str]) -> CellGrid:
+def _read_rst_list_table(lines: list[str]) -> CellGrid:
     rows: list[list[str]] = []
     for line in lines:
         cell = LIST_CELL.match(line)

@@ -166,13 +166,13 @@ def score_latex_parts(prediction: str, reference: str) -> dict[str, float]:
         **_compute_similarities("alignment", predicted.alignment, wanted.alignment),
         **_compute_similarities("data", _list_cells(predicted.rows), _list_cells(wanted.rows)),
         "caption_match_score": float(predicted.caption == wanted.caption),
-        **_compare_sizes(predicted.rows, wanted.rows),
+        **_compare_shapes(predicted.rows, wanted.rows),
     }
 
 
 def _read_latex(latex: str) -> LatexTable:
     """Return the first tabular of a text; without a tabular, return an empty table without a caption."""
-    nodes = _parse_latex(latex)
+    nodes = _parse_latex_nodes(latex)
     environments = (node for node in _walk_nodes_in_preorder(nodes) if _get_node_kind(node) == "Environment")
     tabular = next((node for node in environments if node.envname == "tabular"), None)
     if not tabular:
@@ -187,7 +187,7 @@ def _read_latex(latex: str) -> LatexTable:
     return LatexTable(_read_rows(tabular.nodelist), _read_caption(nodes), alignment)
 
 
-def _parse_latex(latex: str) -> Sequence[Any]:
+def _parse_latex_nodes(latex: str) -> Sequence[Any]:
     from pylatexenc.latexwalker import LatexWalker
 
     class BoundedWalker(LatexWalker):  # type: ignore[misc]  # pylatexenc ships no types
@@ -292,7 +292,7 @@ def score_markdown_parts(prediction: str, reference: str) -> dict[str, float]:
         # The first row contains the names of the columns.
         columns = _compute_similarities("columns", *((rows[0] if rows else []) for rows in (predicted, wanted)))
         data = _compute_similarities("data", _list_cells(predicted[1:]), _list_cells(wanted[1:]))
-        scored.append({**_compare_sizes(predicted, wanted), **columns, **data})
+        scored.append({**_compare_shapes(predicted, wanted), **columns, **data})
     return {name: sum(table[name] for table in scored) / len(scored) for name in (*MARKDOWN_FORMAT, *MARKDOWN_CONTENT)}
 
 
@@ -327,14 +327,14 @@ def _read_markdown(text: str) -> list[list[str]]:
     return rows
 
 
-def _compute_similarities(name: str, predicted: Sequence[str], wanted: Sequence[str]) -> dict[str, float]:
+def _compute_similarities(prefix: str, predicted: Sequence[str], wanted: Sequence[str]) -> dict[str, float]:
     return {
-        f"{name}_levenshtein_score": compute_levenshtein_similarity(predicted, wanted),
-        f"{name}_difflib_score": compute_matching_ratio(predicted, wanted),
+        f"{prefix}_levenshtein_score": compute_levenshtein_similarity(predicted, wanted),
+        f"{prefix}_difflib_score": compute_matching_ratio(predicted, wanted),
     }
 
 
-def _compare_sizes(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> dict[str, float]:
+def _compare_shapes(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> dict[str, float]:
     widths = [max(map(len, rows), default=0) for rows in (predicted, wanted)]
     return {"num_rows_match": float(len(predicted) == len(wanted)), "num_cols_match": float(widths[0] == widths[1])}
 

@@ -187,6 +187,7 @@ class SubstringNumbers:
             yield rectangle[0] + place, starts[int(numbers_a[place])]
 
     def _number_both_ranges(self, rectangle: Rectangle, length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Number the substrings of a length within both sequences' ranges."""
         a_low, a_high, b_low, b_high = rectangle
         return (
             self._number_substrings(a_low, a_high - length + 1, length),
@@ -196,10 +197,11 @@ class SubstringNumbers:
     def _number_substrings(self, start: int, end: int, length: int) -> NDArray[np.int64]:
         """Number the substrings that start in a range; two overlapping shorter substrings determine each number."""
         power = length.bit_length() - 1
-        numbers, shift = self._number_power_substrings(power), length - (1 << power)
+        numbers, shift = self._number_substrings_of_power(power), length - (1 << power)
         return numbers[start:end] * len(self.numbers[0]) * 2 + numbers[start + shift : end + shift]
 
-    def _number_power_substrings(self, power: int) -> NDArray[np.int64]:
+    def _number_substrings_of_power(self, power: int) -> NDArray[np.int64]:
+        """Number all substrings of the length 2 ** power."""
         import numpy as np
 
         while len(self.numbers) <= power:

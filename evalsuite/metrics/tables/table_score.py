@@ -113,7 +113,7 @@ class TableScore:
         return f"TableScore(value={self.value:.4f}, content={self.content:.4f}, form={self.form:.4f})"
 
     def _repr_html_(self) -> str:
-        return _render_score(self)
+        return _render_score_as_html(self)
 
     @property
     def cells(self) -> list[ComparedCell]:
@@ -230,9 +230,8 @@ def table_scores(
         else:
             (prediction, reference), own = pair, format
         try:
-            scores.append(
-                table_score(prediction, reference, format=own, row_order=row_order, column_order=column_order)
-            )
+            score = table_score(prediction, reference, format=own, row_order=row_order, column_order=column_order)
+            scores.append(score)
         except ScoringError as error:
             raise ScoringError(f"pair {place}: {error}") from error
     return scores
@@ -363,7 +362,7 @@ def _merge_lines(pairs: Sequence[tuple[int, int]], height: int, other: int) -> I
 
 
 def _compare_cell(pair: TablePair, row: Place, column: Place, row_name: str, column_name: str) -> ComparedCell:
-    predicted, wanted = _find_cell(pair.left, row[0], column[0]), _find_cell(pair.right, row[1], column[1])
+    predicted, wanted = _get_cell_text(pair.left, row[0], column[0]), _get_cell_text(pair.right, row[1], column[1])
     verdict = compare_cells(predicted or "", wanted or "")
     if predicted is None:
         state: CellState = "missing"
@@ -376,13 +375,14 @@ def _compare_cell(pair: TablePair, row: Place, column: Place, row_name: str, col
     )
 
 
-def _find_cell(grid: ValueGrid, row: int | None, column: int | None) -> str | None:
+def _get_cell_text(grid: ValueGrid, row: int | None, column: int | None) -> str | None:
     return None if row is None or column is None else grid.texts[row][column]
 
 
 def _find_line_name(pair: TablePair, row: Place, column: Place) -> str:
-    wanted = _find_cell(pair.right, row[1], column[1])
-    return strip_cell_markup(_find_cell(pair.left, row[0], column[0]) or "" if wanted is None else wanted)
+    """Return the wanted text at a position, or else the predicted text, without markup."""
+    wanted = _get_cell_text(pair.right, row[1], column[1])
+    return strip_cell_markup(_get_cell_text(pair.left, row[0], column[0]) or "" if wanted is None else wanted)
 
 
 def _format_cell(cell: ComparedCell, *, colour: bool) -> str:
@@ -403,15 +403,15 @@ def replace_control_characters(text: str) -> str:
 
 def write_html_page(scores: Iterable[tuple[str, TableScore]]) -> str:
     """Write scores with their names as a complete HTML page."""
-    return PAGE.format(body="\n".join(_render_score(score, f"{name}: ") for name, score in scores))
+    return PAGE.format(body="\n".join(_render_score_as_html(score, f"{name}: ") for name, score in scores))
 
 
-def _render_score(score: TableScore, name: str = "") -> str:
+def _render_score_as_html(score: TableScore, name: str = "") -> str:
     facts = "".join(
         f"<li>{'&#10003;' if fact.fulfilled else '&#10007;'} {html.escape(replace_control_characters(fact.text))}</li>"
         for fact in score.facts
     )
-    tables = "".join(map(_render_table, score.compared))
+    tables = "".join(map(_render_table_as_html, score.compared))
     return (
         f'<div class="evalsuite-tables"><style>{STYLE}</style>'
         f"<h1>{html.escape(replace_control_characters(name))}table score {score.value:.3f}</h1>\n"
@@ -421,14 +421,11 @@ def _render_score(score: TableScore, name: str = "") -> str:
     )
 
 
-def _render_table(rows: Iterable[Sequence[ComparedCell]]) -> str:
-    return "<table>" + "".join(f"<tr>{''.join(map(_render_cell, row))}</tr>" for row in rows) + "</table>"
+def _render_table_as_html(rows: Iterable[Sequence[ComparedCell]]) -> str:
+    return "<table>" + "".join(f"<tr>{''.join(map(_render_cell_as_html, row))}</tr>" for row in rows) + "</table>"
 
 
-def _render_cell(cell: ComparedCell) -> str:
-    wanted, predicted = (
-        html.escape(replace_control_characters(cell.wanted)),
-        html.escape(replace_control_characters(cell.predicted)),
-    )
+def _render_cell_as_html(cell: ComparedCell) -> str:
+    wanted, predicted = (html.escape(replace_control_characters(text)) for text in (cell.wanted, cell.predicted))
     text = f"<del>{predicted}</del> <ins>{wanted}</ins>" if cell.state == "differs" else wanted or predicted
     return f'<td class="{cell.state}">{text}</td>'
