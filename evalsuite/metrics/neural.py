@@ -48,7 +48,7 @@ class BertScore:
     """
 
     def __init__(self, folder: Path, *, layer: int | None = None, baseline: Path | None = None) -> None:
-        self._tokenizer, self._model = _load_model(folder, "AutoModel")
+        self._tokenizer, self._model = _load_tokenizer_and_model(folder, "AutoModel")
         config = self._model.config
         layers = int(config.num_hidden_layers)
         kind = (str(config.model_type), layers, int(getattr(config, "hidden_size", getattr(config, "dim", 0))))
@@ -65,9 +65,9 @@ class BertScore:
         """Compare many pairs of texts, `BATCH` texts at once; each distinct text is embedded once."""
         texts = dict.fromkeys(text for pair in pairs if all(map(str.strip, pair)) for text in pair)
         embeddings = dict(zip(texts, _map_in_batches(list(texts), self._embed_texts), strict=True))
-        return [self._compare_embeddings(prediction, reference, embeddings) for prediction, reference in pairs]
+        return [self._score_pair(prediction, reference, embeddings) for prediction, reference in pairs]
 
-    def _compare_embeddings(self, prediction: str, reference: str, embeddings: Mapping[str, Any]) -> BertScoreResult:
+    def _score_pair(self, prediction: str, reference: str, embeddings: Mapping[str, Any]) -> BertScoreResult:
         if not prediction.strip() or not reference.strip():
             same = float(prediction.strip() == reference.strip())
             return BertScoreResult(same, same, same)
@@ -104,7 +104,7 @@ class BartScore:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._tokenizer, self._model = _load_model(folder, "AutoModelForSeq2SeqLM")
+        self._tokenizer, self._model = _load_tokenizer_and_model(folder, "AutoModelForSeq2SeqLM")
 
     def score(self, prediction: str, reference: str) -> float:
         """Compute BARTScore in nats per token, at most 0."""
@@ -112,9 +112,7 @@ class BartScore:
 
     def scores(self, pairs: Sequence[TextPair]) -> list[float]:
         """Score many pairs, `BATCH` pairs at once."""
-        directions = [
-            pair for prediction, reference in pairs for pair in ((reference, prediction), (prediction, reference))
-        ]
+        directions = [way for one, other in pairs for way in ((other, one), (one, other))]
         values = self.compute_mean_log_likelihoods(directions)
         return [(forward + backward) / 2 for forward, backward in zip(values[::2], values[1::2], strict=True)]
 
@@ -143,7 +141,7 @@ class Bleurt:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._tokenizer, self._model = _load_model(folder, "AutoModelForSequenceClassification")
+        self._tokenizer, self._model = _load_tokenizer_and_model(folder, "AutoModelForSequenceClassification")
         if self._model.config.num_labels != 1:
             raise SettingsError(f"BLEURT: {folder} is a classifier of {self._model.config.num_labels} classes")
 
@@ -153,9 +151,9 @@ class Bleurt:
 
     def scores(self, pairs: Sequence[TextPair]) -> list[float]:
         """Score many pairs, `BATCH` pairs at once."""
-        return list(_map_in_batches(pairs, self._rate_batch))
+        return list(_map_in_batches(pairs, self._rate_pairs))
 
-    def _rate_batch(self, pairs: Sequence[TextPair]) -> Iterator[float]:
+    def _rate_pairs(self, pairs: Sequence[TextPair]) -> Iterator[float]:
         import torch
 
         predictions, references = zip(*pairs, strict=True)
@@ -180,7 +178,7 @@ def _move_to_device(model: Any, tokens: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tensor.to(model.device) for name, tensor in tokens.items()}
 
 
-def _load_model(folder: Path, class_name: str) -> tuple[Any, Any]:
+def _load_tokenizer_and_model(folder: Path, class_name: str) -> tuple[Any, Any]:
     try:
         import torch
         import transformers

@@ -60,14 +60,14 @@ def parse_number(written: object) -> Number | None:
     if isinstance(written, str):
         chars = written.strip().translate(_IN_ASCII)
         text = "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in chars)
-        return _make_number(match) if (match := _NUMBER.fullmatch(text)) else None
+        return _read_matched_number(match) if (match := _NUMBER.fullmatch(text)) else None
     if isinstance(written, bool) or not isinstance(written, Real):
         return None
     value = Decimal(int(written)) if isinstance(written, Integral) else Decimal(repr(float(written)))
     return Number(value) if value.is_finite() else None
 
 
-def _make_number(match: re.Match[str]) -> Number | None:
+def _read_matched_number(match: re.Match[str]) -> Number | None:
     sign, before, inner, digits, exponent, after = map(str, match.groups(""))
     unit = before or after
     if (before and after) or (sign and inner) or before == "%":

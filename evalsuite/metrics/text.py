@@ -100,7 +100,7 @@ def contains(prediction: str, targets: Targets) -> float:
     separates words even without a space, except between digits; an equals sign always does. Do not use this metric for
     the letters of a multiple choice, because A is an article within a sentence.
     """
-    return _score_best_target(lambda text, words: float(_has_all_words(text, words)), prediction, targets)
+    return _score_best_target(lambda text, target: float(_contains_target(text, target)), prediction, targets)
 
 
 def token_f1(prediction: str, targets: Targets) -> float:
@@ -170,6 +170,8 @@ def convert_targets(targets: Targets) -> list[str]:
 
 
 def _score_best_target(metric: Callable[[str, str], float], prediction: str, targets: Targets) -> float:
+    """Return the highest score of any target; two blank texts score 1.0, and one blank text scores 0.0."""
+
     def score_target(target: str) -> float:
         if not prediction.strip() or not target.strip():
             return float(prediction.strip() == target.strip())
@@ -182,7 +184,7 @@ _SEPARATOR = re.compile(r"(?<!\d)[,;:/|!?()\[\]\u2014\u3001]|[,;:/|!?()\[\]\u201
 """A mark that separates words, as in "Berlin,Paris", but not digits, as in 1,234 or 10:30; "=" separates both."""
 
 
-def _has_all_words(prediction: str, target: str) -> bool:
+def _contains_target(prediction: str, target: str) -> bool:
     words = normalise_answer(target)
     if _contains_phrase(normalise_answer(prediction), words):
         return True
@@ -242,8 +244,7 @@ def compute_bleu_of_tokens(prediction: str, target: str) -> float:
 def _load_stemmer() -> Callable[[str], str]:
     from nltk.stem.porter import PorterStemmer
 
-    stem: Callable[[str], str] = PorterStemmer().stem
-    return lru_cache(maxsize=65_536)(stem)
+    return lru_cache(maxsize=65_536)(PorterStemmer().stem)
 
 
 def stem_words(words: Sequence[str]) -> list[str]:
