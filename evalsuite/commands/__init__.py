@@ -72,14 +72,14 @@ def declare_arguments(
 
     def register_arguments(command: Command) -> Command:
         ARGUMENTS[command.__name__] = partial(
-            _add_arguments, table=table, required=required, add_more=add_more, details=details
+            _add_declared_arguments, table=table, required=required, add_more=add_more, details=details
         )
         return command
 
     return register_arguments
 
 
-def _add_arguments(
+def _add_declared_arguments(
     parser: argparse.ArgumentParser,
     table: str,
     required: Sequence[str],

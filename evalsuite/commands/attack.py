@@ -105,7 +105,7 @@ class _FaultReplayer:
     def replay_suite(self, name: str, arguments: tuple[str, ...]) -> tuple[int, str]:
         """Replay the run's stored answers through the suite; return the session's exit status and its first reason."""
         chosen = any("::" in argument for argument in arguments)
-        suite = [] if chosen else self.suite or self._list_paths()
+        suite = [] if chosen else self.suite or self._list_suite_paths()
         label = name or "unchanged"
         baselines = self.run_.info.get("settings", {}).get("baseline") or ()
         command = [
@@ -118,28 +118,28 @@ class _FaultReplayer:
         if not self.suite and Path.cwd() in (runs := self.run_.folder.path.resolve().parent).parents:
             # Ignore the folder of runs, because a run may contain test files that the user did not name.
             command.append(f"--ignore={runs}")
-        fault = {"EVALSUITE_MUTANT": json.dumps(self._make_fault_settings(name))} if name else {}
-        ended = run_own_command(command, {**os.environ, **fault})
+        environment = dict(os.environ)
+        if name:
+            case = self._find_first_case()
+            file = str(Path.cwd() / case.partition("::")[0])
+            fault = {"mutant": name, "best": self._find_best_scores(), "file": file, "killed": case}
+            environment["EVALSUITE_MUTANT"] = json.dumps(fault)
+        ended = run_own_command(command, environment)
         if name == "sharded" and not ended.returncode:
             # The session of one shard is always green, because gates are decided only after the shards are joined.
             gate = [sys.executable, "-m", "evalsuite", "gate", str(self.scratch / label), "--code=."]
-            ended = run_own_command(gate, {**os.environ})
+            ended = run_own_command(gate, os.environ)
         summary = RunFolder(self.scratch / label).summary()
         errors = [line for line in ended.stdout.splitlines() if line.startswith(("ERROR", "evalsuite:", "shard "))]
         reasons = [*summary.get("reasons", ()), *errors, "no case was collected"]
         return ended.returncode, str(reasons[0])
 
-    def _list_paths(self) -> list[str]:
+    def _list_suite_paths(self) -> list[str]:
         """List the test paths that the run stores; refuse paths outside of the suite, because runs may be forged."""
         paths = [str(path) for path in self.run_.info.get("selection", {}).get("args", ())]
         if not all(is_suite_file(Path(path.partition("::")[0]), Path.cwd()) for path in paths):
             raise RunError(f"{self.run_.folder.name} names tests outside of this suite: name the suite, as for pytest")
         return [path for path in paths if not path.startswith("-")]
-
-    def _make_fault_settings(self, name: str) -> dict[str, object]:
-        case = self._find_first_case()
-        file = str(Path.cwd() / case.partition("::")[0])
-        return {"mutant": name, "best": self._find_best_scores(), "file": file, "killed": case}
 
     def _find_first_case(self) -> str:
         return next(row.case for row in self.run_.all_rows() if not row.case.startswith("-"))

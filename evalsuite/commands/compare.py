@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -19,8 +19,6 @@ from evalsuite.results.runs import Run, load_run
 
 if TYPE_CHECKING:
     import argparse
-
-    from evalsuite.results.tally import Row
 
 
 @declare_arguments("""
@@ -78,17 +76,14 @@ def run_diff(options: argparse.Namespace) -> int:
 def find_changes(before: Run, after: Run) -> list[ChangedCase]:
     """List the cases that differ: first different outcomes, then the largest changes of score."""
     rows = {row.case: row for row in before.all_rows()}
-    pairs = [(rows[row.case], row) for row in after.all_rows() if row.case in rows]
-    changes = [
-        ChangedCase(old.case, old.outcome, new.outcome, _find_greatest_score_change(old, new)) for old, new in pairs
-    ]
+    changes = []
+    for new in after.all_rows():
+        if old := rows.get(new.case):
+            differences = [new.scores[name] - old.scores[name] for name in new.scores if name in old.scores]
+            greatest = max(differences, key=abs, default=0.0)
+            changes.append(ChangedCase(old.case, old.outcome, new.outcome, greatest))
     differing = [change for change in changes if change.score_change or change.before != change.after]
     return sorted(differing, key=lambda change: (change.before == change.after, -abs(change.score_change), change.case))
-
-
-def _find_greatest_score_change(before: Row, after: Row) -> float:
-    differences = [after.scores[name] - before.scores[name] for name in after.scores if name in before.scores]
-    return max(differences, key=abs, default=0.0)
 
 
 def _summarise_changes(before: Run, after: Run, changes: list[ChangedCase], most_listed: int) -> Iterator[str]:
@@ -96,8 +91,7 @@ def _summarise_changes(before: Run, after: Run, changes: list[ChangedCase], most
         yield f"... and {len(changes) - most_listed} more"
     both = write_count(len(before.offsets.keys() & after.offsets.keys()), "case")
     flipped = sum(change.before != change.after for change in changes)
-    rescored = len(changes) - flipped
-    yield f"{both} in both runs: {flipped} with another outcome, {rescored} with other scores alone"
+    yield f"{both} in both runs: {flipped} with another outcome, {len(changes) - flipped} with other scores alone"
     for run, other in ((before, after), (after, before)):
         if alone := len(run.offsets.keys() - other.offsets.keys()):
             yield f"{write_count(alone, 'case')} in {run.folder.name} alone"
@@ -148,8 +142,11 @@ def run_history(options: argparse.Namespace) -> int:
     from evalsuite.output.reports.markdown import convert_for_terminal
 
     runs = _load_releases(options)
-    references = _load_references(options, runs)
-    courses = track_metrics(runs, references, read_comparison_rules(runs[-1].info.get("settings", {})))
+    by_path = {run.folder.path.resolve(): run for run in runs}
+    folders = [find_run_folder(options.reports, name) for name in options.reference]
+    declarations = make_declarations(options.code)
+    references = [by_path.get(folder.path.resolve()) or load_run(folder, declarations) for folder in folders]
+    courses = track_metrics(runs, references or [runs[0]], read_comparison_rules(runs[-1].info.get("settings", {})))
     target = options.to or options.reports / "history"
     file = write_history(runs, courses, target)
     latest = [line for course in courses for line in course.list_drifts(latest_only=True)]
@@ -163,14 +160,13 @@ def _load_releases(options: argparse.Namespace) -> list[Run]:
     declarations = make_declarations(options.code)
     if options.names:
         runs = [load_run(find_run_folder(options.reports, name), declarations) for name in options.names]
-        if len(runs) < 2:
-            raise RunError(f"a history needs two releases or more; {runs[0].folder.name} alone was named")
-        return runs
-    runs = _read_undamaged_folders(_find_finished_runs(options.reports), lambda folder: load_run(folder, declarations))
+        found = f"{runs[0].folder.name} alone was named"
+    else:
+        folders = _find_finished_runs(options.reports)
+        runs = _read_undamaged_folders(folders, lambda folder: load_run(folder, declarations))
+        found = f"{options.reports} holds {write_count(len(runs), 'finished run')}"
     if len(runs) < 2:
-        raise RunError(
-            f"a history needs two releases or more; {options.reports} holds {write_count(len(runs), 'finished run')}"
-        )
+        raise RunError(f"a history needs two releases or more; {found}")
     return runs
 
 
@@ -194,12 +190,3 @@ def _read_undamaged_folders(folders: Iterable[RunFolder], read: Callable[[RunFol
         except RunError as error:
             sys.stderr.write(f"{folder.name} is left out: {escape_for_terminal(str(error))}\n")
     return results
-
-
-def _load_references(options: argparse.Namespace, runs: Sequence[Run]) -> list[Run]:
-    by_path = {each.folder.path.resolve(): each for each in runs}
-    folders = [find_run_folder(options.reports, name) for name in options.reference]
-    named = [
-        by_path.get(folder.path.resolve()) or load_run(folder, make_declarations(options.code)) for folder in folders
-    ]
-    return named or [runs[0]]

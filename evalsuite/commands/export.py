@@ -34,7 +34,7 @@ def _list_case_rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
             yield {"run": run.folder.name, **flatten_record(record)}
 
 
-def _write_csv(runs: Sequence[Run], target: Path) -> list[Path]:
+def _write_cases_as_csv(runs: Sequence[Run], target: Path) -> list[Path]:
     # Read the records twice, first to find the columns, because all rows together may not fit into memory.
     columns = list_columns(_list_case_rows(runs))
     with target.open("w", encoding="utf-8", newline="") as stream:
@@ -45,7 +45,7 @@ def _write_csv(runs: Sequence[Run], target: Path) -> list[Path]:
     return [target]
 
 
-def _write_jsonl(runs: Sequence[Run], target: Path) -> list[Path]:
+def _write_cases_as_jsonl(runs: Sequence[Run], target: Path) -> list[Path]:
     with target.open("w", encoding="utf-8", errors="replace") as stream:
         for run in runs:
             for record in run.records:
@@ -54,7 +54,7 @@ def _write_jsonl(runs: Sequence[Run], target: Path) -> list[Path]:
     return [target]
 
 
-def _write_parquet(runs: Sequence[Run], target: Path) -> list[Path]:
+def _write_cases_as_parquet(runs: Sequence[Run], target: Path) -> list[Path]:
     try:
         import duckdb
         import pandas as pd
@@ -69,7 +69,7 @@ def _write_parquet(runs: Sequence[Run], target: Path) -> list[Path]:
     return [target]
 
 
-def _write_latex(runs: Sequence[Run], target: Path) -> list[Path]:
+def _write_benchmarks_as_latex(runs: Sequence[Run], target: Path) -> list[Path]:
     sections = make_comparison_sections(runs, make_run_labels(runs))
     tables = [
         format_latex_table(block, "Benchmarks with 95% intervals.")
@@ -101,10 +101,10 @@ def _write_lm_eval_results(runs: Sequence[Run], target: Path) -> list[Path]:
 
 
 FORMATS: dict[str, tuple[Callable[[Sequence[Run], Path], list[Path]], str]] = {
-    "csv": (_write_csv, "cases.csv"),
-    "parquet": (_write_parquet, "cases.parquet"),
-    "latex": (_write_latex, "benchmarks.tex"),
-    "jsonl": (_write_jsonl, "cases.jsonl"),
+    "csv": (_write_cases_as_csv, "cases.csv"),
+    "parquet": (_write_cases_as_parquet, "cases.parquet"),
+    "latex": (_write_benchmarks_as_latex, "benchmarks.tex"),
+    "jsonl": (_write_cases_as_jsonl, "cases.jsonl"),
     "inspect": (_write_inspect_logs, "inspect-logs"),
     "lm-eval": (_write_lm_eval_results, "results.json"),
 }
@@ -263,8 +263,7 @@ def run_submit(options: argparse.Namespace) -> int:
         for row in answered:
             file.write(json.dumps(make_submission_line(loaded.read(row.case), name), ensure_ascii=False) + "\n")
     sys.stdout.write(f"{output}: {write_count(len(answered), 'answer')} of {name}\n")
-    missing = len(rows) - len(answered)
-    if missing:
+    if missing := len(rows) - len(answered):
         sys.stdout.write(
             f"{write_count(missing, 'question')} without an answer, because the cases ended in errors; "
             f"`pytest ... --resume {folder.name}` asks again\n"

@@ -37,8 +37,7 @@ def run_gate(options: argparse.Namespace) -> int:
 
     parse_gates(options.gate)
     baselines = [*(options.baseline or ()), *list_named_baselines(options.gate or ())]
-    overrides = {"gate": options.gate, "baseline": baselines}
-    given = {name: value for name, value in overrides.items() if value}
+    given = {name: value for name, value in (("gate", options.gate), ("baseline", baselines)) if value}
     report = remake_report(options, {**given, "decides": True})
     verdict = report.verdict
     asides = (append_step_summary(report.render_text(), format_comment(report)), append_verdict_output(verdict))
@@ -185,11 +184,11 @@ class CommentHost:
 def find_comment_host(environment: Mapping[str, str]) -> CommentHost | str:
     """Find the forge of this CI job. If no comment can be posted, return the reason; outside of CI, it is empty."""
     if environment.get("GITHUB_ACTIONS") == "true":
-        return _find_github_host(environment)
-    return _find_gitlab_host(environment) if environment.get("GITLAB_CI") == "true" else ""
+        return _find_github_comment_host(environment)
+    return _find_gitlab_comment_host(environment) if environment.get("GITLAB_CI") == "true" else ""
 
 
-def _find_github_host(environment: Mapping[str, str]) -> CommentHost | str:
+def _find_github_comment_host(environment: Mapping[str, str]) -> CommentHost | str:
     repository = environment["GITHUB_REPOSITORY"]
     event = json.loads(Path(environment["GITHUB_EVENT_PATH"]).read_text("utf-8"))
     pull = event.get("pull_request")
@@ -210,7 +209,7 @@ def _find_github_host(environment: Mapping[str, str]) -> CommentHost | str:
     )
 
 
-def _find_gitlab_host(environment: Mapping[str, str]) -> CommentHost | str:
+def _find_gitlab_comment_host(environment: Mapping[str, str]) -> CommentHost | str:
     number = environment.get("CI_MERGE_REQUEST_IID")
     if not number:
         return "this job is not for a merge request; its artifacts hold the report"

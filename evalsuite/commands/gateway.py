@@ -205,6 +205,7 @@ def make_upstream_options(arguments: list[str]) -> list[str]:
 def _run_shards(
     options: argparse.Namespace, cluster: RayCluster, gateway: str, arguments: list[str], sharded_run: Any
 ) -> Any:
+    """Run the shards on the cluster, and print the progress; yield each shard's result."""
     from evalsuite.clusters.sharded_run import ShardJob
     from evalsuite.service.clients import TOKEN
 

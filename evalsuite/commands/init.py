@@ -95,7 +95,7 @@ def _add_ci_option(parser: argparse.ArgumentParser) -> None:
 def run_init(options: argparse.Namespace) -> int:
     """Write the files that do not exist yet, and print the next steps."""
     root: Path = options.folder
-    print_lines((*_write_test_files(root), *_write_gate(root)))
+    print_lines(_write_project_files(root))
     if options.ci:
         return set_up_workflow(root, options.ci, options.model)
     sys.stdout.write(
@@ -107,13 +107,11 @@ def run_init(options: argparse.Namespace) -> int:
     return 0
 
 
-def _write_test_files(root: Path) -> Iterator[str]:
+def _write_project_files(root: Path) -> Iterator[str]:
+    """Write conftest.py, a first case and a gate, unless they exist; yield a line about each file."""
     yield write_new_file(root / "conftest.py", CONFTEST, "evalsuite.plugin")
     if not any((root / "evals").rglob("test_*.py")):
         yield write_new_file(root / "evals" / "test_first.py", CASE)
-
-
-def _write_gate(root: Path) -> Iterator[str]:
     found = find_settings_file(root)
     if found is None:
         yield write_new_file(root / "pytest.toml", f"[pytest]\n{TOML_GATE}")

@@ -127,20 +127,20 @@ def find_installer(root: Path) -> InstallCommands:
     for folder in dict.fromkeys((here, find_repository(root))):
         for name, (install, prefix, add) in locked.items():
             if (folder / name).is_file():
-                return InstallCommands(install, prefix, name, "" if _has_evalsuite(folder / name) else add)
+                return InstallCommands(install, prefix, name, "" if _mentions_evalsuite(folder / name) else add)
         requirements = sorted(folder.glob("*requirements*.txt"), key=lambda file: (len(file.name), file.name))
-        named = [file for file in requirements if _has_evalsuite(file)]
+        named = [file for file in requirements if _mentions_evalsuite(file)]
         if requirements:
             file, extra = (named or requirements)[0], "" if named else " evalsuite"
             return InstallCommands(f"pip install -r {os.path.relpath(file, here)}{extra}", "", file.name)
         pyproject = folder / "pyproject.toml"
         if pyproject.is_file() and re.search(r"^\[project\]", pyproject.read_text("utf-8"), re.MULTILINE):
-            extra = "" if _has_evalsuite(pyproject) else " evalsuite"
+            extra = "" if _mentions_evalsuite(pyproject) else " evalsuite"
             return InstallCommands(f"pip install {os.path.relpath(folder, here)}{extra}", "", pyproject.name)
     return InstallCommands("pip install evalsuite", "", "no requirements")
 
 
-def _has_evalsuite(file: Path) -> bool:
+def _mentions_evalsuite(file: Path) -> bool:
     return re.search(r"""(^|["'\s/])evalsuite\b""", file.read_text("utf-8", "replace"), re.MULTILINE) is not None
 
 
@@ -151,7 +151,7 @@ def set_up_workflow(root: Path, forge: str, model: str | None) -> int:
         model: the model that answers in the first baseline's run; None writes a workflow with gpt-4 and no baseline.
     """
     installer = find_installer(root)
-    print_lines((*_write_baseline(root, model), *_write_workflow_file(root, forge, model, installer)))
+    print_lines((*_make_first_baseline(root, model), *_write_workflow_file(root, forge, model, installer)))
     if installer.lacking:
         sys.stdout.write(f"lacking  {installer.reason} does not name evalsuite: {installer.lacking}\n")
     with tempfile.TemporaryDirectory(prefix="evalsuite-proof-") as scratch:
@@ -165,7 +165,8 @@ def make_session_command(model: str, *more: str) -> list[str]:
     return ["pytest", "evals/", f"--model={model}", *limit, "--run=pr", *more]
 
 
-def _write_baseline(root: Path, model: str | None) -> Iterator[str]:
+def _make_first_baseline(root: Path, model: str | None) -> Iterator[str]:
+    """Run the suite, and write its run as the first baseline; yield a line about the result."""
     target = root / BASELINE
     if target.is_dir():
         yield f"kept     {target}"
@@ -178,7 +179,7 @@ def _write_baseline(root: Path, model: str | None) -> Iterator[str]:
         status, shown = _run_workflow_command(command, root, Path(scratch), {})
         made = Path(scratch) / "baseline"
         if status not in {0, 1, 10} or not RunFolder(made).summary():
-            yield f"failed   {target}: pytest ended with status {status}:\n{_get_last_lines(shown)}"
+            yield f"failed   {target}: pytest ended with status {status}:\n{_indent_last_lines(shown)}"
             return
         info = RunFolder(made).info()
         try:
@@ -238,7 +239,7 @@ def _run_workflow_command(
     return result.returncode, result.stdout
 
 
-def _get_last_lines(text: str) -> str:
+def _indent_last_lines(text: str) -> str:
     return "\n".join(f"    {line}" for line in text.strip().splitlines()[-8:])
 
 
@@ -253,12 +254,12 @@ class _WorkflowTrial:
         """Make one green and one red run; return 0 if both runs have the right status and comment."""
         sys.stdout.write("\nproof: the workflow's commands, with a scripted model that costs nothing\n")
         # Without a script, all of the model's answers are wrong; the records contain each question's expected answer.
-        status, shown = self._run_session("learn")
+        status, shown = self._run_scripted_session("learn")
         records = self.scratch / "learn" / "pr" / "records.jsonl"
         if not records.is_file():
             sys.stdout.write(
-                f"  not proven: pytest ended with status {status} before a case was scored:\n{_get_last_lines(shown)}\n"
-                "  mend what it says, then run `evalsuite init --ci` again\n"
+                f"  not proven: pytest ended with status {status} before a case was scored:\n"
+                f"{_indent_last_lines(shown)}\n  mend what it says, then run `evalsuite init --ci` again\n"
             )
             return 1
         script = self.scratch / "script.json"
@@ -275,14 +276,14 @@ class _WorkflowTrial:
         )
         return 1
 
-    def _run_session(self, name: str, *more: str, script: Path | None = None) -> tuple[int, str]:
+    def _run_scripted_session(self, name: str, *more: str, script: Path | None = None) -> tuple[int, str]:
         command = make_session_command(MODEL, f"--reports={self.scratch / name}", *more)
         given = {"GITHUB_OUTPUT": str(self.scratch / f"{name}.output"), SCRIPT: str(script or "")}
         return _run_workflow_command(command, self.root, self.scratch, given)
 
     def _run_workflow(self, name: str, script: Path | None, *more: str) -> int | None:
         """Run the workflow's two commands, and print the result; return None if their exit statuses differ."""
-        status, shown = self._run_session(name, *more, script=script)
+        status, shown = self._run_scripted_session(name, *more, script=script)
         output = self.scratch / f"{name}.output"
         verdict = output.read_text("utf-8").strip() if output.is_file() else ""
         command = ["evalsuite", "gate", "comment", str(self.scratch / name / "pr"), f"--{verdict or 'verdict='}"]
@@ -290,11 +291,12 @@ class _WorkflowTrial:
         first = (comment.strip().splitlines() or ["no comment"])[0].lstrip("# ")
         sys.stdout.write(f"  {name + ':':<7}exit status {status}, comment “{first}”, {verdict or 'no verdict'}\n")
         if posted != status:
-            sys.stdout.write(f"{_get_last_lines(shown)}\n")
+            sys.stdout.write(f"{_indent_last_lines(shown)}\n")
         return status if posted == status else None
 
 
 def _read_expected_answers(records: Path) -> dict[str, str]:
+    """Map the input of each record that has a target to the target; of several targets, to the first."""
     answers = {}
     for line in records.read_bytes().splitlines():
         record = json.loads(line)

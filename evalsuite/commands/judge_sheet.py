@@ -259,7 +259,8 @@ class _SheetQuestion:
             choices = [("1", "answer 1 is better", first), ("2", "answer 2 is better", second), ("0", "tie", "tie")]
             if not scorer.rivals:
                 low, high, choices = aspect.low, aspect.high, _list_scale_points(aspect)
-        pictures = [url for part in media if (url := _find_picture_url(part))]
+        urls = [part["image_url"].get("url") for part in media if isinstance(part.get("image_url"), Mapping)]
+        pictures = [url for url in urls if url and isinstance(url, str)]
         # The page loads no remote file, so a remote picture is shown as its address.
         sections = [*sections, *(("picture", url) for url in pictures if not url.startswith("data:"))]
         return {
@@ -277,8 +278,3 @@ def _list_scale_points(scale: Any) -> list[tuple[str, str, str]]:
     if not isinstance(scale, Likert) or scale.low < 0 or scale.high > 9:
         return []
     return [(str(point), "", str(point)) for point in range(scale.low, scale.high + 1)]
-
-
-def _find_picture_url(part: Mapping[str, Any]) -> str:
-    url = part["image_url"].get("url") if isinstance(part.get("image_url"), Mapping) else None
-    return url if isinstance(url, str) else ""

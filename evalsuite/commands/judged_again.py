@@ -63,7 +63,7 @@ class AnswersToJudge:
         """Find the lowest passing value of a score; None if it is unknown."""
         if self.passes is not None:
             return self.passes
-        rubric = self._find_rubric(name)
+        rubric = self._find_rubric_of_score(name)
         if rubric is None:
             return None
         if rubric.criteria is None:
@@ -74,12 +74,12 @@ class AnswersToJudge:
         """Return the lowest and highest possible value of a score; None if the range is unknown."""
         if name.endswith(PREFERENCE):
             return 0.0, 1.0
-        rubric = self._find_rubric(name)
+        rubric = self._find_rubric_of_score(name)
         if rubric is None:
             return None
         return (rubric.criteria.worst, rubric.criteria.best) if rubric.criteria else (0.0, 1.0)
 
-    def _find_rubric(self, name: str) -> Rubric | None:
+    def _find_rubric_of_score(self, name: str) -> Rubric | None:
         rubrics = (scorer for scorer in self.scorers if isinstance(scorer, Rubric))
         return next((rubric for rubric in rubrics if rubric.name == name), None)
 
@@ -99,7 +99,7 @@ async def rejudge_answers(
         store: the file that stores the judge's answers, so that each answer is paid for only once.
         people: people's labels by case.
     """
-    gateway = _open_gateway(settings, store)
+    gateway = _open_judge_gateway(settings, store)
     try:
         caller = _JudgeCaller(_VersionedGateway(gateway), settings, answers)
         scores = await caller.score_records(answers.records)
@@ -117,7 +117,7 @@ async def rejudge_answers(
     return [replace(result, mutations=outcomes) for result, outcomes in zip(results, tested, strict=True)]
 
 
-def _open_gateway(settings: Settings, store: Path) -> Gateway:
+def _open_judge_gateway(settings: Settings, store: Path) -> Gateway:
     from evalsuite.gateway.opening import make_credentials, open_gateway
     from evalsuite.journal.answers import Answers
     from evalsuite.models.choice import open_backend
@@ -208,6 +208,7 @@ class _JudgeCaller:
         return changed if (same.value == 1.0) == (kind in TRICKS) else None
 
     async def _ask_judge(self, prompt: str) -> str:
+        """Return the judge's reply to a prompt; "" if the call fails or the reply is cut off."""
         try:
             completion = await self._make_judge().chat([Message("system", SYSTEM_PROMPT), Message("user", prompt)])
         except (RequestRefused, CallFailed):
@@ -322,6 +323,7 @@ class _MutationTest:
         return {case: one for case, one in played.items() if one and self._has_other_prompt(cases[case], one)}
 
     async def _judge_cases(self, cases: Mapping[str, Case]) -> dict[str, float]:
+        """Judge cases with the tested scorer; return each case's score, unless the judgement is unreadable."""
         scored = await asyncio.gather(*(self.caller.score_case(self.scorer, case) for case in cases.values()))
         return _select_score_values(dict(zip(cases, scored, strict=True)), self.judge.score)
 

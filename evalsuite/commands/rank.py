@@ -80,7 +80,7 @@ def run_rank(options: argparse.Namespace) -> int:
     if len(names) < 2:
         raise SettingsError("name at least two runs to compare: evalsuite judge rank A B --judge MODEL")
     gates = parse_gates(options.gate)
-    runs = [_read_answers(name, options) for name in names]
+    runs = [_read_run_answers(name, options) for name in names]
     if others := {run.benchmark for run in runs} - {runs[0].benchmark}:
         raise RunError(f"the runs have different benchmarks, {runs[0].benchmark} and {min(others)}")
     target = runs[0].folder / AGAIN / "judge"
@@ -102,7 +102,7 @@ def run_rank(options: argparse.Namespace) -> int:
     return int(choose_exit_status(decisions, judges))
 
 
-def _read_answers(name: str, options: argparse.Namespace) -> _RunAnswers:
+def _read_run_answers(name: str, options: argparse.Namespace) -> _RunAnswers:
     folder = find_run_folder(options.reports, name)
     run = load_run(folder)
     benchmark = choose_benchmark(run, folder, options.benchmark)
@@ -118,12 +118,12 @@ def _compare_runs(
         raise RunError(f"{first.run} and {second.run} have no case in common that both answered")
     # Make each case a separate sample, because a sample's rival answer differs between epochs.
     records = [
-        replace(record, sample=case, transcript=replace(record.transcript, answer=_find_answer(record)))
+        replace(record, sample=case, transcript=replace(record.transcript, answer=_get_answer_or_placeholder(record)))
         for case in cases
         for record in [first.records[case]]
         if record.transcript is not None
     ]
-    rivals = {case: _find_answer(second.records[case]) for case in cases}
+    rivals = {case: _get_answer_or_placeholder(second.records[case]) for case in cases}
     samples = {case: Sample(case, first.records[case].input, metadata={RIVAL: rivals[case]}) for case in cases}
     scorer = rubric(options.criteria or None, compare=RIVAL)
     found = judge_answers(judge, AnswersToJudge(records, [scorer], samples), options, store, {}, 0)
@@ -137,7 +137,7 @@ def _compare_runs(
     ]
 
 
-def _find_answer(record: Record) -> str:
+def _get_answer_or_placeholder(record: Record) -> str:
     return (record.transcript.answer if record.transcript else "") or EMPTY
 
 

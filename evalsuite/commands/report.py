@@ -9,7 +9,6 @@ import time
 import webbrowser
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands import declare_arguments, make_declarations, print_lines
@@ -35,8 +34,7 @@ def run_report(options: argparse.Namespace) -> int:
     """Print the report as Markdown; leave out Markdown's escapes if the output is a terminal."""
     from evalsuite.output.reports.markdown import convert_for_terminal
 
-    report = remake_report(options, {})
-    text = report.render_text()
+    text = remake_report(options, {}).render_text()
     sys.stdout.write(f"{convert_for_terminal(text)}\n" if sys.stdout.isatty() else text)
     if options.to is not None:
         sys.stdout.write(f"report: {options.to / REPORT}\n")
@@ -52,26 +50,23 @@ def remake_report(options: argparse.Namespace, new_settings: Mapping[str, Any]) 
     Args:
         new_settings: values that replace some of the run's settings.
     """
+    from evalsuite.output.page.write import PAGE
     from evalsuite.output.reports.write import make_report, write_report
 
     if options.to is not None:
-        _remove_earlier_report(options.to)
+        if is_run_folder(options.to):
+            raise SettingsError(
+                f"--to {options.to}: this folder is a run, which keeps its own report; name another folder"
+            )
+        # Remove an earlier report first, so that a command that fails leaves no old verdict to be posted.
+        for name in (COMMENT, SUMMARY, REPORT, PAGE):
+            (options.to / name).unlink(missing_ok=True)
     run = load_run(find_run_folder(options.reports, options.name), make_declarations(options.code))
     settings = {**run.info.get("settings", {}), **new_settings}
     report = make_report(replace(run, info={**run.info, "settings": settings}))
     if options.to is not None:
         write_report(report, options.to)
     return report
-
-
-def _remove_earlier_report(target: Path) -> None:
-    """Remove an earlier report first, so that a command that fails leaves no old verdict to be posted."""
-    from evalsuite.output.page.write import PAGE
-
-    if is_run_folder(target):
-        raise SettingsError(f"--to {target}: this folder is a run, which keeps its own report; name another folder")
-    for name in (COMMENT, SUMMARY, REPORT, PAGE):
-        (target / name).unlink(missing_ok=True)
 
 
 MOST = 20  # Maximum cases to list if a part of an id matches several cases.
@@ -150,7 +145,7 @@ def run_view(options: argparse.Namespace) -> int:
         raise RunError(f"no run in {options.reports}; `pytest cases/` leaves them there")
     going_on = [folder for folder in folders if is_in_progress(folder)]
     if len(options.names) == 1:
-        _write_page(folders[0], make_declarations(options.code), live=bool(going_on))
+        _write_run_page(folders[0], make_declarations(options.code), live=bool(going_on))
         address = get_page_address(folders[0])
     else:
         address = write_index(folders, options.reports).absolute().as_uri()
@@ -159,11 +154,11 @@ def run_view(options: argparse.Namespace) -> int:
     if not options.no_open:
         webbrowser.open(address)
     if len(going_on) == 1:
-        _follow_run_in_progress(going_on[0], make_declarations(options.code))
+        _keep_page_up_to_date(going_on[0], make_declarations(options.code))
     return 0
 
 
-def _write_page(folder: RunFolder, declarations: Declarations, *, live: bool) -> None:
+def _write_run_page(folder: RunFolder, declarations: Declarations, *, live: bool) -> None:
     from evalsuite.output.page.view import write_live_page
     from evalsuite.output.page.write import PAGE
     from evalsuite.output.reports.write import write_run_report
@@ -174,7 +169,7 @@ def _write_page(folder: RunFolder, declarations: Declarations, *, live: bool) ->
         write_run_report(folder, declarations)
 
 
-def _follow_run_in_progress(folder: RunFolder, declarations: Declarations) -> None:
+def _keep_page_up_to_date(folder: RunFolder, declarations: Declarations) -> None:
     from evalsuite.output.page.view import update_page_until_end
 
     def print_case_count(cases: int) -> None:

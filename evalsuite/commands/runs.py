@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -55,7 +55,11 @@ def sort_newest_first(folders: Sequence[RunFolder]) -> list[RunFolder]:
 
 
 def _make_run_row(folder: RunFolder) -> list[Cell]:
-    info, summary = _read_run_info(folder), folder.summary()
+    try:
+        info = folder.info()
+    except RunError:
+        info = {}  # List a damaged run, too, so that the other runs are still listed.
+    summary = folder.summary()
     cases, usage = summary.get("cases") or {}, summary.get("usage") or {}
     return [
         folder.name,
@@ -65,13 +69,6 @@ def _make_run_row(folder: RunFolder) -> list[Cell]:
         usage.get("cost"),
         str(summary.get("verdict", "not finished")),
     ]
-
-
-def _read_run_info(folder: RunFolder) -> dict[str, Any]:
-    try:
-        return folder.info()
-    except RunError:
-        return {}  # Report a damaged run instead of raising, so that the other runs are still listed.
 
 
 @declare_arguments(
@@ -111,7 +108,11 @@ def run_merge(options: argparse.Namespace) -> int:
 def run_prune(options: argparse.Namespace) -> int:
     """List or remove old runs, except the kept runs' baselines, runs named by the user, and runs in progress."""
     runs = sort_newest_first(list_runs(options.reports))
-    kept = {*options.also, *_list_baselines(runs[: options.keep])}
+    kept = set(options.also)
+    for folder in runs[: options.keep]:
+        # Later runs will need the kept runs' baselines, too; a baseline is a name, a folder or a file inside it.
+        for name in folder.info().get("settings", {}).get("baseline") or ():
+            kept.update(Path(name).parts[-2:])
     old = [folder for folder in runs[options.keep :] if folder.name not in kept and not is_in_progress(folder)]
     for folder in old:
         if options.yes:
@@ -124,14 +125,6 @@ def run_prune(options: argparse.Namespace) -> int:
     return 0
 
 
-def _list_baselines(runs: Iterable[RunFolder]) -> Iterator[str]:
-    """List the names of the kept runs' baselines, because later runs will need the same baselines."""
-    for folder in runs:
-        for name in folder.info().get("settings", {}).get("baseline") or ():
-            # The user may have named the baseline's folder, or a file inside it.
-            yield from Path(name).parts[-2:]
-
-
 @declare_arguments("""
     --reports --code
     name=RUN   a run's name or folder, `last`, or a bundle's file
@@ -142,14 +135,15 @@ def run_verify(options: argparse.Namespace) -> int:
 
     bundle, declarations = Path(options.name), make_declarations(options.code)
     if bundle.suffix != ".zip" or not bundle.is_file():
-        return _print_checks(find_run_folder(options.reports, options.name), declarations)
+        return _print_run_checks(find_run_folder(options.reports, options.name), declarations)
     with TemporaryDirectory() as unpacked:
         folder = Path(unpacked) / bundle.stem
         unpack_bundle(bundle, folder)
-        return _print_checks(RunFolder(folder), declarations)
+        return _print_run_checks(RunFolder(folder), declarations)
 
 
-def _print_checks(folder: RunFolder, declarations: Declarations) -> int:
+def _print_run_checks(folder: RunFolder, declarations: Declarations) -> int:
+    """Print each check of a run and its result; return 1 if a check found a fault, otherwise 0."""
     from evalsuite.journal.journal import Journal
     from evalsuite.results.record_file import JOURNAL
 

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,27 +44,23 @@ def run_score(options: argparse.Namespace) -> int:
     sides = [side is not None for side in (options.reference, options.prediction)]
     if (any(sides) if options.pairs else not all(sides)) or (options.json and options.csv):
         options.parser.error("give --reference and --prediction, or --pairs; and at most one of --json and --csv")
+    score = partial(score_pair, syntax=options.format, any_order=options.any_order)
     if options.pairs is None:
         pair = {"prediction": read_table(options.prediction), "reference": read_table(options.reference)}
-        scored = [(options.prediction.name, score_pair(pair, options.format, any_order=options.any_order))]
+        scored = [(options.prediction.name, score(pair))]
     else:
-        scored = [
-            (
-                name,
-                score_pair(pair, options.format, any_order=options.any_order, place=f"{options.pairs}, pair {name}: "),
-            )
-            for name, pair in _read_pairs(options.pairs)
-        ]
+        pairs = _read_table_pairs(options.pairs)
+        scored = [(name, score(pair, place=f"{options.pairs}, pair {name}: ")) for name, pair in pairs]
     if options.json:
         sys.stdout.writelines(
-            f"{json.dumps({'pair': name, **score.to_dict()}, ensure_ascii=False)}\n" for name, score in scored
+            f"{json.dumps({'pair': name, **result.to_dict()}, ensure_ascii=False)}\n" for name, result in scored
         )
     elif options.csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(FIELDS)
-        writer.writerows((name, *_list_score_values(score)) for name, score in scored)
+        writer.writerows((name, *_get_value_content_form(result)) for name, result in scored)
     elif options.pairs is not None:
-        _print_scores(scored)
+        _print_score_table(scored)
     else:
         print_score(scored[0][1])
     write_diff_page(scored, options.html)
@@ -104,7 +101,7 @@ def read_table(path: Path) -> str:
         raise DatasetError(path, f"byte {error.start}", "bytes that are not UTF-8", "a text file in UTF-8") from error
 
 
-def _read_pairs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _read_table_pairs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     pairs = list(READERS[".jsonl"](path))
     if not pairs:
         raise DatasetError(path, "", "no line", "JSON lines {prediction, reference}")
@@ -114,23 +111,19 @@ def _read_pairs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield str(pair.get("id", where.removeprefix("line "))), dict(pair)
 
 
-def _list_score_values(score: TableScore) -> tuple[float, float, float]:
+def _get_value_content_form(score: TableScore) -> tuple[float, float, float]:
     return score.value, score.content, score.form
 
 
-def _print_scores(scored: Sequence[tuple[str, TableScore]]) -> None:
+def _print_score_table(scored: Sequence[tuple[str, TableScore]]) -> None:
     from evalsuite.metrics.tables.table_score import replace_control_characters
 
     width = max(len("mean"), *(len(name) for name, _ in scored))
-    means = [
-        sum(column) / len(scored) for column in zip(*(_list_score_values(score) for _, score in scored), strict=True)
-    ]
+    numbers = [(name, _get_value_content_form(score)) for name, score in scored]
+    means = tuple(sum(column) / len(scored) for column in zip(*(row for _, row in numbers), strict=True))
     write = sys.stdout.write
     write(f"{'pair':<{width}}  value  content  form\n")
-    for name, (value, content, form) in [
-        *((name, _list_score_values(score)) for name, score in scored),
-        ("mean", means),
-    ]:
+    for name, (value, content, form) in [*numbers, ("mean", means)]:
         write(f"{replace_control_characters(name):<{width}}  {value:.3f}    {content:.3f} {form:.3f}\n")
     write("\n")
     for signature in dict.fromkeys(score.signature for _, score in scored):
@@ -163,7 +156,13 @@ def _add_judge_options(parser: argparse.ArgumentParser) -> None:
 )
 def run_metaeval(options: argparse.Namespace) -> int:
     """Print tables of the metrics' agreement with people or, with `--grid`, of their reactions to known changes."""
-    return _print_change_effects(options) if options.grid else _print_agreement(options)
+    if not options.grid:
+        return _print_agreement(options)
+    from evalsuite.metaeval.table_grid import measure_change_effects, tabulate_change_effects
+
+    lines = measure_change_effects([item for path in options.files for item in _read_tables(path)])
+    _print_and_write_tables([tabulate_change_effects(lines)], options.to)
+    return int(any(line.failures for line in lines))
 
 
 def _print_agreement(options: argparse.Namespace) -> int:
@@ -199,7 +198,7 @@ def _print_agreement(options: argparse.Namespace) -> int:
         shown += tabulate_agreements(
             compute_agreements(everything, fill_unreadable_scores(everything, read, values)), title
         )
-    _print_tables(shown, options.to)
+    _print_and_write_tables(shown, options.to)
     if options.plot:
         from evalsuite.output.reports.plots import draw_chart
 
@@ -207,15 +206,8 @@ def _print_agreement(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print_change_effects(options: argparse.Namespace) -> int:
-    from evalsuite.metaeval.table_grid import measure_change_effects, tabulate_change_effects
-
-    lines = measure_change_effects([item for path in options.files for item in _read_tables(path)])
-    _print_tables([tabulate_change_effects(lines)], options.to)
-    return int(any(line.failures for line in lines))
-
-
 def _read_tables(path: Path) -> Iterator[tuple[str, str, Format]]:
+    """Yield the name, the text and the format of each table in a file."""
     from evalsuite.benchmarks.struc_bench.items import find_format, read_items
 
     if path.suffix in SUFFIXES:
@@ -227,7 +219,7 @@ def _read_tables(path: Path) -> Iterator[tuple[str, str, Format]]:
         raise DatasetError(path, "", "a file of unknown format", f"{', '.join(SUFFIXES)}, or items: table_test.json")
 
 
-def _print_tables(tables: list[Table], file: Path | None) -> None:
+def _print_and_write_tables(tables: list[Table], file: Path | None) -> None:
     from tabulate import tabulate
 
     from evalsuite.output.reports.markdown import format_plain_cell, render_table

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,10 +13,10 @@ from evalsuite.commands import declare_arguments, print_lines
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.phrases import write_count
 from evalsuite.core.settings import make_settings
-from evalsuite.core.types import Sample, Score, Transcript
+from evalsuite.core.types import Score
 from evalsuite.engine.bound import BoundBenchmark, bind_benchmark
 from evalsuite.engine.declaration import Declaration, find_benchmark
-from evalsuite.engine.scoring import ScorerGroups, convert_scores, get_callable_name, hash_scorers, run_rule_scorer
+from evalsuite.engine.scoring import convert_scores, get_callable_name, hash_scorers, run_rule_scorer
 
 
 @declare_arguments(
@@ -50,7 +49,7 @@ def run_benchmark(options: argparse.Namespace) -> int:
     if bound.setup.data is None:
         raise SettingsError(f"--data {options.data}: it has no folder {options.name}")
     own = [*bound.sorted_scorers.rules, *bound.sorted_scorers.asynchronous]
-    compared = asyncio.run(_compare_verdicts(options, bound))
+    compared = asyncio.run(_compare_with_verdicts(options, bound))
     if not compared.verdicts:
         raise SettingsError(f"--against {options.against}: no verdict on a question of {options.name}")
     measured = Agreement(hash_scorers(own), compared.verdicts, compared.verdicts - len(compared.differences))
@@ -72,7 +71,7 @@ class _CheckerComparison:
     differences: list[str] = field(default_factory=list)
 
 
-async def _compare_verdicts(options: argparse.Namespace, bound_benchmark: BoundBenchmark) -> _CheckerComparison:
+async def _compare_with_verdicts(options: argparse.Namespace, bound_benchmark: BoundBenchmark) -> _CheckerComparison:
     samples = {sample.id: sample for sample in bound_benchmark.dataset.samples}
     compared = _CheckerComparison()
     for verdict in READERS.get(options.name, read_plain_verdicts)(options.against, samples):
@@ -80,7 +79,11 @@ async def _compare_verdicts(options: argparse.Namespace, bound_benchmark: BoundB
         if sample is None or not verdict.scores:
             compared.unknown += 1
             continue
-        scores = await _score_answer(sample, verdict.transcript, bound_benchmark.sorted_scorers)
+        scores: dict[str, float | Score] = {}
+        for scorer in bound_benchmark.sorted_scorers.rules:
+            scores |= run_rule_scorer(scorer, sample, verdict.transcript)
+        for asynchronous in bound_benchmark.sorted_scorers.asynchronous:
+            scores |= convert_scores(await asynchronous(sample, verdict.transcript), get_callable_name(asynchronous))
         for name in sorted(verdict.scores.keys() & scores.keys()):
             score, theirs = scores[name], verdict.scores[name]
             ours, note = (score.value, score.note) if isinstance(score, Score) else (float(score), "")
@@ -90,12 +93,3 @@ async def _compare_verdicts(options: argparse.Namespace, bound_benchmark: BoundB
                 shown = f"{ours:g} here{reason}, {theirs:g} there; {verdict.place}"
                 compared.differences.append(f"{sample.id}, {name}: {shown}")
     return compared
-
-
-async def _score_answer(sample: Sample, transcript: Transcript, scorers: ScorerGroups) -> Mapping[str, float | Score]:
-    scores: dict[str, float | Score] = {}
-    for scorer in scorers.rules:
-        scores |= run_rule_scorer(scorer, sample, transcript)
-    for scorer in scorers.asynchronous:
-        scores |= convert_scores(await scorer(sample, transcript), get_callable_name(scorer))
-    return scores

@@ -8,7 +8,7 @@ import hashlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +94,12 @@ def read_traces(path: Path) -> Iterator[dict[str, Any]]:
             found = f"what cannot be read ({type(error).__name__}: {str(error)[:200]})"
             raise DatasetError(path, where, found, EXPECTED) from error
     for trace, members in spans.items():
-        yield from _convert_trace_to_answer(trace, members)
+        members.sort(key=lambda span: span.begin)
+        # An agent may return something other than the model's last text, such as the argument of a last tool call.
+        answer = next(({"answer": span.answer} for span in members if span.answer), {})
+        name = trace if len(trace) <= 64 else hashlib.sha256(trace.encode("utf-8", "replace")).hexdigest()
+        log = CallLog([span.call for span in members if span.call], spans=members)
+        yield from _convert_calls_to_answer(name, log, answer)
 
 
 def _iterate_json_values(path: Path) -> Iterator[tuple[str, Any]]:
@@ -163,11 +168,3 @@ def _convert_calls_to_answer(name: str, log: CallLog, further_fields: Mapping[st
         "input": asked[0].content if is_text else plain,
         "transcript": encode_transcript(transcript),
     }
-
-
-def _convert_trace_to_answer(trace_id: str, spans: Sequence[TraceSpan]) -> Iterator[dict[str, Any]]:
-    spans = sorted(spans, key=lambda span: span.begin)
-    # An agent may return something other than the model's last text, such as the argument of a last tool call.
-    answer = next(({"answer": span.answer} for span in spans if span.answer), {})
-    name = trace_id if len(trace_id) <= 64 else hashlib.sha256(trace_id.encode("utf-8", "replace")).hexdigest()
-    yield from _convert_calls_to_answer(name, CallLog([span.call for span in spans if span.call], spans=spans), answer)
