@@ -214,6 +214,7 @@ def _list_unmatched_cases(matches: Iterable[SharedQuestions], baseline: Run, run
 
 
 def _describe_changed_fingerprints(matches: Mapping[str, SharedQuestions], baseline: str) -> list[str]:
+    """State for each benchmark how many questions changed their prompt, judge or other fingerprints."""
     lines = []
     for benchmark, common in matches.items():
         parts = [f"{change} of {count}" for change, count in common.changed.items()]

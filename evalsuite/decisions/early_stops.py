@@ -145,7 +145,7 @@ class EarlyGate:
             # Decide after the run, because the confidence sequences need bounded scores.
             self._impossible = True
             return
-        self._add_to_sequence(score)
+        self._add_to_confidence_sequence(score)
 
     def _is_independent(self, row: Row) -> bool:
         """Tell whether a row is independent of earlier rows; if samples share a source, decide the gate later."""
@@ -158,7 +158,7 @@ class EarlyGate:
         self._impossible = self._sample_of[row.cluster] != row.sample
         return False
 
-    def _add_to_sequence(self, score: float) -> None:
+    def _add_to_confidence_sequence(self, score: float) -> None:
         from evalsuite.stats import BinarySequence, BoundedSequence
 
         self._waiting.append(score)

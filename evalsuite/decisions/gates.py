@@ -289,6 +289,7 @@ def _decide_gate(gate: Gate, measured: Mapping[str, MeasuredBenchmark], error_sh
 
 
 def _decide_on_benchmark(gate: Gate, name: str, measured: MeasuredBenchmark, error_share: float) -> list[GateDecision]:
+    """Decide a gate for each of its metrics, unless no case has its tag or too many cases have errors."""
     cases = select_cases(measured.tally, gate.tag, gate.value)
     place = f"{name}[{gate.value}]" if gate.value else name
     if gate.value and not len(cases):
@@ -311,6 +312,7 @@ def _decide_on_benchmark(gate: Gate, name: str, measured: MeasuredBenchmark, err
 
 
 def _decide_on_metric(gate: Gate, place: str, metric: str, measured: MeasuredBenchmark, cases: Tally) -> GateDecision:
+    """Decide a gate for one metric; `no data` if the metric or a required interval is undefined."""
     subject = f"{place}.{metric}"
     look = measured.estimate_metric if gate.confidence is None else measured.estimate_with_interval
     estimate = look(metric, cases, gate.confidence or DERIVED_CONFIDENCE)

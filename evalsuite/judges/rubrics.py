@@ -309,6 +309,7 @@ class Rubric:
         return AGGREGATES[self.aggregate](agreeing) if agreeing else math.nan, votes
 
     def _combine_votes(self, votes: Sequence[Vote[Reading]]) -> float:
+        """Combine the votes to one value: NaN if most cannot tell; raise JudgeError if too few are readable."""
         problems = [f"{self.name}: {vote.problem}" for vote in votes if vote.value is None]
         require_quorum(len(votes) - len(problems), problems, self.quorum, "judges", join_logs(votes))
         values = _list_values(votes)

@@ -46,11 +46,10 @@ def make_lm_eval_results(run: Run) -> dict[str, Any]:
     }
 
 
-def _make_lm_eval_values(run: Run, name: str) -> dict[str, float | str]:
+def _make_lm_eval_values(run: Run, benchmark: str) -> dict[str, float | str]:
     values: dict[str, float | str] = {}
-    for metric in run.benchmarks[name].tally.metrics():
-        estimate = estimate_metric(run, name, metric)
-        if estimate is not None:
+    for metric in run.benchmarks[benchmark].tally.metrics():
+        if (estimate := estimate_metric(run, benchmark, metric)) is not None:
             values[f"{metric},none"] = estimate.value
             low, high = estimate.low, estimate.high
             values[f"{metric}_stderr,none"] = "N/A" if low is None or high is None else (high - low) / WIDTH

@@ -98,7 +98,7 @@ def write_paper(runs: Sequence[Run], labels: Sequence[str], folder: Path) -> lis
     for name in sorted({name for run in runs for name in run.benchmarks}):
         appendix += _format_prompt(name, [run for run in runs if name in run.benchmarks])
     texts = {
-        "tables.tex": _format_tables(sections, map_significance_stars(runs, labels), labels[0]),
+        "tables.tex": _format_latex_tables(sections, map_significance_stars(runs, labels), labels[0]),
         "figures.tex": _draw_and_format_figures(sections, folder),
         "appendix.tex": "\n\n".join(appendix) + "\n",
     }
@@ -120,9 +120,9 @@ def map_significance_stars(runs: Sequence[Run], labels: Sequence[str]) -> dict[t
     return stars
 
 
-def _format_tables(sections: Sequence[Section], stars: dict[tuple[str, str], str], first: str) -> str:
+def _format_latex_tables(sections: Sequence[Section], stars: dict[tuple[str, str], str], first_label: str) -> str:
     stars_note = (
-        f" Stars: differs from {first}, paired by question, with Holm's correction over all pairs: "
+        f" Stars: differs from {first_label}, paired by question, with Holm's correction over all pairs: "
         "* p < 0.05, ** p < 0.01, *** p < 0.001."
     )
     tables = []

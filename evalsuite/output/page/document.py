@@ -84,8 +84,8 @@ def build_content_policy(script: str, *styles: str) -> str:
     return "; ".join(
         (
             "default-src 'none'",
-            f"script-src {_format_policy_hash(script)} 'strict-dynamic'",
-            f"style-src {' '.join(_format_policy_hash(style) for style in styles)}",
+            f"script-src {_hash_for_content_policy(script)} 'strict-dynamic'",
+            f"style-src {' '.join(_hash_for_content_policy(style) for style in styles)}",
             "img-src data:",
             "base-uri 'none'",
             "form-action 'none'",
@@ -93,7 +93,7 @@ def build_content_policy(script: str, *styles: str) -> str:
     )
 
 
-def _format_policy_hash(text: str) -> str:
+def _hash_for_content_policy(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

@@ -237,8 +237,7 @@ def map_metric_ranges(runs: Iterable[Run]) -> dict[str, tuple[float, float]]:
     for run in runs:
         for name, bench in run.benchmarks.items():
             for metric in bench.tally.metrics():
-                bounds = find_declaration(run, name, metric).range
-                if bounds is not None:
+                if (bounds := find_declaration(run, name, metric).range) is not None:
                     ranges.setdefault(f"{name}.{metric}", bounds)
     return ranges
 

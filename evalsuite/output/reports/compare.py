@@ -277,9 +277,8 @@ def write_history(runs: Sequence[Run], histories: Sequence[MetricHistory], targe
     ]
     pictures = draw_charts(list_charts(sections), target)
     file = target / HISTORY
-    replace_file(
-        file, f"# {len(runs)} releases\n\n{describe_drifts(histories)}\n\n{render_sections(sections, pictures)}\n"
-    )
+    text = f"# {len(runs)} releases\n\n{describe_drifts(histories)}\n\n{render_sections(sections, pictures)}\n"
+    replace_file(file, text)
     drifts = {
         "drifts": [line for history in histories for line in history.list_drifts()],
         "latest": [line for history in histories for line in history.list_drifts(latest_only=True)],

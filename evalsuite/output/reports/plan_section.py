@@ -72,11 +72,10 @@ def advise_on_loss(metric: DetectableLoss) -> str:
         if drawn
         else ""
     )
-    if metric.detectable_loss <= metric.loss:
+    detectable = metric.detectable_loss
+    if detectable <= metric.loss:
         return f"{name}: a loss of {metric.loss:.3g} can be shown with what is there.{fails}"
-    seen = (
-        f"a loss of {metric.detectable_loss:.3g} or more" if math.isfinite(metric.detectable_loss) else "no loss at all"
-    )
+    seen = f"a loss of {detectable:.3g} or more" if math.isfinite(detectable) else "no loss at all"
     words = f"{name}: {seen} can be shown, not {metric.loss:.3g}."
     if metric.questions_needed is not None:
         more = write_count(metric.questions_needed - metric.questions, "more question")

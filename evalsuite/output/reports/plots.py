@@ -123,10 +123,8 @@ def _make_axes(chart: Chart, figure: Any) -> Any:
 
 
 def _set_tick_labels(chart: Chart, axes: Any) -> None:
-    crowded = sum(map(len, chart.labels)) > 60
-    axes.set_xticks(
-        range(len(chart.labels)), chart.labels, rotation=35 if crowded else 0, ha="right" if crowded else "center"
-    )
+    rotation, side = (35, "right") if sum(map(len, chart.labels)) > 60 else (0, "center")
+    axes.set_xticks(range(len(chart.labels)), chart.labels, rotation=rotation, ha=side)
 
 
 def _add_legend(chart: Chart, figure: Any) -> None:

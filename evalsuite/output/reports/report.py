@@ -231,11 +231,11 @@ def _make_worst_cases_sections(run: Run, shown: Collection[str]) -> list[Section
             record = run.read(case)
             title = f"{case.rpartition('::')[2]}: {primary} {record.scores[primary]:.3f}"
             blocks.append(Passage(title, format_case_block(record, max_length=LONGEST_TEXT), folded=True))
-            blocks += _make_judgement_passages(record)
+            blocks += _make_judge_log_passages(record)
     return [Section("Lowest scores", blocks)] if blocks else []
 
 
-def _make_judgement_passages(record: Record) -> Iterator[Passage]:
+def _make_judge_log_passages(record: Record) -> Iterator[Passage]:
     if record.logs:
         from evalsuite.output.reports.judges.ballots import format_log
 

@@ -184,6 +184,7 @@ def _measure_order_flips(cases: Sequence[JudgedCase]) -> JudgeBias:
 
 
 def _list_first_place_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoice]:
+    """Yield for each vote without a tie whether the judge chose the answer that it saw first."""
     for case in cases:
         # Count only judges that saw both orders: in one order alone, the better answers may be first by chance.
         first, second = ({vote.judge for vote in case.votes if vote.swapped is swapped} for swapped in (False, True))
@@ -193,6 +194,7 @@ def _list_first_place_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedCho
 
 
 def _list_longer_answer_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoice]:
+    """Yield for each case whether the judge chose the longer answer, and whether people did."""
     for case in cases:
         first, second = case.facts.get("lengths") or (0, 0)
         if first != second:
@@ -200,6 +202,7 @@ def _list_longer_answer_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedC
 
 
 def _list_own_family_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoice]:
+    """Yield whether the judge chose the answer of its own family of models, if only one answer is."""
     for case in cases:
         families = [find_model_family(system) for system in case.facts.get("systems") or ()]
         own = {find_model_family(vote.model) for vote in case.votes}
@@ -245,7 +248,5 @@ def _estimate_excess_over_people(choices: Sequence[PairedChoice], people: Sequen
 
 def find_model_family(model: str) -> str | None:
     """Find a model's family from its name; None if the family is unknown."""
-    for name, pattern in FAMILIES.items():
-        if re.search(pattern, model.lower()):
-            return name
-    return None
+    families = (name for name, pattern in FAMILIES.items() if re.search(pattern, model.lower()))
+    return next(families, None)

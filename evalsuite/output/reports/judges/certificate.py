@@ -99,7 +99,7 @@ def make_certificate(
         tabulate_sheet_agreement(sheets),
         _tabulate_corrected_means(judges, people, weights or {}) if people else None,
         _compare_judges(judges, random, group_labels_by_case(random, sheets)) if random and len(judges) > 1 else None,
-        *_tabulate_order_biases(judges),
+        *_tabulate_judge_biases(judges),
         _tabulate_length_bias(judges, people),
         _tabulate_mutations(judges),
     ]
@@ -152,6 +152,7 @@ def make_labelled_tally(
 def _label_row(
     row: Row, judge: JudgeResults, label: float | None, labels_of_people: Sequence[float], weights: Mapping[str, float]
 ) -> Row:
+    """Add the judge's score and people's labels to a row; a row without a score becomes an error."""
     if row.case not in judge.scores:
         return replace(row, outcome="error", facts={})
     outcomes = {metric: cases[row.case] for metric, cases in judge.mutations.items() if row.case in cases}
@@ -193,6 +194,7 @@ def _tabulate_corrected_means(
 def _compare_judges(
     judges: Sequence[JudgeResults], people: Mapping[str, float], labels: Mapping[str, Sequence[float]]
 ) -> Table:
+    """Tabulate how much better the second judge of each pair agrees with people than the first."""
     rows: list[tuple[Cell, ...]] = []
     for one, other in combinations(judges, 2):
         cases = [case for case in people if case in one.scores and case in other.scores]
@@ -269,7 +271,7 @@ def tabulate_sheet_agreement(sheets: Sequence[Mapping[str, float]]) -> Table | N
     return Table("People among themselves", AGREEMENT_COLUMNS, rows, note) if rows else None
 
 
-def _tabulate_order_biases(judges: Sequence[JudgeResults]) -> list[Table]:
+def _tabulate_judge_biases(judges: Sequence[JudgeResults]) -> list[Table]:
     return [
         tabulate_biases(f"Biases of {judge.name}", [(judge.name, judge.tally)], prefix)
         for judge in judges
