@@ -82,30 +82,29 @@ class CaseApi:
 
     async def _route_request(self, method: str, path: str, query: str, content: bytes) -> HttpAnswer:
         if method == "GET" and path.startswith("/models"):
-            return self._list_models(path.removeprefix("/models").lstrip("/"))
+            name = path.removeprefix("/models").lstrip("/")
+            model = {"id": name or self._model.name, "object": "model", "created": 0, "owned_by": "evalsuite"}
+            return make_json_answer(model if name else {"object": "list", "data": [model]})
         makers = {
-            "/chat/completions": self._answer_chat_api,
-            "/responses": self._answer_responses_api,
-            "/messages": self._answer_messages_api,
-            "/embeddings": self._answer_embeddings_api,
+            "/chat/completions": self._answer_chat_request,
+            "/responses": self._answer_responses_request,
+            "/messages": self._answer_messages_request,
+            "/embeddings": self._answer_embeddings_request,
         }
         if method == "POST" and path in makers:
             return await makers[path](parse_body(content))
         asked = gemini_api.PATH.fullmatch(path)
         if method == "POST" and asked:
-            return await self._answer_gemini_api(parse_body(content), asked["model"], asked["method"], query)
+            return await self._answer_gemini_request(parse_body(content), asked["model"], asked["method"], query)
         return make_error_answer(404, f"{method} {path}: not here; this endpoint answers {', '.join(PATHS)}")
 
-    def _list_models(self, name: str) -> HttpAnswer:
-        model = {"id": name or self._model.name, "object": "model", "created": 0, "owned_by": "evalsuite"}
-        return make_json_answer(model if name else {"object": "list", "data": [model]})
-
     async def _call_model(self, request: ChatRequest, requested_name: object) -> tuple[Completion, str]:
+        """Return the completion and the model's name; note the fields that the request's format left out."""
         name = str(requested_name or self._model.name)
         self._left_out.update(request.left_out)
         return await self._find(name).chat(request.messages, tools=request.tools, **request.params), name
 
-    async def _answer_chat_api(self, body: Mapping[str, Any]) -> HttpAnswer:
+    async def _answer_chat_request(self, body: Mapping[str, Any]) -> HttpAnswer:
         completion, name = await self._call_model(chat_api.parse_chat_request(body), body.get("model"))
         if not body.get("stream"):
             return make_json_answer(chat_api.make_chat_completion(completion, name, next(self._numbers)))
@@ -113,14 +112,14 @@ class CaseApi:
         with_usage = isinstance(options, dict) and bool(options.get("include_usage"))
         return make_chat_stream(chat_api.make_chat_chunks(completion, name, next(self._numbers), with_usage=with_usage))
 
-    async def _answer_messages_api(self, body: Mapping[str, Any]) -> HttpAnswer:
+    async def _answer_messages_request(self, body: Mapping[str, Any]) -> HttpAnswer:
         completion, name = await self._call_model(messages_api.convert_request(body), body.get("model"))
         message = messages_api.make_message_object(completion, name, next(self._numbers))
         if body.get("stream"):
             return make_event_stream(messages_api.make_message_events(message))
         return make_json_answer(message)
 
-    async def _answer_gemini_api(self, body: Mapping[str, Any], name: str, method: str, query: str) -> HttpAnswer:
+    async def _answer_gemini_request(self, body: Mapping[str, Any], name: str, method: str, query: str) -> HttpAnswer:
         completion, _ = await self._call_model(gemini_api.convert_request(body), name)
         response = gemini_api.make_content_response(completion, name, next(self._numbers))
         if method == "generateContent":
@@ -129,7 +128,7 @@ class CaseApi:
         # Without `alt=sse`, Gemini's API streams one JSON list instead of events.
         return make_chat_stream(chunks, end=b"") if "alt=sse" in query.split("&") else make_json_answer(list(chunks))
 
-    async def _answer_responses_api(self, body: Mapping[str, Any]) -> HttpAnswer:
+    async def _answer_responses_request(self, body: Mapping[str, Any]) -> HttpAnswer:
         overrides = self._find(str(body.get("model") or self._model.name)).overrides
         previous = body.get("previous_response_id")
         if not self._stores and (previous is not None or body.get("store")):
@@ -137,10 +136,13 @@ class CaseApi:
                 "store, previous_response_id: this gateway stores no conversation; leave both out, and send all items "
                 "of the conversation as input"
             )
+        earlier = self._conversations.get(str(previous), ())
         if overrides.get("api") == "responses":
-            asked = responses_api.pass_request_on(body, self._conversations.get(str(previous), ()), overrides)
+            asked = responses_api.pass_request_on(body, earlier, overrides)
+        elif previous is None or previous in self._conversations:
+            asked = responses_api.convert_request(body, earlier)
         else:
-            asked = responses_api.convert_request(body, self._find_earlier_messages(previous))
+            raise BadRequest(f"previous_response_id: no stored response of this case has the id {previous!r}")
         completion, name = await self._call_model(asked, body.get("model"))
         response = responses_api.make_response_object(body, completion, name, next(self._numbers))
         spoken = asked.messages[1:] if body.get("instructions") else asked.messages
@@ -151,14 +153,7 @@ class CaseApi:
             return make_event_stream(responses_api.make_response_events(response))
         return make_json_answer(response)
 
-    def _find_earlier_messages(self, response_id: object) -> tuple[Message, ...]:
-        if response_id is None:
-            return ()
-        if response_id not in self._conversations:
-            raise BadRequest(f"previous_response_id: no stored response of this case has the id {response_id!r}")
-        return self._conversations[str(response_id)]
-
-    async def _answer_embeddings_api(self, body: Mapping[str, Any]) -> HttpAnswer:
+    async def _answer_embeddings_request(self, body: Mapping[str, Any]) -> HttpAnswer:
         asked = chat_api.parse_embedding_request(body)
         model = self._find(asked.model)
         name = asked.model if model is self._model else None

@@ -142,10 +142,10 @@ class CaseModel(ModelHandle):
 
     @contextlib.contextmanager
     def _record_failure(self, call_number: int) -> Iterator[None]:
+        """Log the error that the block raises, except a refused request, which the application may handle."""
         try:
             yield
         except EvalsuiteError as error:
-            # The refusal of an invalid request is not recorded, because the application may handle it.
             if not isinstance(error, RequestRefused):
                 self.log.failures[call_number] = error
             raise

@@ -84,7 +84,7 @@ def make_failure_answer(error: EvalsuiteError) -> HttpAnswer:
 def parse_body(content: bytes) -> dict[str, Any]:
     """Read a request's body, which must be a JSON object."""
     try:
-        value = json.loads(content, parse_constant=_refuse_json_constant)
+        value = json.loads(content, parse_constant=_refuse_nan_or_infinity)
     except (ValueError, RecursionError) as error:
         raise BadRequest(f"the body is not JSON: {error}") from error
     if not isinstance(value, dict):
@@ -119,7 +119,7 @@ def parse_arguments(call: ToolCall) -> dict[str, Any]:
     return arguments
 
 
-def _refuse_json_constant(constant: str) -> NoReturn:
+def _refuse_nan_or_infinity(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a JSON number")
 
 

@@ -82,6 +82,7 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def _require_json_data(value: Any, label: str) -> Any:
+    """Return the data as JSON would read it back (tuples become lists); raise SolverError for other data."""
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError) as error:

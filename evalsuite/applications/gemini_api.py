@@ -57,13 +57,13 @@ def convert_request(body: Mapping[str, Any]) -> ChatRequest:
         contents = given.get("contents")
         if not isinstance(contents, list) or not contents:
             raise BadRequest("contents: expected a list of at least one content")
-        system = _convert_content_parts(_to_camel_case(given.get("systemInstruction") or {}).get("parts", ()))
+        system = _convert_to_chat_parts(_to_camel_case(given.get("systemInstruction") or {}).get("parts", ()))
         messages = [Message("system", **make_message_content(system))] if system else []
         messages += _convert_contents(contents)
-        declared = [_convert_function_declarations(_to_camel_case(tool)) for tool in given.get("tools") or ()]
+        declared = [_convert_to_openai_tools(_to_camel_case(tool)) for tool in given.get("tools") or ()]
         config = _to_camel_case(given.get("generationConfig") or {})
-        params = _convert_generation_config(config)
-        params |= _convert_tool_choice(_to_camel_case(given.get("toolConfig") or {}))
+        params = _convert_to_chat_params(config)
+        params |= _make_tool_choice_params(_to_camel_case(given.get("toolConfig") or {}))
         budget = _to_camel_case(config.get("thinkingConfig") or {}).get("thinkingBudget", -1)
         left_out = ("thinkingConfig.thinkingBudget",) if budget != -1 else ()
         return ChatRequest(tuple(messages), tuple(tool for tools in declared for tool in tools), params, left_out)
@@ -93,7 +93,7 @@ def _convert_contents(contents: Sequence[Mapping[str, Any]]) -> Iterator[Message
                 name = call["name"]
                 calls.append(ToolCall(call.get("id") or f"call_{place}_{number}", name, dumps(call.get("args") or {})))
                 open_calls[name].append(calls[-1].id)
-            text = _convert_content_parts(part for part in parts if "functionCall" not in part)
+            text = _convert_to_chat_parts(part for part in parts if "functionCall" not in part)
             if not all(isinstance(part, str) for part in text):
                 raise BadRequest("contents: a model's content has text and function calls alone")
             yield Message("assistant", "".join(map(str, text)), tuple(calls))
@@ -106,7 +106,7 @@ def _convert_contents(contents: Sequence[Mapping[str, Any]]) -> Iterator[Message
             if call_id in waiting:
                 waiting.remove(call_id)
             yield Message("tool", _format_function_result(result.get("response")), tool_call_id=call_id)
-        rest = _convert_content_parts(part for part in parts if "functionResponse" not in part)
+        rest = _convert_to_chat_parts(part for part in parts if "functionResponse" not in part)
         if rest:
             yield Message("user", **make_message_content(rest))
 
@@ -120,11 +120,11 @@ def _format_function_result(response: Any) -> str:
             return dumps(response)
 
 
-def _convert_content_parts(parts: Any) -> list[str | Mapping[str, Any]]:
+def _convert_to_chat_parts(parts: Any) -> list[str | Mapping[str, Any]]:
     read: list[str | Mapping[str, Any]] = []
     for part in map(_to_camel_case, parts):
+        # Skip a model's thoughts, because chat models do not accept thoughts as messages.
         if part.get("thought"):
-            # Skip a model's thoughts, because chat models do not accept thoughts as messages.
             continue
         if "text" in part:
             read.append(str(part["text"]))
@@ -138,7 +138,7 @@ def _convert_content_parts(parts: Any) -> list[str | Mapping[str, Any]]:
     return read
 
 
-def _convert_function_declarations(tool: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _convert_to_openai_tools(tool: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for name in sorted(tool.keys() - {"functionDeclarations"}):
         raise BadRequest(f"tools: {name:.80} runs on Google's servers, which are not asked; offer functions")
     for declared in map(_to_camel_case, tool.get("functionDeclarations", ())):
@@ -164,7 +164,7 @@ def _lower_type_names(schema: Any) -> Any:
     return written
 
 
-def _convert_generation_config(config: dict[str, Any]) -> dict[str, Any]:
+def _convert_to_chat_params(config: dict[str, Any]) -> dict[str, Any]:
     if config.pop("candidateCount", 1) != 1:
         raise BadRequest("candidateCount: a request has one answer; send it again for another one")
     for name in sorted(config.keys() - SENT.keys() - FORMAT):
@@ -184,7 +184,7 @@ def _convert_generation_config(config: dict[str, Any]) -> dict[str, Any]:
     return params
 
 
-def _convert_tool_choice(config: Mapping[str, Any]) -> dict[str, Any]:
+def _make_tool_choice_params(config: Mapping[str, Any]) -> dict[str, Any]:
     wanted = _to_camel_case(config.get("functionCallingConfig") or {})
     if not wanted:
         return {}

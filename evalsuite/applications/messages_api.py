@@ -49,13 +49,13 @@ def convert_request(body: Mapping[str, Any]) -> ChatRequest:
     if not isinstance(items, list) or not items:
         raise BadRequest("messages: expected a list of at least one message")
     try:
-        system = _convert_content_blocks(given.get("system", ""), "system")
+        system = _convert_to_chat_parts(given.get("system", ""), "system")
         messages = [Message("system", **make_message_content(system))] if system else []
         for item in items:
             messages += _convert_message(item["role"], item["content"])
-        tools = tuple(map(_convert_tool, given.get("tools", ())))
+        tools = tuple(map(_convert_to_openai_tool, given.get("tools", ())))
         params = {SENT[name]: value for name, value in given.items() if name in SENT}
-        params |= _convert_tool_choice(given.get("tool_choice"))
+        params |= _make_tool_choice_params(given.get("tool_choice"))
         output = dict(given.get("output_config", {}))
         left_out = [*sorted(given.keys() & LEFT_OUT), *(["output_config.effort"] if output.pop("effort", None) else [])]
         form = output.pop("format", None)
@@ -77,7 +77,7 @@ def _convert_message(role: str, content: Any) -> Iterator[Message]:
     if role == "assistant":
         made = [block for block in blocks if block["type"] == "tool_use"]
         calls = tuple(ToolCall(block["id"], block["name"], json.dumps(block["input"])) for block in made)
-        text = _convert_content_blocks(
+        text = _convert_to_chat_parts(
             [block for block in blocks if block["type"] != "tool_use"], "an assistant's message"
         )
         if not all(isinstance(part, str) for part in text):
@@ -88,14 +88,14 @@ def _convert_message(role: str, content: Any) -> Iterator[Message]:
         raise BadRequest(f"messages: the role {role!r:.80} is unknown; write user or assistant")
     for block in blocks:
         if block["type"] == "tool_result":
-            result = _convert_content_blocks(block.get("content") or "", "a tool's result")
+            result = _convert_to_chat_parts(block.get("content") or "", "a tool's result")
             yield Message("tool", tool_call_id=str(block["tool_use_id"]), **make_message_content(result))
-    rest = _convert_content_blocks([block for block in blocks if block["type"] != "tool_result"], "a message")
+    rest = _convert_to_chat_parts([block for block in blocks if block["type"] != "tool_result"], "a message")
     if rest:
         yield Message("system" if role == "system" else "user", **make_message_content(rest))
 
 
-def _convert_content_blocks(content: Any, where: str) -> list[str | Mapping[str, Any]]:
+def _convert_to_chat_parts(content: Any, where: str) -> list[str | Mapping[str, Any]]:
     if isinstance(content, str):
         return [content] if content else []
     parts: list[str | Mapping[str, Any]] = []
@@ -113,7 +113,7 @@ def _convert_content_blocks(content: Any, where: str) -> list[str | Mapping[str,
     return parts
 
 
-def _convert_tool(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+def _convert_to_openai_tool(tool: Mapping[str, Any]) -> Mapping[str, Any]:
     if tool.get("type", "custom") != "custom":
         raise BadRequest(
             f"tools: {tool['type']!r:.80} runs on Anthropic's servers, which are not asked; offer functions"
@@ -122,7 +122,7 @@ def _convert_tool(tool: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _convert_tool_choice(choice: Mapping[str, Any] | None) -> dict[str, Any]:
+def _make_tool_choice_params(choice: Mapping[str, Any] | None) -> dict[str, Any]:
     if choice is None:
         return {}
     if choice["type"] == "tool":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evalsuite.applications.chat_api import BadRequest, ChatRequest, encode_logprobs, make_field_error, split_into_words
@@ -51,7 +51,7 @@ def convert_request(body: Mapping[str, Any], earlier_messages: Sequence[Message]
         raise BadRequest("reasoning: expected an object")
     left_out += ["reasoning.summary"] if reasoning.get("summary") else []
     left_out += [f"include: {ENCRYPTED}"] if ENCRYPTED in (body.get("include") or ()) else []
-    return ChatRequest(messages, _convert_tools(body), _convert_params(body), tuple(left_out))
+    return ChatRequest(messages, _convert_to_openai_tools(body), _convert_params(body), tuple(left_out))
 
 
 def pass_request_on(
@@ -106,12 +106,12 @@ def _convert_messages(items: Sequence[Any], field: str) -> Iterator[Message]:
                 yield Message("assistant", text, tuple(calls))
                 calls, text = [], ""
             if kind == "function_call_output":
-                output = _make_message("tool", item["output"], f"{field}: output")
+                output = _make_message_from_content("tool", item["output"], f"{field}: output")
                 yield dataclasses.replace(output, tool_call_id=str(item["call_id"]))
             elif kind == "message" and item["role"] == "assistant":
                 text = _join_assistant_text(item["content"], f"{field}: content")
             elif kind == "message":
-                yield _make_message(item["role"], item["content"], f"{field}: content")
+                yield _make_message_from_content(item["role"], item["content"], f"{field}: content")
             elif kind != "reasoning" or item.get("summary") or item.get("encrypted_content") or item.get("content"):
                 raise BadRequest(f"{field}: an item of the type {kind!r} cannot be sent to a chat model")
         except (KeyError, TypeError) as error:
@@ -120,30 +120,28 @@ def _convert_messages(items: Sequence[Any], field: str) -> Iterator[Message]:
         yield Message("assistant", text, tuple(calls))
 
 
-def _make_message(role: Role, content: Any, field: str) -> Message:
-    parts = _convert_content_parts(content, field)
+def _make_message_from_content(role: Role, content: Any, field: str) -> Message:
+    parts = _convert_to_chat_parts(content, field)
     if len(parts) == 1 and isinstance(parts[0], str):
         return Message(role, parts[0])
     return Message(role, parts=parts)
 
 
-def _convert_content_parts(content: Any, field: str) -> list[str | Mapping[str, Any]]:
+def _convert_to_chat_parts(content: Any, field: str) -> list[str | Mapping[str, Any]]:
     if isinstance(content, str):
         return [content]
     if not isinstance(content, list):
         found = "an object" if isinstance(content, Mapping) else repr(content)[:200]
         raise BadRequest(f"{field}: expected text or a list of parts, found {found}; write other values as JSON text")
-    return [_convert_content_part(part, field) for part in content]
+    return [_convert_to_chat_part(part, field) for part in content]
 
 
-def _convert_content_part(part: Any, field: str) -> str | Mapping[str, Any]:
+def _convert_to_chat_part(part: Any, field: str) -> str | Mapping[str, Any]:
     if isinstance(part, str):
         return part
     kind = part["type"]
-    if kind in {"input_text", "output_text", "text"}:
-        return str(part["text"])
-    if kind == "refusal":
-        return str(part["refusal"])
+    if kind in {"input_text", "output_text", "text", "refusal"}:
+        return str(part["refusal" if kind == "refusal" else "text"])
     if kind == "input_image" and part.get("image_url"):
         return {"type": "image_url", "image_url": {"url": part["image_url"], "detail": part.get("detail") or "auto"}}
     if kind == "input_file" and part.get("file_data"):
@@ -154,14 +152,14 @@ def _convert_content_part(part: Any, field: str) -> str | Mapping[str, Any]:
 
 
 def _join_assistant_text(content: Any, field: str) -> str:
-    parts = _convert_content_parts(content, field)
+    parts = _convert_to_chat_parts(content, field)
     for part in parts:
         if not isinstance(part, str):
             raise BadRequest(f"{field}: an assistant's message has text alone, found {part['type']!r}")
     return "".join(map(str, parts))
 
 
-def _convert_tools(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+def _convert_to_openai_tools(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     tools = body.get("tools") or ()
     hosted = sorted({str(tool.get("type")) for tool in tools} - {"function"})
     if hosted:
@@ -189,7 +187,7 @@ def _convert_params(body: Mapping[str, Any]) -> dict[str, Any]:
     reasoning = {name: value for name, value in (given.get("reasoning") or {}).items() if name != "summary"}
     params |= _rename_fields("reasoning", reasoning, {"effort": "reasoning_effort"})
     text = dict(given.get("text") or {})
-    params |= _convert_text_format(text.pop("format", None) or {})
+    params |= _make_response_format_params(text.pop("format", None) or {})
     params |= _rename_fields("text", text, {"verbosity": "verbosity"})
     for wanted in given.get("include") or ():
         if wanted not in {LOGPROBS, ENCRYPTED}:
@@ -199,11 +197,12 @@ def _convert_params(body: Mapping[str, Any]) -> dict[str, Any]:
     if given.get("top_logprobs"):
         params["logprobs"] = True
     if "tool_choice" in given:
-        params["tool_choice"] = _convert_tool_choice(given["tool_choice"])
+        params["tool_choice"] = _convert_to_chat_tool_choice(given["tool_choice"])
     return params
 
 
 def _rename_fields(parent: str, fields: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Return the given fields under their new names; raise BadRequest for a field without a new name."""
     given = {field: value for field, value in fields.items() if value is not None}
     unknown = next((field for field in given if field not in names), None)
     if unknown is not None:
@@ -211,7 +210,7 @@ def _rename_fields(parent: str, fields: Mapping[str, Any], names: Mapping[str, s
     return {names[field]: value for field, value in given.items()}
 
 
-def _convert_text_format(text_format: Mapping[str, Any]) -> dict[str, Any]:
+def _make_response_format_params(text_format: Mapping[str, Any]) -> dict[str, Any]:
     match text_format.get("type", "text"):
         case "text":
             return {}
@@ -224,14 +223,14 @@ def _convert_text_format(text_format: Mapping[str, Any]) -> dict[str, Any]:
             raise make_field_error("text.format", other)
 
 
-def _convert_tool_choice(choice: Any) -> Any:
+def _convert_to_chat_tool_choice(choice: Any) -> Any:
     match choice:
         case str():
             return choice
         case {"type": "function", "name": str(name)}:
             return {"type": "function", "function": {"name": name}}
         case {"type": "allowed_tools", "tools": list(tools)}:
-            allowed = [_convert_tool_choice(tool) for tool in tools]
+            allowed = [_convert_to_chat_tool_choice(tool) for tool in tools]
             return {"type": "allowed_tools", "allowed_tools": {"mode": choice.get("mode", "auto"), "tools": allowed}}
         case _:
             raise make_field_error("tool_choice", choice)
@@ -297,38 +296,29 @@ def make_response_events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]
     yield {"type": "response.in_progress", "response": begun}
     for index, item in enumerate(response["output"]):
         place = {"item_id": item.get("id"), "output_index": index}
-        yield from EVENT_WRITERS.get(item["type"], _list_whole_item_events)(item, place)
+        # Items of other types are sent whole, without events of their contents.
+        empty: dict[str, Any] = {}
+        events: Iterable[dict[str, Any]] = ()
+        if item["type"] == "message":
+            empty, events = {"status": "in_progress", "content": []}, _list_text_events(item["content"], place)
+        elif item["type"] == "function_call":
+            empty = {"status": "in_progress", "arguments": ""}
+            call = {"name": item["name"], "arguments": item["arguments"]}
+            events = [
+                {"type": "response.function_call_arguments.delta", **place, "delta": call["arguments"]},
+                {"type": "response.function_call_arguments.done", **place, **call},
+            ]
+        yield {"type": "response.output_item.added", "output_index": index, "item": item | empty}
+        yield from events
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
     yield {"type": f"response.{response['status']}", "response": response}
 
 
-def _list_text_events(item: Mapping[str, Any], item_position: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    begun = {**item, "status": "in_progress", "content": []}
-    yield {"type": "response.output_item.added", "output_index": item_position["output_index"], "item": begun}
-    for index, part in enumerate(item["content"]):
-        empty, content_place = {**part, "text": ""}, {**item_position, "content_index": index}
-        yield {"type": "response.content_part.added", **content_place, "part": empty}
+def _list_text_events(parts: Sequence[Mapping[str, Any]], item_place: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for index, part in enumerate(parts):
+        content_place = {**item_place, "content_index": index}
+        yield {"type": "response.content_part.added", **content_place, "part": {**part, "text": ""}}
         for piece in split_into_words(part["text"]):
             yield {"type": "response.output_text.delta", **content_place, "delta": piece, "logprobs": []}
         yield {"type": "response.output_text.done", **content_place, "text": part["text"], "logprobs": []}
         yield {"type": "response.content_part.done", **content_place, "part": part}
-
-
-def _list_call_events(item: Mapping[str, Any], item_position: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    begun = {**item, "status": "in_progress", "arguments": ""}
-    yield {"type": "response.output_item.added", "output_index": item_position["output_index"], "item": begun}
-    yield {"type": "response.function_call_arguments.delta", **item_position, "delta": item["arguments"]}
-    yield {
-        "type": "response.function_call_arguments.done",
-        **item_position,
-        "name": item["name"],
-        "arguments": item["arguments"],
-    }
-
-
-def _list_whole_item_events(item: Mapping[str, Any], item_position: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    yield {"type": "response.output_item.added", "output_index": item_position["output_index"], "item": item}
-
-
-EVENT_WRITERS = {"message": _list_text_events, "function_call": _list_call_events}
-"""Functions that write the events of an unfinished item, by type; items of other types are written whole."""

@@ -59,11 +59,12 @@ class SpanCollector:
         return make_json_answer({}) if is_text else HttpAnswer(200, (), "application/x-protobuf")
 
     def _add_exported_spans(self, content: bytes) -> bool:
+        """Add an export's spans; return whether the export is JSON; otherwise it is protobuf."""
         self._size += len(content)
         if self._size > LARGEST_TRACE:
             raise ValueError(f"more than {LARGEST_TRACE >> 20} MiB for one question")
         is_text = content.lstrip()[:1] == b"{"
-        export = json.loads(content, parse_constant=_refuse_json_constant) if is_text else _decode_protobuf(content)
+        export = json.loads(content, parse_constant=_refuse_nan_or_infinity) if is_text else _decode_protobuf(content)
         for span in list_spans({"resourceSpans": (), **export}):
             read_span(span)
             self._spans[span["trace"], span["id"]] = span
@@ -155,5 +156,5 @@ def _decode_protobuf(content: bytes) -> dict[str, Any]:
 IDS = ("traceId", "spanId", "parentSpanId")
 
 
-def _refuse_json_constant(name: str) -> None:
+def _refuse_nan_or_infinity(name: str) -> None:
     raise ValueError(f"{name} is not JSON")

@@ -77,8 +77,7 @@ def read_span(plain: Mapping[str, Any]) -> TraceSpan:
         found = [str(attributes[name])[:LONGEST_NAME] for name in names if name in attributes]
         event |= {field: found[0]} if found else {}
     is_text = attributes.get("output.mime_type", "text/plain") == "text/plain"
-    documents = list(_list_documents(attributes))
-    if documents:
+    if documents := list(_list_documents(attributes)):
         event["documents"] = documents
     return TraceSpan(
         plain["begin"],
