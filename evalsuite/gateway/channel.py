@@ -78,6 +78,7 @@ class ChannelAsker:
         return plain
 
     def _receive_answer(self, text: str | None) -> None:
+        """Pass an answer to the call that waits for it; None means that the controlling process has ended."""
         if text is None:
             for answer in self._waiting.values():
                 if not answer.done():
@@ -128,7 +129,7 @@ class ChannelServer:
 
     async def _answer_request(self, request: dict[str, Any]) -> None:
         try:
-            answer = await _answer_channel_request(self._gateway, request)
+            answer = await _call_gateway_method(self._gateway, request)
         except EvalsuiteError as error:
             answer = {"error": encode_error(error)}
         except Exception as error:  # noqa: BLE001 - the caller receives any error
@@ -155,7 +156,7 @@ def refuse_request(channel: Channel, text: str | None, error: EvalsuiteError) ->
             channel.send(dumps({"number": json.loads(text)["number"], "error": encode_error(error)}))
 
 
-async def _answer_channel_request(gateway: CaseAsker, request: Mapping[str, Any]) -> dict[str, Any]:
+async def _call_gateway_method(gateway: CaseAsker, request: Mapping[str, Any]) -> dict[str, Any]:
     if "request" in request:
         return {"completion": encode_completion(await gateway.ask(decode_request(request["request"])))}
     if "cancelled" in request:

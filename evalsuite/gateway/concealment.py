@@ -99,15 +99,15 @@ class Vault:
                 concealed.append(argument)
         return concealed
 
-    def _conceal_option_value(self, text: str) -> str:
-        name, equals, value = text.partition("=")
+    def _conceal_option_value(self, name_and_value: str) -> str:
+        name, equals, value = name_and_value.partition("=")
         try:
             plain = json.loads(value)
         except ValueError:
             plain = value
         concealed = self._conceal_params({name: plain})[name]
         if concealed is plain:
-            return text
+            return name_and_value
         return f"{name}{equals}{concealed if isinstance(concealed, str) else json.dumps(concealed)}"
 
     def _conceal_params(self, params: Mapping[str, Any], *, conceals_all: bool = False) -> Mapping[str, Any]:
@@ -117,18 +117,12 @@ class Vault:
             concealed = value
             if isinstance(value, Mapping):
                 concealed = self._conceal_params(value, conceals_all=conceals_all or name.lower() in HEADERS)
-            elif isinstance(value, str) and (conceals_all or is_secret_name(name)):
-                concealed = self._hash_secret(value)
+            elif isinstance(value, str) and (conceals_all or is_secret_name(name)) and not value.startswith(MARK):
+                concealed = MARK + hashlib.sha256(value.encode("utf-8", "replace")).hexdigest()[:16]
+                self._secrets[concealed] = value
             if concealed is not value:
                 changed[name] = concealed
         return {**params, **changed} if changed else params
-
-    def _hash_secret(self, text: str) -> str:
-        if text.startswith(MARK):
-            return text
-        mark = MARK + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
-        self._secrets[mark] = text
-        return mark
 
     def _reveal_secrets(self, value: Any) -> Any:
         if isinstance(value, Mapping):

@@ -89,7 +89,9 @@ class FaultInjector:
         Raises:
             InjectedFault: a fault with an HTTP status was selected, so the request was not sent.
         """
-        drawn = self._select_faults(request)
+        content = digest([encode_request(request), request.draw])
+        chances = (int(digest([self.seed, number, content]), 16) / 16**16 for number in range(len(self.faults)))
+        drawn = [fault for fault, chance in zip(self.faults, chances, strict=True) if chance < fault.share]
         delay = sum(fault.amount for fault in drawn if fault.kind == "latency")
         injected += [str(fault) for fault in drawn if fault.kind in {"status", "latency"}]
         if delay:
@@ -105,11 +107,6 @@ class FaultInjector:
             injected += [str(fault)] if damaged != completion else []
             completion = damaged
         return replace(completion, seconds=completion.seconds + delay) if delay else completion
-
-    def _select_faults(self, request: Request) -> list[FaultSpec]:
-        content = digest([encode_request(request), request.draw])
-        chances = (int(digest([self.seed, number, content]), 16) / 16**16 for number in range(len(self.faults)))
-        return [fault for fault, chance in zip(self.faults, chances, strict=True) if chance < fault.share]
 
 
 def _damage_completion(completion: Completion, kind: str) -> Completion:

@@ -133,6 +133,7 @@ class Gateway:
             ) from error
 
     async def _ask_model(self, request: Request) -> Completion:
+        """Return a completion from the store, from an equal call under way, or from a new call."""
         upstream = self._open_upstream(request)
         request = self._vault.conceal_request(request)
         keys = make_request_keys(upstream.backend.identity, request, with_older_keys=self.store.has_older_keys)
@@ -156,7 +157,7 @@ class Gateway:
                 if failed is not None:
                     raise decode_error(failed)
             self.served["asked"] += 1
-            call = asyncio.create_task(self._complete_request(key, upstream, request))
+            call = asyncio.create_task(self._call_and_store_completion(key, upstream, request))
             self._calls[key] = call
             call.add_done_callback(lambda done: self._forget_call(key, done))
         # The call continues even if the caller gives up, because the call is paid for.
@@ -208,8 +209,12 @@ class Gateway:
             )
         return self._upstreams[backend]
 
-    async def _complete_request(self, key: str, upstream: Upstream, request: Request) -> Completion:
-        price = self._find_price(upstream, request.model)
+    async def _call_and_store_completion(self, key: str, upstream: Upstream, request: Request) -> Completion:
+        price = find_price(request.model, self._prices)
+        if price is None and upstream.backend.metered and self.ledger.limit is not None:
+            unavailable = BackendUnavailable(explain_unknown_price(request.model))
+            self._report_unavailable_model(upstream, unavailable)
+            raise unavailable
         try:
             completion = await self._retry_request(key, upstream, request, price)
         except ModelError as error:
@@ -229,14 +234,6 @@ class Gateway:
         if self.on_answer is not None:
             self.on_answer(request, completion)
         return kept
-
-    def _find_price(self, upstream: Upstream, model: str) -> Price | None:
-        price = find_price(model, self._prices)
-        if price is None and upstream.backend.metered and self.ledger.limit is not None:
-            error = BackendUnavailable(explain_unknown_price(model))
-            self._report_unavailable_model(upstream, error)
-            raise error
-        return price
 
     async def _retry_request(self, key: str, upstream: Upstream, request: Request, price: Price | None) -> Completion:
         retries, limiter = RetrySchedule(self._clock, self._patience), upstream.limiter

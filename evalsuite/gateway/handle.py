@@ -377,14 +377,7 @@ class ModelHandle:
         params |= self.overrides
         if extra and "extra_body" in self.overrides:
             params["extra_body"] = {**extra, **self.overrides["extra_body"]}
-        request = Request(
-            model=self.name,
-            messages=convert_prompt(prompt),
-            params=params,
-            tools=tuple(tools),
-            base_url=self._base_url,
-            epoch=self._epoch,
-        )
+        request = Request(self.name, convert_prompt(prompt), params, tuple(tools), self._base_url, epoch=self._epoch)
         if params.get("n") not in (None, 1):
             raise RequestRefused(
                 f"n={params['n']}: a request has one answer; send it {params['n']} times, because each equal request "
@@ -406,15 +399,9 @@ class ModelHandle:
             ROUTE.reset(route)
             self.meter.times.end_call(began, seconds)
         self.meter.add_usage(completion.usage)
-        during = DURING.get()
-        if during is not None:
-            during.answers.append(
-                {
-                    "request": digest(encode_request(request)),
-                    "usage": encode_usage(completion.usage),
-                    "simulator": self.meter.plays,
-                }
-            )
+        if (during := DURING.get()) is not None:
+            content, usage = digest(encode_request(request)), encode_usage(completion.usage)
+            during.answers.append({"request": content, "usage": usage, "simulator": self.meter.plays})
         return completion
 
     async def _send_request(self, request: Request) -> Completion:

@@ -361,18 +361,16 @@ class Ledger:
         while amount and self._would_exceed_limit(amount, *self._reserved):
             if self._would_exceed_limit(amount, -self.elsewhere):
                 unsure = f" (${self.uncertain:.4f} of it for calls that failed and may be billed)"
+                shares = [f"${cost:.4f} by {model}" for model, cost in sorted(self.by_model.items()) if cost]
+                by_model = f" ({', '.join(shares)})" if len(shares) > 1 else ""
                 raise SpendLimitReached(
                     f"the spend limit is reached: ${self.paid.cost:.4f} of --max-cost ${self.limit:g} is spent"
-                    f"{unsure if self.uncertain else ''}{self._format_costs_by_model()} and "
+                    f"{unsure if self.uncertain else ''}{by_model} and "
                     f"the next call may cost ${amount:.4f}; raise the limit and go on with --resume last"
                 )
             self._settled.clear()
             await self._settled.wait()
         self._reserved.append(amount)
-
-    def _format_costs_by_model(self) -> str:
-        shares = [f"${cost:.4f} by {model}" for model, cost in sorted(self.by_model.items()) if cost]
-        return f" ({', '.join(shares)})" if len(shares) > 1 else ""
 
     def _would_exceed_limit(self, *amounts: float) -> bool:
         return self.limit is not None and math.fsum((self.paid.cost, *amounts)) > self.limit + ROUNDING

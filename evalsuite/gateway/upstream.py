@@ -107,7 +107,7 @@ class Upstream:
             completion = await send()
             self.limiter.record_answer(call)
         except Exception as error:
-            self._record_failure(error, call)
+            self._report_failure_to_limiter(error, call)
             raise
         finally:
             self.limiter.end_call(call)
@@ -116,7 +116,7 @@ class Upstream:
         self.limiter.correct_tokens(tokens, used or tokens)
         return completion
 
-    def _record_failure(self, error: Exception, call: CallInFlight) -> None:
+    def _report_failure_to_limiter(self, error: Exception, call: CallInFlight) -> None:
         if isinstance(error, CallFailed):
             # Do not count this attempt, because the request was not sent.
             return
