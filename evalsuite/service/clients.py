@@ -253,7 +253,7 @@ class SharedLedger(Ledger):
         for name, share in self.shares.items():
             share.set_total_paid(paid.get(name, 0.0), elsewhere.get(name, 0.0))
 
-    def _get_client_ledger(self) -> Ledger:
+    def _get_current_client_ledger(self) -> Ledger:
         client = CURRENT_CLIENT.get()
         if client.name not in self.shares:
             self.shares[client.name] = self._make_client_ledger(client)
@@ -261,7 +261,7 @@ class SharedLedger(Ledger):
 
     async def reserve_cost(self, amount: float) -> None:
         """Reserve an amount in the client's share and in the budget; raise ShareUsedUp if the share is used up."""
-        share = self._get_client_ledger()
+        share = self._get_current_client_ledger()
         try:
             await share.reserve_cost(amount)
         except SpendLimitReached as error:
@@ -279,5 +279,5 @@ class SharedLedger(Ledger):
             raise
 
     def book_cost(self, amount: float, attempt: Attempt | None) -> None:
-        self._get_client_ledger().book_cost(amount, attempt)
+        self._get_current_client_ledger().book_cost(amount, attempt)
         super().book_cost(amount, attempt)

@@ -111,8 +111,8 @@ class PostgresStore:
         self._gateway = f"{platform.node()} {os.getpid()}"
         self._connection: psycopg.Connection[Any] | None = None
         self._down = True  # True until the first connection, and after an attempt that did not reach the server.
-        self._prepare_database(sorted(client.name for client in clients))
-        self.has_older_keys = bool(self._run_statement(OLDER))
+        self._create_tables_and_clients(sorted(client.name for client in clients))
+        self.has_older_keys = bool(self._execute_and_fetch_rows(OLDER))
 
     @property
     def tool_calls(self) -> NoReturn:
@@ -125,7 +125,7 @@ class PostgresStore:
             self._connection.execute("SET synchronous_commit TO off; SET search_path TO evalsuite")
         return self._connection
 
-    def _prepare_database(self, clients: list[str]) -> None:
+    def _create_tables_and_clients(self, clients: list[str]) -> None:
         def create_tables(db: psycopg.Connection[Any]) -> None:
             with db.transaction():
                 db.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
@@ -160,7 +160,7 @@ class PostgresStore:
                 return result
         raise AssertionError
 
-    def _run_statement(self, statement: str, *values: object) -> list[Any]:
+    def _execute_and_fetch_rows(self, statement: str, *values: object) -> list[Any]:
         def execute_statement(db: psycopg.Connection[Any]) -> list[Any]:
             cursor = db.execute(statement.encode(), values)
             return cursor.fetchall() if cursor.description else []
@@ -168,19 +168,18 @@ class PostgresStore:
         return self._run_with_reconnect(execute_statement)
 
     def read_paid_amounts(self) -> dict[str, float]:
-        return {name: float(cost) for name, cost in self._run_statement(PAID, self._gateway)}
+        return {name: float(cost) for name, cost in self._execute_and_fetch_rows(PAID, self._gateway)}
 
     def read_amounts_reserved_elsewhere(self) -> dict[str, float]:
-        rows = self._run_statement(ELSEWHERE, self._gateway, time.time() - LOST_AFTER_SECONDS)
+        rows = self._execute_and_fetch_rows(ELSEWHERE, self._gateway, time.time() - LOST_AFTER_SECONDS)
         return {client: float(reserved) for client, reserved in rows}
 
     def read_latest_calls(self, client: str, seconds: float) -> list[tuple[float, float]]:
         now = time.time()
-        rows = self._run_statement(
+        rows = self._execute_and_fetch_rows(
             "SELECT sent, coalesce(prompt_tokens + completion_tokens, 0) FROM attempts "
             "WHERE client = %s AND sent > %s AND state <> 'refused' ORDER BY sent",
-            client,
-            now - seconds,
+            *(client, now - seconds),
         )
         return [(now - sent, float(tokens)) for sent, tokens in rows]
 
@@ -190,11 +189,10 @@ class PostgresStore:
 
     def get(self, key: str) -> Completion | None:
         """Read an answer (see `Store.get`); a damaged or expired answer counts as missing."""
-        rows = self._run_statement(
+        rows = self._execute_and_fetch_rows(
             "SELECT request, completion, checksum FROM answers JOIN requests USING (key) "
             "WHERE key = %s AND created >= %s",
-            key,
-            self._compute_oldest_time(),
+            *(key, self._compute_oldest_time()),
         )
         if not rows or compute_checksum(key, rows[0][0], rows[0][1]) != rows[0][2]:
             return None
@@ -203,7 +201,7 @@ class PostgresStore:
     async def store_completion(self, key: str, request: Request, completion: Completion) -> Completion:
         """Store an answer (see `Store.store_completion`); an answer that another gateway has stored stays."""
         asked, answered = dumps(encode_request(request)), dumps(encode_completion(completion))
-        self._run_statement(
+        self._execute_and_fetch_rows(
             "WITH asked AS (INSERT INTO requests VALUES (%s, %s) ON CONFLICT DO NOTHING) "
             "INSERT INTO answers VALUES (%s, %s, %s, %s, %s) ON CONFLICT (key) DO UPDATE SET "
             "completion = excluded.completion, checksum = excluded.checksum, client = excluded.client, "
@@ -215,7 +213,7 @@ class PostgresStore:
         return self.get(key) or completion
 
     def record_call_start(self, key: str, reserved: float = 0.0) -> int:
-        rows = self._run_statement(
+        rows = self._execute_and_fetch_rows(
             "INSERT INTO attempts (key, client, gateway, sent, state, reserved, words) "
             "VALUES (%s, %s, %s, %s, 'sent', %s, '') RETURNING id",
             *(key, CURRENT_CLIENT.get().name, self._gateway, time.time(), reserved),
@@ -227,11 +225,11 @@ class PostgresStore:
     ) -> None:
         counts = (usage.cost, usage.prompt_tokens, usage.completion_tokens) if usage else (None, None, None)
         plain = error[:500].replace("\x00", "").encode("utf-8", "replace").decode()
-        self._run_statement(ENDED, time.time(), state, *counts, plain, attempt)
+        self._execute_and_fetch_rows(ENDED, time.time(), state, *counts, plain, attempt)
 
     def check_health(self) -> None:
         # Check with a write, because only a write detects a full disk.
-        self._run_statement("UPDATE version SET version = version")
+        self._execute_and_fetch_rows("UPDATE version SET version = version")
 
     def close(self) -> None:
         if self._connection is not None:

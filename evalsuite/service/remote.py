@@ -54,13 +54,13 @@ class RemoteBackend:
             raise Outage(str(error)) if isinstance(error, RunError) else error
         return decode_completion(answer["completion"])
 
-    async def _post_request(self, service: ServiceAddress, plain: bytes) -> dict[str, Any]:
+    async def _post_request(self, service: ServiceAddress, body: bytes) -> dict[str, Any]:
         import aiohttp
 
         headers = {"Content-Type": "application/json", **service.headers}
         try:
             async with self._open_session().post(
-                f"{service.url}/evalsuite/ask", data=plain, headers=headers, allow_redirects=False
+                f"{service.url}/evalsuite/ask", data=body, headers=headers, allow_redirects=False
             ) as response:
                 content = await response.read()
         except aiohttp.ClientConnectorError as error:
@@ -110,7 +110,7 @@ def _read_error_message(content: bytes) -> str:
 def check_services(services: Sequence[ServiceAddress]) -> None:
     """Check, before a run begins, that each service answers and accepts this client's token."""
     for service in services:
-        asyncio.run(_check_service(service))
+        asyncio.run(_require_working_gateway(service))
 
 
 def _explain_failure(url: str, error: Exception) -> str:
@@ -127,7 +127,7 @@ def _explain_failure(url: str, error: Exception) -> str:
     return f"{str(error) or type(error).__name__}; is `evalsuite gateway` running there?"
 
 
-async def _check_service(service: ServiceAddress) -> None:
+async def _require_working_gateway(service: ServiceAddress) -> None:
     import aiohttp
 
     try:

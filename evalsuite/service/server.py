@@ -61,22 +61,19 @@ def format_metrics(gateway: Gateway, counts: AnswerCounts) -> str:
     shares = {(name,): share.paid.cost for name, share in getattr(ledger, "shares", {}).items()}
     served = {(name,): gateway.served[name] for name in ("kept", "joined", "asked")}
     served_help = "requests: kept in the store, joined to a call under way, asked"
-    down = len(gateway.describe_outages())
-    families = [
-        _format_metric("answers_total", "counter", "answers given", ("client", "model"), counts.answers),
-        _format_metric("tokens_total", "counter", "tokens in answers", ("client", "model", "kind"), counts.tokens),
-        _format_metric("errors_total", "counter", "requests that failed for good", ("client", "kind"), counts.errors),
-        _format_metric("requests_total", "counter", served_help, ("served",), served),
-        _format_metric("calls_in_flight", "gauge", "calls under way", (), {(): gateway.limiter.connections.in_flight}),
-        _format_metric(
-            "calls_waiting", "gauge", "calls that wait for their turn", (), {(): gateway.waiting_call_count}
-        ),
-        _format_metric("servers_down", "gauge", "model servers that are down", (), {(): down}),
-        _format_metric("keeping", "gauge", "1 while answers can be kept", (), {(): int(not gateway.lost)}),
-        _format_metric("spent_dollars", "gauge", "US dollars over the store's life", (), {(): ledger.paid.cost}),
-        _format_metric("client_spent_dollars", "gauge", "US dollars of each client", ("client",), shares),
+    families: list[tuple[str, str, str, tuple[str, ...], Mapping[Any, float]]] = [
+        ("answers_total", "counter", "answers given", ("client", "model"), counts.answers),
+        ("tokens_total", "counter", "tokens in answers", ("client", "model", "kind"), counts.tokens),
+        ("errors_total", "counter", "requests that failed for good", ("client", "kind"), counts.errors),
+        ("requests_total", "counter", served_help, ("served",), served),
+        ("calls_in_flight", "gauge", "calls under way", (), {(): gateway.limiter.connections.in_flight}),
+        ("calls_waiting", "gauge", "calls that wait for their turn", (), {(): gateway.waiting_call_count}),
+        ("servers_down", "gauge", "model servers that are down", (), {(): len(gateway.describe_outages())}),
+        ("keeping", "gauge", "1 while answers can be kept", (), {(): int(not gateway.lost)}),
+        ("spent_dollars", "gauge", "US dollars over the store's life", (), {(): ledger.paid.cost}),
+        ("client_spent_dollars", "gauge", "US dollars of each client", ("client",), shares),
     ]
-    return "".join(families)
+    return "".join(_format_metric(*family) for family in families)
 
 
 def _format_metric(name: str, kind: str, help_text: str, labels: Iterable[str], values: Mapping[Any, float]) -> str:
@@ -94,13 +91,6 @@ def _escape_label(text: str) -> str:
 
 EPOCH = "x-evalsuite-epoch"
 """The header that distinguishes repetitions of a request: equal requests of one epoch get one answer."""
-
-
-def _read_epoch(headers: Mapping[str, str]) -> int:
-    text = headers.get(EPOCH, "1")
-    if not text.isdecimal() or not 1 <= int(text) < 10**9:
-        raise BadRequest(f"{EPOCH}: {json.dumps(text)[:100]}; it must be a whole number of at least 1")
-    return int(text)
 
 
 LARGEST_REQUEST = 256 * 2**20  # Maximum bytes of a request, which may contain pictures and recordings.
@@ -145,7 +135,7 @@ class GatewayServer:
         application.router.add_get("/metrics", self._handle_metrics)
         application.router.add_get("/evalsuite/client", self._handle_client_info)
         application.router.add_post("/evalsuite/ask", self._handle_ask)
-        application.router.add_route("*", "/v1/{path:.*}", self._handle_openai)
+        application.router.add_route("*", "/v1/{path:.*}", self._handle_openai_request)
         return web.AppRunner(application, access_log=None, shutdown_timeout=GRACE, keepalive_timeout=SECONDS_IDLE)
 
     async def ask(self, request: Request) -> Completion:
@@ -187,6 +177,7 @@ class GatewayServer:
     async def _authenticate_client(
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
+        """Refuse a request from an unknown client or of another content type; let the handler answer others."""
         if self._local and not is_loopback((request.host or "").rpartition(":")[0] or request.host):
             return _make_response(make_error_answer(403, f"this gateway is on loopback only, and not {request.host}"))
         if request.path != "/health":
@@ -230,7 +221,7 @@ class GatewayServer:
         """Answer with one line of JSON; while limits delay it, send newlines to keep the connection open."""
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
-        answer = asyncio.create_task(self._ask_as_json(await request.read()))
+        answer = asyncio.create_task(self._ask_and_encode_answer(await request.read()))
         try:
             while not answer.done():
                 await asyncio.wait([answer], timeout=SIGN_OF_LIFE)
@@ -242,13 +233,13 @@ class GatewayServer:
             await asyncio.wait([answer])
         return response
 
-    async def _ask_as_json(self, content: bytes) -> dict[str, Any]:
+    async def _ask_and_encode_answer(self, content: bytes) -> dict[str, Any]:
         try:
             return {"completion": encode_completion(await self.ask(_decode_request(content)))}
         except EvalsuiteError as error:
             return {"error": encode_error(error)}
 
-    async def _handle_openai(self, request: web.Request) -> web.StreamResponse:
+    async def _handle_openai_request(self, request: web.Request) -> web.StreamResponse:
         try:
             path = "/" + request.match_info["path"]
             answer = await self._answer_openai_request(request.method, path, await request.read(), request.headers)
@@ -268,8 +259,11 @@ class GatewayServer:
         name = "" if method == "GET" else parse_body(content).get("model")
         if method != "GET" and not (isinstance(name, str) and name):
             raise BadRequest("model: name one; this gateway serves many")
+        epoch = headers.get(EPOCH, "1")
+        if not epoch.isdecimal() or not 1 <= int(epoch) < 10**9:
+            raise BadRequest(f"{EPOCH}: {json.dumps(epoch)[:100]}; it must be a whole number of at least 1")
         # Start the ids at the current time, so that answers of all gateways have distinct ids.
-        model = CaseModel(self, str(name), None, _read_epoch(headers))
+        model = CaseModel(self, str(name), None, int(epoch))
         return await CaseApi(model, answers=time.time_ns(), stores=False).answer_request(method, path, content)
 
 

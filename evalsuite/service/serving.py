@@ -55,7 +55,7 @@ class ServiceSettings:
 def run_until_signal(service: ServiceSettings) -> None:
     """Run a gateway until SIGINT or SIGTERM."""
     clients = read_clients(service.clients) if service.clients else ClientRegistry()
-    tls = _load_certificate(service)
+    tls = _make_tls_context(service)
     if not is_loopback(service.host) and (tls is None or not clients.known):
         raise SettingsError(
             f"--host {service.host} can be reached over the network, so it takes --tls-cert, --tls-key and --clients. "
@@ -67,7 +67,7 @@ def run_until_signal(service: ServiceSettings) -> None:
     asyncio.run(_run_service(service, clients, tls))
 
 
-def _load_certificate(service: ServiceSettings) -> ssl.SSLContext | None:
+def _make_tls_context(service: ServiceSettings) -> ssl.SSLContext | None:
     if service.certificate is None:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -82,7 +82,7 @@ def _load_certificate(service: ServiceSettings) -> ssl.SSLContext | None:
 
 async def _run_service(service: ServiceSettings, clients: ClientRegistry, tls: ssl.SSLContext | None) -> None:
     settings = service.settings
-    audit = AuditLog(service.audit, _report_error) if service.audit else None
+    audit = AuditLog(service.audit, _print_error) if service.audit else None
     times = Timeouts(settings.connect_timeout, settings.silence_timeout)
     access = Access(timeouts=times, max_answer=int(settings.max_answer_mb * MEBIBYTE))
     upstreams = Upstreams(service.models, service.upstreams, access)
@@ -95,7 +95,7 @@ async def _run_service(service: ServiceSettings, clients: ClientRegistry, tls: s
         Limiter(settings.max_connections, settings.max_rpm, settings.max_tpm),
         ledger,
         prices,
-        _report_error,
+        _print_error,
         vault=Vault(),
         patience=settings.patience,
         call_timeout=settings.call_timeout,
@@ -119,7 +119,7 @@ async def _run_service(service: ServiceSettings, clients: ClientRegistry, tls: s
             audit.close()
 
 
-def _report_error(error: EvalsuiteError) -> None:
+def _print_error(error: EvalsuiteError) -> None:
     sys.stderr.write(f"evalsuite gateway: {error}\n")
 
 

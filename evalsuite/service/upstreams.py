@@ -96,6 +96,7 @@ class Upstreams:
         return self._choose_allowed_address(request)
 
     def _choose_allowed_address(self, request: Request) -> Request:
+        """Return the request with an address; raise RequestRefused for one that this gateway may not call."""
         if request.base_url is None and self._grants:
             return replace(request, base_url=self._grants[0].public_url)
         try:
