@@ -99,6 +99,7 @@ def read_answers_file(file: str) -> ReadyAnswers:
 
 
 def _parse_answer_line(line: str, where: str) -> tuple[tuple[str, str], Mapping[str, Any]]:
+    """Return an answer's key (benchmark and id) and its record."""
     try:
         record: Any = json.loads(line)
     except (ValueError, RecursionError) as error:

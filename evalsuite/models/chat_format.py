@@ -81,14 +81,8 @@ def read_usage(usage: Any) -> Usage:
     hidden = max(0, (_parse_token_count(usage.get("total_tokens")) or 0) - prompt - completion)
     completion, reasoning = completion + hidden, max(reasoning, hidden)
     cached = min(cached, prompt)
-    return Usage(
-        1,
-        prompt,
-        completion,
-        cached_tokens=cached,
-        cache_write_tokens=min(written, prompt - cached),
-        reasoning_tokens=min(reasoning, completion),
-    )
+    written, reasoning = min(written, prompt - cached), min(reasoning, completion)
+    return Usage(1, prompt, completion, cached_tokens=cached, cache_write_tokens=written, reasoning_tokens=reasoning)
 
 
 PROMPT, COMPLETION = ("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens")
@@ -172,7 +166,7 @@ def join_stream(content: bytes) -> dict[str, Any]:
     if not ended:
         raise LostAnswer("the server's stream was cut off before its end")
     try:
-        return _join_stream_events([event for event in events if event.get("object") != "error"])
+        return _join_events_into_answer([event for event in events if event.get("object") != "error"])
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise LostAnswer(f"the server's stream is not a chat completion: {content[:200]!r}") from error
 
@@ -195,14 +189,13 @@ def _read_events(content: bytes) -> tuple[list[dict[str, Any]], bool]:
     return events, ended
 
 
-def _join_stream_events(events: list[dict[str, Any]]) -> dict[str, Any]:
+def _join_events_into_answer(events: list[dict[str, Any]]) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": ""}
     calls: dict[int, dict[str, Any]] = {}
     logprobs: list[Any] = []
-    answer: dict[str, Any] = {"usage": None}
-    finish = None
+    usage = finish = None
     for event in events:
-        answer["usage"] = event.get("usage") or answer["usage"]
+        usage = event.get("usage") or usage
         for choice in event.get("choices") or ():
             if choice.get("index"):
                 continue
@@ -217,7 +210,7 @@ def _join_stream_events(events: list[dict[str, Any]]) -> dict[str, Any]:
     if calls:
         message["tool_calls"] = [calls[index] for index in sorted(calls)]
     choice = {"message": message, "finish_reason": finish, "logprobs": {"content": logprobs}}
-    return answer | {"choices": [choice]}
+    return {"usage": usage, "choices": [choice]}
 
 
 def _add_call_delta(calls: dict[int, dict[str, Any]], part: dict[str, Any]) -> None:

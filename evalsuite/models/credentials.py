@@ -187,29 +187,26 @@ class Credentials:
     def make_access(self, model: str, base_url: str | None) -> Access:
         """Decide which key and headers calls of a model may send to an address."""
         address = self.resolve_address(base_url)
-        grant = self._find_address_grant(model, base_url)
+        public = base_url and redact(base_url)
+        matching = [grant for grant in self._grants if grant.public_url == public]
+        # If the user gave this address only for another model, use the key of that model.
+        usable = [grant for grant in matching if grant.model == model] or (matching if base_url else [])
+        grant = usable[0] if usable else None
         if grant is not None and grant.key_env:
-            return self._make_key_access(grant.key_env, is_required=True)
+            return self._make_access_with_key(grant.key_env, is_required=True)
         if base_url is None or address.is_openai or (grant is not None and grant.fresh):
-            return self._make_key_access(self._find_key_name(address))
-        name = self._find_key_name(address)
+            return self._make_access_with_key(self._find_key_variable(address))
+        name = self._find_key_variable(address)
         advice = REFUSED if read_key(name, self._environ) is None else WITHHELD
         return replace(self._access, key_name=name, advice=advice.format(name=name))
 
-    def _find_address_grant(self, model: str, base_url: str | None) -> AddressGrant | None:
-        public = base_url and redact(base_url)
-        matching = [grant for grant in self._grants if grant.public_url == public]
-        exact = [grant for grant in matching if grant.model == model]
-        # If the user gave this address only for another model, use the key of that model.
-        return next(iter(exact or (matching if base_url else ())), None)
-
-    def _find_key_name(self, address: Address) -> str:
+    def _find_key_variable(self, address: Address) -> str:
         if not address.host.endswith(".azure.com"):
             return OPENAI_KEY
         names = (AZURE_KEY, AZURE_TOKEN, OPENAI_KEY)
         return next((name for name in names if self._environ.get(name)), AZURE_KEY)
 
-    def _make_key_access(self, name: str, *, is_required: bool = False) -> Access:
+    def _make_access_with_key(self, name: str, *, is_required: bool = False) -> Access:
         key = read_key(name, self._environ)
         if key is None and is_required:
             raise SettingsError(f"evalsuite_model_key_env or evalsuite_judge_key_env names {name}, which is not set")

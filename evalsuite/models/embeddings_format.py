@@ -35,6 +35,7 @@ def parse_answer(answer: Any) -> Completion:
 
 
 def _encode_embedding(embedding: Any) -> str:
+    """Return a vector in base64; raise an error for text that is not a vector in base64."""
     if isinstance(embedding, str):
         decode_vector(embedding)
         return embedding

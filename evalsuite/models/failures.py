@@ -58,7 +58,7 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
     if text is None:
         return None
     seconds = _parse_number(text)
-    return _read_seconds_until(text) if seconds is None else seconds
+    return _compute_seconds_until_date(text) if seconds is None else seconds
 
 
 def read_quota_wait(headers: Mapping[str, str]) -> float:
@@ -108,15 +108,15 @@ def _convert_duration(text: str) -> float:
 
 
 def _parse_number(text: str | None) -> float | None:
+    """Return a number, at least 0; None if the text is not a number, or is NaN, infinity or 1e9 and more."""
     try:
         number = float(text or "")
     except ValueError:
         return None
-    # Treat NaN, infinity and huge numbers as invalid.
     return max(0.0, number) if abs(number) < 1e9 else None
 
 
-def _read_seconds_until(date: str) -> float | None:
+def _compute_seconds_until_date(date: str) -> float | None:
     try:
         at = parsedate_to_datetime(date)
     except ValueError:

@@ -90,9 +90,10 @@ class FunctionBackend:
         function = self._load_function()
         # Copy the request by way of JSON, because the function may change its arguments.
         plain = json.loads(dumps(encode_request(request)))
-        arguments = plain["params"] | ({"tools": plain["tools"]} if plain["tools"] else {})
+        offered = {"tools": plain["tools"]} if plain["tools"] else {}
         try:
-            returned = await call_maybe_async(function, plain["messages"], **_select_arguments(function, arguments))
+            arguments = _select_accepted_arguments(function, plain["params"] | offered)
+            returned = await call_maybe_async(function, plain["messages"], **arguments)
         except (RateLimited, Transient, RequestRefused, asyncio.CancelledError):
             raise
         except RaisedInThread as error:
@@ -103,14 +104,12 @@ class FunctionBackend:
         return self._make_completion(returned)
 
     def _make_refusal(self, words: str, cause: BaseException | None) -> RequestRefused:
-        return RequestRefused(f"function:{self.target} raised {words}{self._locate_error(cause)}")
-
-    def _locate_error(self, error: BaseException | None) -> str:
-        """Return the file name and line where the function raised; omit the folder, because reports are shared."""
         source = getattr(sys.modules.get(self.target.partition(":")[0]), "__file__", None)
-        frames = traceback.extract_tb(error.__traceback__) if error is not None else []
+        frames = traceback.extract_tb(cause.__traceback__) if cause is not None else []
         lines = [frame.lineno for frame in frames if frame.filename == source]
-        return f" ({Path(str(source)).name}, line {lines[-1]})" if lines else ""
+        # Name the file without its folder, because reports are shared.
+        place = f" ({Path(str(source)).name}, line {lines[-1]})" if lines else ""
+        return RequestRefused(f"function:{self.target} raised {words}{place}")
 
     def _make_completion(self, returned: Any) -> Completion:
         answer: Any = {"content": returned} if isinstance(returned, str) else returned
@@ -139,7 +138,7 @@ class FunctionBackend:
         """Do nothing, because calls in progress end by themselves."""
 
 
-def _select_arguments(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _select_accepted_arguments(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -151,11 +150,9 @@ def _select_arguments(function: Callable[..., Any], arguments: Mapping[str, Any]
 
 
 def _read_usage(usage: Mapping[str, Any]) -> Usage:
-    counts: Mapping[str, int] = {}
-    if "input_tokens" not in usage:
-        # Treat a missing count as 0, because a function may state only one of the two counts.
-        counts = {name: int(usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens")}
-    return replace(read_usage({**usage, **counts}), unpriced=1)
+    # Treat a missing count as 0, because a function may state only one of the two counts.
+    names = () if "input_tokens" in usage else ("prompt_tokens", "completion_tokens")
+    return replace(read_usage({**usage, **{name: int(usage.get(name) or 0) for name in names}}), unpriced=1)
 
 
 def _make_token_logprob(token: str, logprob: float, top: Mapping[str, float] | None = None) -> TokenLogprob:

@@ -89,6 +89,7 @@ class LlamaCppBackend:
         return await self._client.complete(request)
 
     def _start_server(self) -> str:
+        """Start llama.cpp's server in this process; return the URL of its API."""
         file = self._find_model_file()
         xllamacpp = _import_llama_cpp()
         params = xllamacpp.CommonParams()
@@ -111,8 +112,9 @@ class LlamaCppBackend:
     async def aclose(self) -> None:
         if self._client is not None:
             await self._client.aclose()
-        self._client = None
-        self._server = None  # Delete the server object, because its destructor stops the server's threads.
+        self._client = self._server = (
+            None  # Delete the server object, because its destructor stops the server's threads.
+        )
 
 
 def _import_llama_cpp() -> Any:

@@ -106,6 +106,7 @@ class OpenAIBackend:
         return _return_or_raise(await self._send_request(request))
 
     async def _send_request(self, request: Request) -> Completion | Exception:
+        """Return the completion, or the error; the caller raises it, so that its frames hold no key."""
         try:
             answer = await self._post_request(request)
         except asyncio.CancelledError:
@@ -120,13 +121,13 @@ class OpenAIBackend:
             return error.with_traceback(None)
 
     async def _post_request(self, request: Request) -> ServerAnswer:
-        path, api = self._choose_api(request)
+        path, api = self._find_path_and_format(request)
         content = dumps(api.build_body(request, request.model)).encode()
         headers, query = (request.params.get(name) or {} for name in ("extra_headers", "extra_query"))
         client = self._client or await self._open_client()
         return await client.post_content(path, content, headers, query)
 
-    def _choose_api(self, request: Request) -> tuple[str, ApiFormat]:
+    def _find_path_and_format(self, request: Request) -> tuple[str, ApiFormat]:
         name = str(request.params.get("api") or "chat")
         if name not in APIS:
             raise BackendUnavailable(f"--model-param api={name}: there are {', '.join(APIS)}")
@@ -154,7 +155,7 @@ class OpenAIBackend:
             status = error.get("code") if isinstance(error, dict) else None
             status = status if isinstance(status, int) and 400 <= status < 600 else 500
             raise self._make_status_error(status, {}, content)
-        return self._choose_api(request)[1].parse_answer(answer)
+        return self._find_path_and_format(request)[1].parse_answer(answer)
 
     def copy_without_size_limit(self) -> OpenAIBackend:
         """Return a backend for the same server that accepts larger answers, because files exceed the usual limit."""
@@ -162,7 +163,7 @@ class OpenAIBackend:
 
     def make_batch_line(self, request: Request) -> tuple[str, dict[str, Any]]:
         """Convert a request to the path and body of a line in a batch; omit the parameters of streaming."""
-        path, api = self._choose_api(request)
+        path, api = self._find_path_and_format(request)
         params = {name: value for name, value in request.params.items() if not name.startswith("stream")}
         return f"/v1{path}", api.build_body(replace(request, params=params), request.model)
 

@@ -23,15 +23,18 @@ def build_body(request: Request, model: str) -> dict[str, Any]:
     params = {name: value for name, value in request.params.items() if value is not None and name not in CLIENT_PARAMS}
     body: dict[str, Any] = {
         "model": model,
-        "input": [item for message in request.messages for item in _convert_message(message)],
+        "input": [item for message in request.messages for item in _convert_message_to_items(message)],
         "store": False,
     }
     if request.tools:
-        body["tools"] = [_flatten_tool(tool) for tool in request.tools]
+        body["tools"] = [
+            {"type": "function", **tool.get("function", tool)} if tool.get("type", "function") == "function" else tool
+            for tool in request.tools
+        ]
     return body | rename_params(params) | dict(request.params.get("extra_body") or {})
 
 
-def _convert_message(message: Message) -> list[dict[str, Any]]:
+def _convert_message_to_items(message: Message) -> list[dict[str, Any]]:
     if message.role == "tool":
         return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": message.content}]
     content = encode_message(message)["content"]
@@ -51,12 +54,6 @@ def _convert_message_part(part: dict[str, Any]) -> dict[str, Any]:
     if part.get("type") == "image_url":
         return {"type": "input_image", "image_url": part["image_url"]["url"]}
     return part
-
-
-def _flatten_tool(tool: Any) -> dict[str, Any]:
-    if tool.get("type", "function") != "function":
-        return dict(tool)
-    return {"type": "function", **tool.get("function", tool)}
 
 
 def rename_params(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,18 +102,14 @@ def _read_response(answer: Any) -> Completion:
     finish = FINISH.get(reason, str(reason)) if reason else "tool_calls" if calls else "stop"
     if finish == "content_filter" and not text:
         raise WithheldAnswer("a content filter withheld the whole answer")
+    thoughts = [item.get("summary") or item.get("content") or () for item in items if item["type"] == "reasoning"]
+    reasoning = "\n\n".join(str(part.get("text") or "") for group in thoughts for part in group)
     return Completion(
         text=text,
-        reasoning=_join_reasoning(items) or thought,
+        reasoning=reasoning or thought,
         tool_calls=calls,
         finish_reason=finish,
         usage=read_usage(answer.get("usage") or {}),
         response={name: answer[name] for name in KEPT if answer.get(name) is not None},
         logprobs=read_logprobs([entry for part in spoken for entry in part.get("logprobs") or ()]),
     )
-
-
-def _join_reasoning(items: list[Any]) -> str:
-    thoughts = [item for item in items if item["type"] == "reasoning"]
-    parts = [part for item in thoughts for part in (item.get("summary") or item.get("content") or ())]
-    return "\n\n".join(str(part.get("text") or "") for part in parts)
