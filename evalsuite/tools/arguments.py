@@ -52,7 +52,7 @@ def _is_nested_deeper(value: Any, depth: int) -> bool:
     return True
 
 
-def _refuse_json_constant(name: str) -> NoReturn:
+def _refuse_nan_or_infinity(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON value")
 
 
@@ -63,7 +63,7 @@ def _parse_finite_number(digits: str) -> float:
     return number
 
 
-_JSON = json.JSONDecoder(strict=False, parse_constant=_refuse_json_constant, parse_float=_parse_finite_number)
+_JSON = json.JSONDecoder(strict=False, parse_constant=_refuse_nan_or_infinity, parse_float=_parse_finite_number)
 
 
 class _PythonLiteralReader:

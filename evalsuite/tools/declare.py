@@ -78,7 +78,7 @@ def _read_parameter_entries(lines: list[str], pattern: re.Pattern[str]) -> dict[
 def replace_typed_dicts(hint: Any) -> Any:
     """Replace each TypedDict inside a type by an equal TypedDict of typing_extensions."""
     if typing.is_typeddict(hint):
-        return _replace_typed_dict(hint)
+        return _rebuild_with_typing_extensions(hint)
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin is None or not any(map(_has_typed_dict, inner)):
         return hint
@@ -94,15 +94,14 @@ def _has_typed_dict(hint: Any) -> bool:
     return typing.is_typeddict(hint) or any(map(_has_typed_dict, typing.get_args(hint)))
 
 
-def _replace_typed_dict(hint: Any) -> Any:
-    required = hint.__required_keys__
+def _rebuild_with_typing_extensions(typed_dict: Any) -> Any:
     fields = {
-        name: (typing_extensions.Required if name in required else typing_extensions.NotRequired)[
+        name: (typing_extensions.Required if name in typed_dict.__required_keys__ else typing_extensions.NotRequired)[
             replace_typed_dicts(kind)
         ]
-        for name, kind in typing.get_type_hints(hint, include_extras=False).items()
+        for name, kind in typing.get_type_hints(typed_dict, include_extras=False).items()
     }
-    return typing_extensions.TypedDict(hint.__name__, fields)  # type: ignore[operator, unused-ignore]
+    return typing_extensions.TypedDict(typed_dict.__name__, fields)  # type: ignore[operator, unused-ignore]
 
 
 _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
@@ -128,7 +127,7 @@ class ToolSignature:
 
 def read_signature(function: Callable[..., Any], descriptions: Mapping[str, str]) -> ToolSignature:
     """Read the parameters of a function."""
-    hints, adapters, definitions = _resolve_type_hints(function), dict[str, Any](), dict[str, Any]()
+    hints, adapters, definitions = _resolve_parameter_types(function), dict[str, Any](), dict[str, Any]()
     properties: dict[str, Any] = {}
     parameters = _list_named_parameters(function)
     for parameter in parameters:
@@ -151,7 +150,7 @@ def read_signature(function: Callable[..., Any], descriptions: Mapping[str, str]
     return ToolSignature({**schema, **({"$defs": definitions} if definitions else {})}, adapters)
 
 
-def _resolve_type_hints(function: Callable[..., Any]) -> dict[str, Any]:
+def _resolve_parameter_types(function: Callable[..., Any]) -> dict[str, Any]:
     # Leave out the return type: the model does not see it, and it may be imported only for type checkers.
     annotations = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
     bare = types.SimpleNamespace(__annotations__=annotations)
@@ -186,20 +185,11 @@ def _make_simple_schema(hint: Any) -> dict[str, Any] | None:
         options = [_make_simple_schema(option) for option in inner if option is not type(None)]
         several = None if None in options else {"anyOf": options}
         return options[0] if len(options) == 1 else several
-    return _make_container_schema(hint, origin, inner)
-
-
-def _make_container_schema(hint: Any, origin: Any, inner: tuple[Any, ...]) -> dict[str, Any] | None:
-    if list in (hint, origin):
-        return _make_outer_schema("array", "items", inner[0] if inner else Any)
-    if dict in (hint, origin):
-        return _make_outer_schema("object", "additionalProperties", inner[1] if inner else Any)
+    for container, kind, key in ((list, "array", "items"), (dict, "object", "additionalProperties")):
+        if container in (hint, origin):
+            schema = _make_simple_schema(inner[-1] if inner else Any)
+            return None if schema is None else {"type": kind, **({key: schema} if schema else {})}
     return None
-
-
-def _make_outer_schema(kind: str, key: str, inner: Any) -> dict[str, Any] | None:
-    schema = _make_simple_schema(inner)
-    return None if schema is None else {"type": kind, **({key: schema} if schema else {})}
 
 
 def _make_type_adapter(hint: Any, where: str) -> Any:
@@ -278,11 +268,7 @@ class DeclaredTool(Tool):
 
     @property
     def function(self) -> Callable[..., Any]:
-        return self._executor.function
-
-    @property
-    def _executor(self) -> PythonFunction:
-        return typing.cast("PythonFunction", self.executor)
+        return typing.cast("PythonFunction", self.executor).function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -290,7 +276,7 @@ class DeclaredTool(Tool):
     def __get__(self, instance: object, owner: type | None = None) -> DeclaredTool:
         if instance is None:
             return self
-        mine = self._executor
+        mine = typing.cast("PythonFunction", self.executor)
         bound = PythonFunction(self.function.__get__(instance, owner), mine.signature, mine.seconds)
         return DeclaredTool(self.document, bound)
 

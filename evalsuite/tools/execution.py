@@ -105,7 +105,7 @@ class ToolDocument:
         return {"type": "function", "function": self.plain()}
 
 
-def _make_text_document(name: str, description: str, parameter: str, parameter_description: str) -> ToolDocument:
+def _make_document(name: str, description: str, parameter: str, parameter_description: str) -> ToolDocument:
     schema = {
         "type": "object",
         "properties": {parameter: {"type": "string", "description": parameter_description}},
@@ -114,8 +114,8 @@ def _make_text_document(name: str, description: str, parameter: str, parameter_d
     return ToolDocument(name, description, schema)
 
 
-FINISH = _make_text_document("finish", "Ends the task with your answer to the user.", "answer", "The whole answer.")
-ASK_TO_USER = _make_text_document(
+FINISH = _make_document("finish", "Ends the task with your answer to the user.", "answer", "The whole answer.")
+ASK_TO_USER = _make_document(
     "ask_to_user",
     "Asks the user for something that only the user can know. Use it sparingly.",
     "question",
@@ -196,10 +196,9 @@ def _find_combination_faults(document: ToolDocument, arguments: Mapping[str, Any
 
     alone = {"type", "properties", "required", "additionalProperties"}
     together = {key: value for key, value in document.parameters.items() if key not in alone}
-    errors = Draft202012Validator(together).iter_errors(dict(arguments))
     return [
         CallFault("wrong_type", f"the parameters together: {shorten_line(error.message, LONGEST_FAULT)}")
-        for error in errors
+        for error in Draft202012Validator(together).iter_errors(dict(arguments))
     ]
 
 
@@ -210,13 +209,15 @@ def convert_to_schema(value: Any, schema: Mapping[str, Any]) -> Any:
     """
     demanded = schema.get("type")
     if isinstance(demanded, (list, tuple)):
-        if _has_type(value, demanded):
+        from jsonschema import Draft202012Validator
+
+        if Draft202012Validator({"type": list(demanded)}).is_valid(value):
             return value
         demanded = next((kind for kind in demanded if kind != "null"), "null")
     if demanded == "string" and isinstance(value, (bool, int, float, list, dict)):
         return json.dumps(value, ensure_ascii=False)
     if demanded in {"integer", "number"} and isinstance(value, str):
-        value = _parse_number(value)
+        value = _parse_number_or_keep_text(value)
     if demanded == "integer" and isinstance(value, float) and value.is_integer():
         return int(value)
     if demanded == "boolean" and isinstance(value, str):
@@ -226,13 +227,7 @@ def convert_to_schema(value: Any, schema: Mapping[str, Any]) -> Any:
     return value
 
 
-def _has_type(value: Any, kinds: Sequence[str]) -> bool:
-    from jsonschema import Draft202012Validator
-
-    return Draft202012Validator({"type": list(kinds)}).is_valid(value)
-
-
-def _parse_number(text: str) -> Any:
+def _parse_number_or_keep_text(text: str) -> Any:
     try:
         number = float(text)
     except ValueError:
@@ -320,8 +315,7 @@ class Registry:
         """Convert a call's arguments to the types in the tool's document; also return the call's faults."""
         if name in self._tools:
             return convert_arguments(self._tools[name].document, arguments)
-        known = ", ".join(self._tools)
-        message = f"no tool is named {shorten_to_beginning(name, LONGEST_NAME)!r}; there are {known}"
+        message = f"no tool is named {shorten_to_beginning(name, LONGEST_NAME)!r}; there are {', '.join(self._tools)}"
         faults = [CallFault("unknown_tool", message)]
         if "\\" in name:
             faults.append(CallFault("escaped_name", "names are written without backslashes"))

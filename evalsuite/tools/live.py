@@ -148,14 +148,10 @@ def make_sandbox_command(bwrap: str, folder: Path) -> list[str]:
     at = words.index("--remount-ro")
     words[at:at] = shown
     end = words.index("--")
-    return [*words[: end + 1], get_own_interpreter().executable, "-s", "-S", "-B", "-c", _make_driver_code()]
-
-
-def _make_driver_code() -> str:
     # `-S` leaves out the paths of installed packages, so add them.
-    return f"import sys; sys.path += {list(get_own_environment().packages)!r}\n" + DRIVER.read_text(
-        encoding="utf-8"
-    ).replace("from __future__ import annotations\n", "")
+    setup = f"import sys; sys.path += {list(get_own_environment().packages)!r}\n"
+    driver = DRIVER.read_text("utf-8").replace("from __future__ import annotations\n", "")
+    return [*words[: end + 1], get_own_interpreter().executable, "-s", "-S", "-B", "-c", setup + driver]
 
 
 def _read_answer(line: bytes, error_output: str) -> dict[str, Any]:

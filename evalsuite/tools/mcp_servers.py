@@ -77,8 +77,7 @@ class _McpConnection:
         try:
             from mcp import ClientSession
         except ImportError as error:
-            message = f"McpServer needs the package `mcp`: install evalsuite[mcp] ({error})"
-            ready.set_exception(SettingsError(message))
+            ready.set_exception(SettingsError(f"McpServer needs the package `mcp`: install evalsuite[mcp] ({error})"))
             return
         try:
             async with AsyncExitStack() as stack:
@@ -108,12 +107,11 @@ class _McpConnection:
     async def list_tools(self) -> dict[str, Any]:
         listed = await (await self.open_session()).list_tools()
         plain = [tool.model_dump(mode="json", by_alias=True) for tool in listed.tools]
-        return {
-            "tools": [
-                {"name": tool["name"], "description": tool.get("description") or "", "parameters": tool["inputSchema"]}
-                for tool in plain
-            ]
-        }
+        tools = [
+            {"name": tool["name"], "description": tool.get("description") or "", "parameters": tool["inputSchema"]}
+            for tool in plain
+        ]
+        return {"tools": tools}
 
     async def close(self) -> None:
         """End the session; if this connection started the server, also end the server."""

@@ -39,13 +39,13 @@ class ObservationStore:
         self._connection: sqlite3.Connection | None = None
 
     def find_answer(self, question: Any) -> str | None:
-        row = self._execute_statement("SELECT observation FROM observations WHERE key = ?", _hash_question(question))
+        row = self._run_and_fetch_row("SELECT observation FROM observations WHERE key = ?", _hash_question(question))
         return row[0] if row else None
 
     def store_answer(self, question: Any, observation: str) -> str:
         """Store an answer to a question if there is none yet; return the stored answer."""
         values = _hash_question(question), _encode_question(question), observation
-        self._execute_statement("INSERT OR IGNORE INTO observations VALUES (?, ?, ?)", *values)
+        self._run_and_fetch_row("INSERT OR IGNORE INTO observations VALUES (?, ?, ?)", *values)
         return self.find_answer(question) or observation
 
     def close(self) -> None:
@@ -66,7 +66,7 @@ class ObservationStore:
             self._connection = connection
         return self._connection
 
-    def _execute_statement(self, statement: str, *values: str) -> Any:
+    def _run_and_fetch_row(self, statement: str, *values: str) -> Any:
         try:
             with self._open_database() as connection:
                 return connection.execute(statement, values).fetchone()

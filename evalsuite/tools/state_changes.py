@@ -31,18 +31,15 @@ def list_changes(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> I
             for number, (old, new) in enumerate(zip(before, after, strict=True)):
                 yield from list_changes(old, new, (*path, number))
         else:
-            yield _compare_lists(before, after, path)
+            # Leave out the equal items at the beginning and the end of both lists.
+            shorter = min(len(before), len(after))
+            first = next((n for n in range(shorter) if _are_different(before[n], after[n])), shorter)
+            rest = shorter - first
+            last = next((n for n in range(rest) if _are_different(before[-1 - n], after[-1 - n])), rest)
+            old, new = before[first : len(before) - last], after[first : len(after) - last]
+            yield {"at": [*path], "index": first, "from": old, "to": new}
     elif type(before) is not type(after) or before != after:
         yield {"at": [*path], "from": before, "to": after}
-
-
-def _compare_lists(before: Sequence[Any], after: Sequence[Any], path: tuple[str | int, ...]) -> Change:
-    """Describe how a list changed its length; leave out the equal items at the beginning and the end of both lists."""
-    shorter = min(len(before), len(after))
-    first = next((n for n in range(shorter) if _are_different(before[n], after[n])), shorter)
-    last = next((n for n in range(shorter - first) if _are_different(before[-1 - n], after[-1 - n])), shorter - first)
-    old, new = before[first : len(before) - last], after[first : len(after) - last]
-    return {"at": [*path], "index": first, "from": old, "to": new}
 
 
 def _are_different(before: Any, after: Any) -> bool:

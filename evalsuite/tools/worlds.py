@@ -188,9 +188,9 @@ class OpenWorld:
         kind = self.world.make if isinstance(self.world.make, type) else None
         if kind is None:
             self._made = await self._make_world_object()
+            tools = tools_of(self._made)
             if isinstance(self._made, (list, tuple)):
-                return tools_of(self._made)
-            tools_of(self._made)
+                return tools
             kind = type(self._made)
         methods = find_tool_methods(kind)
         self.names = frozenset(method.document.name for method in methods.values())
@@ -231,12 +231,11 @@ class OpenWorld:
             self._made = await self._make_world_object()
         if not self._is_restored:
             self._is_restored = True
-            earlier = [call for call in self.effects.recalled if call.name in self.names]
-            if earlier:
-                await self._restore_state(earlier)
+            if earlier := [call for call in self.effects.recalled if call.name in self.names]:
+                await self._restore_state_from_calls(earlier)
         return self._made
 
-    async def _restore_state(self, calls: Sequence[Effect]) -> None:
+    async def _restore_state_from_calls(self, calls: Sequence[Effect]) -> None:
         restore = getattr(self._made, "restore", None)
         if callable(restore) and not isinstance(restore, Tool):
             result = restore([(call.name, call.arguments) for call in calls])
