@@ -105,10 +105,9 @@ class FunctionApplication:
     async def reply(self, question: ApplicationInput, exchange: CaseExchange) -> Transcript:
         """Call the function with one question, and return the transcript of its reply."""
         asynchronous = is_async(self.function)
-        arguments = self._make_arguments(exchange, asynchronous=asynchronous)
+        arguments = self._make_function_arguments(exchange, asynchronous=asynchronous)
         try:
-            endpoint = exchange.model.endpoint() if self.route else None
-            with route_clients(endpoint) as route:
+            with route_clients(exchange.model.endpoint() if self.route else None) as route:
                 async with asyncio.timeout(self.timeout):
                     result = await call_maybe_async(self.function, question, **arguments)
         except TimeoutError as error:
@@ -119,7 +118,7 @@ class FunctionApplication:
         past = f"{write_count(route.past, 'call')} went past the gateway; use application(function, route=True)"
         return dataclasses.replace(transcript, facts={**transcript.facts, "unrouted": past})
 
-    def _make_arguments(self, exchange: CaseExchange, *, asynchronous: bool) -> dict[str, Any]:
+    def _make_function_arguments(self, exchange: CaseExchange, *, asynchronous: bool) -> dict[str, Any]:
         parameters = inspect.signature(self.function).parameters
         model = exchange.model
         blocking = BlockingModel(model, asyncio.get_running_loop())

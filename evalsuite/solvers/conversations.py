@@ -60,8 +60,7 @@ class ConversationSolver:
             ended = await self._run_conversation(episode, user, sample, model, spoken)
             transcript = await episode.make_transcript()
         answer = next((text for who, text in reversed(spoken) if who == "agent"), "")
-        exchanges = sum(who == "user" for who, _ in spoken)
-        facts = {**transcript.facts, "ended": ended, "exchanges": exchanges}
+        facts = {**transcript.facts, "ended": ended, "exchanges": sum(who == "user" for who, _ in spoken)}
         return dataclasses.replace(transcript, answer=answer, facts=facts)
 
     async def _run_conversation(

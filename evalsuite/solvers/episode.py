@@ -151,11 +151,9 @@ class Episode:
         self.events: list[Mapping[str, Any]] = []
         self.asked: list[tuple[str, str]] = []
         self.answer: str | None = None
-        self.malformed = 0
         self.reasoning = ""
-        self.tool_seconds = 0.0
-        self.tokens = self.turns = 0
-        self.dollars = 0.0
+        self.malformed = self.tokens = self.turns = 0
+        self.tool_seconds = self.dollars = 0.0
 
     async def request_answer(self) -> str | None:
         """Run turns until the model answers; return the answer, or None if a limit ended the episode."""

@@ -212,9 +212,8 @@ def _is_requested_program(tree: ast.Module, defines: Collection[str], *, calls_o
 
 def _list_defined_names(tree: ast.Module) -> set[str]:
     """List the names that a program defines at its top level; imported names do not count."""
-    return list_bound_names(
-        ast.Module([node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)], [])
-    )
+    own = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)]
+    return list_bound_names(ast.Module(own, []))
 
 
 def list_bound_names(tree: ast.Module) -> set[str]:

@@ -76,6 +76,7 @@ class ServiceApplication:
         return Transcript(kept["answer"], facts=kept["facts"])
 
     async def _send_question(self, question: str | list[dict[str, Any]], exchange: CaseExchange) -> dict[str, Any]:
+        """Return the service's answer, its response's other fields, and the session's id."""
         import aiohttp
 
         if exchange.cookies is None:
@@ -169,12 +170,11 @@ class _TemplateFiller:
             return [self(value) for value in template]
         if not isinstance(template, str):
             return template
-        whole = PLACEHOLDER.fullmatch(template)
-        return (
-            self._find_value(whole) if whole else PLACEHOLDER.sub(lambda found: str(self._find_value(found)), template)
-        )
+        if whole := PLACEHOLDER.fullmatch(template):
+            return self._find_placeholder_value(whole)
+        return PLACEHOLDER.sub(lambda found: str(self._find_placeholder_value(found)), template)
 
-    def _find_value(self, placeholder: re.Match[str]) -> Any:
+    def _find_placeholder_value(self, placeholder: re.Match[str]) -> Any:
         name = placeholder[1]
         if name not in self._values:
             endpoint = self._exchange.model.endpoint()
