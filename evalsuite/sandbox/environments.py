@@ -109,8 +109,7 @@ def provide_environment(name: str, notify: Callable[[str], None] = lambda _: Non
     """Return the environment with this name; if it does not exist yet, build it."""
     if name in {OWN, AUTO}:
         return get_own_environment()
-    requirements = read_requirements(name)
-    interpreter, folder = _provide_packages(name, requirements, notify)
+    interpreter, folder = _provide_packages(name, read_requirements(name), notify)
     return ProgramEnvironment(name, interpreter, (folder,), list_package_versions([folder]))
 
 
@@ -167,7 +166,7 @@ def find_cache_folder() -> Path:
 
 def _provide_packages(name: str, requirements: Sequence[str], notify: Callable[[str], None]) -> tuple[Interpreter, str]:
     """Return an environment's interpreter and folder of packages; if the environment is missing, build it first."""
-    interpreter = _find_interpreter(name)
+    interpreter = _find_supported_interpreter(name)
     tag = "".join(interpreter.version.split(".")[:2])
     code = hashlib.sha256("\n".join(sorted(requirements)).encode()).hexdigest()[:12]
     target = find_cache_folder() / "environments" / f"{Path(name).stem}-{code}-py{tag}"
@@ -185,7 +184,7 @@ def _provide_packages(name: str, requirements: Sequence[str], notify: Callable[[
     return interpreter, str(target)
 
 
-def _find_interpreter(name: str) -> Interpreter:
+def _find_supported_interpreter(name: str) -> Interpreter:
     if OLDEST <= sys.version_info[:2] <= NEWEST:
         return get_own_interpreter()
     wanted = f">={'.'.join(map(str, OLDEST))},<{NEWEST[0]}.{NEWEST[1] + 1}"

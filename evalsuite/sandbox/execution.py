@@ -76,13 +76,13 @@ def write_payload(
         facts = {"code": code, "earlier": list(earlier_code), "last": is_last, "stdin": length, "tables": described}
         header = json.dumps(facts).encode()
         os.lseek(target, 0, os.SEEK_SET)
-        _write_bytes(target, len(header).to_bytes(8, "big") + header)
+        _write_all_bytes(target, len(header).to_bytes(8, "big") + header)
         for (*_, content), size in zip(packed, sizes, strict=True):
             if isinstance(content, bytes):
-                _write_bytes(target, content)
+                _write_all_bytes(target, content)
             else:
                 _copy_bytes(content, target, size)
-        _write_bytes(target, stdin or b"")
+        _write_all_bytes(target, stdin or b"")
 
 
 def encode_payload(code: str, tables: Mapping[str, TableSource], **options: Any) -> bytes:
@@ -139,7 +139,7 @@ def _convert_path_errors(path: Path | str) -> Iterator[None]:
         raise SandboxError(f"the table {path} cannot be read: {error.strerror or error}") from error
 
 
-def _write_bytes(target: int, content: bytes) -> None:
+def _write_all_bytes(target: int, content: bytes) -> None:
     left = memoryview(content)
     while left:
         left = left[os.write(target, left) :]
@@ -210,11 +210,11 @@ def make_execution(
     if kind in reasons:
         raise SandboxError(reasons[kind])
     printed = stdout[: limits.output].decode("utf-8", "replace")
-    error = _format_error(ending, message, timeout, limits)
+    error = _explain_ending(ending, message, timeout, limits)
     return Execution(printed, error, ending in ("timeout", "cpu"), seconds, files=read_files(files))
 
 
-def _format_error(ending: str, message: str, timeout: float, limits: Limits) -> str | None:
+def _explain_ending(ending: str, message: str, timeout: float, limits: Limits) -> str | None:
     if ending in ("ok", "exit 0"):
         return None
     exceeded = {
@@ -266,7 +266,8 @@ def read_files(sent: bytes) -> tuple[ProgramFile, ...]:
     files: list[ProgramFile] = []
     room = MOST_BYTES
     for written, content in _unpack_files(sent):
-        name = _clean_file_name(written)
+        # Keep the last 60 characters of a name, and replace those that are not letters, digits or `.-_`.
+        name = re.sub(r"[^\w.-]+", "_", unicodedata.normalize("NFC", written)).lstrip(".")[-60:].lower()
         if any(file.name == name for file in files):
             name = f"{len(files) + 1}_{name}"
         file = ProgramFile(name, content)
@@ -294,11 +295,6 @@ def _unpack_files(data: bytes) -> Iterator[tuple[str, bytes]]:
         at = begin + size
         if at <= len(data):
             yield data[begin - name_size : begin].decode("utf-8", "replace"), data[begin:at]
-
-
-def _clean_file_name(name: str) -> str:
-    """Keep at most 60 characters of a file's name, replacing all but letters, digits and `.-_`."""
-    return re.sub(r"[^\w.-]+", "_", unicodedata.normalize("NFC", name)).lstrip(".")[-60:].lower()
 
 
 def _is_harmless_file(file: ProgramFile) -> bool:

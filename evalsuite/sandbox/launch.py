@@ -34,6 +34,7 @@ def main(command: list[str]) -> None:
 
 
 def _map_users(process: int, user: int, group: int) -> int:
+    """Map the user and group of a process into its namespace; return 1 if the kernel refuses, otherwise 0."""
     try:
         if user == 0 and _try_to_map_users(process, f"0 0 1\n1 {NOBODY} 1", f"0 0 1\n1 {NOBODY} 1"):
             return 0

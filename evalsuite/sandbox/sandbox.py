@@ -64,9 +64,7 @@ class Sandbox:
         environment: ProgramEnvironment | None = None,
         usual: str = OWN,
     ) -> None:
-        self.usual = usual
-        self.limits = limits or Limits()
-        self.preload = tuple(preload)
+        self.usual, self.limits, self.preload = usual, limits or Limits(), tuple(preload)
         self._tiers = None if tiers is None else tuple(tiers)
         self._environment = environment
         self._state: _LoopResources | None = None
@@ -170,6 +168,7 @@ class Sandbox:
             await self._state.host.wait_for_memory(self.limits.waiting)
 
     async def _start_host(self, preload: Sequence[str]) -> WarmInterpreter | ScriptHost:
+        """Start the first tier that works; return its warm interpreter or its script host."""
         if len(self.tiers) == 1 and (host := make_script_host(self.tiers[0], self.limits)) is not None:
             try:
                 self._environment = await inspect_host(host, self.limits)
@@ -205,10 +204,7 @@ class ProgramSession:
         once: bool = False,
         stdin: str | bytes | None = None,
     ) -> None:
-        self.sandbox = sandbox
-        self.tables = tables
-        self.timeout = timeout
-        self._once = once
+        self.sandbox, self.tables, self.timeout, self._once = sandbox, tables, timeout, once
         self._stdin = stdin.encode() if isinstance(stdin, str) else stdin
         self._one_round = asyncio.Lock()
         self._files: tuple[int, ...] = ()
@@ -265,8 +261,12 @@ class ProgramSession:
         end = await self._run_round(interpreter, code, seconds)
         if not end.alive:
             self._key = None
-        lost = not (self._once or end.alive)
-        return replace(self._read_execution(end, seconds), variables_lost=lost, tier=interpreter.tier)
+        _, out, err, files = self._files
+        limits = self.sandbox.limits
+        most, error_size = compute_read_limits(limits), os.fstat(err).st_size
+        contents = map(os.pread, (out, err, files), most, (0, max(0, error_size - most[1]), 0))
+        result = make_execution(end.ending, *contents, timeout=seconds, seconds=end.seconds, limits=limits)
+        return replace(result, variables_lost=not (self._once or end.alive), tier=interpreter.tier)
 
     async def _run_round(self, interpreter: WarmInterpreter, code: str, seconds: float) -> RoundEnd:
         if self._key is not None:
@@ -288,13 +288,6 @@ class ProgramSession:
         for file in self._files:
             os.ftruncate(file, 0)
         write_payload(self._files[0], code, tables, **options)
-
-    def _read_execution(self, round_end: RoundEnd, timeout: float) -> Execution:
-        _, out, err, files = self._files
-        limits = self.sandbox.limits
-        most, error_size = compute_read_limits(limits), os.fstat(err).st_size
-        contents = map(os.pread, (out, err, files), most, (0, max(0, error_size - most[1]), 0))
-        return make_execution(round_end.ending, *contents, timeout=timeout, seconds=round_end.seconds, limits=limits)
 
 
 @contextlib.contextmanager

@@ -69,13 +69,17 @@ class ScriptEnd:
 
 async def run_program(host: ScriptHost, payload: bytes, seconds: float, limits: Limits) -> Execution:
     """Run one program; the script itself enforces the limits on time and output, the host all other limits."""
-    bundle = _zip_program(payload)
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(INSIDE.glob("*.py")):
+            archive.write(path, f"inside/{path.name}")
+        archive.writestr("payload", payload, zipfile.ZIP_STORED)
+    bundle = data.getvalue()
     files: Mapping[str, bytes] = {BUNDLE: bundle} if host.takes_files else {}
     source = repr(BUNDLE) if files else f"io.BytesIO(base64.b64decode({base64.b64encode(bundle)!r}))"
     result = RESULT if files else ""
     script = _SCRIPT.format(source=source, seconds=seconds, result=result, most=compute_read_limits(limits))
-    end = await host.run_script(script, seconds + START_SECONDS, files)
-    ending, took, contents = _read_result(end)
+    ending, took, contents = _read_result(await host.run_script(script, seconds + START_SECONDS, files))
     execution = make_execution(ending, *contents, timeout=seconds, seconds=took, limits=limits)
     return replace(execution, tier=host.tier)
 
@@ -107,15 +111,6 @@ async def inspect_host(host: ScriptHost, limits: Limits) -> ProgramEnvironment:
         message = answer.error or f"it printed {answer.stdout[:200]!r}"
         raise SandboxUnavailable(f"{host.tier} does not run programs correctly: {message}") from error
     return ProgramEnvironment(host.tier, Interpreter("", "", (), str(version)), (), packages)
-
-
-def _zip_program(payload: bytes) -> bytes:
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(INSIDE.glob("*.py")):
-            archive.write(path, f"inside/{path.name}")
-        archive.writestr("payload", payload, zipfile.ZIP_STORED)
-    return data.getvalue()
 
 
 COMMANDS = ("docker", "podman")
@@ -281,8 +276,7 @@ class FusionServer:
                     raise SandboxError(f"{self.tier} answers with status {response.status}: {beginning}")
                 answer = json.loads(data)
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-            message = str(error) or type(error).__name__
-            raise SandboxError(f"{self.tier}/run_code cannot be used: {message}") from error
+            raise SandboxError(f"{self.tier}/run_code cannot be used: {str(error) or type(error).__name__}") from error
         if not isinstance(answer, dict):
             raise SandboxError(f"{self.tier}/run_code answers with something that is not a JSON object")
         return answer

@@ -56,12 +56,8 @@ class WarmInterpreter:
     def __init__(self, launch: Launch, environment: ProgramEnvironment, limits: Limits, preload: Sequence[str]) -> None:
         self.loop = asyncio.get_running_loop()
         self.tier = launch.tier
-        self.setup = {
-            "preload": list(preload),
-            "limits": asdict(limits),
-            "path": list(environment.packages),
-            **launch.setup,
-        }
+        self.setup = {"preload": list(preload), "limits": asdict(limits), "path": list(environment.packages)}
+        self.setup |= launch.setup
         self.ready: asyncio.Future[None] = self.loop.create_future()
         self.rounds: dict[int, asyncio.Future[RoundEnd]] = {}
         self.keys = itertools.count(1)  # Counts programs, to number them.
@@ -119,8 +115,7 @@ class WarmInterpreter:
 
     async def start_program(self, key: int, files: Sequence[int], seconds: float, *, once: bool) -> RoundEnd:
         """Fork a process for a program, and wait until its first round ends."""
-        order = {"op": "start", "key": key, "timeout": seconds, "once": once}
-        return await self._run_round(order, seconds, files)
+        return await self._run_round({"op": "start", "key": key, "timeout": seconds, "once": once}, seconds, files)
 
     async def continue_program(self, key: int, seconds: float) -> RoundEnd:
         self._remove_idle_session(key)

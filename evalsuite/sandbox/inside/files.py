@@ -34,8 +34,7 @@ class TableFileProvider:
         self._originals = contents
         self._contents = {name: content and _convert_to_utf8(content) for name, content in contents.items()}
         self._frames = frames
-        self._open = builtins.open
-        self._exists = os.path.exists
+        self._open, self._exists = builtins.open, os.path.exists
         self._assigned: dict[str, str] = {}
         self._beforehand: dict[str, tuple[int, int]] = {}
 
@@ -45,7 +44,7 @@ class TableFileProvider:
             for name, content in self._contents.items():
                 if content is not None:
                     Path(f"{name}.csv").write_bytes(content)
-                    self._beforehand[f"{name}.csv"] = _get_file_state(Path(f"{name}.csv").stat())
+                    self._beforehand[f"{name}.csv"] = _get_time_and_size(Path(f"{name}.csv").stat())
         builtins.open = io.open = self.open
         os.path.exists = os.path.isfile = self.exists
         Path.exists = Path.is_file = lambda path, **_: self.exists(path)  # type: ignore[method-assign]
@@ -92,7 +91,7 @@ class TableFileProvider:
     def _is_unchanged_table_file(self, file: Any) -> bool:
         name = os.path.relpath(os.fsdecode(file)) if isinstance(file, str | bytes | os.PathLike) else ""
         before = self._beforehand.get(name)
-        return before is not None and self._exists(name) and _get_file_state(Path(name).stat()) == before
+        return before is not None and self._exists(name) and _get_time_and_size(Path(name).stat()) == before
 
     def _find_extension(self, file: Any) -> str | None:
         """Return a path's extension if it is the extension of a format for tables; otherwise return None."""
@@ -109,7 +108,11 @@ class TableFileProvider:
         target = f".{name}{f'.{encoding}' if encoding else ''}{kind}"
         if not self._exists(target):
             if kind in WORKBOOKS:
-                self._write_workbook(name, target)
+                frame = self._frames[name]()
+                draft = f"{target}.draft.xlsx"
+                # Write the index too if columns have several levels, because pandas cannot write them without it.
+                frame.to_excel(draft, index=frame.columns.nlevels > 1)
+                Path(draft).rename(target)
             elif kind == JSON:
                 self._frames[name]().to_json(target, orient="records", force_ascii=False)
             else:
@@ -121,9 +124,8 @@ class TableFileProvider:
 
         def read_excel(io: Any, sheet_name: Any = 0, **kwargs: Any) -> Any:
             served = isinstance(io, str | os.PathLike) and not self._exists(io)
-            if not served or sheet_name is None or isinstance(sheet_name, list):
-                return usual(io, sheet_name=sheet_name, **kwargs)
-            return usual(io, sheet_name=0, **kwargs)
+            is_single = sheet_name is not None and not isinstance(sheet_name, list)
+            return usual(io, sheet_name=0 if served and is_single else sheet_name, **kwargs)
 
         return read_excel
 
@@ -137,8 +139,7 @@ class TableFileProvider:
         return self._assigned[path]
 
     def _write_text_table(self, name: str, target: str, delimiter: str, encoding: str) -> None:
-        content = self._contents[name]
-        original = self._originals[name]
+        content, original = self._contents[name], self._originals[name]
         if encoding == BINARY and delimiter == "," and original is not None:
             with self._open(target, "wb") as file:
                 file.write(original)
@@ -150,13 +151,6 @@ class TableFileProvider:
                 stream.write(text)
             else:
                 csv.writer(stream, delimiter=delimiter).writerows(csv.reader(io.StringIO(text)))
-
-    def _write_workbook(self, name: str, target: str) -> None:
-        frame = self._frames[name]()
-        written = f"{target}.draft.xlsx"
-        # Write the index too if columns have several levels, because pandas cannot write such columns without it.
-        frame.to_excel(written, index=frame.columns.nlevels > 1)
-        Path(written).rename(target)
 
 
 UTF8 = "utf-8-sig"
@@ -203,7 +197,7 @@ FileStates = dict[str, tuple[int, int]]
 
 def list_files() -> FileStates:
     """List the files in the program's folder, with their sizes and the times of their last change."""
-    return {entry.name: _get_file_state(entry.stat()) for entry in _list_result_files()}
+    return {entry.name: _get_time_and_size(entry.stat()) for entry in _list_result_files()}
 
 
 def send_changed_files(old_files: FileStates) -> None:
@@ -212,7 +206,7 @@ def send_changed_files(old_files: FileStates) -> None:
     from .kernel import FILES
 
     with contextlib.suppress(Exception):
-        new = [entry for entry in _list_result_files() if old_files.get(entry.name) != _get_file_state(entry.stat())]
+        new = [entry for entry in _list_result_files() if old_files.get(entry.name) != _get_time_and_size(entry.stat())]
         for entry in sorted(new, key=lambda entry: entry.name)[:MOST]:
             with open(entry.path, "rb") as file:  # noqa: PTH123 - without pathlib
                 content = file.read(LARGEST + 1)
@@ -230,7 +224,7 @@ def _list_result_files() -> Iterator[os.DirEntry[str]]:
                 yield entry
 
 
-def _get_file_state(status: os.stat_result) -> tuple[int, int]:
+def _get_time_and_size(status: os.stat_result) -> tuple[int, int]:
     return status.st_mtime_ns, status.st_size
 
 

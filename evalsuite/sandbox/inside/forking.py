@@ -86,7 +86,7 @@ class ForkingInterpreter:
         own_folder = sys.path.pop(0)
         with self.isolation.open_loading_folder() as folder, redirect_caches(folder):
             for name in modules:
-                _import_module(name)
+                _import_and_warm_up_module(name)
         sys.path.insert(0, own_folder)
         gc.collect()
         # Freeze all objects; otherwise garbage collection in a forked process would copy every page of memory.
@@ -98,17 +98,19 @@ class ForkingInterpreter:
         self.isolation.verify_isolation()
         self._send_report(ready=True)
         while True:
-            for descriptor, _ in self.poll.poll(self._compute_milliseconds_to_wait()):
+            deadlines = [forked.deadline for forked in self.programs.values() if forked.is_running]
+            seconds = min(CHECK_SECONDS, min(deadlines, default=0.0) - time.monotonic())
+            for descriptor, _ in self.poll.poll(max(1, math.ceil(1000 * seconds)) if deadlines else None):
                 if descriptor == self.control.fileno():
-                    self._execute_order()
+                    self._receive_and_execute_order()
                     # Poll again, because the order may have closed some of these descriptors and opened others with
                     # the same numbers.
                     break
                 if (forked := self.by_descriptor.get(descriptor)) is not None:
-                    self._handle_event(forked, descriptor)
-            self._check_limits()
+                    self._handle_ready_descriptor(forked, descriptor)
+            self._kill_programs_over_limits()
 
-    def _execute_order(self) -> None:
+    def _receive_and_execute_order(self) -> None:
         packet, descriptors, _, _ = socket.recv_fds(self.control, 1 << 16, 4)
         if not packet:
             for each in self.programs.values():
@@ -166,10 +168,15 @@ class ForkingInterpreter:
         end = time.monotonic() + DYING_SECONDS
         for forked in [forked for forked in self.programs.values() if forked.killed]:
             if forked.wait_for_death(end - time.monotonic()):
-                self._handle_event(forked, forked.pidfd)
+                self._handle_ready_descriptor(forked, forked.pidfd)
 
     def _fork_child(self, descriptors: dict[int, int], key: int) -> int:
-        _require_spare_descriptors()
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        lowest_free = os.dup(0)
+        os.close(lowest_free)
+        # Refuse the program while descriptors are left, because the interpreter itself needs some.
+        if lowest_free > limit - SPARE_DESCRIPTORS:
+            raise OSError(errno.EMFILE, f"{os.strerror(errno.EMFILE)}: more than {limit} are not allowed")
         pid = self.isolation.fork_child()
         if pid == 0:
             try:  # The child must exit in any case, because it must never return to the interpreter's loop.
@@ -183,7 +190,7 @@ class ForkingInterpreter:
                 os._exit(1)
         return pid
 
-    def _handle_event(self, forked: ForkedProgram, descriptor: int) -> None:
+    def _handle_ready_descriptor(self, forked: ForkedProgram, descriptor: int) -> None:
         if descriptor == forked.pidfd:
             while status := forked.read_status():
                 self._handle_status(forked, status)
@@ -197,11 +204,11 @@ class ForkingInterpreter:
         if status == program.LOADED:
             forked.loaded = True
         elif not forked.loaded:
-            self._end_round(forked, "unfit" if status == program.UNFIT else "table")
+            self._end_and_report_round(forked, "unfit" if status == program.UNFIT else "table")
         elif forked.is_running:
-            self._end_round(forked, "ok" if status == program.OK else "raised")
+            self._end_and_report_round(forked, "ok" if status == program.OK else "raised")
 
-    def _end_round(self, forked: ForkedProgram, ending: str) -> None:
+    def _end_and_report_round(self, forked: ForkedProgram, ending: str) -> None:
         seconds = forked.stop_clock()
         alive = not forked.once and forked.pause()
         if not alive:
@@ -228,7 +235,7 @@ class ForkingInterpreter:
         del self.by_descriptor[descriptor]
         self.poll.unregister(descriptor)
 
-    def _check_limits(self) -> None:
+    def _kill_programs_over_limits(self) -> None:
         now = time.monotonic()
         running = [forked for forked in self.programs.values() if forked.is_running]
         for forked in running:
@@ -254,25 +261,11 @@ class ForkingInterpreter:
         mapped = sum(max(0, kernel.read_mapped_bytes(pid) - self.baseline) for pid in pids)
         return mapped + SOCKET_BYTES * kernel.count_sockets(pids)
 
-    def _compute_milliseconds_to_wait(self) -> int | None:
-        deadlines = [forked.deadline for forked in self.programs.values() if forked.is_running]
-        if not deadlines:
-            return None
-        return max(1, math.ceil(1000 * min(CHECK_SECONDS, min(deadlines) - time.monotonic())))
-
     def _send_report(self, **facts: Any) -> None:
         self.control.send(json.dumps(facts).encode())
 
 
-def _require_spare_descriptors() -> None:
-    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    lowest_free = os.dup(0)
-    os.close(lowest_free)
-    if lowest_free > limit - SPARE_DESCRIPTORS:
-        raise OSError(errno.EMFILE, f"{os.strerror(errno.EMFILE)}: more than {limit} are not allowed")
-
-
-def _import_module(name: str) -> None:
+def _import_and_warm_up_module(name: str) -> None:
     before = set(sys.modules)
     try:
         importlib.import_module(name)

@@ -82,7 +82,7 @@ class NamespaceIsolation:
             _remount_path(path, descriptor)
         # Hide /proc from programs, because it shows information about the machine.
         kernel.mount_tmpfs("/proc", "size=0,nr_inodes=1,mode=0555", kernel.READ_ONLY)
-        _switch_user(self._user, process)
+        _switch_user_and_namespace(self._user, process)
         os.close(process)
         # Limit core dumps to 1 byte: with 0, the kernel would still start the host's program that collects core dumps.
         kernel.limit_resources(limits, processes=limits.processes, core=1)
@@ -116,6 +116,7 @@ class NamespaceIsolation:
             os._exit(1)
 
     def _try_to_fork(self) -> NoReturn:
+        """Exit with 0 if the kernel refuses a second process at a limit of one, otherwise with 1."""
         if not _try_to_confine(self._isolate_process, dataclasses.replace(self._limits, processes=1)):
             os._exit(1)
         try:
@@ -141,7 +142,7 @@ def _remount_path(path: str, descriptor: int) -> None:
     os.close(descriptor)
 
 
-def _switch_user(user: int, process_folder: int) -> None:
+def _switch_user_and_namespace(user: int, process_folder: int) -> None:
     if user:
         kernel.switch_user(user)
         kernel.make_dumpable()
@@ -176,7 +177,10 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def explain_missing_landlock(code: int) -> str:
     """Explain from a system call's error number why the kernel has no Landlock version."""
     # A container engine's seccomp filter that does not know Landlock reports ENOSYS instead of refusing the call.
-    hides = code == errno.ENOSYS and "\nSeccomp:\t2" in _read_text_if_any("/proc/self/status")
+    status = ""
+    with suppress(OSError):
+        status = Path("/proc/self/status").read_text("utf-8", "replace")
+    hides = code == errno.ENOSYS and "\nSeccomp:\t2" in status
     if code in {errno.EPERM, errno.EACCES} or hides:
         return (
             "a seccomp filter blocks it, most often a container's: start the container with --security-opt "
@@ -185,13 +189,6 @@ def explain_missing_landlock(code: int) -> str:
     if code == errno.EOPNOTSUPP:
         return "this kernel has it, but it is off: add landlock to the boot parameter lsm="
     return "this kernel has none"
-
-
-def _read_text_if_any(path: str) -> str:
-    try:
-        return Path(path).read_text("utf-8", "replace")
-    except OSError:
-        return ""
 
 
 def read_landlock_version() -> int:
@@ -247,17 +244,15 @@ class LandlockIsolation:
         os.environ.update(HOME=str(own), TMPDIR=str(own))
         os.chdir(own)
         kernel.drop_capabilities()
-        self._restrict_files(os.open(own, os.O_PATH), readable, devices)
+        self._restrict_to_files(os.open(own, os.O_PATH), readable, devices)
         # Lower the limit on open files only now, because the paths above may need more descriptors than it allows.
         processes = self._limits.processes
-        kernel.limit_resources(
-            self._limits, processes=processes if self._switches_user else self._tasks + 4 * processes, core=0
-        )
-        kernel.install_seccomp_filter(
-            make_call_filter(platform.machine(), own_pid=os.getpid(), signals_closed=self._version >= 6)
-        )
+        most = processes if self._switches_user else self._tasks + 4 * processes
+        kernel.limit_resources(self._limits, processes=most, core=0)
+        calls = make_call_filter(platform.machine(), own_pid=os.getpid(), signals_closed=self._version >= 6)
+        kernel.install_seccomp_filter(calls)
 
-    def _restrict_files(self, own_folder: int, readable: Sequence[int], devices: Sequence[int]) -> None:
+    def _restrict_to_files(self, own_folder: int, readable: Sequence[int], devices: Sequence[int]) -> None:
         files = _ALL_OF_VERSION_3 | (_DEVICES if self._version >= 5 else 0)
         network = _NETWORK if self._version >= 4 else 0
         scopes = _SCOPES if self._version >= 6 else 0
@@ -317,6 +312,7 @@ class LandlockIsolation:
             os._exit(1)
 
     def _try_to_read_files(self) -> int:
+        """Return 1 if a confined process can still read a file of the machine, otherwise 0."""
         if not _try_to_confine(self.confine_child, 0):
             return 1
         for path in ("/", "/proc/self/status", "/etc/passwd"):

@@ -55,7 +55,11 @@ def serve_rounds() -> NoReturn:
         status = run_round(variables, f"<program {number}>" if number > 1 else "<program>")
         if os.getpid() not in _first_process:
             os._exit(0)  # The program forked this process, which has now reached the program's end.
-        _kill_other_processes()
+        # Kill the program's other processes, because between rounds, the host can stop only the first process.
+        with contextlib.suppress(OSError):  # The error means that no other process is left.
+            os.kill(-1, signal.SIGKILL)
+            while True:
+                os.waitpid(-1, 0)
         try:
             os.write(CHANNEL, status)
             go_on = os.read(CHANNEL, 1)
@@ -68,7 +72,7 @@ def serve_rounds() -> NoReturn:
 def prepare_process() -> dict[str, Any]:
     """Prepare this process to run a program; return the global variables with which the program begins."""
     _first_process.add(os.getpid())
-    _reopen_streams()
+    _reopen_standard_streams()
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
     variables = vars(module)
@@ -99,7 +103,7 @@ def _seed_generators(variables: dict[str, Any]) -> None:
         variables["pd"] = sys.modules["pandas"]
 
 
-def _reopen_streams() -> None:
+def _reopen_standard_streams() -> None:
     # Set `sys.__stdin__` and `sys.__stdout__`: they keep a stream alive if a program wraps its buffer.
     sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)  # type: ignore[misc]  # noqa: SIM115
     # Flush after each line, so that the output is complete even if the program is stopped.
@@ -109,16 +113,6 @@ def _reopen_streams() -> None:
     sys.stderr = io.TextIOWrapper(
         io.BufferedWriter(io.FileIO(STDERR, "w", closefd=False)), "utf-8", "backslashreplace", write_through=True
     )
-
-
-def _kill_other_processes() -> None:
-    """Kill the program's other processes: between rounds, the host can stop only the first process."""
-    try:
-        os.kill(-1, signal.SIGKILL)
-        while True:
-            os.waitpid(-1, 0)
-    except OSError:
-        pass  # This process is the only one left.
 
 
 def run_round(variables: dict[str, Any], title: str) -> bytes:
@@ -250,15 +244,15 @@ def _ignore_installations() -> None:
     popen, system = subprocess.Popen.__init__, os.system
 
     def start_process(self: Any, args: Any, *others: Any, **options: Any) -> None:
-        if _is_needless_installation(args):
+        if _installs_only_installed_packages(args):
             args, options = [sys.executable, "-I", "-S", "-c", ""], {**options, "shell": False}
         popen(self, args, *others, **options)
 
     subprocess.Popen.__init__ = start_process  # type: ignore[method-assign]
-    os.system = lambda command: 0 if _is_needless_installation(command) else system(command)
+    os.system = lambda command: 0 if _installs_only_installed_packages(command) else system(command)
 
 
-def _is_needless_installation(command: Any) -> bool:
+def _installs_only_installed_packages(command: Any) -> bool:
     import re
     from importlib.metadata import PackageNotFoundError, distribution
 
@@ -329,8 +323,7 @@ def _make_data_frame(content: bytes, kind: str, header_rows: int) -> Any:
         # The host wrote this pickle for the program; the host itself never unpickles a program's data.
         return pickle.loads(content)  # noqa: S301
     header = {0: None, 1: 0}.get(header_rows, list(range(header_rows)))
-    encoding = find_encoding(content)
-    return pd.read_csv(io.BytesIO(content), header=header, encoding=encoding, encoding_errors="replace")
+    return pd.read_csv(io.BytesIO(content), header=header, encoding=find_encoding(content), encoding_errors="replace")
 
 
 def _format_traceback(error: BaseException) -> str:
@@ -345,8 +338,7 @@ def _format_traceback(error: BaseException) -> str:
                 # Omit an earlier error that a library raised and handled itself.
                 link.__cause__ = link.__context__ = None
             link = link.__cause__ or link.__context__
-        lines = "".join(trace.format()).strip().split("\n")
-        return "\n".join(map(_shorten_line, lines))
+        return "\n".join(map(_shorten_line, "".join(trace.format()).strip().split("\n")))
     except BaseException:  # noqa: BLE001 - the program may define exceptions that cannot be formatted
         return type(error).__name__
 
@@ -356,6 +348,7 @@ def _shorten_line(line: str) -> str:
 
 
 def _drop_foreign_frames(trace: traceback.TracebackException) -> bool:
+    """Remove the frames of other files; return whether a frame of the program is left."""
     own = [frame for frame in trace.stack if frame.filename.startswith("<program")]
     trace.stack = traceback.StackSummary.from_list(own)
     return bool(own)
