@@ -48,8 +48,7 @@ class ChannelAsker:
 
     async def ask(self, request: Request) -> Completion:
         """Request a completion from the gateway."""
-        plain = await self._request_answer({"request": encode_request(request)})
-        return decode_completion(plain["completion"])
+        return decode_completion((await self._request_answer({"request": encode_request(request)}))["completion"])
 
     async def record_cancellation(self, request: Request, seconds: float) -> None:
         await self._request_answer({"cancelled": encode_request(request), "seconds": seconds})
@@ -128,8 +127,16 @@ class ChannelServer:
         task.add_done_callback(self._tasks.discard)
 
     async def _answer_request(self, request: dict[str, Any]) -> None:
+        answer: dict[str, Any] = {}
         try:
-            answer = await _call_gateway_method(self._gateway, request)
+            if "request" in request:
+                answer = {"completion": encode_completion(await self._gateway.ask(decode_request(request["request"])))}
+            elif "cancelled" in request:
+                await self._gateway.record_cancellation(decode_request(request["cancelled"]), request["seconds"])
+            elif "read_tool_result" in request:
+                answer = {"result": await self._gateway.read_tool_result(Effect(**request["read_tool_result"]))}
+            else:
+                await self._gateway.store_tool_result(Effect(**request["keep"]), request["result"])
         except EvalsuiteError as error:
             answer = {"error": encode_error(error)}
         except Exception as error:  # noqa: BLE001 - the caller receives any error
@@ -154,18 +161,6 @@ def refuse_request(channel: Channel, text: str | None, error: EvalsuiteError) ->
     if text is not None:
         with suppress(OSError):
             channel.send(dumps({"number": json.loads(text)["number"], "error": encode_error(error)}))
-
-
-async def _call_gateway_method(gateway: CaseAsker, request: Mapping[str, Any]) -> dict[str, Any]:
-    if "request" in request:
-        return {"completion": encode_completion(await gateway.ask(decode_request(request["request"])))}
-    if "cancelled" in request:
-        await gateway.record_cancellation(decode_request(request["cancelled"]), request["seconds"])
-        return {}
-    if "read_tool_result" in request:
-        return {"result": await gateway.read_tool_result(Effect(**request["read_tool_result"]))}
-    await gateway.store_tool_result(Effect(**request["keep"]), request["result"])
-    return {}
 
 
 def encode_error(error: EvalsuiteError) -> Plain:

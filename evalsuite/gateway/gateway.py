@@ -322,8 +322,7 @@ class Gateway:
                 raise (LostAnswer if backend.metered else CallFailed)(words) from error
             # An unknown exception is an internal error if evalsuite's own backend raised it; from other backends, it is
             # a failed call.
-            own = type(backend).__module__.startswith("evalsuite.")
-            kind = InternalError if own else CallFailed
+            kind = InternalError if type(backend).__module__.startswith("evalsuite.") else CallFailed
             raise kind(f"{call.request.model}: {type(error).__name__}: {error}") from error
 
     def _record_call_end(
@@ -380,8 +379,7 @@ class Gateway:
 
     async def aclose(self) -> None:
         """Close everything and end the calls in flight; calls that cost money get a short time to finish."""
-        metered = [backend for backend in self._backends.values() if backend.metered]
-        if metered and self.limiter.connections.in_flight:
+        if self.limiter.connections.in_flight and any(backend.metered for backend in self._backends.values()):
             self.limiter.connections.most = 0
             with suppress(TimeoutError):
                 async with asyncio.timeout(GRACE):

@@ -50,8 +50,7 @@ def read_effect_result(calls: StoredToolCalls, effect: Effect) -> Any:
     """Read the result of a tool call from the journal; None if the journal has no result."""
     # Also look up the case's name with the epoch, because older journals contain this name.
     names = (remove_epoch(effect.case), remove_epoch_mark(effect.case))
-    found = (calls.get(name, effect.epoch, effect.number) for name in names)
-    kept = next(filter(None, found), None)
+    kept = next(filter(None, (calls.get(name, effect.epoch, effect.number) for name in names)), None)
     if kept is not None and kept[:2] == (effect.name, effect.arguments):
         return kept[2]
     if calls.read_only:
@@ -292,8 +291,7 @@ class Meter:
     @property
     def usage(self) -> Usage:
         """Sum all calls; the costs are added exactly, so that the order in which calls ended changes nothing."""
-        cost = math.fsum(usage.cost for usage in self._usages)
-        return replace(sum(self._usages, Usage()), cost=cost)
+        return replace(sum(self._usages, Usage()), cost=math.fsum(usage.cost for usage in self._usages))
 
     def add_usage(self, usage: Usage) -> None:
         """Count a call; if this meter counts only some of the case's calls, also count it in the case's meter."""

@@ -53,8 +53,7 @@ class BackgroundLoop:
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
         self.loop.set_default_executor(ThreadPoolExecutor(MOST_THREADS, "evalsuite"))
-        self._process = os.getpid()
-        self._ending = False
+        self._process, self._ending = os.getpid(), False
         self._thread = threading.Thread(target=self._run_loop, name="evalsuite-loop", daemon=True)
         self._thread.start()
 

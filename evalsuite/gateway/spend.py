@@ -243,8 +243,7 @@ def limit_completion_tokens(request: Request) -> Request:
     names = {*LIMITS["chat"], limit}
     params = {name: value for name, value in bounded.params.items() if name not in names}
     if extra:
-        further = _find_extra_body(bounded).items()
-        params["extra_body"] = {name: value for name, value in further if name not in names}
+        params["extra_body"] = {name: value for name, value in _find_extra_body(bounded).items() if name not in names}
     return dataclasses.replace(request, params={**params, limit: UNBOUNDED_ANSWER})
 
 
