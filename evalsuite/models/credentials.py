@@ -175,8 +175,7 @@ class Credentials:
         set, `AZURE_OPENAI_ENDPOINT` has the address. If no variable is set, the address is OpenAI's own.
         """
         if base_url is not None:
-            urls = (grant.base_url for grant in self._grants if grant.public_url == redact(base_url))
-            whole = next(urls, None)
+            whole = next((grant.base_url for grant in self._grants if grant.public_url == redact(base_url)), None)
             return parse_address(whole or base_url)
         named = self._environ.get("OPENAI_BASE_URL")
         azure = self._environ.get("AZURE_OPENAI_ENDPOINT")

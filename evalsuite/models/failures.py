@@ -54,9 +54,7 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
     milliseconds = _parse_number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
-    text = headers.get("retry-after")
-    if text is None:
-        return None
+    text = headers.get("retry-after", "")
     seconds = _parse_number(text)
     return _compute_seconds_until_date(text) if seconds is None else seconds
 

@@ -249,10 +249,9 @@ class OpenAIBackend:
 
     def _mask_credentials(self, content: bytes) -> bytes:
         """Replace the key and the login by `***`, because some servers repeat them in their answers."""
-        secrets = (self._access.key, self._address.login)
-        for text in (secret.reveal() for secret in secrets if secret):
-            if len(text) >= SHORTEST_SECRET:
-                content = content.replace(text.encode(), b"***")
+        for secret in (self._access.key, self._address.login):
+            if secret and len(secret.reveal()) >= SHORTEST_SECRET:
+                content = content.replace(secret.reveal().encode(), b"***")
         return content
 
     async def aclose(self) -> None:
