@@ -241,17 +241,15 @@ class GatewayServer:
 
     async def _handle_openai_request(self, request: web.Request) -> web.StreamResponse:
         try:
-            path = "/" + request.match_info["path"]
-            answer = await self._answer_openai_request(request.method, path, await request.read(), request.headers)
+            answer = await self._answer_openai_request(request)
         except BadRequest as error:
             answer = make_error_answer(400, str(error))
         except EvalsuiteError as error:
             answer = make_failure_answer(error)
         return _make_response(answer)
 
-    async def _answer_openai_request(
-        self, method: str, path: str, content: bytes, headers: Mapping[str, str]
-    ) -> HttpAnswer:
+    async def _answer_openai_request(self, request: web.Request) -> HttpAnswer:
+        method, path, content = request.method, f"/{request.match_info['path']}", await request.read()
         if method == "GET" and path.rstrip("/") == "/models":
             names = await self._upstreams.list_models()
             models = [{"id": name, "object": "model", "created": 0, "owned_by": "evalsuite"} for name in names]
@@ -259,7 +257,7 @@ class GatewayServer:
         name = "" if method == "GET" else parse_body(content).get("model")
         if method != "GET" and not (isinstance(name, str) and name):
             raise BadRequest("model: name one; this gateway serves many")
-        epoch = headers.get(EPOCH, "1")
+        epoch = request.headers.get(EPOCH, "1")
         if not epoch.isdecimal() or not 1 <= int(epoch) < 10**9:
             raise BadRequest(f"{EPOCH}: {json.dumps(epoch)[:100]}; it must be a whole number of at least 1")
         # Start the ids at the current time, so that answers of all gateways have distinct ids.

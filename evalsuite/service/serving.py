@@ -61,8 +61,7 @@ def run_until_signal(service: ServiceSettings) -> None:
             f"--host {service.host} can be reached over the network, so it takes --tls-cert, --tls-key and --clients. "
             f"Or leave it on loopback and reach it through a tunnel: ssh -L {service.port}:127.0.0.1:{service.port}"
         )
-    limit = service.settings.max_cost
-    if limit is None and any(client.share < 1 for client in clients.known):
+    if service.settings.max_cost is None and any(client.share < 1 for client in clients.known):
         raise SettingsError(f"--clients {service.clients}: a share is a part of --max-cost, which is not given")
     asyncio.run(_run_service(service, clients, tls))
 
