@@ -117,8 +117,7 @@ class CallLog:
             log = CallLog(self.calls or [span.call for span in spans if span.call])
             shown = ({**span.event, "begin": (span.begin - spans[0].begin) / 1e9} for span in spans)
             filled = log.complete_transcript(transcript)
-            events = _add_tool_executions(filled.events, spans)
-            return dataclasses.replace(filled, events=(*events, *shown))
+            return dataclasses.replace(filled, events=(*_add_tool_executions(filled.events, spans), *shown))
         if transcript.messages or transcript.events or not self.calls:
             return transcript
         conversations, replies = self._group_calls()

@@ -58,8 +58,7 @@ def make_json_answer(value: Any, status: int = 200) -> HttpAnswer:
 
 def make_chat_stream(chunks: Iterable[Mapping[str, Any]], end: bytes = b"data: [DONE]\n\n") -> HttpAnswer:
     """Make the server-sent events of a chat completion, which have no event names; the last event is `[DONE]`."""
-    events = [f"data: {dumps(chunk)}\n\n".encode() for chunk in chunks]
-    return HttpAnswer(200, (*events, end), EVENTS)
+    return HttpAnswer(200, (*(f"data: {dumps(chunk)}\n\n".encode() for chunk in chunks), end), EVENTS)
 
 
 def make_event_stream(events: Iterable[Mapping[str, Any]]) -> HttpAnswer:

@@ -142,9 +142,8 @@ def _convert_to_openai_tools(tool: Mapping[str, Any]) -> Iterator[Mapping[str, A
     for name in sorted(tool.keys() - {"functionDeclarations"}):
         raise BadRequest(f"tools: {name:.80} runs on Google's servers, which are not asked; offer functions")
     for declared in map(_to_camel_case, tool.get("functionDeclarations", ())):
-        schema = declared.get("parametersJsonSchema") or _lower_type_names(
-            declared.get("parameters") or {"type": "OBJECT"}
-        )
+        parameters = declared.get("parameters") or {"type": "OBJECT"}
+        schema = declared.get("parametersJsonSchema") or _lower_type_names(parameters)
         function = {"name": declared["name"], "description": declared.get("description", ""), "parameters": schema}
         yield {"type": "function", "function": function}
 

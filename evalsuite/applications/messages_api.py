@@ -77,9 +77,8 @@ def _convert_message(role: str, content: Any) -> Iterator[Message]:
     if role == "assistant":
         made = [block for block in blocks if block["type"] == "tool_use"]
         calls = tuple(ToolCall(block["id"], block["name"], json.dumps(block["input"])) for block in made)
-        text = _convert_to_chat_parts(
-            [block for block in blocks if block["type"] != "tool_use"], "an assistant's message"
-        )
+        others = [block for block in blocks if block["type"] != "tool_use"]
+        text = _convert_to_chat_parts(others, "an assistant's message")
         if not all(isinstance(part, str) for part in text):
             raise BadRequest("messages: an assistant's message has text and tool calls alone")
         yield Message("assistant", "".join(map(str, text)), calls)

@@ -166,13 +166,10 @@ def _convert_to_openai_tools(body: Mapping[str, Any]) -> tuple[Mapping[str, Any]
         raise BadRequest(
             f"tools: {', '.join(hosted)}: tools that the server runs are not at hand here; offer functions"
         )
-    return tuple(
-        {
-            "type": "function",
-            "function": {name: value for name, value in tool.items() if name != "type" and value is not None},
-        }
-        for tool in tools
-    )
+    functions = [
+        {name: value for name, value in tool.items() if name != "type" and value is not None} for tool in tools
+    ]
+    return tuple({"type": "function", "function": function} for function in functions)
 
 
 def _convert_params(body: Mapping[str, Any]) -> dict[str, Any]:
