@@ -58,7 +58,7 @@ class RowMaker:
     def make_row(self, record: Record) -> Row:
         row = Row.of(record)
         hashes = row.fingerprints
-        if all(map(IS_HASH, hashes.values())):
+        if hashes and all(map(IS_HASH, hashes.values())):
             names = tuple(hashes)
             hashes = SharedHashes(self._share_value(names, names), bytes.fromhex("".join(hashes.values())))
         return replace(
