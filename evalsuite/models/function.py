@@ -123,7 +123,7 @@ class FunctionBackend:
                 reasoning=answer.get("reasoning_content") or reasoning,
                 tool_calls=tuple(ToolCall.from_openai(call) for call in answer.get("tool_calls") or ()),
                 finish_reason=answer.get("finish_reason") or "stop",
-                usage=_read_usage(answer.get("usage") or {}),
+                usage=_read_function_usage(answer.get("usage") or {}),
                 logprobs=None if logprobs is None else tuple(_make_token_logprob(*entry) for entry in logprobs),
                 embeddings=tuple(map(encode_vector, answer.get("embeddings") or ())),
                 facts=json.loads(dumps({name: value for name, value in answer.items() if name not in OPENAI_FIELDS})),
@@ -149,7 +149,7 @@ def _select_accepted_arguments(function: Callable[..., Any], arguments: Mapping[
     return {name: value for name, value in arguments.items() if name in names}
 
 
-def _read_usage(usage: Mapping[str, Any]) -> Usage:
+def _read_function_usage(usage: Mapping[str, Any]) -> Usage:
     # Treat a missing count as 0, because a function may state only one of the two counts.
     names = () if "input_tokens" in usage else ("prompt_tokens", "completion_tokens")
     return replace(read_usage({**usage, **{name: int(usage.get(name) or 0) for name in names}}), unpriced=1)

@@ -133,6 +133,7 @@ def compute_table_key(source: TableSource) -> object:
 
 @contextlib.contextmanager
 def _convert_path_errors(path: Path | str) -> Iterator[None]:
+    """Raise SandboxError instead of an OSError of the block, which reads a table's file."""
     try:
         yield
     except OSError as error:
@@ -298,6 +299,7 @@ def _unpack_files(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _is_harmless_file(file: ProgramFile) -> bool:
+    """Tell whether a file is a PNG picture or a text in UTF-8, within the limits of size."""
     if file.is_picture:
         head = file.content[: 16 + _SIZE.size]
         if not head.startswith(_PNG) or head[12:16] != b"IHDR" or len(head) < 16 + _SIZE.size:
@@ -305,8 +307,7 @@ def _is_harmless_file(file: ProgramFile) -> bool:
         return all(0 < side <= MOST_PIXELS for side in _SIZE.unpack_from(head, 16))
     if not file.name.endswith((".csv", ".txt")) or len(file.content) > MOST_TEXT or b"\0" in file.content:
         return False
-    try:
+    with contextlib.suppress(UnicodeDecodeError):
         file.content.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+        return True
+    return False

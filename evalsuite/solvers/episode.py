@@ -277,11 +277,8 @@ class Episode:
                 raise
             text, failed = f"Error: no answer within {limit:g} seconds", True
         seconds = time.monotonic() - started if getattr(tool.executor, "timed", False) else 0.0
-        return {
-            "text": shorten_with_note(text or NOTHING, self.loop.observation_limit),
-            "failed": failed,
-            "seconds": round(seconds, 3),
-        }
+        shown = shorten_with_note(text or NOTHING, self.loop.observation_limit)
+        return {"text": shown, "failed": failed, "seconds": round(seconds, 3)}
 
     def find_time_limit(self, tool: Tool) -> float | None:
         """Return the time limit of a tool call in seconds; None if time limits do not apply to the tool."""

@@ -67,6 +67,7 @@ def find_code_executing_tools(folder: Path) -> frozenset[str]:
 
 
 def _is_executing_code(path: Path) -> bool:
+    """Tell whether a tool's file calls a function that runs code or commands, such as `eval`."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

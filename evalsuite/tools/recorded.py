@@ -37,7 +37,7 @@ class Recording:
 
     @cached_property
     def calls(self) -> _RecordedCalls:
-        return _read_calls(self.run / RECORDS)
+        return _read_recorded_calls(self.run / RECORDS)
 
     def find_reply(self, request: str, question: str) -> str:
         """Find what the user first replied to a question about a request."""
@@ -127,7 +127,7 @@ class _RecordedCalls:
             self.episodes.setdefault(record["input"], []).append(episode)
 
 
-def _read_calls(path: Path) -> _RecordedCalls:
+def _read_recorded_calls(path: Path) -> _RecordedCalls:
     calls = _RecordedCalls()
     try:
         with path.open(encoding="utf-8") as lines:
