@@ -87,10 +87,8 @@ class Encoder:
 
         centred = states - states.mean(axis=-1, keepdims=True)
         deviation = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-12)
-        result: Array = np.asarray(centred / deviation, np.float32)
-        result *= self._weights[f"{name}.weight"]
-        result += self._weights[f"{name}.bias"]
-        return result
+        scaled: Array = np.asarray(centred / deviation, np.float32)
+        return scaled * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
 
 
 def _compute_gelu(values: Array) -> Array:

@@ -146,8 +146,7 @@ def _describe_metric(metric: Any) -> str:
 
 def convert_to_snake_case(name: str) -> str:
     """Convert a metric's name to a score's name: `Answer Relevancy [GEval]` becomes `answer_relevancy_geval`."""
-    words = "".join(letter.lower() if letter.isalnum() else " " for letter in name).split()
-    return "_".join(words)
+    return "_".join("".join(letter.lower() if letter.isalnum() else " " for letter in name).split())
 
 
 def make_score(value: Any, note: object = None) -> Score:

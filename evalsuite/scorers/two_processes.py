@@ -283,10 +283,9 @@ class Remote:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        named = isinstance(self.__identity, str) or self.__process.is_known_class(self.__bases)
-        return self.__process.request_operation(
-            "getattr", [self, name], {}, may_call=named or name not in DECIDING_METHODS
-        )
+        is_named = isinstance(self.__identity, str) or self.__process.is_known_class(self.__bases)
+        may_call = is_named or name not in DECIDING_METHODS
+        return self.__process.request_operation("getattr", [self, name], {}, may_call=may_call)
 
     def __setattr__(self, name: str, value: Any) -> None:
         self.__process.request_operation("setattr", [self, name, value], {})

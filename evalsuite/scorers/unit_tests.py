@@ -172,9 +172,8 @@ class PassesTests:
             execution = await session.run(code)
             if execution.error is None:
                 execution = await session.run(f"{check}\n__import__('os').write(1, {word!r}.encode())\nNone")
-        if execution.error is not None or not execution.stdout.endswith(word):
-            return _get_last_error_line(execution)
-        return ""
+        has_passed = execution.error is None and execution.stdout.endswith(word)
+        return "" if has_passed else _get_last_error_line(execution)
 
     async def _describe_failed_pair(self, code: str, tests: UnitTests) -> str:
         """Describe the first input for which the program fails or prints wrong output; "" if there is none."""

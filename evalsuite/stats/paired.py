@@ -149,9 +149,6 @@ def tango_interval(lost: int, won: int, n: int, confidence: float = 0.95) -> Int
     z = NormalDist().inv_cdf((1 + check_probability(confidence, "confidence")) / 2)
     centre = (won - lost) / n
     low = find_by_bisection(lambda d: compute_tango_statistic(lost, won, n, d) > z, -1.0, centre)
-    high = (
-        1.0
-        if compute_tango_statistic(lost, won, n, 1.0) >= -z
-        else find_by_bisection(lambda d: compute_tango_statistic(lost, won, n, d) >= -z, centre, 1.0)
-    )
-    return Interval(low, high)
+    if compute_tango_statistic(lost, won, n, 1.0) >= -z:
+        return Interval(low, 1.0)
+    return Interval(low, find_by_bisection(lambda d: compute_tango_statistic(lost, won, n, d) >= -z, centre, 1.0))

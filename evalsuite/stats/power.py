@@ -273,9 +273,7 @@ class DifferenceVariance:
         if self.compute_detectable_loss(questions, MOST_EPOCHS, MOST_EPOCHS) > loss:
             return None
         epochs = range(MOST_EPOCHS)
-        return bisect_left(
-            epochs, True, 1, key=lambda each: self.compute_detectable_loss(questions, each, each) <= loss
-        )
+        return bisect_left(epochs, True, 1, key=lambda n: self.compute_detectable_loss(questions, n, n) <= loss)
 
 
 def estimate_within_variance(epochs: Iterable[Sequence[float]]) -> float | None:

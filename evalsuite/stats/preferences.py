@@ -125,11 +125,8 @@ def bradley_terry(
     # strengths are centred afterwards.
     fit = _fit_logistic_regression(design[:, :-1], outcomes, clusters, np.repeat(pairs[:, :-1], 2, axis=0))
     centred = np.eye(len(players)) - 1 / len(players)
-    found = [fit.estimate_contrast(contrast[:-1], confidence) for contrast in centred]
-    bounds = [
-        (MEAN_RATING + POINTS * value, MEAN_RATING + POINTS * (value - reach), MEAN_RATING + POINTS * (value + reach))
-        for value, reach in found
-    ]
+    found = (fit.estimate_contrast(contrast[:-1], confidence) for contrast in centred)
+    bounds = [[MEAN_RATING + POINTS * end for end in (value, value - reach, value + reach)] for value, reach in found]
     ratings = {
         name: EloRating(points, low, high, 1 + sum(other > high for _, other, _ in bounds))
         for name, (points, low, high) in zip(players, bounds, strict=True)
@@ -152,10 +149,9 @@ class _LogisticFit:
         """
         from scipy.special import stdtrit
 
-        error = math.sqrt(
-            max(float(contrast @ covariance @ contrast) for covariance in (self.robust, self.independent))
-        )
-        return float(contrast @ self.coefficients), float(stdtrit(self.freedom, (1 + confidence) / 2)) * error
+        variance = max(float(contrast @ covariance @ contrast) for covariance in (self.robust, self.independent))
+        quantile = float(stdtrit(self.freedom, (1 + confidence) / 2))
+        return float(contrast @ self.coefficients), quantile * math.sqrt(variance)
 
 
 def _fit_logistic_regression(design: Array, outcomes: Array, clusters: Labels | None, balanced: Array) -> _LogisticFit:

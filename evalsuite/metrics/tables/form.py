@@ -141,8 +141,7 @@ def _count_spanned_positions(table: CellGrid) -> Counter[str]:
     if not cells:
         return cells
     # Positions of a span beyond the table's edge need no copy of its text.
-    laid_out = Counter(normalise_cell(cell) for cell in table.cells)
-    return cells & laid_out
+    return cells & Counter(map(normalise_cell, table.cells))
 
 
 def _write_count(count: int, noun: str) -> str:

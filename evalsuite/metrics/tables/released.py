@@ -8,6 +8,7 @@ implementations.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalsuite.core.errors import ScoringError
@@ -164,7 +165,7 @@ def score_latex_parts(prediction: str, reference: str) -> dict[str, float]:
     predicted, wanted = _read_latex(prediction), _read_latex(reference)
     return {
         **_compute_similarities("alignment", predicted.alignment, wanted.alignment),
-        **_compute_similarities("data", _list_cells(predicted.rows), _list_cells(wanted.rows)),
+        **_compute_similarities("data", list(chain(*predicted.rows)), list(chain(*wanted.rows))),
         "caption_match_score": float(predicted.caption == wanted.caption),
         **_compare_shapes(predicted.rows, wanted.rows),
     }
@@ -291,7 +292,7 @@ def score_markdown_parts(prediction: str, reference: str) -> dict[str, float]:
         predicted, wanted = map(_read_markdown, sides)
         # The first row contains the names of the columns.
         columns = _compute_similarities("columns", *((rows[0] if rows else []) for rows in (predicted, wanted)))
-        data = _compute_similarities("data", _list_cells(predicted[1:]), _list_cells(wanted[1:]))
+        data = _compute_similarities("data", list(chain(*predicted[1:])), list(chain(*wanted[1:])))
         scored.append({**_compare_shapes(predicted, wanted), **columns, **data})
     return {name: sum(table[name] for table in scored) / len(scored) for name in (*MARKDOWN_FORMAT, *MARKDOWN_CONTENT)}
 
@@ -337,10 +338,6 @@ def _compute_similarities(prefix: str, predicted: Sequence[str], wanted: Sequenc
 def _compare_shapes(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> dict[str, float]:
     widths = [max(map(len, rows), default=0) for rows in (predicted, wanted)]
     return {"num_rows_match": float(len(predicted) == len(wanted)), "num_cols_match": float(widths[0] == widths[1])}
-
-
-def _list_cells(rows: Sequence[Sequence[str]]) -> list[str]:
-    return [cell for row in rows for cell in row]
 
 
 METHODS: Mapping[Format, tuple[Callable[[str, str], dict[str, float]], Sequence[str], Sequence[str]]] = {
