@@ -62,7 +62,7 @@ def load_dataset(setup: Setup) -> Dataset:
     options = BfclOptions.from_setup(setup)
     if setup.data is None:
         raise SettingsError("bfcl has no shipped samples; name the folder of its files with --data=DIR (DIR/bfcl)")
-    files = _find_category_files(setup.data, options)
+    files = _map_categories_to_newest_files(setup.data, options)
     samples: list[Sample] = []
     for category, path in files.items():
         if options.classes and category in SEVERAL_TURNS:
@@ -72,7 +72,7 @@ def load_dataset(setup: Setup) -> Dataset:
     return Dataset(samples, ", ".join(path.name for path in files.values()))
 
 
-def _find_category_files(folder: Path, options: BfclOptions) -> dict[str, Path]:
+def _map_categories_to_newest_files(folder: Path, options: BfclOptions) -> dict[str, Path]:
     asked = options.categories
     if wrong := [name for name in asked or () if name not in options.available]:
         if wrong[0] in SEVERAL_TURNS:
@@ -101,7 +101,7 @@ def _list_single_turn_samples(path: Path, category: str) -> Iterator[Sample]:
             raise DatasetError(path, f"{place}, id {name!r}", "no answer", f"one in possible_answer/{path.name}")
         yield Sample(
             id=name,
-            input=_read_messages(record, path, place),
+            input=_read_single_turn_messages(record, path, place),
             tags={"category": category, "origin": "live" if category.startswith("live_") else "written"},
             metadata={
                 "functions": [
@@ -120,7 +120,7 @@ def _list_multi_turn_samples(path: Path, category: str, package: str) -> Iterato
         for place, record in read_json_lines(path.parent / "possible_answer" / path.name)
     }
     modules = map_class_modules(package)
-    read_documents = cache(partial(_read_function_documents, path.parent / "multi_turn_func_doc"))
+    read_tools = cache(partial(_read_module_tools, path.parent / "multi_turn_func_doc"))
     for place, record in read_json_lines(path):
         name = read_field(record, "id", str, path, place)
         classes = read_field(record, "involved_classes", list, path, place)
@@ -133,7 +133,7 @@ def _list_multi_turn_samples(path: Path, category: str, package: str) -> Iterato
             for turn in read_field(record, "question", list, path, place)
         ]
         functions = {
-            function["function"]["name"]: function for kind in classes for function in read_documents(modules[kind])
+            function["function"]["name"]: function for kind in classes for function in read_tools(modules[kind])
         }
         yield Sample(
             id=name,
@@ -150,12 +150,12 @@ def _list_multi_turn_samples(path: Path, category: str, package: str) -> Iterato
         )
 
 
-def _read_function_documents(folder: Path, module: str) -> list[dict[str, Any]]:
+def _read_module_tools(folder: Path, module: str) -> list[dict[str, Any]]:
     path = folder / f"{module}.json"
     return [_make_openai_tool(function, path, place) for place, function in read_json_lines(path)]
 
 
-def _read_messages(record: Mapping[str, Any], path: Path, place: str) -> tuple[Message, ...]:
+def _read_single_turn_messages(record: Mapping[str, Any], path: Path, place: str) -> tuple[Message, ...]:
     turns = read_field(record, "question", list, path, place)
     if len(turns) != 1:
         raise DatasetError(path, f"{place}, field 'question'", f"{len(turns)} turns", "one turn")
@@ -169,10 +169,9 @@ def _read_answers(path: Path) -> dict[str, list[dict[str, Any]]]:
     """Map each question's id to its right calls, written as in the leaderboard's files."""
     answers = {}
     for place, record in read_json_lines(path):
-        calls = read_field(record, "ground_truth", list, path, place)
         answers[read_field(record, "id", str, path, place)] = [
             {make_callable_name(name): accepted for name, accepted in require_type(call, dict, path, place).items()}
-            for call in calls
+            for call in read_field(record, "ground_truth", list, path, place)
         ]
     return answers
 
@@ -323,7 +322,8 @@ def is_same_value(value: Any, accepted: Any, *, in_object: bool = False) -> bool
     object, each field has its own list of accepted values.
     """
     if isinstance(value, str) and isinstance(accepted, str):
-        return _normalise_text(value) == _normalise_text(accepted)
+        one, other = (_IGNORED.sub("", text).lower().replace("'", '"') for text in (value, accepted))
+        return one == other
     if isinstance(value, list) and isinstance(accepted, list):
         return len(value) == len(accepted) and all(map(is_same_value, value, accepted))
     if isinstance(value, dict) and isinstance(accepted, dict):
@@ -335,17 +335,13 @@ def is_same_value(value: Any, accepted: Any, *, in_object: bool = False) -> bool
     return bool(value == accepted)
 
 
-def _normalise_text(text: str) -> str:
-    return _IGNORED.sub("", text).lower().replace("'", '"')
-
-
 def _make_solver(setup: Setup) -> Solver:
     options = BfclOptions.from_setup(setup)
     several = MultiTurnSolver(options.classes, options.max_tokens) if options.classes else None
     return BfclSolver(SingleTurnSolver(options.max_tokens), several)
 
 
-def _list_scorers(setup: Setup) -> Sequence[Any]:
+def _make_scorers(setup: Setup) -> Sequence[Any]:
     package = BfclOptions.from_setup(setup).classes
     return [Correct(), *([CorrectTurns(package)] if package else [])]
 
@@ -355,7 +351,7 @@ BFCL = Benchmark(
     title="BFCL",
     load=load_dataset,
     solver=_make_solver,
-    scorers=_list_scorers,
+    scorers=_make_scorers,
     metrics={"*": SHARE},
     primary="correct",
 )

@@ -12,7 +12,7 @@ import dataclasses
 import json
 import pkgutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
@@ -76,13 +76,14 @@ def make_world(package: str, sample: Sample) -> FunctionWorld:
             made._load_scenario(config, long_context="long_context" in sample.tags["category"])  # noqa: SLF001 - theirs
     documents = [ToolDocument(**function["function"]) for function in about["functions"]]
     tools = {
-        document.name: DeclaredTool(document, PythonFunction(_make_world_call(document.name))) for document in documents
+        document.name: DeclaredTool(document, PythonFunction(_make_world_method(document.name)))
+        for document in documents
     }
     kind: type[FunctionWorld] = type("FunctionWorld", (FunctionWorld,), tools)
     return kind(instances)
 
 
-def _make_world_call(name: str) -> Callable[..., str]:
+def _make_world_method(name: str) -> Callable[..., str]:
     def call_world_function(self: FunctionWorld, **arguments: Any) -> str:
         return call_function(self.instances, name, (), arguments)
 
@@ -188,7 +189,12 @@ class CorrectTurns:
                 return f"turn {number}: nothing was called"
             if not texts:
                 continue
-            if differing := list(_list_differing_attributes(made, right)):
+            if differing := [
+                f"{kind}.{name}"
+                for kind, instance in right.items()
+                for name, value in vars(instance).items()
+                if not name.startswith("_") and getattr(made[kind], name) != value
+            ]:
                 return f"turn {number}: the state differs in {', '.join(differing)}"[:500]
             if missing := wanted - results:
                 return f"turn {number}: no call returned {next(iter(missing))}"[:500]
@@ -204,10 +210,3 @@ def list_calls_by_turn(transcript: Transcript) -> list[list[tuple[str, Mapping[s
         elif event["kind"] == "call" and "unparseable" not in event["faults"]:
             turns[-1].append((event["tool"], event["arguments"]))
     return turns
-
-
-def _list_differing_attributes(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> Iterator[str]:
-    for kind, instance in expected.items():
-        for name, value in vars(instance).items():
-            if not name.startswith("_") and getattr(actual[kind], name) != value:
-                yield f"{kind}.{name}"

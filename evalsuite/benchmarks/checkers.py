@@ -55,12 +55,12 @@ def read_bfcl_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[
             id_ = read_field(line, "id", str, results, place)
             several = "turns" in samples[id_].metadata if id_ in samples else False
             result = line.get("result")
-            events = _list_events(result) if several else map(make_call_event, _read_bfcl_calls(result))
+            events = _list_multi_turn_events(result) if several else map(make_call_event, _read_bfcl_calls(result))
             transcript = Transcript("", events=tuple(events))
             yield CheckedOutput(id_, transcript, {"correct": float(id_ not in failed)}, f"{results}, {place}")
 
 
-def _list_events(result: Any) -> Iterator[dict[str, Any]]:
+def _list_multi_turn_events(result: Any) -> Iterator[dict[str, Any]]:
     """List the transcript events of a multi-turn output, which has a list of steps per turn."""
     for steps in result if isinstance(result, list) else ():
         yield {"kind": "user"}
@@ -95,11 +95,11 @@ def _read_bfcl_calls(result: Any) -> list[ToolCall]:
     ]
 
 
-def _evaluate_or_unparse(value: ast.expr) -> Any:
+def _evaluate_or_unparse(expression: ast.expr) -> Any:
     try:
-        return ast.literal_eval(value)
+        return ast.literal_eval(expression)
     except (ValueError, TypeError):
-        return ast.unparse(value)
+        return ast.unparse(expression)
 
 
 def read_tool_eyes_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckedOutput]:
@@ -139,8 +139,7 @@ def _read_tool_eyes_scores(verdict: Mapping[str, Any], path: Path) -> dict[str, 
         found = f"{type(error).__name__}: {error}"
         expected = "the scores FA, TS and AO of the evaluation"
         raise DatasetError(path, f"id {verdict.get('id')}", found, expected) from error
-    reality = {"reality": selected / match} if match else {}
-    return {"format_alignment": aligned, "finished": finished, **reality}
+    return {"format_alignment": aligned, "finished": finished} | ({"reality": selected / match} if match else {})
 
 
 TREB_MODES = {"TCoT": "tcot", "TCoT_md": "tcot_markdown", "TCoT_html": "tcot_html", "PoT": "pot", "ICoT": "icot"}
@@ -185,10 +184,9 @@ def read_plain_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator
     for path in sorted(folder.glob("*.jsonl")):
         for place, line in read_json_lines(path):
             scores = read_field(line, "scores", dict, path, place)
-            answer = Transcript(read_field(line, "answer", str, path, place))
             yield CheckedOutput(
                 read_field(line, "id", str, path, place),
-                answer,
+                Transcript(read_field(line, "answer", str, path, place)),
                 {name: float(require_type(value, float, path, place)) for name, value in scores.items()},
                 f"{path}, {place}",
             )

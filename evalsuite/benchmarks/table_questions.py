@@ -140,8 +140,7 @@ class TableSolver:
         if sample.tags["mode"] == "pot":
             return await self.program(sample, model)
         schema = await run_in_thread(read_schema, self.folder / sample.metadata["table"])
-        prompt = QUERY.format(schema=schema, question=sample.input)
-        return await self.query(replace(sample, input=prompt), model)
+        return await self.query(replace(sample, input=QUERY.format(schema=schema, question=sample.input)), model)
 
     def sandbox_for(self, sample: Sample) -> Any:
         return self.program.sandbox_for(sample) if sample.tags["mode"] == "pot" else None
@@ -179,8 +178,7 @@ class TableScores:
     async def __call__(self, sample: Sample, transcript: Transcript) -> Mapping[str, float | Score]:
         if sample.tags["mode"] == "sql":
             return await self.execution(sample, transcript)
-        ordered = sample.metadata.get("ordered", False)
-        return denotation(ordered=ordered, distinct=self.distinct)(sample, transcript)
+        return denotation(ordered=sample.metadata.get("ordered", False), distinct=self.distinct)(sample, transcript)
 
     def sandbox_for(self, sample: Sample) -> Any:
         return self.execution.sandbox if sample.tags["mode"] == "sql" else None
@@ -301,8 +299,9 @@ def _make_question_set(
     read: Callable[[Path], Iterator[SourceItem]] | None = None,
     **tags: str,
 ) -> PublishedDataset:
-    number = None if read is None else "id"
-    return PublishedDataset(tuple(files), SampleFields(question, answers, number, tags, {"table": table}), read)
+    """Describe a data set of questions about tables; only a set with its own reader has ids."""
+    fields = SampleFields(question, answers, "id" if read else None, tags, {"table": table})
+    return PublishedDataset(tuple(files), fields, read)
 
 
 def _make_query_set(

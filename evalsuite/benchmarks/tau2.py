@@ -141,7 +141,7 @@ def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
     state = task.get("initial_state") or {}
     criteria = task.get("evaluation_criteria") or {"reward_basis": []}
     basis = list(criteria.get("reward_basis", DEFAULT_BASIS))
-    goal, knowledge = _make_goal_and_knowledge(scenario, path, where)
+    goal, knowledge = _write_customer_goal_and_knowledge(scenario, path, where)
     return Sample(
         id=str(task.get("id", where.removeprefix("task "))),
         input=goal,
@@ -167,7 +167,7 @@ def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
     )
 
 
-def _make_goal_and_knowledge(scenario: Mapping[str, Any], path: Path, where: str) -> tuple[str, str]:
+def _write_customer_goal_and_knowledge(scenario: Mapping[str, Any], path: Path, where: str) -> tuple[str, str]:
     persona = [scenario["persona"]] if scenario.get("persona") else []
     instructions = scenario.get("instructions")
     if isinstance(instructions, str):
@@ -357,7 +357,7 @@ def _make_solver(setup: Setup) -> Solver:
     return dataclasses.replace(talk, history=read_history)
 
 
-def _list_scorers(setup: Setup) -> Sequence[Any]:
+def _make_scorers(setup: Setup) -> Sequence[Any]:
     rules = Reward(Tau2Options.from_setup(setup).make_world())
     return [rules, JudgedReward(rules)] if setup.judge else [rules]
 
@@ -367,7 +367,7 @@ TAU2 = Benchmark(
     title="tau2-bench",
     load=load_dataset,
     solver=_make_solver,
-    scorers=_list_scorers,
+    scorers=_make_scorers,
     metrics={"*": SHARE},
     primary="reward",
 )
