@@ -258,7 +258,7 @@ def draw_agreement_by_panel_size(judges: Sequence[RunJudge]) -> list[Chart | Pas
     """Draw panels' accuracy and kappa against the number of roles and of turns, as in the paper's figure 3."""
     by_roles = _group_judges_by_curve(judges, lambda mode: mode.roles, lambda mode: write_count(mode.turns, "turn"))
     by_turns = _group_judges_by_curve(judges, lambda mode: mode.turns, lambda mode: write_count(mode.roles, "role"))
-    charts = [*_make_agreement_charts(by_roles, "roles"), *_make_agreement_charts(by_turns, "turns")]
+    charts = [*_make_accuracy_and_kappa_charts(by_roles, "roles"), *_make_accuracy_and_kappa_charts(by_turns, "turns")]
     return [*charts, Passage("Figure 3 of the paper", published.FIGURE_3)] if charts else []
 
 
@@ -267,20 +267,22 @@ def _group_judges_by_curve(
     get_size: Callable[[JudgingMode], int],
     describe_other_size: Callable[[JudgingMode], str],
 ) -> Lines:
+    """Map each curve with several points to its judges' comparisons, keyed by panel size."""
     lines: dict[str, dict[int, RunJudge]] = {}
     for judge in (judge for judge in judges if judge.mode.strategy):
         same = ", same role" if judge.mode.same_role else ""
         alike = f"{judge.mode.kind}:{judge.mode.strategy}, {describe_other_size(judge.mode)}{same}"
-        line = f"{_name_models(judge)}, {alike}"
+        line = f"{_join_model_names(judge)}, {alike}"
         # If the line already has a panel of this size, from another run, draw a separate line for this run.
         line = f"{judge.view.label}, {alike}" if get_size(judge.mode) in lines.get(line, {}) else line
         lines.setdefault(line, {})[get_size(judge.mode)] = judge
     for points in lines.values():
         # In the paper's figure 3, the panel of size 1 is the mode `paper:single`.
         panel = next(iter(points.values()))
+        models = _join_model_names(panel)
         for single in judges:
             alone = single.mode.kind == panel.mode.kind == "paper" and not single.mode.strategy
-            if alone and single.mode.same_role == panel.mode.same_role and _name_models(single) == _name_models(panel):
+            if alone and single.mode.same_role == panel.mode.same_role and _join_model_names(single) == models:
                 points.setdefault(1, single)
     return {
         line: {at: select_comparisons(judge.tally) for at, judge in points.items()}
@@ -289,24 +291,22 @@ def _group_judges_by_curve(
     }
 
 
-def _make_agreement_charts(lines: Lines, name: str) -> list[Chart]:
+def _make_accuracy_and_kappa_charts(lines: Lines, name: str) -> list[Chart]:
     if not lines:
         return []
     their_line, theirs = PUBLISHED_LINES[name]
     numbers = sorted({number for points in (*lines.values(), theirs) for number in points})
-    labels = [str(number) for number in numbers]
 
     def make_chart(metric: str, estimate: Callable[[Tally], Estimate | None], limits: tuple[float, float]) -> Chart:
         series = [
             Series(line, [estimate(points[at]) if at in points else None for at in numbers])
             for line, points in lines.items()
         ]
-        values = [getattr(theirs[at], metric) if at in theirs else None for at in numbers]
-        series.append(Series(their_line, values))
+        series.append(Series(their_line, [getattr(theirs[at], metric) if at in theirs else None for at in numbers]))
         title = f"{metric.capitalize()} against the number of {name}"
         unit: Style = "percent" if metric == "accuracy" else "number"
-        stem = f"chat_eval_{metric}_by_{name}"
-        return Chart("lines", stem, title, labels, series, unit, limits, name, metric)
+        labels = list(map(str, numbers))
+        return Chart("lines", f"chat_eval_{metric}_by_{name}", title, labels, series, unit, limits, name, metric)
 
     return [
         make_chart("accuracy", lambda tally: tally.estimate("accuracy"), (0.0, 1.0)),
@@ -314,6 +314,6 @@ def _make_agreement_charts(lines: Lines, name: str) -> list[Chart]:
     ]
 
 
-def _name_models(judge: RunJudge) -> str:
+def _join_model_names(judge: RunJudge) -> str:
     models = dict.fromkeys(vote.model for case in read_ballots(judge.tally) for vote in case.votes)
     return ", ".join(models) or judge.view.label

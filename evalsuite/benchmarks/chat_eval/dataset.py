@@ -59,10 +59,10 @@ def load_dataset(setup: Setup) -> Dataset:
         )
     files = ", ".join([*(path.name for path in (pairs, dialogues) if path.exists()), *sets])
     source = files if setup.data else "shipped samples, labelled by their authors"
-    return Dataset([_make_mode_sample(sample, mode, setup.modes) for mode in setup.modes for sample in samples], source)
+    return Dataset([_copy_for_mode(sample, mode, setup.modes) for mode in setup.modes for sample in samples], source)
 
 
-def _make_mode_sample(sample: Sample, mode: str, modes: Sequence[str]) -> Sample:
+def _copy_for_mode(sample: Sample, mode: str, modes: Sequence[str]) -> Sample:
     name = f"{sample.id}-{mode.replace(':', '-')}" if len(modes) > 1 else sample.id
     return replace(sample, id=name, tags={**sample.tags, "mode": mode})
 
@@ -77,10 +77,10 @@ def read_pairs(folder: Path) -> list[Sample]:
     asked = list(read_json_lines(questions))
     if not asked:
         raise DatasetError(questions, "", "no questions", "one question per line")
-    review, systems = _find_review_file(folder)
+    review, systems = _find_review_and_systems(folder)
     verdicts = _read_verdicts(review, systems, len(asked))
     files = {system: folder / "answer" / f"answer_{system}.jsonl" for system in systems}
-    answers = {system: _read_answers(file) for system, file in files.items()}
+    answers = {system: _read_answers_by_question(file) for system, file in files.items()}
     samples: dict[int, Sample] = {}
     for (place, question), verdict in zip(asked, verdicts, strict=True):
         number = read_field(question, "question_id", int, questions, place)
@@ -112,7 +112,7 @@ def _list_aliases(system: str, answer: Mapping[str, str]) -> Iterator[str]:
     yield from (name for name in (system, answer["model_id"].split(":")[0]) if not name.isalpha())
 
 
-def _find_review_file(folder: Path) -> tuple[Path, tuple[str, str]]:
+def _find_review_and_systems(folder: Path) -> tuple[Path, tuple[str, str]]:
     answering = sorted(path.stem.removeprefix("answer_") for path in (folder / "answer").glob("answer_*.jsonl"))
     reviews = sorted((folder / "review").glob("review_*_human.txt"))
     named = {f"review_{one}_{other}_human.txt": (one, other) for one in answering for other in answering}
@@ -129,9 +129,8 @@ def _find_review_file(folder: Path) -> tuple[Path, tuple[str, str]]:
 def _read_verdicts(path: Path, systems: tuple[str, str], questions: int) -> list[str]:
     first, second = (LABELS.get(name, "".join(filter(str.isalnum, name.upper()))) for name in systems)
     meant = {first: "first", second: "second", "TIE": "tie"}
-    lines = read_text(path).split("\n")
-    while lines and not lines[-1].strip():
-        lines.pop()
+    text = read_text(path).rstrip()
+    lines = text.split("\n") if text else []
     if len(lines) != questions:
         raise DatasetError(path, "", f"{len(lines)} lines", f"one for each of the {questions} questions")
     for number, line in enumerate(lines, 1):
@@ -140,7 +139,7 @@ def _read_verdicts(path: Path, systems: tuple[str, str], questions: int) -> list
     return [meant[line.strip()] for line in lines]
 
 
-def _read_answers(path: Path) -> dict[int, Mapping[str, str]]:
+def _read_answers_by_question(path: Path) -> dict[int, Mapping[str, str]]:
     answers: dict[int, Mapping[str, str]] = {}
     for place, record in read_json_lines(path):
         number = read_field(record, "question_id", int, path, place)
@@ -170,7 +169,7 @@ def read_dialogues(path: Path) -> list[Sample]:
             "background": "" if fact == NO_FACT else fact,
             "names": [],
             "dialogue": number,
-            "human": _read_ratings(read_field(record, "scores", dict, path, place), path, place),
+            "human": _read_ratings_by_aspect(read_field(record, "scores", dict, path, place), path, place),
         }
         tags = {"task": "dialogues", "system": texts["system_id"], "cluster": f"dialogue-{number}"}
         name = f"dialogue-{number}-{responses[number]}"
@@ -185,7 +184,7 @@ def read_dialogues(path: Path) -> list[Sample]:
     return samples
 
 
-def _read_ratings(scores: Mapping[str, Any], path: Path, place: str) -> dict[str, float]:
+def _read_ratings_by_aspect(scores: Mapping[str, Any], path: Path, place: str) -> dict[str, float]:
     ratings = {}
     rated = [Likert("", 1, 5, name=OVERALL)] if OVERALL in scores else []
     for aspect in (*HUMAN_ASPECTS, *rated):
@@ -219,12 +218,12 @@ def _join_messages(item: Mapping[str, Any], conversation: str, role: str, titles
     return "\n\n".join(f"{title}\n{turn}" for title, turn in zip(titles, turns[:2], strict=True))
 
 
-def _read_two_turn_question(item: Mapping[str, Any]) -> str:
+def _read_mt_bench_question(item: Mapping[str, Any]) -> str:
     titles = ("The first question:", "The second question, asked after the first was answered:")
     return _join_messages(item, "conversation_a", "user", titles)
 
 
-def _read_two_turn_answers(item: Mapping[str, Any]) -> list[str]:
+def _read_mt_bench_answers(item: Mapping[str, Any]) -> list[str]:
     titles = ("The answer to the first question:", "The answer to the second question:")
     return [_join_messages(item, name, "assistant", titles) for name in ("conversation_a", "conversation_b")]
 
@@ -244,8 +243,8 @@ def _choose_verdict(item: Mapping[str, Any]) -> str:
 PAIR_SETS = {
     "mt_bench": _make_pair_set(
         ("**/human*",),
-        _read_two_turn_question,
-        _read_two_turn_answers,
+        _read_mt_bench_question,
+        _read_mt_bench_answers,
         make_label_reader("winner", {"model_a": "first", "model_b": "second", "tie": "tie", "tie (bothbad)": "tie"}),
         category=make_label_reader("turn", {1: "first turn", 2: "second turn"}),
         cluster="question_id",

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from evalsuite.results.tally import Row, RunView, Tally
     from evalsuite.stats.correlation import Coefficient
 
-    Ballot = Mapping[str, Any]
-
 
 PUBLISHED_NOTE = (
     "Rows with a number in brackets are published on FairEval's 80 questions or Topical-Chat's 360 "
@@ -58,7 +56,7 @@ def make_report(views: Sequence[RunView]) -> Section:
         *compare_modes(views),
         _tabulate_accuracy_by_category(comparing),
         *tabulate_dialogues(judges),
-        _tabulate_strategies(comparing),
+        _tabulate_panels_by_strategy(comparing),
         *draw_agreement_by_panel_size(comparing),
         tabulate_changed_minds(judges),
         tabulate_biases("Biases in comparisons", [(judge.name, judge.tally) for judge in comparing]),
@@ -92,6 +90,7 @@ def _describe_prompts(views: Sequence[RunView]) -> str:
 
 
 def _tabulate_comparisons(judges: Sequence[RunJudge]) -> Table | None:
+    """Tabulate published and measured accuracy and kappa on comparisons; None without a judge."""
     if not judges:
         return None
     theirs = [_make_row_of_published_result(row) for row in (*published.PEOPLE, *published.JUDGES)]
@@ -129,7 +128,7 @@ def _tabulate_accuracy_by_category(judges: Sequence[RunJudge]) -> Table | None:
     )
 
 
-def _tabulate_strategies(judges: Sequence[RunJudge]) -> Table | None:
+def _tabulate_panels_by_strategy(judges: Sequence[RunJudge]) -> Table | None:
     panels = [judge for judge in judges if judge.mode.strategy]
     if not panels:
         return None
@@ -249,22 +248,20 @@ def pair_ballots(row: Row, turns: int, *, simultaneous: bool = False) -> Iterato
         simultaneous: whether all debaters speak at the same time. If so, no debater sees a new speech between the last
             two ballots.
     """
-    ballots: dict[tuple[str, bool, int], Ballot] = {}
-    for ballot in row.facts["interim"]:
-        ballots[ballot["judge"], ballot["swapped"], ballot["turn"]] = ballot
-    for ballot in row.facts.get("ballots", ()):
-        ballots[ballot["judge"], ballot["swapped"], turns] = ballot
+    ballots = [(ballot, ballot["turn"]) for ballot in row.facts["interim"]]
+    ballots += [(ballot, turns) for ballot in row.facts.get("ballots", ())]
+    opinions = {
+        (ballot["judge"], ballot["swapped"], turn): ballot["scores"] if ballot["verdict"] is None else ballot["verdict"]
+        for ballot, turn in ballots
+    }
     human = row.facts["human"]
     people = human if isinstance(human, str) else None
-    first = next((debater for debater, _, _ in ballots), None)
-    for (debater, swapped, turn), ballot in ballots.items():
+    first = next((debater for debater, _, _ in opinions), None)
+    for (debater, swapped, turn), opinion in opinions.items():
         informed = turn + 1 < turns or not (simultaneous or debater == first)
-        if following := ballots.get((debater, swapped, turn + 1)):
-            yield SuccessiveBallots(row.sample, turn, _get_opinion(ballot), _get_opinion(following), people, informed)
-
-
-def _get_opinion(ballot: Ballot) -> Any:
-    return ballot["scores"] if ballot["verdict"] is None else ballot["verdict"]
+        following = (debater, swapped, turn + 1)
+        if following in opinions:
+            yield SuccessiveBallots(row.sample, turn, opinion, opinions[following], people, informed)
 
 
 SHOWN = 2  # Maximum judgements shown per judge; records.jsonl has all judgements.

@@ -188,15 +188,13 @@ def make_solver(setup: Setup) -> JudgingSolver:
     refuse_unknown_names("ChatEval", setup.args, {*own, *GENERATION})
     options = {name: value for name, value in setup.args.items() if name in own}
     params = {name: value for name, value in setup.args.items() if name not in own} | setup.args.get("params", {})
-    papers = any(parse_mode(mode).kind == "paper" for mode in setup.modes)
-    released = read_settings(setup.data) if papers else ()
+    released = read_settings(setup.data) if any(parse_mode(mode).kind == "paper" for mode in setup.modes) else ()
     return JudgingSolver(**{"seed": setup.seed, **options, "params": params, "released": released})
 
 
 def make_judged_input(sample: Sample) -> JudgedInput:
     """Make the judge's input; it does not reveal which systems wrote the answers, or people's verdict."""
-    names = sample.metadata["names"]
-    answers = tuple(redact_names(answer, names) for answer in sample.metadata["answers"])
+    answers = tuple(redact_names(answer, sample.metadata["names"]) for answer in sample.metadata["answers"])
     return JudgedInput(str(sample.input), answers, sample.metadata.get("background", ""))
 
 
