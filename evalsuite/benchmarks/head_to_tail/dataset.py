@@ -54,7 +54,11 @@ class QuestionItem:
 
 def load_dataset(setup: Setup) -> Dataset:
     """Load the user's or the shipped questions as samples, one per question and mode that can ask the question."""
-    files = _find_question_files(setup.data or _SHIPPED)
+    folder = setup.data or _SHIPPED
+    files = sorted(folder.glob("head_to_tail*.json")) or sorted(folder.glob("*.json"))
+    if not files:
+        expected = "head_to_tail_imdb.json or the like, as `evalsuite build head-to-tail` writes it"
+        raise DatasetError(folder, "", "no .json file" if folder.is_dir() else "no such folder", expected)
     items = [item for path in files for item in read_items(path)]
     modes = setup.modes or (DEFAULT_MODE,)
     source = [", ".join(path.name for path in files) if setup.data else SHIPPED]
@@ -78,7 +82,7 @@ def read_items(path: Path) -> list[QuestionItem]:
         keys = f"the keys {', '.join(map(repr, top))}" if top else "an empty object"
         raise DatasetError(path, "the top of the file", keys, "the keys 'head', 'torso' and 'tail'")
     items = [
-        _read_item(record, bucket, path, f"{bucket}, record {number}")
+        _read_question_item(record, bucket, path, f"{bucket}, record {number}")
         for bucket in BUCKETS
         for number, record in enumerate(require_type(top[bucket], list, path, bucket), 1)
     ]
@@ -96,40 +100,32 @@ def read_items(path: Path) -> list[QuestionItem]:
     return items
 
 
-def _find_question_files(folder: Path) -> list[Path]:
-    named = sorted(folder.glob("head_to_tail*.json"))
-    if files := named or sorted(folder.glob("*.json")):
-        return files
-    expected = "head_to_tail_imdb.json or the like, as `evalsuite build head-to-tail` writes it"
-    raise DatasetError(folder, "", "no .json file" if folder.is_dir() else "no such folder", expected)
-
-
-def _read_item(record: Any, bucket: str, path: Path, where: str) -> QuestionItem:
+def _read_question_item(record: Any, bucket: str, path: Path, where: str) -> QuestionItem:
     parts = require_type(record, list, path, where)
     if len(parts) != 4:
         raise DatasetError(path, where, f"a list of {len(parts)}", f"a list of 4: {_SHAPE}")
-    template = _read_nonempty_text(parts[1], path, f"{where}, template id")
-    question = _read_nonempty_text(parts[2], path, f"{where}, question")
+    template = _require_nonempty_text(parts[1], path, f"{where}, template id")
+    question = _require_nonempty_text(parts[2], path, f"{where}, question")
     source = re.sub(r"^head[_-]to[_-]tail[_-]?", "", path.stem, flags=re.IGNORECASE)
     source = re.sub(r"[^a-z0-9]+", "-", source.lower()).strip("-")
     # Find the domain from the file name, or else from the template's id (`imdb-title-0`); the default is `open`.
     known = [name for name in (source, template.partition("-")[0]) if name in SOURCES or name in DOMAINS]
     domain = SOURCES.get(known[0], known[0]) if known else source or "open"
-    answers = _read_answers(parts[3], path, f"{where}, answer")
+    answers = _convert_answers_to_texts(parts[3], path, f"{where}, answer")
     return QuestionItem(source or domain, domain, bucket, template, question, answers, parts[0])
 
 
-def _read_answers(answers: Any, path: Path, where: str) -> tuple[str, ...]:
+def _convert_answers_to_texts(answers: Any, path: Path, where: str) -> tuple[str, ...]:
     if not isinstance(answers, list):
-        return (_read_answer(answers, path, where),)
+        return (_convert_answer_to_text(answers, path, where),)
     if not answers:
         raise DatasetError(path, where, "an empty list", "at least one acceptable answer")
-    return tuple(_read_answer(answer, path, f"{where} {number}") for number, answer in enumerate(answers, 1))
+    return tuple(_convert_answer_to_text(answer, path, f"{where} {number}") for number, answer in enumerate(answers, 1))
 
 
-def _read_answer(answer: Any, path: Path, where: str) -> str:
+def _convert_answer_to_text(answer: Any, path: Path, where: str) -> str:
     if isinstance(answer, str):
-        return _read_nonempty_text(answer, path, where)
+        return _require_nonempty_text(answer, path, where)
     if isinstance(answer, (bool, dict, list)) or answer is None:
         raise DatasetError(path, where, repr(answer)[:60], "a string, a number or a list of these")
     number = require_type(answer, float, path, where)
@@ -138,7 +134,7 @@ def _read_answer(answer: Any, path: Path, where: str) -> str:
     return convert_targets(number)[0]
 
 
-def _read_nonempty_text(text: Any, path: Path, where: str) -> str:
+def _require_nonempty_text(text: Any, path: Path, where: str) -> str:
     if not require_type(text, str, path, where).strip():
         raise DatasetError(path, where, "an empty text", "some words")
     return str(text).strip()
@@ -167,7 +163,7 @@ def make_samples(items: Sequence[QuestionItem], modes: Sequence[str]) -> Iterato
                     id=f"{name}-{mode.replace(':', '-')}" if len(modes) > 1 else name,
                     input=item.question,
                     target=item.answers[0] if len(item.answers) == 1 else item.answers,
-                    tags=_make_tags(item, mode),
+                    tags=_make_sample_tags(item, mode),
                     metadata={"entity": item.entity, **_make_gap_or_example(mode, item, templates[item.template])},
                 )
 
@@ -181,7 +177,7 @@ def can_ask(mode: str, item: QuestionItem) -> bool:
     )
 
 
-def _make_tags(item: QuestionItem, mode: str) -> dict[str, str]:
+def _make_sample_tags(item: QuestionItem, mode: str) -> dict[str, str]:
     # In a DBpedia triple, the entity is the first element.
     entity = item.entity[0] if isinstance(item.entity, list) and len(item.entity) == 3 else item.entity
     is_name = isinstance(entity, str) and 0 < len(entity) <= _LONGEST_ENTITY
@@ -197,6 +193,7 @@ def _make_tags(item: QuestionItem, mode: str) -> dict[str, str]:
 
 
 def _make_gap_or_example(mode: str, item: QuestionItem, same_template: Sequence[QuestionItem]) -> Mapping[str, Any]:
+    """Return the metadata `gap` or `example` that the mode's prompt needs; empty if it needs neither."""
     own = OWN_MODES.get(mode)
     if own and own.cloze:
         return {"gap": make_gap_sentence(item.question)}

@@ -74,14 +74,14 @@ _DOMAINS = tuple(PAPER_MIX)
 def read_table_14() -> Mapping[tuple[str, str], Mapping[str, float]]:
     """Read Table 14: shares (`A_LM`, `H_EM`, `M`, `A_movie`, ...) by popularity (`all` or a bucket) and model."""
     return MappingProxyType(
-        {(row.pop("popularity"), row.pop("model")): _parse_percentages(row) for row in _read_csv_rows("table_14")}
+        {(row.pop("popularity"), row.pop("model")): _parse_percentages(row) for row in _read_published_rows("table_14")}
     )
 
 
 @cache
 def read_table_10() -> Mapping[str, Mapping[str, float]]:
     """Read Table 10, about natural questions only: shares (`A_movie`, `H_movie` and so on) by model."""
-    return MappingProxyType({row.pop("model"): _parse_percentages(row) for row in _read_csv_rows("table_10")})
+    return MappingProxyType({row.pop("model"): _parse_percentages(row) for row in _read_published_rows("table_10")})
 
 
 def list_models() -> list[str]:
@@ -92,9 +92,8 @@ def list_models() -> list[str]:
 def list_published_tuning_effects() -> list[list[Cell]]:
     """List how instruction tuning changes the paper's accuracy, hallucination and missing rate, by popularity."""
     pairs = [(f"{base} ({size})", f"{tuned} ({size})") for base, tuned, *sizes in _TUNING_PAIRS for size in sizes]
-    rates = ("A_LM", "H_LM", "M")
     return [
-        [f"{tuned} against {base} (published)", part, *(two[rate] - one[rate] for rate in rates)]
+        [f"{tuned} against {base} (published)", part, *(two[rate] - one[rate] for rate in ("A_LM", "H_LM", "M"))]
         for base, tuned in pairs
         for part in ("all", *BUCKETS)
         for one, two in [(read_table_14()[part, base], read_table_14()[part, tuned])]
@@ -120,9 +119,9 @@ def compare_with_published(label: str, asked: Tally, judge: str | None) -> list[
     return [_make_accuracy_differences_table(label, asked, similar, judged=judge is not None), passage]
 
 
-def _make_accuracy_differences_table(label: str, asked: Tally, similar: Sequence[str], *, judged: bool) -> Table:
+def _make_accuracy_differences_table(label: str, asked: Tally, domains: Sequence[str], *, judged: bool) -> Table:
     # The paper has no results by domain for exact match.
-    parts = ["all", *similar] if set(similar) == set(_DOMAINS) else list(similar)
+    parts = ["all", *domains] if set(domains) == set(_DOMAINS) else list(domains)
     parts = parts if judged else [part for part in parts if part == "all"]
     rows = [
         [model, *(_find_accuracy_gap(asked, part, model, judged=judged) for part in parts)] for model in list_models()
@@ -175,7 +174,7 @@ def _make_published_columns(titles: Sequence[str], *more: Column) -> list[Column
     return [Column("Model (published)"), *more, *(Column(title, "percent") for title in titles)]
 
 
-def _read_csv_rows(name: str) -> list[dict[str, str]]:
+def _read_published_rows(name: str) -> list[dict[str, str]]:
     with (_FOLDER / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -64,10 +64,10 @@ def read_paper_prompts(folder: Path | None, modes: Iterable[str], *, judged: boo
             "prompt_2.txt to prompt_7.txt in DIR/head_to_tail: name the folder with --data DIR"
         )
     wanted = sorted(numbers | ({JUDGE_PROMPT} if judged else set()))
-    return PaperPrompts({number: _read_prompt(folder / f"prompt_{number}.txt", number) for number in wanted})
+    return PaperPrompts({number: _read_paper_prompt(folder / f"prompt_{number}.txt", number) for number in wanted})
 
 
-def _read_prompt(path: Path, number: int) -> str:
+def _read_paper_prompt(path: Path, number: int) -> str:
     if not path.is_file():
         expected = f"Prompt {number} of appendix A.1 of arXiv 2308.10168, as it is printed there"
         raise DatasetError(path, "", "no such file", expected)
@@ -94,14 +94,12 @@ class PromptSolver:
     paper: PaperPrompts | None = None
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        return await self.generate(replace(sample, input=self._make_sample_prompt(sample)), model)
-
-    def _make_sample_prompt(self, sample: Sample) -> str | tuple[Message, ...]:
         mode, question = sample.tags["mode"], str(sample.metadata.get("gap", sample.input))
         example = PromptExample(**sample.metadata["example"]) if "example" in sample.metadata else None
+        write: Callable[[str, str, PromptExample | None], str | tuple[Message, ...]] = make_prompt
         if self.paper and mode in PAPER_MODES:
-            return self.paper.write_question_prompt(mode, question, example)
-        return make_prompt(mode, question, example)
+            write = self.paper.write_question_prompt
+        return await self.generate(replace(sample, input=write(mode, question, example)), model)
 
 
 def make_solver(setup: Setup) -> PromptSolver:

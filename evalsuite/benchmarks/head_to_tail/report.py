@@ -110,8 +110,7 @@ def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> P
     sentences += [f"Questions of {view.label}: {view.source or 'not recorded'}." for view in views]
     deciders: dict[str, list[str]] = {}
     for line in lines:
-        judged = line.tally.values("accuracy_lm")
-        decider = f"the judge {line.view.judge or 'of the run'}" if judged else "exact match"
+        decider = f"the judge {line.view.judge or 'of the run'}" if line.tally.values("accuracy_lm") else "exact match"
         deciders.setdefault(decider, []).append(line.label)
     for decider, labels in deciders.items():
         where = f" for {', '.join(labels)}" if len(deciders) > 1 else ""
@@ -123,6 +122,7 @@ def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> P
 
 
 def _make_rate_cells(tally: Tally, suffix: str = "") -> list[Cell]:
+    """Return the number of scored questions and the three rates of one rule or judge."""
     accuracy = f"accuracy{suffix}"
     scored = tally.scored(accuracy)
     return [len(scored), *(scored.share(rate) for rate in (accuracy, f"hallucination{suffix}", "missing"))]
@@ -169,7 +169,7 @@ def make_study_blocks(views: Sequence[RunView], *, only_shipped: bool) -> list[B
     )
     blocks: list[Block] = [table for table in tables if table]
     if not only_shipped:
-        for line in _list_labelled_cases(views):
+        for line in _list_runs_and_modes(views):
             judge = (line.view.judge or "a judge") if line.tally.values("accuracy_lm") else None
             blocks += compare_with_published(line.label, line.tally, judge)
         blocks += make_published_tables()
@@ -233,7 +233,7 @@ def compare_modes_with_default(views: Sequence[RunView]) -> Table | None:
         modes, first = _group_cases_by_mode(view), _select_default_mode_cases(view)
         for bucket in (None, *BUCKETS) if len(modes) > 1 else ():
             for mode, tally in modes.items():
-                part, base = (_find_tagged_rows(each, "bucket", bucket) for each in (tally, first))
+                part, base = (_select_by_tag(each, "bucket", bucket) for each in (tally, first))
                 changes = [None if tally == first else _compute_paired_change(base, part, rate) for rate in _RATES[:2]]
                 rows.append([view.label, bucket or "all", mode, *_make_rate_cells(part), *changes])
     columns = [Column("Run"), Column("Popularity"), Column("Mode"), COUNT, *RATES]
@@ -256,7 +256,7 @@ def compare_runs_with_first(views: Sequence[RunView], *, only_shipped: bool) -> 
         own = _group_cases_by_mode(view)
         mode = next((each for each in (DEFAULT_MODE, *first) if each in first and each in own), None)
         for bucket in (None, *BUCKETS) if mode is not None else ():
-            base, part = (_find_tagged_rows(modes[mode or ""], "bucket", bucket) for modes in (first, own))
+            base, part = (_select_by_tag(modes[mode or ""], "bucket", bucket) for modes in (first, own))
             if any(changes := [_compute_paired_change(base, part, rate) for rate in _RATES]):
                 rows.append([f"{view.label} against {views[0].label}", bucket or "all", *changes])
     if rows and not only_shipped:
@@ -272,10 +272,10 @@ def compare_runs_with_first(views: Sequence[RunView], *, only_shipped: bool) -> 
 def tabulate_top_tenth_of_head(views: Sequence[RunView]) -> Table | None:
     """Tabulate the most popular tenth of the head (Tables 5 and 12); None if the questions are not sorted."""
     rows: list[list[Cell]] = []
-    for line in _list_labelled_cases(views):
+    for line in _list_runs_and_modes(views):
         top = line.tally.where(top="10%")
         for domain in (None, *top.groups("domain")) if len(top) else ():
-            part, head = (_find_tagged_rows(each, "domain", domain) for each in (top, line.tally.where(bucket="head")))
+            part, head = (_select_by_tag(each, "domain", domain) for each in (top, line.tally.where(bucket="head")))
             own, others = part.mean("accuracy"), head.mean("accuracy")
             gain = None if own is None or others is None else own - others
             rows.append([line.label, domain or "all", *_make_rate_cells(part), gain])
@@ -291,7 +291,7 @@ def tabulate_predicates(views: Sequence[RunView]) -> Table | None:
     """Show how accuracy depends on the predicate's popularity (Table 6); None if the popularity is unknown."""
     rows: list[list[Cell]] = [
         [line.label, bucket, *_make_rate_cells(line.tally.where(predicate=f"{bucket} predicate"))]
-        for line in _list_labelled_cases(views)
+        for line in _list_runs_and_modes(views)
         if line.tally.groups("predicate")
         for bucket in BUCKETS
     ]
@@ -303,7 +303,7 @@ def tabulate_predicates(views: Sequence[RunView]) -> Table | None:
 def tabulate_natural_questions(views: Sequence[RunView], *, only_shipped: bool) -> Table | None:
     """Tabulate the questions that people are likely to ask (Table 10); None unless a run also has other questions."""
     rows: list[list[Cell]] = []
-    for line in _list_labelled_cases(views):
+    for line in _list_runs_and_modes(views):
         kinds = line.tally.groups("natural")
         if len(kinds) > 1:
             parts = [kinds["yes"].where(domain=domain) for domain in _NATURAL_DOMAINS]
@@ -331,11 +331,11 @@ def _select_default_mode_cases(view: RunView) -> Tally:
     return modes.get(DEFAULT_MODE) or next(iter(modes.values()))
 
 
-def _list_labelled_cases(views: Sequence[RunView]) -> list[LabelledCases]:
+def _list_runs_and_modes(views: Sequence[RunView]) -> list[LabelledCases]:
     return [line for view in views for line in list_rows_by_mode(view, alone=False)]
 
 
-def _find_tagged_rows(tally: Tally, tag: str, value: str | None) -> Tally:
+def _select_by_tag(tally: Tally, tag: str, value: str | None) -> Tally:
     return tally.groups(tag).get(value, Tally()) if value else tally
 
 

@@ -303,18 +303,15 @@ def list_person_variants(name: str) -> Iterable[str]:
         for start in range(1, len(words)):
             ending = " ".join(words[start:])
             yield from (ending, f"{words[0]} {ending}", f"{words[0][0]}. {ending}")
-        yield from _list_initials_variants(words[:-1], words[-1])
-        yield f"{words[-1]}, {' '.join(words[:-1])}"
-
-
-def _list_initials_variants(first_names: Sequence[str], surname: str) -> Iterable[str]:
-    """Yield a name with its first names as initials, with and without spaces between the initials."""
-    initials = [f"{word[0]}." for word in first_names]
-    yield " ".join((*initials, surname))
-    yield f"{''.join(initials)} {surname}"
-    if len(first_names) > 1:
-        yield " ".join((first_names[0], *initials[1:], surname))
-        yield f"{first_names[0]} {''.join(initials[1:])} {surname}"
+        *first_names, surname = words
+        # Write the first names as initials, with and without spaces between the initials.
+        initials = [f"{word[0]}." for word in first_names]
+        yield " ".join((*initials, surname))
+        yield f"{''.join(initials)} {surname}"
+        if len(first_names) > 1:
+            yield " ".join((first_names[0], *initials[1:], surname))
+            yield f"{first_names[0]} {''.join(initials[1:])} {surname}"
+        yield f"{surname}, {' '.join(first_names)}"
 
 
 _WORDS_BELOW_TWENTY = (
