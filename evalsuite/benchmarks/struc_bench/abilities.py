@@ -74,12 +74,12 @@ def compare_tables(content: ContentComparison, wanted: Sequence[CellGrid]) -> Ta
     comparison.structure["extra tables"] += len(content.extra)
     for table in content.extra:
         first = int(table.width > 1)
-        comparison.predicted += [text for row in _strip_markup(table.texts)[1:] for text in row[first:]]
+        comparison.predicted += [text for row in _strip_markup_of_cells(table.texts)[1:] for text in row[first:]]
     return comparison
 
 
 def _add_table_differences(pair: TablePair, head_rows: int, comparison: TableComparison) -> None:
-    wanted, predicted = _strip_markup(pair.right.texts), _strip_markup(pair.left.texts)
+    wanted, predicted = _strip_markup_of_cells(pair.right.texts), _strip_markup_of_cells(pair.left.texts)
     # If all rows are head rows, take only the first row as the head.
     head = head_rows if 0 < head_rows < len(wanted) else 1
     first = int(pair.right.width > 1)
@@ -130,7 +130,7 @@ def _add_table_differences(pair: TablePair, head_rows: int, comparison: TableCom
     )
 
 
-def _strip_markup(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+def _strip_markup_of_cells(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     return [[strip_cell_markup(text) for text in row] for row in rows]
 
 
@@ -146,8 +146,8 @@ def compare_sums(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[s
     count only if all these lines have numbers there and no summand is 0; a sum needs at least two such positions. Each
     position of a sum gives a separate result. Differences need no rule of their own, because c - b = a means a + b = c.
     """
-    numbers = [[_parse_number(cell) for cell in row] for row in wanted]
-    answered = [[_parse_number(cell) for cell in row] for row in predicted]
+    numbers = [[_parse_finite_number(cell) for cell in row] for row in wanted]
+    answered = [[_parse_finite_number(cell) for cell in row] for row in predicted]
     if not answered:
         answered = [[None] * len(row) for row in numbers]
     transposed = [list(zip(*rows, strict=True)) for rows in (answered, numbers)]
@@ -155,6 +155,7 @@ def compare_sums(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[s
 
 
 def _compare_column_sums(predicted: Numbers, wanted: Numbers) -> Iterator[bool]:
+    """Yield for each sum of two or more columns in a row of `wanted` whether it holds in `predicted`."""
     for total, summands in _find_sum_columns(wanted):
         for row, answered in zip(wanted, predicted, strict=True):
             if _is_sum(row, total, summands):
@@ -191,7 +192,7 @@ def _is_sum(row: Sequence[float | None], total: int, summands: tuple[int, ...]) 
     return abs(whole - sum(numbers)) <= TOLERANCE * max(1.0, abs(whole))
 
 
-def _parse_number(cell: str) -> float | None:
+def _parse_finite_number(cell: str) -> float | None:
     try:
         number = float(read_cell_value(cell))
     except ValueError:
@@ -231,13 +232,18 @@ def measure_abilities(
     covered = (wanted & predicted).total()
     in_form = sum(pair.verdict == "same" for pair in right)
     text, sums, placed = SearchedText(source), comparison.sums, _divide_or_none(len(right), covered) or 0.0
+    # A value that the source text does not contain must be derived from it.
+    derived = [pair for pair in comparison.cells if not text.contains_value(pair.wanted)]
+    lost = sum(not text.contains_value(cell) for cell in comparison.lost)
+    answered = [cell for cell in comparison.predicted if not is_blank(cell)]
+    supported = sum(text.contains_value(cell) or read_cell_value(cell) in wanted for cell in answered)
     values = {
         "coverage": _divide_or_none(covered, wanted.total()),
         "formatting": form,
-        "reasoning": _measure_derived_values(comparison, text),
+        "reasoning": _divide_or_none(sum(pair.verdict in RIGHT for pair in derived), len(derived) + lost),
         "comprehension": (placed + sum(sums) / len(sums)) / 2 if sums else placed,
         "pragmatics": (markup + (_divide_or_none(in_form, len(right)) or 0.0) + share) / 3,
-        "hallucination_control": _measure_supported_cells(comparison, text, wanted),
+        "hallucination_control": _divide_or_none(supported, len(answered)),
     }
     untested = () if wanted else ("coverage", "comprehension", "pragmatics")
     return {name: value for name, value in values.items() if value is not None and name not in untested}
@@ -249,25 +255,12 @@ def measure_markup(facts: Iterable[FormFact]) -> float:
     return sum(about_markup) / len(about_markup)
 
 
-def _measure_derived_values(comparison: TableComparison, text: SearchedText) -> float | None:
-    # A value that the source text does not contain must be derived from it.
-    derived = [pair for pair in comparison.cells if not text.contains_value(pair.wanted)]
-    right = sum(pair.verdict in RIGHT for pair in derived)
-    return _divide_or_none(right, len(derived) + sum(not text.contains_value(cell) for cell in comparison.lost))
-
-
-def _measure_supported_cells(comparison: TableComparison, text: SearchedText, wanted: Counter[str]) -> float | None:
-    answered = [cell for cell in comparison.predicted if not is_blank(cell)]
-    return _divide_or_none(
-        sum(text.contains_value(cell) or read_cell_value(cell) in wanted for cell in answered), len(answered)
-    )
-
-
 def _count_cell_values(cells: Iterable[str]) -> Counter[str]:
     return Counter(value for cell in cells if (value := read_cell_value(cell)))
 
 
 def _divide_or_none(part: int, whole: int) -> float | None:
+    """Return part / whole, at most 1.0; None if `whole` is 0."""
     return min(part / whole, 1.0) if whole else None
 
 

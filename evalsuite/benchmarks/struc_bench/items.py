@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
@@ -50,28 +50,26 @@ class RatedOutput:
 
 def read_human_scores(path: Path) -> list[HumanScores]:
     """Read a JSON list of `{sample, content, format}`; `model`, `rater` and `errors` are optional."""
-    return [_read_rating(record, path, f"item {place}") for place, record in enumerate(read_json(path, list))]
+    return [_read_human_score(record, path, f"item {place}") for place, record in enumerate(read_json(path, list))]
 
 
-def _read_rating(record: object, path: Path, where: str) -> HumanScores:
+def _read_human_score(record: object, path: Path, where: str) -> HumanScores:
     fields = require_type(record, dict, path, where)
-    content, form = (_read_score(fields, aspect, path, where) for aspect in ASPECTS)
+    scores = []
+    for aspect in ASPECTS:
+        scores.append(read_field(fields, aspect, float, path, where))
+        # Python's JSON parser accepts NaN, infinities, and whole numbers too large for a float.
+        if not abs(scores[-1]) <= sys.float_info.max:
+            raise DatasetError(path, f"{where}, field {aspect!r}", str(scores[-1])[:60], "a finite number")
+    content, form = map(float, scores)
     model, rater = (
         require_type(fields.get(name, ""), str, path, f"{where}, field {name!r}") for name in ("model", "rater")
     )
     sample = read_field(fields, "sample", str, path, where)
-    return HumanScores(sample, content, form, model, rater, _read_errors(fields.get("errors"), path, where))
+    return HumanScores(sample, content, form, model, rater, _read_error_types(fields.get("errors"), path, where))
 
 
-def _read_score(fields: Mapping[str, object], aspect: str, path: Path, where: str) -> float:
-    score = read_field(fields, aspect, float, path, where)
-    # Python's JSON parser accepts NaN, infinities, and whole numbers too large for a float.
-    if not abs(score) <= sys.float_info.max:
-        raise DatasetError(path, f"{where}, field {aspect!r}", str(score)[:60], "a finite number")
-    return float(score)
-
-
-def _read_errors(labels: object, path: Path, where: str) -> tuple[str, ...] | None:
+def _read_error_types(labels: object, path: Path, where: str) -> tuple[str, ...] | None:
     if labels is None:
         return None
     names = require_type(labels, list, path, f"{where}, field 'errors'")
@@ -164,10 +162,10 @@ def read_items(path: Path) -> list[TableItem]:
     records = read_json(path, list)
     if not records:
         raise DatasetError(path, "", "an empty list", "items {instruction, input, output}")
-    return [_read_item(record, path, f"item {place}") for place, record in enumerate(records)]
+    return [_read_table_item(record, path, f"item {place}") for place, record in enumerate(records)]
 
 
-def _read_item(record: object, path: Path, where: str) -> TableItem:
+def _read_table_item(record: object, path: Path, where: str) -> TableItem:
     fields = require_type(record, dict, path, where)
     instruction, text, output = (
         read_field(fields, name, str, path, where) for name in ("instruction", "input", "output")
@@ -184,8 +182,7 @@ def encode_items(items: Iterable[TableItem]) -> str:
     records = [
         {name: value for name, value in asdict(item).items() if value or name != "format_description"} for item in items
     ]
-    text = json.dumps(records, ensure_ascii=False, indent=1)
-    return f"{text}\n".encode("utf-8", "replace").decode()
+    return f"{json.dumps(records, ensure_ascii=False, indent=1)}\n".encode("utf-8", "replace").decode()
 
 
 def find_files(folder: Path) -> dict[Format, Path]:
@@ -275,7 +272,7 @@ def load_dataset(setup: Setup) -> Dataset:
         chosen = items[: options.each or None]
         counts.append(f"{written} {len(chosen)} of {len(items)}")
         for place, item in enumerate(chosen):
-            _check_item_readable(item, written, path, place)
+            _require_readable_table(item, written, path, place)
             for mode in setup.modes:
                 if mode == "format_cot" and not item.format_description:
                     expected = (
@@ -284,12 +281,15 @@ def load_dataset(setup: Setup) -> Dataset:
                     )
                     raise DatasetError(path, f"item {place}", "no field 'format_description'", expected)
                 samples.append(_make_sample(names[place], item, written, mode, setup.modes, people))
-    _check_rating_ids(people, ids, folder)
+    # Refuse ratings of unknown items, which would otherwise be ignored silently.
+    if strangers := sorted(people.keys() - ids - {f"{item}-{mode}" for item in ids for mode in MODES}):
+        expected = f"an item of this folder, {min(ids)} say, or its output in a mode, {min(ids)}-direct"
+        raise DatasetError(ratings, "field 'sample'", repr(strangers[0]), expected)
     where = f"files of {folder.name}" if setup.data else "shipped samples"
     return Dataset(samples, f"{where} ({', '.join(counts)})")
 
 
-def _check_item_readable(item: TableItem, syntax: Format, path: Path, number: int) -> None:
+def _require_readable_table(item: TableItem, syntax: Format, path: Path, number: int) -> None:
     # Refuse an item whose wanted table cannot be read, because no answer could be compared with it.
     if not read_wanted(item.output, syntax).tables:
         start = " ".join(item.output.split())[:60]
@@ -297,24 +297,15 @@ def _check_item_readable(item: TableItem, syntax: Format, path: Path, number: in
         raise DatasetError(path, f"item {number}, field 'output'", repr(start), expected)
 
 
-def _check_rating_ids(rated_ids: Collection[str], item_ids: Collection[str], folder: Path) -> None:
-    # Refuse ratings of unknown items, which would otherwise be ignored silently.
-    outputs = {*item_ids, *(f"{item}-{mode}" for item in item_ids for mode in MODES)}
-    if strangers := sorted(set(rated_ids) - outputs):
-        expected = f"an item of this folder, {min(item_ids)} say, or its output in a mode, {min(item_ids)}-direct"
-        raise DatasetError(folder / RATINGS, "field 'sample'", repr(strangers[0]), expected)
-
-
 def _make_sample(
     name: str, item: TableItem, syntax: Format, mode: str, modes: tuple[str, ...], rated: Mapping[str, RatedOutput]
 ) -> Sample:
     variant = f"{name}-{mode}"
     ratings = rated.get(variant) or rated.get(name)
-    people = {"people": asdict(ratings)} if ratings else {}
     return Sample(
         id=variant if len(modes) > 1 else name,
         input=write_question(item, syntax, mode),
         target=item.output,
         tags={"format": syntax, "mode": mode, "cluster": name},
-        metadata={"text": item.input, **people},
+        metadata={"text": item.input, **({"people": asdict(ratings)} if ratings else {})},
     )

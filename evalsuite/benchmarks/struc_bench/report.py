@@ -76,7 +76,7 @@ def make_report(views: Sequence[RunView]) -> Section:
     ]
     blocks: list[Block] = [
         _make_preface(views, lines),
-        _make_score_table(lines),
+        _tabulate_table_scores(lines),
         *(replace(detail, folded=True) for detail in details),
         *(passage for line in lines for passage in warn_of_cut_off_answers(line.label, line.tally, "STRUC_BENCH")),
         *(passage for line in lines for passage in _show_extreme_outputs(line)),
@@ -120,7 +120,7 @@ def _list_total_and_cases_by_format(lines: Sequence[LabelledCases]) -> list[tupl
     return [("all", line.label, line.tally) for line in lines] + _list_cases_by_format(lines)
 
 
-def _make_score_table(lines: Sequence[LabelledCases]) -> Table:
+def _tabulate_table_scores(lines: Sequence[LabelledCases]) -> Table:
     rows: list[list[Cell]] = [
         [name, label, len(tally.scored(RANKED_BY)), *(tally.share(metric) for metric in (*TABLE_SCORE, COMPILES))]
         for name, label, tally in _list_total_and_cases_by_format(lines)
@@ -166,12 +166,11 @@ def _make_metric_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
         "paper's Table 2 (NAACL 2024, page 15). They do not compare with this run's rows: items and prompts differ, "
         "GPT-3.5 gave the P-Scores, and the released scripts apply BARTScore to two fixed sentences."
     )
-    for written, name in FORMAT_NAMES.items():
-        tallies = [(line.label, line.tally.where(format=written)) for line in lines]
+    for name in FORMAT_NAMES.values():
         rows: list[list[Cell]] = [
             [label, len(tally.scored(RANKED_BY)), *(_estimate_metric(tally, metric) for metric in METRICS)]
-            for label, tally in tallies
-            if len(tally)
+            for written, label, tally in _list_cases_by_format(lines)
+            if written == name
         ]
         if rows:
             paper = ([model, None, *values] for model, values in _read_published_rows(name, METRICS))
@@ -270,15 +269,14 @@ def _make_cell_maps(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
                 count[1] += wrong
         totals = {column: sum(wrong for _, wrong in kinds.values()) for column, kinds in counts.items()}
         columns = sorted(filter(totals.get, totals), key=lambda column: (-totals[column], column))[:MOST_COLUMNS]
-        series = [Series(kind, [_divide_counts(counts[column].get(kind)) for column in columns]) for kind in ROW_KINDS]
+        series = [
+            Series(kind, [pair[1] / pair[0] if (pair := counts[column].get(kind)) else None for column in columns])
+            for kind in ROW_KINDS
+        ]
         if columns:
             title = f"Share of wrong cells in percent, {line.label}"
             labels = [column or "(no name)" for column in columns]
             yield Chart("heatmap", f"struc_bench_cells_{place}", title, labels, series, "percent", (0.0, 1.0))
-
-
-def _divide_counts(counts: Sequence[int] | None) -> float | None:
-    return counts[1] / counts[0] if counts else None
 
 
 def _make_agreement_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
@@ -443,6 +441,7 @@ def _split_ratings(outputs: Sequence[Row], aspect: int) -> tuple[NDArray[Any], N
 
 
 def _make_ratings_matrix(outputs: Sequence[Row], aspect: int) -> NDArray[Any]:
+    """Return ratings by rater (rows) and output (columns); NaN if a rating is missing."""
     import numpy as np
 
     by_output = [row.facts["people"].get("raters", {}) for row in outputs]

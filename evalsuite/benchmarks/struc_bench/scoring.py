@@ -212,13 +212,13 @@ class NeuralScorer:
 
     def __call__(self, sample: Sample, transcript: Transcript) -> NamedScores:
         answer = strip_answer(transcript.answer, _get_sample_format(sample))
-        return {name: self._score_by_metric(name, answer, str(sample.target)) for name in self._folders}
-
-    def _score_by_metric(self, name: str, answer: str, reference: str) -> float:
-        if name not in self._loaded:
-            self._loaded[name] = self._load_metric(name, Path(self._folders[name]))
-        score = self._loaded[name].score(answer, reference)
-        return float(score.f1 if name == "bertscore" else score)
+        scores = {}
+        for name, folder in self._folders.items():
+            if name not in self._loaded:
+                self._loaded[name] = self._load_metric(name, Path(folder))
+            score = self._loaded[name].score(answer, str(sample.target))
+            scores[name] = float(score.f1 if name == "bertscore" else score)
+        return scores
 
     def _load_metric(self, name: str, folder: Path) -> Any:
         from evalsuite.metrics.neural import BartScore, BertScore, Bleurt
