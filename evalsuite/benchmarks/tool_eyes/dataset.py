@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -15,7 +16,7 @@ from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Dataset, Setup
 from evalsuite.core.types import Sample, Transcript
 from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT
-from evalsuite.tools.execution import ASK_TO_USER, FINISH, ToolDocument
+from evalsuite.tools.execution import ASK_TO_USER, FINISH, ToolDocument, list_documents
 from evalsuite.tools.live import find_code_executing_tools
 
 RULES = ("format_alignment", "reality", "finished")  # The scores that need no judge.
@@ -127,10 +128,12 @@ def load_dataset(setup: Setup) -> Dataset:
     if setup.data:
         in_repository = setup.data / "Test_Data" / QUERIES
         path = in_repository if in_repository.exists() else setup.data / QUERIES
-        documents: Mapping[str, Sequence[ToolDocument]] = read_documents(setup.data / LIBRARY)
-        source = path.name
+        documents, source = read_documents(setup.data / LIBRARY), path.name
     else:
-        path, documents, source = SHIPPED, _list_shipped_tool_documents(), "shipped queries"
+        from evalsuite.benchmarks.tool_eyes.toolbox import SUBJECTS
+
+        path, source = SHIPPED, "shipped queries"
+        documents = {subject: (*list_documents(kind), ASK_TO_USER, FINISH) for subject, kind in SUBJECTS.items()}
     queries = read_queries(path)
     for query in queries:
         if query.subject not in documents:
@@ -142,13 +145,6 @@ def load_dataset(setup: Setup) -> Dataset:
         source += f", {len(chosen)} of {len(queries)}"
     samples = [_make_sample(query, documents[query.subject], mode, setup) for query in chosen for mode in setup.modes]
     return Dataset(samples, source)
-
-
-def _list_shipped_tool_documents() -> dict[str, tuple[ToolDocument, ...]]:
-    from evalsuite.benchmarks.tool_eyes.toolbox import SUBJECTS
-    from evalsuite.tools.execution import list_documents
-
-    return {subject: (*list_documents(kind), ASK_TO_USER, FINISH) for subject, kind in SUBJECTS.items()}
 
 
 def _select_runnable_queries(queries: Sequence[Query], options: ToolEyesOptions) -> Sequence[Query]:
@@ -165,10 +161,10 @@ def _select_runnable_queries(queries: Sequence[Query], options: ToolEyesOptions)
 
 
 def _select_first_queries_per_scenario(queries: Iterable[Query], count: int | None) -> list[Query]:
-    seen: dict[str, int] = {}
+    seen: Counter[str] = Counter()
     chosen = []
     for query in queries:
-        seen[query.scenario] = seen.get(query.scenario, 0) + 1
+        seen[query.scenario] += 1
         if count is None or seen[query.scenario] <= count:
             chosen.append(query)
     return chosen
@@ -220,7 +216,7 @@ class Query:
 
 def read_queries(path: Path) -> list[Query]:
     """Read a JSON list of objects with `query`, `path` and `scenario`; `id`, `user` and `reference` are optional."""
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     queries: dict[str, Query] = {}
     for number, record in enumerate(read_json(path, list), 1):
         query = _read_query(require_type(record, dict, path, f"record {number}"), path, f"record {number}", counts)
@@ -232,30 +228,28 @@ def read_queries(path: Path) -> list[Query]:
     return list(queries.values())
 
 
-def _read_query(record: Mapping[str, Any], path: Path, where: str, counts: dict[str, int]) -> Query:
+def _read_query(record: Mapping[str, Any], path: Path, where: str, scenario_counts: Counter[str]) -> Query:
     text, scenario = (read_field(record, name, str, path, where) for name in ("query", "scenario"))
     if not text.strip():
         raise DatasetError(path, f"{where}, field 'query'", repr(text), "what the user asks for")
     if scenario not in SCENARIOS:
         raise DatasetError(path, f"{where}, field 'scenario'", repr(scenario), f"one of {', '.join(SCENARIOS)}")
-    counts[scenario] = counts.get(scenario, 0) + 1
-    numbered = f"{scenario.lower()}-{counts[scenario]}"
+    scenario_counts[scenario] += 1
+    numbered = f"{scenario.lower()}-{scenario_counts[scenario]}"
     replies = read_field(record, "user", list, path, where) if "user" in record else []
+    place = read_field(record, "path", str, path, where)
+    parts = PurePosixPath(place).parts
+    if len(parts) < 3 or parts[-3] != LIBRARY or ".." in parts[-2:]:
+        expected = f"a path that ends in {LIBRARY}/<category>/<subcategory>"
+        raise DatasetError(path, f"{where}, field 'path'", repr(place), expected)
     return Query(
         id=read_field(record, "id", str, path, where) if "id" in record else numbered,
         text=text,
         scenario=scenario,
-        subject=_parse_subject_path(read_field(record, "path", str, path, where), path, f"{where}, field 'path'"),
+        subject="/".join(parts[-2:]),
         user=tuple(require_type(reply, str, path, f"{where}, field 'user'") for reply in replies),
         reference=read_field(record, "reference", str, path, where) if "reference" in record else None,
     )
-
-
-def _parse_subject_path(text: str, path: Path, where: str) -> str:
-    parts = PurePosixPath(text).parts
-    if len(parts) < 3 or parts[-3] != LIBRARY or ".." in parts[-2:]:
-        raise DatasetError(path, where, repr(text), f"a path that ends in {LIBRARY}/<category>/<subcategory>")
-    return "/".join(parts[-2:])
 
 
 def read_documents(folder: Path) -> dict[str, tuple[ToolDocument, ...]]:

@@ -38,8 +38,7 @@ def _read_example_conversations() -> Iterator[tuple[Message, ...]]:
     for example in json.loads(_EXAMPLES.read_text(encoding="utf-8")):
         messages = [Message("user", example["request"])]
         for turn in example["turns"]:
-            written = json.dumps(turn["input"])
-            said = f"Thought: {turn['thought']}\nAction: {turn['action']}\nAction Input: {written}"
+            said = f"Thought: {turn['thought']}\nAction: {turn['action']}\nAction Input: {json.dumps(turn['input'])}"
             messages.append(Message("assistant", said))
             if turn["observation"]:
                 messages.append(Message("user", f"Observation: {turn['observation']}"))
@@ -131,7 +130,7 @@ class ToolEyesSolver:
         return [Tool(ToolDocument(**document, origin=subject), executor) for document in sample.metadata["documents"]]
 
 
-def _require_option_folder(name: str | None, option: str, executor: str) -> Path:
-    if name is None:
+def _require_option_folder(folder: str | None, option: str, executor: str) -> Path:
+    if folder is None:
         raise SettingsError(f"tool_eyes with executor={executor!r} needs {option}=<folder>")
-    return Path(name)
+    return Path(folder)

@@ -157,6 +157,7 @@ def _read_question(module: ast.Module, name: str, path: Path) -> ReleasedQuestio
 
 
 def _parse_prompt_piece(part: ast.expr, path: Path, function: str) -> tuple[str, bool]:
+    """Return a fixed text and False, or a field's name and True."""
     if isinstance(part, ast.Constant):
         return str(part.value), False
     if isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name) and part.value.id in _FIELDS:

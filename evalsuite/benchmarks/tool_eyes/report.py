@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, OVERALL, RELEASED_MODES, RULES, SCENARIOS
 from evalsuite.core.phrases import shorten_to_beginning, write_count
@@ -101,19 +101,18 @@ def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> P
         lost = sum(row.outcome == "error" for row in line.tally)
         errors = f"; errors in {lost} of {write_count(len(line.tally), 'case')}, left out" if lost else ""
         remarks = "".join((_warn_of_hidden_tools(line.tally), _describe_scoring_variant(line.tally)))
-        paragraphs.append(f"{line.label}: {_describe_executors(line.tally)}{errors}.{remarks}")
+        paragraphs.append(f"{line.label}: {_describe_tools_and_executors(line.tally)}{errors}.{remarks}")
     return Passage("", "\n\n".join(paragraphs))
 
 
-def _describe_executors(tally: Tally) -> str:
+def _describe_tools_and_executors(tally: Tally) -> str:
     executors: Counter[str] = Counter()
     for row in _list_episodes(tally):
         executors.update(row.facts["executors"])
     simulators = sorted({row.facts["simulator"] for row in _list_episodes(tally) if "simulator" in row.facts})
     ran = ", ".join(f"{count} {kind}" for kind, count in sorted(executors.items()) if kind != "episode")
     played = f", played by {' and '.join(simulators)}" if simulators else ""
-    scenarios = tally.groups("scenario")
-    offered = write_count(sum(_count_tools(tally, name) for name in scenarios), "tool")
+    offered = write_count(sum(_count_tools(tally, name) for name in tally.groups("scenario")), "tool")
     return f"{offered} offered; calls that were run: {ran or 'none'}{played}"
 
 
@@ -145,29 +144,29 @@ def _list_episodes(tally: Tally) -> list[Row]:
     return [row for row in tally if row.outcome != "error" and "turns" in row.facts]
 
 
-def _list_scenarios(lines: Sequence[LabelledCases]) -> list[str]:
+def _list_present_scenarios(lines: Sequence[LabelledCases]) -> list[str]:
     return [name for name in SCENARIOS if any(line.tally.groups("scenario").get(name) for line in lines)]
 
 
 def _tabulate_overall(lines: Sequence[LabelledCases]) -> Table:
     """Tabulate the overall score by scenario (Table 2); the total comes first, because pages may cut off columns."""
-    present = _list_scenarios(lines)
+    present = _list_present_scenarios(lines)
     rows: list[list[Cell]] = [[line.label, *_list_shares(line, OVERALL, present)] for line in lines]
-    return Table("Overall score by scenario", [Column("Run"), *_make_share_columns(present)], rows)
+    return Table("Overall score by scenario", [Column("Run"), *_make_scenario_columns(present)], rows)
 
 
 def _tabulate_all_scores_by_scenario(lines: Sequence[LabelledCases]) -> Table:
-    present = _list_scenarios(lines)
+    present = _list_present_scenarios(lines)
     metrics = [
         name for name in dict.fromkeys((*CAPABILITIES, *RULES)) if any(line.tally.values(name) for line in lines)
     ]
     rows: list[list[Cell]] = [
         [_format_heading(name), line.label, *_list_shares(line, name, present)] for name in metrics for line in lines
     ]
-    return Table("All scores by scenario", [Column("Score"), Column("Run"), *_make_share_columns(present)], rows)
+    return Table("All scores by scenario", [Column("Score"), Column("Run"), *_make_scenario_columns(present)], rows)
 
 
-def _make_share_columns(scenarios: Sequence[str]) -> list[Column]:
+def _make_scenario_columns(scenarios: Sequence[str]) -> list[Column]:
     return [Column(name, "percent") for name in ("all", *scenarios)]
 
 
@@ -195,7 +194,7 @@ def _draw_radar(lines: Sequence[LabelledCases]) -> Chart:
 
 def _tabulate_query_counts(lines: Sequence[LabelledCases]) -> Table:
     """Tabulate the numbers of subcategories, tools and queries, as in the paper's Table 1."""
-    present = _list_scenarios(lines)
+    present = _list_present_scenarios(lines)
     everything = [row for line in lines for row in line.tally]
     counts: dict[str, list[int]] = {"Categories": [], "Subcategories": [], "Tools": [], "Queries": []}
     for name in present:
@@ -249,8 +248,7 @@ def _tabulate_turns(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
         taken = Counter(row.facts["turns"] for row in episodes)
         unfinished = sum(row.facts["ended"] != "finish" for row in episodes)
         rows.append([line.label, *(taken[number] for number in numbers), unfinished])
-        shares = [taken[number] / len(episodes) if episodes else None for number in numbers]
-        series.append(Series(line.label, shares))
+        series.append(Series(line.label, [taken[number] / len(episodes) if episodes else None for number in numbers]))
     labels = [str(number) for number in numbers]
     columns = [Column("Run"), *(Column(label, "count") for label in (*labels, "Unfinished"))]
     title = "Turns per episode"
@@ -338,7 +336,7 @@ def _correlate_pairs(
     values: Mapping[str, Mapping[str, float]], chart: str, title: str, note: str
 ) -> tuple[Table, Chart]:
     """Correlate each pair of metrics over samples or over runs; return a table and a chart."""
-    matrix = {name: [_compute_correlation(values[name], values[other]) for other in values] for name in values}
+    matrix = {name: [_correlate_shared_units(values[name], values[other]) for other in values] for name in values}
     labels = [_format_heading(name) for name in values]
     columns = [Column(""), *(Column(label, "number", 2) for label in labels)]
     table = Table(title, columns, [[_format_heading(name), *row] for name, row in matrix.items()], note)
@@ -346,7 +344,7 @@ def _correlate_pairs(
     return table, Chart("heatmap", chart, title, labels, series, limits=(-1.0, 1.0))
 
 
-def _compute_correlation(first: Mapping[str, float], second: Mapping[str, float]) -> float | None:
+def _correlate_shared_units(first: Mapping[str, float], second: Mapping[str, float]) -> float | None:
     from evalsuite.stats import pearson
 
     shared = [unit for unit in first if unit in second]
@@ -385,16 +383,13 @@ def _make_turn_rows(transcript: Transcript) -> Iterator[tuple[str, str, str]]:
     turns = [event for event in transcript.events if event["kind"] == "turn"]
     texts = [message.content for message in transcript.messages if message.role == "assistant"][-len(turns) :]
     for turn, text in zip(turns, texts, strict=True):
-        said, came = _describe_turn(turn, text, transcript.events)
+        if turn["fault"] is not None:
+            said, came = text or json.dumps(turn["native_calls"], ensure_ascii=False), f"Refused: {turn['words']}"
+        else:
+            calls = [event for event in transcript.events if event["kind"] == "call" and event["turn"] == turn["turn"]]
+            written = "; ".join(f"{call['tool']} {json.dumps(call['arguments'], ensure_ascii=False)}" for call in calls)
+            said, came = f"{turn['thought']} \u2192 {written}", "; ".join(call["observation"] for call in calls)
         yield str(turn["turn"]), _shorten_to_one_line(said), _shorten_to_one_line(came)
-
-
-def _describe_turn(turn: Mapping[str, Any], message: str, events: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
-    if turn["fault"] is not None:
-        return message or json.dumps(turn["native_calls"], ensure_ascii=False), f"Refused: {turn['words']}"
-    calls = [event for event in events if event["kind"] == "call" and event["turn"] == turn["turn"]]
-    written = "; ".join(f"{call['tool']} {json.dumps(call['arguments'], ensure_ascii=False)}" for call in calls)
-    return f"{turn['thought']} \u2192 {written}", "; ".join(call["observation"] for call in calls)
 
 
 def _shorten_to_one_line(text: str) -> str:

@@ -64,8 +64,7 @@ class JudgedCapabilities:
             asked, params = repr(self.released.questions), released.JUDGE_PARAMETERS
             return sign_scores(scores, write_signature("tool_eyes:released", [judge], asked, params))
         scores = await judge_capabilities(sample, transcript, judge)
-        params = JUDGE_PARAMETERS
-        return sign_scores(scores, write_signature("tool_eyes", [judge], list_judge_templates(), params))
+        return sign_scores(scores, write_signature("tool_eyes", [judge], list_judge_templates(), JUDGE_PARAMETERS))
 
 
 JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}

@@ -145,8 +145,7 @@ class _Expression:
         result = self.parse_factor()
         while self.is_next_token("*", "/", "//", "%"):
             sign = self.tokens.pop(0)
-            other = self.parse_factor()
-            result = _require_at_most_60_digits(_PRODUCTS[sign](result, other))
+            result = _require_at_most_60_digits(_PRODUCTS[sign](result, self.parse_factor()))
         return result
 
     def parse_factor(self) -> _Number:

@@ -189,7 +189,7 @@ class Files:
             name: the file's name.
             text: the whole new content.
         """
-        path = self._make_path(name)
+        path = self._make_file_path(name)
         require_range("the number of files", len(list(self.folder.iterdir())), 0, _MAX_FILES - 1)
         path.write_text(require_length("text", text), encoding="utf-8")
         return f"{path.name} now has {path.stat().st_size} bytes"
@@ -218,7 +218,7 @@ class Files:
             name: the file's name.
             new_name: a name that no file has yet.
         """
-        old, new = self._find_existing_file(name), self._make_path(new_name)
+        old, new = self._find_existing_file(name), self._make_file_path(new_name)
         if new.exists():
             raise ValueError(f"there is already a file {new.name!r}")
         old.rename(new)
@@ -235,7 +235,7 @@ class Files:
         path.unlink()
         return f"{path.name} is deleted"
 
-    def _make_path(self, name: str) -> Path:
+    def _make_file_path(self, name: str) -> Path:
         plain = name.isprintable() and not set(name) & set('/\\:*?"<>|') and name.strip(". ") != ""
         if not plain or len(name.encode()) > 100:
             raise ValueError(
@@ -244,7 +244,7 @@ class Files:
         return self.folder / name
 
     def _find_existing_file(self, name: str) -> Path:
-        path = self._make_path(name)
+        path = self._make_file_path(name)
         if not path.is_file():
             raise ValueError(f"no file {name!r} exists")
         return path
@@ -266,8 +266,7 @@ class Records:
         self.database = sqlite3.connect(":memory:", check_same_thread=False)
         self.database.row_factory = sqlite3.Row
         for table, content in json.loads(_RECORDS.read_text(encoding="utf-8")).items():
-            columns = ", ".join(content["columns"])
-            self.database.execute(f"CREATE TABLE {table} ({columns})")
+            self.database.execute(f"CREATE TABLE {table} ({', '.join(content['columns'])})")
             holes = ", ".join("?" for _ in content["columns"])
             self.database.executemany(f"INSERT INTO {table} VALUES ({holes})", content["rows"])  # noqa: S608 - names are ours
         self.database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 10_000)

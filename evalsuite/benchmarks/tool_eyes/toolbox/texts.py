@@ -37,7 +37,7 @@ class Placeholders:
         Args:
             count: how many, 1 to 20.
         """
-        return [self._write_sentence() for _ in range(require_range("count", count, 1, 20))]
+        return [self._write_random_sentence() for _ in range(require_range("count", count, 1, 20))]
 
     @tool
     def fictional_people(self, count: int = 1) -> list[dict[str, str]]:
@@ -46,7 +46,7 @@ class Placeholders:
         Args:
             count: how many, 1 to 20.
         """
-        return [self._make_person() for _ in range(require_range("count", count, 1, 20))]
+        return [self._make_random_person() for _ in range(require_range("count", count, 1, 20))]
 
     @tool
     def change_case(self, text: str, style: Literal["upper", "lower", "title", "snake"]) -> str:
@@ -70,12 +70,12 @@ class Placeholders:
         """
         return require_length("text", text)[::-1]
 
-    def _write_sentence(self) -> str:
+    def _write_random_sentence(self) -> str:
         pick = self.random.choice
         subject, verb, noun = pick(_NOUNS), pick(_VERBS), pick(_NOUNS)
         return f"The {pick(_ADJECTIVES)} {subject} {verb} a {pick(_ADJECTIVES)} {noun}."
 
-    def _make_person(self) -> dict[str, str]:
+    def _make_random_person(self) -> dict[str, str]:
         first, last = self.random.choice(_FIRST), self.random.choice(_LAST)
         job = self.random.choice(("baker", "pilot", "tailor", "nurse", "surveyor"))
         return {"name": f"{first} {last}", "job": job, "email": f"{first}.{last}@example.com".lower()}
@@ -211,10 +211,8 @@ class TextAnalysis(StatelessSubject):
             first: one text.
             second: the other text.
         """
-        words, others = (
-            set(_list_words(require_length("first", first))),
-            set(_list_words(require_length("second", second))),
-        )
+        words = set(_list_words(require_length("first", first)))
+        others = set(_list_words(require_length("second", second)))
         return {"only_first": sorted(words - others), "only_second": sorted(others - words)}
 
 
@@ -280,9 +278,8 @@ def compute_luhn_sum(digits: str) -> int:
 
 
 def _is_isbn_13(plain: str) -> bool:
-    if not (plain.isascii() and plain.isdigit()):
-        return False
-    return sum(int(digit) * (3 if place % 2 else 1) for place, digit in enumerate(plain)) % 10 == 0
+    is_number = plain.isascii() and plain.isdigit()
+    return is_number and sum(int(digit) * (3 if place % 2 else 1) for place, digit in enumerate(plain)) % 10 == 0
 
 
 def _is_isbn_10(plain: str) -> bool:
