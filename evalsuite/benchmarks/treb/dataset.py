@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
 
-from evalsuite.benchmarks.treb.records import SUBTASKS, QuestionRecord, find_subtask, read_records
+from evalsuite.benchmarks.treb.records import SUBTASKS, TEXT_MODES, QuestionRecord, find_subtask, read_records
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Dataset, Setup
@@ -32,8 +32,7 @@ class TrebOptions:
 
     @classmethod
     def from_setup(cls, setup: Setup) -> TrebOptions:
-        mode = {"published": True} if "published" in setup.modes else {}
-        return read_options("TReB", cls, {**setup.args, **mode})
+        return read_options("TReB", cls, {**setup.args, **({"published": True} if "published" in setup.modes else {})})
 
 
 SHIPPED = Path(__file__).parent / "data" / "samples"
@@ -58,7 +57,11 @@ def load_dataset(setup: Setup) -> Dataset:
     options = TrebOptions.from_setup(setup)
     limit = options.context // 2
     records = list(_number_repeated_ids(record for path in paths for record in read_records(path, root, limit)))
-    wanted = _expand_modes(setup.modes)
+    wanted = set(setup.modes) - {"auto", "published"}  # Without a requested mode, each subtask runs in all its modes.
+    if "tcot" in wanted:
+        wanted.update(TEXT_MODES)
+    if wanted.intersection(TEXT_MODES):
+        wanted.add("tcot")
     if setup.data is None and not wanted:
         pairs = list(_choose_record_per_subtask(records))
     else:
@@ -68,8 +71,7 @@ def load_dataset(setup: Setup) -> Dataset:
         names = ", ".join(path.name for path in paths) if len(paths) <= 3 else f"{len(paths)} files"
         return Dataset(samples, f"{names}, {len(records)} records")
     used = len({record.id for record, _ in pairs})
-    part = "" if used == len(records) else f", {used} of {len(records)} records"
-    return Dataset(samples, f"shipped samples{part}")
+    return Dataset(samples, "shipped samples" + (f", {used} of {len(records)} records" if used < len(records) else ""))
 
 
 def find_files(root: Path) -> list[Path]:
@@ -93,14 +95,6 @@ def _number_repeated_ids(records: Iterable[QuestionRecord]) -> Iterator[Question
         counts[record.id] += 1
         number = counts[record.id]
         yield replace(record, id=record.id if number == 1 else f"{record.id}#{number}", cluster=record.id)
-
-
-def _expand_modes(modes: Iterable[str]) -> set[str]:
-    """Return the requested values of the tag `mode`; an empty result means that each subtask runs in all its modes."""
-    wanted = set(modes) - {"auto", "published"}
-    if "tcot" in wanted:
-        wanted |= {"tcot_markdown", "tcot_html"}
-    return wanted | {"tcot"} if wanted & {"tcot_markdown", "tcot_html"} else wanted
 
 
 def _choose_record_per_subtask(records: Iterable[QuestionRecord]) -> Iterator[tuple[QuestionRecord, str]]:

@@ -88,22 +88,20 @@ SUBTASKS = (
 
 def find_subtask(name: str) -> Subtask | None:
     """Find a subtask by its file's stem or by the first part of a record's id, ignoring case, dashes and a plural s."""
-    return _BY_LETTERS.get(_normalise_name(name))
+    return _BY_LETTERS.get(_normalise_subtask_name(name))
 
 
-def _normalise_name(name: str) -> str:
+def _normalise_subtask_name(name: str) -> str:
     # Ignore plural forms, in which the paper and the files differ ("Operation", "Operations").
     return re.sub(r"[^a-z]", "", name.lower()).rstrip("s")
 
 
-_BY_LETTERS = {_normalise_name(subtask.file): subtask for subtask in SUBTASKS}
+_BY_LETTERS = {_normalise_subtask_name(subtask.file): subtask for subtask in SUBTASKS}
 # The columns of the paper's Tables 2 and 3: pairs of a skill and a mode.
 COLUMNS = tuple(
     (skill, column)
     for skill in SKILLS
-    for column in dict.fromkeys(
-        COLUMN_OF[mode] for subtask in SUBTASKS if subtask.skill == skill for mode in subtask.modes
-    )
+    for column in dict.fromkeys(COLUMN_OF[mode] for each in SUBTASKS if each.skill == skill for mode in each.modes)
 )
 
 
@@ -145,17 +143,17 @@ def read_records(path: Path, root: Path, limit: int) -> Iterator[QuestionRecord]
     names a CSV file, because the prompt is then written from the CSV file.
     """
     for where, raw in read_raw_records(path):
-        yield _read_record(raw, RecordSource(root, path, where), limit)
+        yield _read_question_record(raw, RecordSource(root, path, where), limit)
 
 
-def _read_record(raw: Mapping[str, Any], source: RecordSource, limit: int) -> QuestionRecord:
+def _read_question_record(raw: Mapping[str, Any], source: RecordSource, limit: int) -> QuestionRecord:
     name = read_field(raw, "id", str, source.path, source.where)
     subtask = find_subtask(name.split("|")[0]) or find_subtask(source.path.stem)
     if not subtask:
         raise source.make_field_error("id", repr(name), "an id that starts with the name of one of the 26 subtasks")
     question = read_field(raw, "question", str, source.path, source.where)
     titles = filter(None, _read_text_list(raw, "title", source))
-    answer = _read_answer(raw, source)
+    answer = _read_answer_text(raw, source)
     return QuestionRecord(
         id=name,
         subtask=subtask,
@@ -187,7 +185,7 @@ def _read_text_list(raw: Mapping[str, Any], field: str, source: RecordSource) ->
     return [require_type(text, str, source.path, f"{source.where}, field {field!r}") for text in texts]
 
 
-def _read_answer(raw: Mapping[str, Any], source: RecordSource) -> str:
+def _read_answer_text(raw: Mapping[str, Any], source: RecordSource) -> str:
     if "answer" not in raw:
         # The leaderboard's test set has no references, so answers to its questions are not scored.
         if raw.get("number_answer") in {None, ""}:
@@ -201,6 +199,7 @@ def _read_answer(raw: Mapping[str, Any], source: RecordSource) -> str:
 
 
 def _read_number_answer(value: Any, answer: str, source: RecordSource) -> str | None:
+    """Return the number as text, with `%` if the answer has it as a percentage; None without a number."""
     if value in (None, "") or (isinstance(value, float) and math.isnan(value)):
         return None
     number = parse_number(value) if isinstance(value, (str, int, float)) else None
@@ -217,7 +216,7 @@ def _read_tables(raw: Mapping[str, Any], source: RecordSource, limit: int) -> tu
     tables = [
         {
             "csv": _find_csv_file(file, source) if file else None,
-            "header_rows": _read_header_rows(raw.get("columnslable", []), index, source),
+            "header_rows": _read_header_row_count(raw.get("columnslable", []), index, source),
             "markdown": markdown if not file or len(markdown) <= limit else "",
             "html": html if len(html) <= limit else "",
         }
@@ -229,7 +228,7 @@ def _read_tables(raw: Mapping[str, Any], source: RecordSource, limit: int) -> tu
     return tuple(tables)
 
 
-def _read_header_rows(headers: Any, index: int, source: RecordSource) -> int:
+def _read_header_row_count(headers: Any, index: int, source: RecordSource) -> int:
     place = f"{source.where}, field 'columnslable'"
     of_tables = require_type(headers, list, source.path, place)
     rows = require_type(of_tables[index], int, source.path, place) if index < len(of_tables) else 1
@@ -318,7 +317,7 @@ class _JsonListReader:
 
     def parse_records(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Yield the objects in order."""
-        self._require_character("[", "its beginning")
+        self._consume_character("[", "its beginning")
         number = 0
         while self._peek_character() != "]" or number:
             number += 1
@@ -327,7 +326,7 @@ class _JsonListReader:
             if self._peek_character() != ",":
                 break
             self._at += 1
-        self._require_character("]", f"the place after record {number}")
+        self._consume_character("]", f"the place after record {number}")
         if self._peek_character():
             raise self._make_syntax_error(f"the place after record {number}", "the end of the file")
 
@@ -351,7 +350,7 @@ class _JsonListReader:
         text, self._at = self._text[self._at : end], end
         return require_type(parse_json(text, self._path, place), dict, self._path, place)
 
-    def _require_character(self, sign: str, place: str) -> None:
+    def _consume_character(self, sign: str, place: str) -> None:
         if self._peek_character() != sign:
             raise self._make_syntax_error(place, repr(sign))
         self._at += 1

@@ -130,8 +130,8 @@ SHOWN_FILES = 20
 
 def make_report(views: Sequence[RunView]) -> Section:
     """Build the section for one run, or for several side by side."""
-    published = _has_published_questions(views)
-    blocks: list[Block] = [_make_paper_table(views, metric) for metric in (*METRICS, *(RELEASED if published else ()))]
+    published = _shows_published_results(views)
+    blocks: list[Block] = [_tabulate_metric(views, metric) for metric in (*METRICS, *(RELEASED if published else ()))]
     blocks += [
         *tabulate_leaderboard(views, published=published),
         *_draw_charts(views),
@@ -148,18 +148,14 @@ def make_report(views: Sequence[RunView]) -> Section:
     return Section("TReB: table reasoning", tuple(blocks))
 
 
-def _make_paper_table(views: Sequence[RunView], metric: str) -> Table:
+def _tabulate_metric(views: Sequence[RunView], metric: str) -> Table:
     columns = list_columns(metric)
     rows: list[list[Cell]] = [
-        [
-            view.label,
-            *(average_column(view.tally, metric, column) for column in columns),
-            average_columns(view.tally, metric),
-        ]
+        [view.label, *(average_column(view.tally, metric, one) for one in columns), average_columns(view.tally, metric)]
         for view in views
     ]
-    note = _describe_metric(views, metric)
-    if _has_published_questions(views) and (metric in RELEASED or metric == "judge"):
+    note = _write_metric_note(views, metric)
+    if _shows_published_results(views) and (metric in RELEASED or metric == "judge"):
         if paper := read_published_results().get(metric.removesuffix("_released")):
             names = [*map(" ".join, columns), "Overall"]
             rows += [[f"{model} (published)", *map(row.get, names)] for model, row in paper.rows.items()]
@@ -170,11 +166,11 @@ def _make_paper_table(views: Sequence[RunView], metric: str) -> Table:
     return Table((METRICS | RELEASED)[metric], (*heads, Column("Overall", "percent", 2)), rows, note)
 
 
-def _has_published_questions(views: Sequence[RunView]) -> bool:
+def _shows_published_results(views: Sequence[RunView]) -> bool:
     return any(row.tags.get("published") for view in views for row in view.tally)
 
 
-def _describe_metric(views: Sequence[RunView], metric: str) -> str:
+def _write_metric_note(views: Sequence[RunView], metric: str) -> str:
     note = "In percent: the mean over the subtasks of a skill; overall, the plain mean of the measured columns."
     if metric == "judge":
         judges = sorted({view.judge for view in views if view.judge})
@@ -399,7 +395,6 @@ class PublishedTable:
 
 def read_published_results() -> dict[str, PublishedTable]:
     """Read the paper's tables by metric: `rouge_l`, `judge`, `exact_match`."""
-    document = read_json(PUBLISHED_RESULTS, dict)
     return {
         table["metric"]: PublishedTable(
             f"arXiv 2506.18421, Table {table['table']}",
@@ -408,7 +403,7 @@ def read_published_results() -> dict[str, PublishedTable]:
                 for model, values in table["rows"].items()
             },
         )
-        for table in document["tables"]
+        for table in read_json(PUBLISHED_RESULTS, dict)["tables"]
     }
 
 

@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from evalsuite.benchmarks.dataset_files import read_json
+from evalsuite.benchmarks.dataset_files import read_field, read_json
 from evalsuite.core.errors import ScoringError
 
 PUBLISHED = Path(__file__).parent / "data" / "instruction_rules.json"
@@ -40,14 +40,12 @@ def find_shipped_rules(question: str) -> Sequence[Mapping[str, Any]] | None:
     Questions are identified by their SHA-256, so that the package does not contain the questions.
     """
     digest = hashlib.sha256(question.strip().encode()).hexdigest()[:16]
-    rules: Sequence[Mapping[str, Any]] | None = _read_shipped_rules().get(digest)
-    return rules
+    return _read_shipped_rules().get(digest)
 
 
 @cache
-def _read_shipped_rules() -> Mapping[str, Any]:
-    rules: Mapping[str, Any] = read_json(PUBLISHED, dict)["rules"]
-    return rules
+def _read_shipped_rules() -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    return read_field(read_json(PUBLISHED, dict), "rules", dict, PUBLISHED, "the file")
 
 
 def _is_rule_kept(answer: str, rule: Mapping[str, Any]) -> bool:
@@ -84,13 +82,12 @@ def _encode_shape(text: str) -> tuple[int, ...]:
 
 def _make_text_check(compare: Callable[[str, str], bool]) -> Callable[[str, Mapping[str, Any]], bool]:
     """Make a check that compares the answer with the rule's text; the rule may ignore case and accents."""
-    return lambda answer, rule: compare(_normalise_text(answer, rule), _normalise_text(rule["text"], rule))
+    return lambda answer, rule: compare(_drop_case_or_accents(answer, rule), _drop_case_or_accents(rule["text"], rule))
 
 
-def _normalise_text(text: str, rule: Mapping[str, Any]) -> str:
+def _drop_case_or_accents(text: str, rule: Mapping[str, Any]) -> str:
     if rule.get("ignore_accents"):
-        parts = unicodedata.normalize("NFD", text)
-        text = "".join(char for char in parts if not unicodedata.combining(char))
+        text = "".join(char for char in unicodedata.normalize("NFD", text) if not unicodedata.combining(char))
     return text.casefold() if rule.get("ignore_case") else unicodedata.normalize("NFC", text)
 
 

@@ -201,22 +201,21 @@ def compute_released_rouge_l(prediction: str, reference: str) -> float:
     """Return the F-measure of the longest common subsequence of words."""
     if not CHINESE.search(reference):
         answered, wanted = (stem_words(WORDS.findall(text.lower())) for text in (prediction, reference))
-        return _compute_f_measure(answered, wanted, 0.0)
+        return _compute_lcs_f_measure(answered, wanted, 0.0)
     if not prediction.strip():
         return 0.0
     # rouge-chinese adds 1e-8 to the denominator to avoid division by zero.
-    return _compute_f_measure(_list_chinese_words(prediction), _list_chinese_words(reference), 1e-8)
+    return _compute_lcs_f_measure(_list_chinese_words(prediction), _list_chinese_words(reference), 1e-8)
 
 
 def _list_chinese_words(text: str) -> list[str]:
     joined = " ".join(split_jieba_tokens(text))
     for end in _ENDS:
         joined = end.sub(r"\1\n\2", joined)
-    lines = [line.split() or [""] for line in joined.rstrip().split("\n") if line]
-    return [word for line in lines for word in line]
+    return [word for line in joined.rstrip().split("\n") if line for word in line.split() or [""]]
 
 
-def _compute_f_measure(answered: Sequence[str], wanted: Sequence[str], smoothing: float) -> float:
+def _compute_lcs_f_measure(answered: Sequence[str], wanted: Sequence[str], smoothing: float) -> float:
     if not answered or not wanted:
         return 0.0
     import Levenshtein

@@ -114,9 +114,7 @@ def make_sandbox_tables(sample: Sample, cache: TableCache) -> dict[str, TableFil
 def _make_prompt_writer(instructions: str, tokens: int) -> Callable[[Sample, str], list[Message]]:
     """Make a function that writes prompts in which the description of tables has at most about `tokens` tokens."""
     limit = CHARACTERS_PER_TOKEN * tokens
-    return lambda sample, described: _build_prompt(
-        instructions, REMINDER, sample, shorten_to_beginning(described, limit)
-    )
+    return lambda sample, tables: _build_prompt(instructions, REMINDER, sample, shorten_to_beginning(tables, limit))
 
 
 SMALL_ROWS, SMALL_COLUMNS = 50, 20

@@ -49,8 +49,7 @@ class SourceTable:
     def format_html(self) -> str:
         """Write a `<table>` with the header rows in its `<thead>`."""
         head = f"<thead>{''.join(_make_html_row(cells, 'th') for cells in self.header)}</thead>" if self.header else ""
-        body = "".join(_make_html_row(cells, "td") for cells in self.rows)
-        return f"<table>{head}<tbody>{body}</tbody></table>"
+        return f"<table>{head}<tbody>{''.join(_make_html_row(cells, 'td') for cells in self.rows)}</tbody></table>"
 
     def format_csv(self) -> str:
         text = io.StringIO()
@@ -99,7 +98,7 @@ def _make_source_table(lines: Sequence[Sequence[str]], header_rows: int) -> Sour
 
 
 def _format_markdown_row(cells: Iterable[str]) -> str:
-    shown = (_join_lines(cell).replace("|", r"\|") for cell in cells)
+    shown = (_collapse_blanks(cell).replace("|", r"\|") for cell in cells)
     return f"| {' | '.join(shown)} |"
 
 
@@ -111,10 +110,10 @@ def _split_markdown_row(line: str) -> list[str]:
 
 
 def _make_html_row(cells: Iterable[str], tag: str) -> str:
-    return f"<tr>{''.join(f'<{tag}>{escape(_join_lines(cell), quote=False)}</{tag}>' for cell in cells)}</tr>"
+    return f"<tr>{''.join(f'<{tag}>{escape(_collapse_blanks(cell), quote=False)}</{tag}>' for cell in cells)}</tr>"
 
 
-def _join_lines(cell: str) -> str:
+def _collapse_blanks(cell: str) -> str:
     return " ".join(cell.split())
 
 
@@ -140,7 +139,7 @@ class TableCache:
         """Read a record's table from CSV (only the beginning of a large file) or, without a CSV file, from Markdown."""
         path, header_rows = source["csv"], source["header_rows"]
         if not path:
-            return _parse_table(source["markdown"], header_rows, "")
+            return _parse_csv_or_markdown(source["markdown"], header_rows, "")
         key = (path, header_rows)
         with self._lock:
             if key in self._tables:
@@ -150,16 +149,15 @@ class TableCache:
                 table, size = read_first_rows(Path(path), header_rows, FIRST_ROWS), 0
             else:
                 text = read_text(Path(path))
-                table, size = _parse_table(text, header_rows, path), len(text)
+                table, size = _parse_csv_or_markdown(text, header_rows, path), len(text)
             self._tables[key] = table, size
             while len(self._tables) > 1 and sum(size for _, size in self._tables.values()) > MOST_CHARACTERS:
                 self._tables.popitem(last=False)
             return table
 
 
-def _parse_table(text: str, header_rows: int, path: str) -> SourceTable:
-    read = parse_csv if path else parse_markdown
+def _parse_csv_or_markdown(text: str, header_rows: int, path: str) -> SourceTable:
     try:
-        return read(text, header_rows)
+        return (parse_csv if path else parse_markdown)(text, header_rows)
     except ValueError as error:
         raise DatasetError(path or "a table in Markdown", "", str(error), "a table") from error
