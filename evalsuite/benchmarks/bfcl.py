@@ -132,9 +132,7 @@ def _list_multi_turn_samples(path: Path, category: str, package: str) -> Iterato
             [Message.from_openai(message) for message in turn]
             for turn in read_field(record, "question", list, path, place)
         ]
-        functions = {
-            function["function"]["name"]: function for kind in classes for function in read_tools(modules[kind])
-        }
+        functions = {tool["function"]["name"]: tool for kind in classes for tool in read_tools(modules[kind])}
         yield Sample(
             id=name,
             input=turns[0],
@@ -167,13 +165,13 @@ def _read_single_turn_messages(record: Mapping[str, Any], path: Path, place: str
 
 def _read_answers(path: Path) -> dict[str, list[dict[str, Any]]]:
     """Map each question's id to its right calls, written as in the leaderboard's files."""
-    answers = {}
-    for place, record in read_json_lines(path):
-        answers[read_field(record, "id", str, path, place)] = [
+    return {
+        read_field(record, "id", str, path, place): [
             {make_callable_name(name): accepted for name, accepted in require_type(call, dict, path, place).items()}
             for call in read_field(record, "ground_truth", list, path, place)
         ]
-    return answers
+        for place, record in read_json_lines(path)
+    }
 
 
 def make_callable_name(name: str) -> str:

@@ -44,12 +44,10 @@ def read_bfcl_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[
         name = results.name.replace("_result.json", "_score.json")
         model = results.relative_to(folder / "result").parts[0]
         scored = next(iter(sorted((folder / "score" / model).rglob(name))), folder / "score" / model / name)
-        head, *wrong = [line for _, line in read_json_lines(scored)] or [{}]
+        top, *wrong = [line for _, line in read_json_lines(scored)] or [{}]
         outputs = list(read_json_lines(results))
-        if head.get("total_count") != len(outputs):
-            raise DatasetError(
-                scored, "line 1", f"total_count {head.get('total_count')}", f"{len(outputs)}, as results"
-            )
+        if top.get("total_count") != len(outputs):
+            raise DatasetError(scored, "line 1", f"total_count {top.get('total_count')}", f"{len(outputs)}, as results")
         failed = {read_field(line, "id", str, scored, "a line") for line in wrong}
         for place, line in outputs:
             id_ = read_field(line, "id", str, results, place)

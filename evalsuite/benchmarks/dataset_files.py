@@ -13,13 +13,8 @@ from evalsuite.core.phrases import shorten_to_beginning
 T = TypeVar("T")
 AGREEMENT = "agreement.json"  # File that states how often evalsuite's scorers agree with the benchmark's checker.
 NAMES = {
-    dict: "an object",
-    list: "a list",
-    str: "a string",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-}
+    dict: "an object", list: "a list", str: "a string", int: "a whole number", float: "a number", bool: "true or false"
+}  # fmt: skip
 
 
 def read_text(path: Path) -> str:

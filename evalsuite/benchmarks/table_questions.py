@@ -266,10 +266,8 @@ def _read_tablebench(path: Path) -> Iterator[SourceItem]:
     for place, item in READERS[path.suffix.lower()](path):
         if item.get("qtype") != "Visualization":
             table = item.get("table")
-            content = require_type(
-                parse_json(table, path, place) if isinstance(table, str) else table, dict, path, place
-            )
-            columns, rows = (read_field(content, name, list, path, place) for name in ("columns", "data"))
+            found = require_type(parse_json(table, path, place) if isinstance(table, str) else table, dict, path, place)
+            columns, rows = (read_field(found, name, list, path, place) for name in ("columns", "data"))
             data = [require_type(row, list, path, place) for row in rows]
             yield place, {**item, "table": {"columns": columns, "data": data}}
 
@@ -304,9 +302,7 @@ def _make_question_set(
     return PublishedDataset(tuple(files), fields, read)
 
 
-def _make_query_set(
-    files: tuple[str, ...], folder: str, query: str, number: str | None, **tags: str
-) -> PublishedDataset:
+def _make_query_set(files: tuple[str, ...], folder: str, query: str, id_: str | None, **tags: str) -> PublishedDataset:
     """Describe a data set of questions and SQL queries; its databases are in `folder`."""
 
     def make_database_path(item: Item) -> str:
@@ -317,7 +313,7 @@ def _make_query_set(
         return "\n\n".join(filter(None, (read_text_field(item, "question"), item.get("evidence"))))
 
     about = {"table": make_database_path, "database": make_database_path}
-    return PublishedDataset(files, SampleFields(add_evidence, query, number, {"database": "db_id", **tags}, about))
+    return PublishedDataset(files, SampleFields(add_evidence, query, id_, {"database": "db_id", **tags}, about))
 
 
 _WIKI = _make_question_set(

@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from copy import copy, deepcopy
 from dataclasses import dataclass
@@ -325,24 +325,19 @@ def _has_taken_actions(actions: Sequence[Mapping[str, Any]], transcript: Transcr
         wanted, names = action.get("arguments") or {}, action.get("compare_args")
         for tool, arguments in calls:
             compared = arguments.keys() if names is None else names
-            if tool == action["name"] and _select_arguments(wanted, compared) == _select_arguments(arguments, compared):
+            one, other = ({name: side[name] for name in compared if name in side} for side in (wanted, arguments))
+            if tool == action["name"] and one == other:
                 return True
         return False
 
     return all(map(is_action_taken, actions))
 
 
-def _select_arguments(arguments: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-    return {name: value for name, value in arguments.items() if name in names}
-
-
 def _has_told_information(sample: Sample, transcript: Transcript) -> bool:
     """Tell whether each piece of information occurs in the agent's messages, ignoring case and commas."""
-    spoken = [
-        message.content.lower().replace(",", "") for message in transcript.messages if message.role == "assistant"
-    ]
+    told = [message.content.lower().replace(",", "") for message in transcript.messages if message.role == "assistant"]
     return all(
-        any(str(piece).lower().replace(",", "") in text for text in spoken) for piece in sample.metadata["communicate"]
+        any(str(piece).lower().replace(",", "") in text for text in told) for piece in sample.metadata["communicate"]
     )
 
 

@@ -163,10 +163,8 @@ def choose_settings(settings: Sequence[AuthorsSetting], mode: Any, task: str) ->
 def _fits_mode(setting: AuthorsSetting, mode: Any) -> bool:
     if mode.strategy is None:
         return len(setting.debaters) == setting.turns == 1
-    size = (setting.strategy, len(setting.debaters), setting.turns)
-    return size == (mode.strategy, mode.roles, mode.turns) and (
-        mode.roles == 1 or setting.has_one_role == mode.same_role
-    )
+    same_size = (setting.strategy, len(setting.debaters), setting.turns) == (mode.strategy, mode.roles, mode.turns)
+    return same_size and (mode.roles == 1 or setting.has_one_role == mode.same_role)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,11 @@ from evalsuite.output.reports.judges import tabulate_agreement, tabulate_biases,
 from evalsuite.output.reports.judges.ballots import format_log
 from evalsuite.output.reports.judges.estimates import estimate_share
 from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table, parse_columns
+from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
     from evalsuite.benchmarks.chat_eval.paper_results import PairsResult
-    from evalsuite.results.tally import Row, RunView, Tally
+    from evalsuite.results.tally import Row, RunView
     from evalsuite.stats.correlation import Coefficient
 
 
@@ -117,15 +118,11 @@ def _tabulate_accuracy_by_category(judges: Sequence[RunJudge]) -> Table | None:
     if not categories:
         return None
     rows = [
-        (
-            category,
-            *(groups[category].estimate("accuracy") if category in groups else None for groups in by_judge.values()),
-        )
+        (category, *(groups.get(category, Tally()).estimate("accuracy") for groups in by_judge.values()))
         for category in categories
     ]
-    return Table(
-        "Accuracy by question category", (Column("Category"), *(Column(name, "percent") for name in by_judge)), rows
-    )
+    columns = (Column("Category"), *(Column(name, "percent") for name in by_judge))
+    return Table("Accuracy by question category", columns, rows)
 
 
 def _tabulate_panels_by_strategy(judges: Sequence[RunJudge]) -> Table | None:

@@ -234,5 +234,4 @@ def against_people(sample: Sample, transcript: Transcript) -> NamedScores:
         scores = {"accuracy": float(transcript.facts["verdict"] == sample.metadata["human"])}
     else:
         scores = transcript.facts.get("judged", {})
-    parsed = float("unparsed" not in transcript.facts)
-    return {"parsed": parsed, **sign_scores(scores, transcript.facts["signature"])}
+    return {"parsed": float("unparsed" not in transcript.facts), **sign_scores(scores, transcript.facts["signature"])}

@@ -57,6 +57,9 @@ def make_report(views: Sequence[RunView]) -> Section:
     def make_verdict_cells(verdict: str, tally: Tally) -> list[Cell]:
         return _make_rate_cells(tally, VERDICTS[verdict])
 
+    def make_tag_cells(tag: str) -> Callable[[str, Tally], list[Cell]]:
+        return lambda value, tally: _make_rate_cells(_select_by_tag(tally, tag, value))
+
     def tabulate_rate_by_domain(rate: str) -> Table:
         def make_bucket_cells(domain: str, tally: Tally) -> Sequence[Cell]:
             return _estimate_rate_by_bucket(tally.where(domain=domain), rate)
@@ -67,17 +70,8 @@ def make_report(views: Sequence[RunView]) -> Section:
     blocks: list[Block] = [
         _make_preface(views, lines),
         _tabulate_by_value("Right, made up, missing", "Right by", VERDICTS, lines, counted, make_verdict_cells),
-        _tabulate_by_value(
-            "By popularity",
-            "Popularity",
-            BUCKETS,
-            lines,
-            counted,
-            lambda each, all_: _make_rate_cells(all_.where(bucket=each)),
-        ),
-        _tabulate_by_value(
-            "By domain", "Domain", domains, lines, counted, lambda each, all_: _make_rate_cells(all_.where(domain=each))
-        ),
+        _tabulate_by_value("By popularity", "Popularity", BUCKETS, lines, counted, make_tag_cells("bucket")),
+        _tabulate_by_value("By domain", "Domain", domains, lines, counted, make_tag_cells("domain")),
         _tabulate_by_value("By popularity and rule", "Popularity", BUCKETS, lines, by_rule, make_rule_cells),
         *(tabulate_rate_by_domain(rate) for rate in _RATES[:2]),
         _draw_figure(lines, domains),
@@ -97,12 +91,8 @@ def _tabulate_by_value(
     """Tabulate each value for each run, or for each mode of a single run."""
     kind = "Mode" if lines and all(line.view is lines[0].view for line in lines) else "Run"
     several = len(lines) > 1
-    rows = [
-        [value, *([line.label] if several else []), *make_cells(value, line.tally)]
-        for value in values
-        for line in lines
-    ]
-    return Table(title, [Column(heading), *([Column(kind)] if several else []), *columns], rows)
+    rows = [[value, *[line.label] * several, *make_cells(value, line.tally)] for value in values for line in lines]
+    return Table(title, [Column(heading), *[Column(kind)] * several, *columns], rows)
 
 
 def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passage:

@@ -166,13 +166,11 @@ def read_items(path: Path) -> list[TableItem]:
 
 
 def _read_table_item(record: object, path: Path, where: str) -> TableItem:
-    fields = require_type(record, dict, path, where)
-    instruction, text, output = (
-        read_field(fields, name, str, path, where) for name in ("instruction", "input", "output")
-    )
+    item = require_type(record, dict, path, where)
+    instruction, text, output = (read_field(item, key, str, path, where) for key in ("instruction", "input", "output"))
     if not output.strip():
         raise DatasetError(path, f"{where}, field 'output'", "nothing", "a table")
-    description = require_type(fields.get("format_description", ""), str, path, f"{where}, field 'format_description'")
+    description = require_type(item.get("format_description", ""), str, path, f"{where}, field 'format_description'")
     return TableItem(instruction, text, output, description)
 
 

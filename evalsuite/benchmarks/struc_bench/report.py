@@ -125,10 +125,8 @@ def _tabulate_table_scores(lines: Sequence[LabelledCases]) -> Table:
         [name, label, len(tally.scored(RANKED_BY)), *(tally.share(metric) for metric in (*TABLE_SCORE, COMPILES))]
         for name, label, tally in _list_total_and_cases_by_format(lines)
     ]
-    columns = [
-        *parse_columns("Format | Run | Outputs: count"),
-        *_make_share_columns([*TABLE_SCORE.values(), "Compiles"]),
-    ]
+    columns = parse_columns("Format | Run | Outputs: count")
+    columns += _make_share_columns([*TABLE_SCORE.values(), "Compiles"])
     note = (
         "Content: the F1 of cells, aligned in rows and columns and compared by value. Form: the share of the facts "
         "about the wanted table's form that the answer fulfils. The score is content times a weighted mean of content "
@@ -296,9 +294,7 @@ def _make_items_table(lines: Sequence[LabelledCases]) -> Table:
     for name, _, tally in _list_cases_by_format(lines):
         # Count an item only once, whatever its number of modes and epochs.
         items = {row.cluster: row.facts for row in tally if "words" in row.facts}.values()
-        counts = Counter(
-            label for facts in items for label in facts["names"] if label and name == FORMAT_NAMES["markdown"]
-        )
+        counts = Counter(kind for item in items for kind in item["names"] if kind and name == FORMAT_NAMES["markdown"])
         for kind in ["", *(label for label, count in counts.most_common(MOST_KINDS) if count > 1)] if items else []:
             chosen = [facts for facts in items if kind in ("", *facts["names"])]
             tables = [
@@ -308,9 +304,7 @@ def _make_items_table(lines: Sequence[LabelledCases]) -> Table:
                 if kind in ("", label)
             ]
             lengths: list[Cell] = [sum(facts["words"] > words for facts in chosen) for words in LONG_TEXTS]
-            means: list[Cell] = [
-                sum(size[side] for size in tables) / len(tables) if tables else None for side in (0, 1)
-            ]
+            means: list[Cell] = [sum(size[at] for size in tables) / len(tables) if tables else None for at in (0, 1)]
             row: list[Cell] = [f"{name}, {kind}" if kind else name, len(chosen), *lengths, len(tables), *means]
             rows.setdefault(tuple(row), row)
     columns = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
@@ -140,7 +140,7 @@ def load_dataset(setup: Setup) -> Dataset:
             expected = f"one of the {len(documents)} subjects of {LIBRARY}"
             raise DatasetError(path, f"query {query.id}, field 'path'", repr(query.subject), expected)
     options = ToolEyesOptions.from_setup(setup)
-    chosen = _select_first_queries_per_scenario(_select_runnable_queries(queries, options), options.queries)
+    chosen = list(_select_first_queries_per_scenario(_select_runnable_queries(queries, options), options.queries))
     if len(chosen) < len(queries):
         source += f", {len(chosen)} of {len(queries)}"
     samples = [_make_sample(query, documents[query.subject], mode, setup) for query in chosen for mode in setup.modes]
@@ -160,14 +160,12 @@ def _select_runnable_queries(queries: Sequence[Query], options: ToolEyesOptions)
     return [query for query in queries if query.subject not in executing]
 
 
-def _select_first_queries_per_scenario(queries: Iterable[Query], count: int | None) -> list[Query]:
+def _select_first_queries_per_scenario(queries: Iterable[Query], count: int | None) -> Iterator[Query]:
     seen: Counter[str] = Counter()
-    chosen = []
     for query in queries:
         seen[query.scenario] += 1
         if count is None or seen[query.scenario] <= count:
-            chosen.append(query)
-    return chosen
+            yield query
 
 
 def _make_sample(query: Query, documents: Sequence[ToolDocument], mode: str, setup: Setup) -> Sample:

@@ -65,9 +65,7 @@ class ToolEyesSolver:
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         transcript = await self.loops[sample.tags["mode"]](sample, model)
         controls = {ASK_TO_USER.name, FINISH.name}
-        facts: dict[str, Any] = {
-            "tools": sum(document["name"] not in controls for document in sample.metadata["documents"])
-        }
+        facts: dict[str, Any] = {"tools": sum(each["name"] not in controls for each in sample.metadata["documents"])}
         if any(name.startswith("simulated") for name in transcript.facts["executors"]):
             facts["simulator"] = self.simulator.model
         return replace(transcript, facts={**transcript.facts, **facts})
@@ -113,12 +111,11 @@ class ToolEyesSolver:
         if mode in RELEASED_MODES:
             prompts = read_prompts(self.data)
             system = prompts.zero_shot if mode == "released" else prompts.five_shot
-            params = {**PARAMETERS, "max_tokens": max_tokens}
-            return ToolLoop(ReleasedReAct(system, prompts.reminder), tools, **shared, params=params)
+            protocol = ReleasedReAct(system, prompts.reminder)
+            return ToolLoop(protocol, tools, **shared, params={**PARAMETERS, "max_tokens": max_tokens})
         if mode == "functions":
             return tool_loop(tools, **shared, max_tokens=max_tokens)
-        examples = FIVE_EXAMPLES if mode == "paper_5shot" else ()
-        return react(tools, examples=examples, **shared, max_tokens=max_tokens)
+        return react(tools, examples=FIVE_EXAMPLES if mode == "paper_5shot" else (), **shared, max_tokens=max_tokens)
 
     def make_tools(self, sample: Sample) -> object:
         subject = sample.metadata["subject"]

@@ -222,8 +222,7 @@ class ReleasedReAct:
 
     def make_reminder(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:  # noqa: ARG002 - likewise
         """Reply to unreadable arguments with the authors' reminder, and to a missing tool name with a tool's error."""
-        words = self.reminder_text if turn.fault == "unparseable" else f"Function: {turn.words}"
-        return [Message("user", words)]
+        return [Message("user", self.reminder_text if turn.fault == "unparseable" else f"Function: {turn.words}")]
 
 
 def encode_documents(sample: Sample) -> str:
@@ -449,9 +448,7 @@ class _JudgeQuestions:
 
     @property
     def judge_log(self) -> list[Mapping[str, Any]]:
-        return [
-            {"speaker": f"judge of {name}", **entry} for name in sorted(self.answers) for entry in self.answers[name]
-        ]
+        return [{"speaker": f"judge of {name}", **line} for name in sorted(self.answers) for line in self.answers[name]]
 
 
 def read_score(text: str) -> float:

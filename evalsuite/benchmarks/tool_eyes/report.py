@@ -157,11 +157,9 @@ def _tabulate_overall(lines: Sequence[LabelledCases]) -> Table:
 
 def _tabulate_all_scores_by_scenario(lines: Sequence[LabelledCases]) -> Table:
     present = _list_present_scenarios(lines)
-    metrics = [
-        name for name in dict.fromkeys((*CAPABILITIES, *RULES)) if any(line.tally.values(name) for line in lines)
-    ]
+    scores = [name for name in dict.fromkeys((*CAPABILITIES, *RULES)) if any(line.tally.values(name) for line in lines)]
     rows: list[list[Cell]] = [
-        [_format_heading(name), line.label, *_list_shares(line, name, present)] for name in metrics for line in lines
+        [_format_heading(name), line.label, *_list_shares(line, name, present)] for name in scores for line in lines
     ]
     return Table("All scores by scenario", [Column("Score"), Column("Run"), *_make_scenario_columns(present)], rows)
 
@@ -268,15 +266,11 @@ def _tabulate_failures(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
         for row in episodes:
             found.update(row.facts["faults"])
         counts.append({fault: (found[fault], found[fault] / turns if turns else None) for fault in FAULTS})
-    present = [fault for fault in FAULTS if any(count[fault][0] for count in counts)]
-    rows: list[list[Cell]] = [
-        [FAULTS[fault], *(cell for count in counts for cell in count[fault])] for fault in present
-    ]
+    present = [fault for fault in FAULTS if any(run[fault][0] for run in counts)]
+    rows: list[list[Cell]] = [[FAULTS[fault], *(cell for run in counts for cell in run[fault])] for fault in present]
     note = "Counts of turns or calls; a call may be counted more than once."
     labels = [fault.replace("_", " ") for fault in present]
-    series = [
-        Series(line.label, [count[fault][1] for fault in present]) for line, count in zip(lines, counts, strict=True)
-    ]
+    series = [Series(line.label, [run[fault][1] for fault in present]) for line, run in zip(lines, counts, strict=True)]
     title = "What went wrong"
     chart = Chart("bars", "tool_eyes_failures", title, labels, series, "percent", y_title="of turns")
     return Table(title, columns, rows, note), chart
@@ -355,7 +349,7 @@ def _drop_nan(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _make_episode_tables(line: LabelledCases) -> list[Table]:
+def _make_episode_tables(line: LabelledCases) -> Iterator[Table]:
     """Show the worst episode; if there are several episodes, also show a typical one.
 
     The worst episode has the lowest overall score (without a judge, the lowest format alignment). The typical episode
@@ -364,19 +358,17 @@ def _make_episode_tables(line: LabelledCases) -> list[Table]:
     metric = OVERALL if line.tally.values(OVERALL) else "format_alignment"
     ranked = sorted(line.tally.scored(metric), key=lambda row: row.scores[metric])
     if not ranked:
-        return []
+        return
     chosen = {"The worst episode": ranked[0]}
     if len(ranked) > 1:
         chosen["A typical episode"] = ranked[len(ranked) // 2]
     columns = (Column("Turn"), Column("What the model said"), Column("What came of it"))
-    tables = []
     for title, row in chosen.items():
         record: Record = line.view.read(row.case)
         rows = [("request", _shorten_to_one_line(record.input), "")]
         if record.transcript:
             rows += _make_turn_rows(record.transcript)
-        tables.append(Table(f"{title}, {line.label}: {row.sample}", columns, rows))
-    return tables
+        yield Table(f"{title}, {line.label}: {row.sample}", columns, rows)
 
 
 def _make_turn_rows(transcript: Transcript) -> Iterator[tuple[str, str, str]]:

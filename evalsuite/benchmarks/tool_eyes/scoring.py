@@ -286,9 +286,7 @@ def make_judge_prompt(
 
 def list_judge_templates() -> list[str]:
     """List the templates of all questions to the judge, from which the judge's signature is computed."""
-    return [
-        make_judge_prompt(criterion, (), "", (), native=native) for criterion in _CRITERIA for native in (False, True)
-    ]
+    return [make_judge_prompt(name, (), "", (), native=native) for name in _CRITERIA for native in (False, True)]
 
 
 def parse_score(text: str) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import re
 from collections.abc import Callable
 from datetime import date, time, timedelta
@@ -67,9 +68,7 @@ _UNITS = {
     "g": ("mass", 1.0), "kg": ("mass", 1000.0), "pound": ("mass", 453.59237), "ounce": ("mass", 28.349523125),
     "s": ("time", 1.0), "min": ("time", 60.0), "h": ("time", 3600.0), "day": ("time", 86400.0),
 }  # fmt: skip
-Unit = Literal[
-    "m", "km", "cm", "mile", "foot", "inch", "g", "kg", "pound", "ounce", "s", "min", "h", "day"
-]  # fmt: skip
+Unit = Literal["m", "km", "cm", "mile", "foot", "inch", "g", "kg", "pound", "ounce", "s", "min", "h", "day"]
 
 
 class Arithmetic(StatelessSubject):
@@ -196,12 +195,7 @@ class _Expression:
         return result
 
 
-_PRODUCTS: dict[str, Callable[[_Number, _Number], _Number]] = {
-    "*": lambda left, right: left * right,
-    "/": lambda left, right: left / right,
-    "//": lambda left, right: left // right,
-    "%": lambda left, right: left % right,
-}
+_PRODUCTS = {"*": operator.mul, "/": operator.truediv, "//": operator.floordiv, "%": operator.mod}
 
 
 def _require_at_most_60_digits(value: _Number) -> _Number:
@@ -330,7 +324,7 @@ class Savings(StatelessSubject):
             rate_percent: interest in percent a year.
             years: the number of years, 0 to 100.
         """
-        _check_loan(amount, rate_percent)
+        _require_loan_in_range(amount, rate_percent)
         return round(amount * (1 + rate_percent / 100) ** require_range("years", years, 0, 100), 2)
 
     @tool
@@ -342,7 +336,7 @@ class Savings(StatelessSubject):
             rate_percent: interest in percent a year, a twelfth of it charged each month.
             months: how many payments, 1 to 600.
         """
-        _check_loan(amount, rate_percent)
+        _require_loan_in_range(amount, rate_percent)
         monthly, count = rate_percent / 1200, require_range("months", months, 1, 600)
         if monthly == 0:
             return round(amount / count, 2)
@@ -361,7 +355,7 @@ class Savings(StatelessSubject):
         return round(100 * (after - before) / before, 4)
 
 
-def _check_loan(amount: float, rate_percent: float) -> None:
+def _require_loan_in_range(amount: float, rate_percent: float) -> None:
     if not (0 <= amount <= 1e12 and 0 <= rate_percent <= 100):
         raise ValueError("the amount must be 0 to 1e12 and the rate 0 to 100 percent")
 

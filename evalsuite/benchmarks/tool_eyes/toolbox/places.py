@@ -204,10 +204,8 @@ class Files:
         """
         path = self._find_existing_file(name)
         text = path.read_text(encoding="utf-8")
-        path.write_text(
-            require_length("the file", f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}{line}\n"),
-            encoding="utf-8",
-        )
+        longer = f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}{line}\n"
+        path.write_text(require_length("the file", longer), encoding="utf-8")
         return f"{path.name} now has {path.stat().st_size} bytes"
 
     @tool
