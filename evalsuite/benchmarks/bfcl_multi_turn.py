@@ -84,6 +84,8 @@ def make_world(package: str, sample: Sample) -> FunctionWorld:
 
 
 def _make_world_method(name: str) -> Callable[..., str]:
+    """Make a method that calls the function `name` of the world's objects."""
+
     def call_world_function(self: FunctionWorld, **arguments: Any) -> str:
         return call_function(self.instances, name, (), arguments)
 

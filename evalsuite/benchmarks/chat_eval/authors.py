@@ -99,8 +99,8 @@ def read_settings(folder: Path | None) -> list[AuthorsSetting]:
     ]
 
 
-def _has_all_slots(text: str, task: str) -> bool:
-    return all(f"${{{slot}}}" in text for slot in SLOTS[task])
+def _has_all_slots(template: str, task: str) -> bool:
+    return all(f"${{{slot}}}" in template for slot in SLOTS[task])
 
 
 def _parse_panel_setting(text: str, path: Path, name: str) -> AuthorsSetting:

@@ -126,13 +126,13 @@ def _find_review_and_systems(folder: Path) -> tuple[Path, tuple[str, str]]:
     )
 
 
-def _read_verdicts(path: Path, systems: tuple[str, str], questions: int) -> list[str]:
+def _read_verdicts(path: Path, systems: tuple[str, str], question_count: int) -> list[str]:
     first, second = (LABELS.get(name, "".join(filter(str.isalnum, name.upper()))) for name in systems)
     meant = {first: "first", second: "second", "TIE": "tie"}
     text = read_text(path).rstrip()
     lines = text.split("\n") if text else []
-    if len(lines) != questions:
-        raise DatasetError(path, "", f"{len(lines)} lines", f"one for each of the {questions} questions")
+    if len(lines) != question_count:
+        raise DatasetError(path, "", f"{len(lines)} lines", f"one for each of the {question_count} questions")
     for number, line in enumerate(lines, 1):
         if line.strip() not in meant:
             raise DatasetError(path, f"line {number}", repr(line.strip()), f"one of {', '.join(meant)}")

@@ -135,6 +135,7 @@ def _make_accuracy_differences_table(label: str, asked: Tally, domains: Sequence
 
 
 def _find_accuracy_gap(asked: Tally, domain: str, model: str, *, judged: bool) -> Cell:
+    """Estimate the run's accuracy minus the model's published accuracy; None without an interval."""
     from evalsuite import stats
 
     tally = asked if domain == "all" else asked.where(domain=domain)

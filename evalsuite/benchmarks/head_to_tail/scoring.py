@@ -132,6 +132,7 @@ def _compute_accuracy_and_hallucination(right: float, missing: float, suffix: st
 
 
 def _parse_verdict(text: str) -> float:
+    """Return 1.0 if the judge's verdict is `correct`, 0.0 if it is `incorrect`."""
     try:
         return _VERDICT.read_fields(text)["verdict"]
     except MissingStatementError as missing:

@@ -108,6 +108,7 @@ def _make_share_columns(headings: Iterable[str]) -> list[Column]:
 
 
 def _list_cases_by_format(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]]:
+    """Return the format's name, the run's label and the cases for each format and run with cases."""
     return [
         (name, line.label, tally)
         for written, name in FORMAT_NAMES.items()
@@ -391,6 +392,7 @@ def tabulate_errors(title: str, outputs: Sequence[Row]) -> Table | None:
 def _correlate_with_ratings(
     values: Sequence[float | None], outputs: Sequence[Row], draws: PairResamples
 ) -> list[Estimate | None]:
+    """Correlate a metric's values with people's scores, for each aspect and coefficient."""
     import numpy as np
 
     from evalsuite.stats.correlation import compute_correlations
@@ -448,6 +450,7 @@ def _make_ratings_matrix(outputs: Sequence[Row], aspect: int) -> NDArray[Any]:
 def _average_rater_correlations(
     coefficient: Any, ratings: NDArray[Any], others: NDArray[Any], selected: NDArray[Any]
 ) -> float:
+    """Average, over raters, the correlation of their ratings with the others' means; NaN if undefined."""
     import numpy as np
 
     sides = ((own, rest, ~np.isnan(rest)) for own, rest in zip(ratings[:, selected], others[:, selected], strict=True))

@@ -215,12 +215,12 @@ class NeuralScorer:
         scores = {}
         for name, folder in self._folders.items():
             if name not in self._loaded:
-                self._loaded[name] = self._load_metric(name, Path(folder))
+                self._loaded[name] = self._load_neural_metric(name, Path(folder))
             score = self._loaded[name].score(answer, str(sample.target))
             scores[name] = float(score.f1 if name == "bertscore" else score)
         return scores
 
-    def _load_metric(self, name: str, folder: Path) -> Any:
+    def _load_neural_metric(self, name: str, folder: Path) -> Any:
         from evalsuite.metrics.neural import BartScore, BertScore, Bleurt
 
         if name == "bertscore":
@@ -290,7 +290,7 @@ class TexCheck:
             return None
         if self._sandbox is None:
             self._sandbox = _make_sandbox(Path(tex))
-        text = _complete_document(latex, definitions).encode("utf-8", "replace")
+        text = _complete_latex_document(latex, definitions).encode("utf-8", "replace")
         try:
             end = await self._sandbox.run(TEX_PROGRAM.format(text=text, tex=tex))
         except SandboxUnavailable as error:
@@ -321,7 +321,7 @@ def _find_definitions(answer: str, latex: str) -> str:
     return "\n".join(reversed(list(lines)))
 
 
-def _complete_document(latex: str, definitions: str) -> str:
+def _complete_latex_document(latex: str, definitions: str) -> str:
     head = "" if DOCUMENT_CLASS in definitions else f"{DOCUMENT_CLASS}{{article}}{PACKAGES_IF_INSTALLED}\n"
     body = latex if "\\begin{document}" in latex else f"\\begin{{document}}\n{latex}\n\\end{{document}}"
     return f"{head}{definitions}\n{body}\n"

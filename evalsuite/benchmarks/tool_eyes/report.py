@@ -169,6 +169,7 @@ def _make_scenario_columns(scenarios: Sequence[str]) -> list[Column]:
 
 
 def _list_shares(line: LabelledCases, metric: str, scenarios: Sequence[str]) -> list[Cell]:
+    """Return the mean of a metric over all cases, then in each scenario."""
     return [line.tally.share(metric), *(line.tally.where(scenario=name).share(metric) for name in scenarios)]
 
 
@@ -339,6 +340,7 @@ def _correlate_pairs(
 
 
 def _correlate_shared_units(first: Mapping[str, float], second: Mapping[str, float]) -> float | None:
+    """Return Pearson's r over the samples or runs that both have; None if r is undefined."""
     from evalsuite.stats import pearson
 
     shared = [unit for unit in first if unit in second]
@@ -372,6 +374,7 @@ def _make_episode_tables(line: LabelledCases) -> Iterator[Table]:
 
 
 def _make_turn_rows(transcript: Transcript) -> Iterator[tuple[str, str, str]]:
+    """Yield each turn's number, what the model said, and what came of it."""
     turns = [event for event in transcript.events if event["kind"] == "turn"]
     texts = [message.content for message in transcript.messages if message.role == "assistant"][-len(turns) :]
     for turn, text in zip(turns, texts, strict=True):
