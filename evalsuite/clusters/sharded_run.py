@@ -64,9 +64,8 @@ def run_shard(job: ShardJob, send_records: Callable[[list[str]], None]) -> Shard
     with tempfile.TemporaryDirectory(prefix="evalsuite-shard-") as home:
         folder = Path(home) / "reports" / f"shard-{job.part}"
         with (Path(home) / "output").open("w+", encoding="utf-8", errors="replace") as output:
-            process = subprocess.Popen(  # noqa: S603 - the user's own options
-                _make_session_command(job, folder), stdout=output, stderr=subprocess.STDOUT, env=environment
-            )
+            command = _make_session_command(job, folder)
+            process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment)  # noqa: S603 - the user's own options
             try:
                 _send_new_records(process, folder / JOURNAL, send_records)
             finally:
@@ -134,9 +133,7 @@ def run_own_gateway(options: Sequence[str], root: Path, store: Path) -> Iterator
     """
     # The gateway must not outlive a killed driver, because the gateway would keep its store locked.
     command = [*TETHERED_PYTHON, "-m", "evalsuite", "gateway", "--port=0", f"--store={store}", *options]
-    process = subprocess.Popen(  # noqa: S603 - the user's own options
-        command, cwd=root, stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True)  # noqa: S603 - the user's own options
     assert process.stdout is not None  # noqa: S101 - it is a pipe
     try:
         url = process.stdout.readline().partition(": ")[2].strip()

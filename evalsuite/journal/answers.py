@@ -86,10 +86,9 @@ class Answers:
         """Read the completion stored under this key; None if it is missing or damaged."""
         if self._kept is not None and key not in self._kept:
             return None
+        query = "SELECT request, completion, checksum FROM answers JOIN requests USING (key) WHERE key = ?"
         try:
-            row = self._database.read_row(
-                "SELECT request, completion, checksum FROM answers JOIN requests USING (key) WHERE key = ?", key
-            )
+            row = self._database.read_row(query, key)
         except RunError:
             # A read error means that a page of the file is damaged.
             self.damaged += 1
@@ -200,9 +199,8 @@ class UnansweredRequests:
 
     def __init__(self, database: Database, session: int | None = None) -> None:
         self._database, self._session = database, session
-        self.cancelled: dict[str, float] = dict(
-            database.read_rows("SELECT key, cancelled FROM outcomes WHERE cancelled IS NOT NULL")
-        )
+        cancelled = database.read_rows("SELECT key, cancelled FROM outcomes WHERE cancelled IS NOT NULL")
+        self.cancelled: dict[str, float] = dict(cancelled)
         self._holds_errors = database.read_row("SELECT 1 FROM outcomes WHERE error IS NOT NULL LIMIT 1") is not None
 
     def find_error(self, key: str, case: str) -> Any | None:
@@ -220,10 +218,8 @@ class UnansweredRequests:
         if row is None:
             return None
         error, is_of_this_session = json.loads(row[0]), row[1]
-        is_refusal = error["kind"] == RequestRefused.__name__
-        repeats = self._database.read_only or (
-            is_refusal and not is_of_this_session and not self._has_case_failed(case)
-        )
+        was_refused_earlier = error["kind"] == RequestRefused.__name__ and not is_of_this_session
+        repeats = self._database.read_only or (was_refused_earlier and not self._has_case_failed(case))
         return error if repeats else None
 
     def _has_case_failed(self, case: str) -> bool:

@@ -65,13 +65,9 @@ class StoredBatches:
 
     def list_open_batches(self, backend_and_model: str) -> list[StoredBatch]:
         """List the batches of a backend and model that were not yet read, oldest first."""
-        rows = self._database.read_rows(
-            "SELECT number, path, mark, file, batch, created FROM batches "
-            "WHERE asked = ? AND state = ? ORDER BY number",
-            backend_and_model,
-            OPEN,
-        )
-        return [StoredBatch(*row) for row in rows]
+        columns = "number, path, mark, file, batch, created"
+        query = f"SELECT {columns} FROM batches WHERE asked = ? AND state = ? ORDER BY number"  # noqa: S608 - a constant
+        return [StoredBatch(*row) for row in self._database.read_rows(query, backend_and_model, OPEN)]
 
     def list_unanswered_keys(self, number: int) -> list[str]:
         """List the keys of a batch's requests that have no result yet, in the order of the batch's lines."""

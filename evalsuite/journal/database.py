@@ -46,8 +46,7 @@ class Database:
             unless_well.pop_all()
 
     def _connect_database(self) -> sqlite3.Connection:
-        mode = "ro" if self.read_only else "rwc"
-        address = f"{self.path.absolute().as_uri()}?mode={mode}"
+        address = f"{self.path.absolute().as_uri()}?mode={'ro' if self.read_only else 'rwc'}"
         try:
             db = sqlite3.connect(address, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
         except sqlite3.Error as error:

@@ -287,10 +287,8 @@ def tabulate_agreements(agreements: Sequence[MetricAgreement], title: str) -> li
 def draw_agreements(agreements: Sequence[MetricAgreement], title: str) -> Chart:
     """Draw two bars per metric: Pearson and Spearman correlation."""
     ranked = _sort_by_pearson(agreements)
-    series = [
-        Series("Pearson", [_make_estimate(line.agreement["Pearson"]) for line in ranked]),
-        Series("Spearman", [_make_estimate(line.agreement["Spearman"]) for line in ranked]),
-    ]
+    names = ("Pearson", "Spearman")
+    series = [Series(name, [_make_estimate(line.agreement[name]) for line in ranked]) for name in names]
     return Chart("bars", "metaeval_tables", title, [line.metric for line in ranked], series, y_title="Correlation")
 
 

@@ -26,12 +26,10 @@ TEXT = re.compile(r"(?<=>)[^<>&]+(?=<)")  # Text without entities.
 def write_equal_notations(table: str, markup: Format) -> Iterator[tuple[str, str]]:
     """Yield the table in other notations, each with its name; to a reader, they all look the same."""
     if markup == "latex":
-        booktabs = RULES.search(table) is not None
-        yield (
-            ("booktabs as \\hline", RULES.sub(r"\\hline", table))
-            if booktabs
-            else ("\\hline as booktabs", HLINES.sub(r"\\midrule", table))
-        )
+        if RULES.search(table):
+            yield "booktabs as \\hline", RULES.sub(r"\\hline", table)
+        else:
+            yield "\\hline as booktabs", HLINES.sub(r"\\midrule", table)
         yield "commented", re.sub(r"\\\\[ \t]*\n", "\\\\\\\\ % a row\n", table)
         yield "in an answer", f"Here is the table:\n\n```latex\n{table}\n```\n\nI hope that this helps."
     elif markup == "html":
@@ -201,15 +199,9 @@ def _score_changes(table: str, markup: Format) -> Iterator[tuple[str, str, float
 def tabulate_change_effects(effects: Sequence[ChangeEffect]) -> Table:
     """Tabulate how the score responds to each kind of change."""
     columns = parse_columns("Change | The score | Tables: count | Mean: number 3 | Fails: count | Where")
-    rows: list[list[Cell]] = [
-        [
-            effect.change,
-            effect.rule,
-            effect.tables,
-            effect.mean,
-            len(effect.failures),
-            ", ".join(effect.failures[:FAILURES_SHOWN]) + (" ..." if len(effect.failures) > FAILURES_SHOWN else ""),
-        ]
-        for effect in effects
-    ]
+    rows: list[list[Cell]] = []
+    for effect in effects:
+        more = " ..." if len(effect.failures) > FAILURES_SHOWN else ""
+        where = ", ".join(effect.failures[:FAILURES_SHOWN]) + more
+        rows.append([effect.change, effect.rule, effect.tables, effect.mean, len(effect.failures), where])
     return Table("Known changes", columns, rows)

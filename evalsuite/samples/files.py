@@ -112,9 +112,8 @@ class SampleFields:
             raise DatasetError(path, where, f"the id {identity!r}", "text or an integer; name its field with id=")
         question = _read_field(item, self.input, path, where)
         if not isinstance(question, str | list) or not question:
-            raise DatasetError(
-                path, where, f"the input {question!r:.80}", "text or a list of messages; name its field with input="
-            )
+            expected = "text or a list of messages; name its field with input="
+            raise DatasetError(path, where, f"the input {question!r:.80}", expected)
         target = None if self.target is None else _read_field(item, self.target, path, where)
         if not is_valid_target(target):
             expected = f"{TARGET_KINDS}; target= also takes a function of the item"
@@ -122,17 +121,11 @@ class SampleFields:
         used = {field for field in (self.input, self.target, self.id) if isinstance(field, str)}
         metadata = [name for name in item if name not in used] if self.metadata is None else self.metadata
         try:
-            return Sample(
-                identity,
-                question,
-                target,
-                _read_fields(item, self.tags, path, where),
-                _read_fields(item, metadata, path, where),
-            )
+            tags, kept = _read_fields(item, self.tags, path, where), _read_fields(item, metadata, path, where)
+            return Sample(identity, question, target, tags, kept)
         except (KeyError, TypeError, AttributeError) as error:
-            raise DatasetError(
-                path, where, f"messages that cannot be read ({error})", "messages in the OpenAI chat format"
-            ) from error
+            expected = "messages in the OpenAI chat format"
+            raise DatasetError(path, where, f"messages that cannot be read ({error})", expected) from error
 
 
 def _read_fields(
@@ -156,9 +149,8 @@ def _read_field(item: Mapping[str, Any], field: Field, path: str, where: str) ->
     for name in field.split("."):
         if not isinstance(value, Mapping) or name not in value:
             available = ", ".join(map(repr, item)) or "none"
-            raise DatasetError(
-                path, where, f"the fields {available}", f"the field {field!r}; choose one of the item's fields"
-            )
+            expected = f"the field {field!r}; choose one of the item's fields"
+            raise DatasetError(path, where, f"the fields {available}", expected)
         value = value[name]
     return value
 
@@ -169,9 +161,8 @@ def _read_items(path: str | Path, split: str) -> Iterator[SourceItem]:
     if reader is not None:
         if not file.is_file():
             missing = "a folder" if file.is_dir() else "no such file"
-            raise DatasetError(
-                str(path), "", missing, "a file; relative paths start at the directory where pytest was started"
-            )
+            expected = "a file; relative paths start at the directory where pytest was started"
+            raise DatasetError(str(path), "", missing, expected)
         return reader(file)
     if file.exists() or not isinstance(path, str) or "/" not in path:
         raise SettingsError(
