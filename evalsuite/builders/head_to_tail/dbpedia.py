@@ -55,10 +55,7 @@ class DbpediaSource(DumpSource):
         self.templates = self.paper_templates = tuple(self._questions)
         self.dropped = read_dropped_templates(templates or TEMPLATES)
         self._read_dump(find_dump_file(folder, FILES[0]))
-        self.partitions = {
-            "entity": partition_by_popularity(workspace, "entity"),
-            "predicate": partition_by_popularity(workspace, "predicate"),
-        }
+        self.partitions = {name: partition_by_popularity(workspace, name) for name in ("entity", "predicate")}
         self.template_popularity = dict(workspace.run_sql("SELECT id, popularity FROM predicate"))
 
     def find_predicate_examples(self, most: int) -> dict[str, list[tuple[str, str]]]:
@@ -183,6 +180,7 @@ def draft_templates(
 
 
 def _parse_question(text: str, pairs: list[tuple[str, str]]) -> str:
+    """Return the question in a model's answer; raise ValueError if it does not fit subjects other than the pairs'."""
     question = text.strip()
     if "\n" in question or not question.endswith("?"):
         raise ValueError("The answer is not one question on one line.")

@@ -189,9 +189,8 @@ def make_candidates(workspace: Workspace, templates: Iterable[QuestionTemplate],
         turns = 1 if (name, bucket) in left else None
         cleaned = ((asked, drop_repeated_answers(answers)) for asked, answers in make_questions(by_id[name], entity))
         fitting = ((asked, answers) for asked, answers in cleaned if asked and is_suitable_question(asked, answers))
-        candidates[name, bucket] += [
-            Candidate(entity, popularity, turn, ticket, *words) for turn, words in enumerate(islice(fitting, turns))
-        ]
+        chosen = enumerate(islice(fitting, turns))
+        candidates[name, bucket] += [Candidate(entity, popularity, turn, ticket, *words) for turn, words in chosen]
     for those in candidates.values():
         those.sort(key=lambda each: (each.turn, each.lot, each.entity))
     return {

@@ -1,6 +1,5 @@
 """Goodreads: questions about books, whose popularity is the number of ratings of all editions."""
 
-
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """Microsoft Academic Graph: questions about conferences, journals and papers (popularity: citations)."""
 
-
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
 
 from __future__ import annotations
@@ -163,10 +162,9 @@ class MagSource(DumpSource):
 
     def _create_paper_table(self) -> None:
         """Read only the columns needed for counting and drawing, because there are hundreds of millions of papers."""
-        wanted = dict.fromkeys(
-            ("PaperId", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue", "Doi"), "VARCHAR"
-        )
-        with self._open_file_as_relation("Papers", wanted | {"Year": "INTEGER", "CitationCount": "UINTEGER"}) as stream:
+        wanted = ("PaperId", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue", "Doi")
+        columns = dict.fromkeys(wanted, "VARCHAR") | {"Year": "INTEGER", "CitationCount": "UINTEGER"}
+        with self._open_file_as_relation("Papers", columns) as stream:
             self._workspace.run_sql(f"""
                 CREATE TABLE paper AS
                 SELECT PaperId AS id, {_TITLE_HASH_SQL} AS called, Year AS year,
@@ -209,10 +207,8 @@ class MagSource(DumpSource):
                 FROM {stream} SEMI JOIN (SELECT DISTINCT id FROM authorship) AS wanted ON wanted.id = AuthorId
             """)
         authors = defaultdict(list)
-        rows = self._workspace.run_sql(
-            "SELECT paper, name FROM authorship LEFT JOIN author USING (id) ORDER BY paper, place, id"
-        )
-        for paper, name in rows:
+        query = "SELECT paper, name FROM authorship LEFT JOIN author USING (id) ORDER BY paper, place, id"
+        for paper, name in self._workspace.run_sql(query):
             authors[paper].append(name)
         return {paper: [] if None in names else names for paper, names in authors.items()}
 

@@ -219,8 +219,16 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run_build(args: Namespace) -> int:
     """Build the items; report their number, and the tables and files that were left out."""
-    targets = _choose_output_files(args.to)
-    paths = _list_source_paths(args.folder, targets)
+    targets = {syntax: args.to / NAMES[syntax] for syntax in CUT}
+    if args.to.suffix == ".json":  # A file gets only the items of the format that its name shows.
+        wanted: Format = "latex" if find_format(args.to) == "latex" else "html"
+        check_file_name(args.to, wanted)
+        targets = {wanted: args.to}
+    suffixes = [suffix for suffix, syntax in SUFFIXES.items() if syntax in targets]
+    paths = [path for path in sorted(args.folder.rglob("*")) if path.suffix.lower() in suffixes and path.is_file()]
+    if not paths:
+        missing = "no such file in it" if args.folder.is_dir() else "no such folder"
+        raise DatasetError(args.folder, "", missing, f"a folder of {' and '.join(f'*{suffix}' for suffix in suffixes)}")
     with BuildProgress(sum_file_sizes(paths), "B") as progress:
         built = _build_items(paths, args.folder, progress)
     for where, reason in built.left_out.items():
@@ -234,23 +242,6 @@ def run_build(args: Namespace) -> int:
         sys.stdout.write(f"{write_count(len(items), 'item')} in {targets[written]}\n")
     sys.stdout.write(f"{counted}, {write_count(len(paths), 'file')} read\n")
     return 0
-
-
-def _choose_output_files(target: Path) -> dict[Format, Path]:
-    if target.suffix != ".json":
-        return {written: target / NAMES[written] for written in CUT}
-    written: Format = "latex" if find_format(target) == "latex" else "html"
-    check_file_name(target, written)
-    return {written: target}
-
-
-def _list_source_paths(folder: Path, formats: Iterable[Format]) -> list[Path]:
-    suffixes = [suffix for suffix, written in SUFFIXES.items() if written in formats]
-    paths = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in suffixes and path.is_file()]
-    if paths:
-        return paths
-    missing = "no such file in it" if folder.is_dir() else "no such folder"
-    raise DatasetError(folder, "", missing, f"a folder of {' and '.join(f'*{suffix}' for suffix in suffixes)}")
 
 
 def _build_items(paths: Iterable[Path], folder: Path, progress: BuildProgress) -> BuiltItems:

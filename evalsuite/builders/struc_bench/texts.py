@@ -340,7 +340,5 @@ def list_missing_values(text: str, table: str, syntax: Format) -> list[str]:
     """List the table's cells and captions with a word or number that the text lacks."""
     text_values = SearchedText(text)
     tables = read_wanted(table, syntax).tables
-    cells = dict.fromkeys(
-        strip_cell_markup(cell) for read_table in tables for cell in (read_table.name, *read_table.cells)
-    )
+    cells = dict.fromkeys(strip_cell_markup(cell) for each in tables for cell in (each.name, *each.cells))
     return [cell for cell in cells if not is_blank(cell) and not text_values.contains_all_words(cell)]

@@ -35,9 +35,8 @@ def ask_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
     name = random.choice(list(sheet.arithmetic_columns))
     words, compute, method = random.choice(STATISTICS if name in sheet.summable_columns else STATISTICS[1:])
     question = f'What is the {words} of the column "{name}"'
-    return _make_statistic_pair(
-        question, compute(_drop_missing_cells(sheet.numeric_columns[name])), f"df[{name!r}].{method}()"
-    )
+    value = compute(_drop_missing_cells(sheet.numeric_columns[name]))
+    return _make_statistic_pair(question, value, f"df[{name!r}].{method}()")
 
 
 def ask_statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -67,9 +66,8 @@ def ask_share(sheet: Sheet, random: Random) -> TemplatePair | None:
     if not 0 < part < whole:
         return None
     question = f'What percentage of the sum of "{name}" is in the rows where {condition.words}'
-    return _make_rounded_pair(
-        question, 100 * part / whole, f"100 * df.loc[{condition.program}, {name!r}].sum() / df[{name!r}].sum()"
-    )
+    share = f"100 * df.loc[{condition.program}, {name!r}].sum() / df[{name!r}].sum()"
+    return _make_rounded_pair(question, 100 * part / whole, share)
 
 
 def ask_extreme_row(sheet: Sheet, random: Random) -> TemplatePair | None:

@@ -54,14 +54,14 @@ def ask_cell_by_position(sheet: Sheet, random: Random) -> TemplatePair | None:
     column, row = random.randrange(len(sheet.column_names)), random.randrange(len(sheet.table.rows))
     question = f"What is in row {row + 1} of the data, column {column + 1}?"
     cell = sheet.columns[sheet.column_names[column]][row]
-    return _make_cell_pair(question, cell, f"print(df.iloc[{row}, {column}])")
+    return _make_number_or_text_pair(question, cell, f"print(df.iloc[{row}, {column}])")
 
 
 def ask_cell_by_name(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the cell of a named column in row r."""
     name, row = random.choice(sheet.column_names), random.randrange(len(sheet.table.rows))
     question = f'What is in row {row + 1} of the data in the column "{name}"?'
-    return _make_cell_pair(question, sheet.columns[name][row], f"print(df[{name!r}].iloc[{row}])")
+    return _make_number_or_text_pair(question, sheet.columns[name][row], f"print(df[{name!r}].iloc[{row}])")
 
 
 def ask_neighbour(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -81,7 +81,7 @@ def ask_neighbour(sheet: Sheet, random: Random) -> TemplatePair | None:
     if not 0 <= wanted < len(cells):
         return None
     program = f"row = df.index[df[{name!r}] == {cells[row]!r}][0]\nprint(df[{name!r}].iloc[row + {step}])"
-    return _make_cell_pair(f'What is in the cell directly {word} "{cells[row]}"?', cells[wanted], program)
+    return _make_number_or_text_pair(f'What is in the cell directly {word} "{cells[row]}"?', cells[wanted], program)
 
 
 def ask_same_row(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -93,7 +93,7 @@ def ask_same_row(sheet: Sheet, random: Random) -> TemplatePair | None:
     key = sheet.columns[sheet.key_column][row]
     question = f'What is in the column "{name}" where "{sheet.key_column}" is "{key}"?'
     program = f"print(df.loc[df[{sheet.key_column!r}] == {key!r}, {name!r}].iloc[0])"
-    return _make_cell_pair(question, sheet.columns[name][row], program)
+    return _make_number_or_text_pair(question, sheet.columns[name][row], program)
 
 
 def ask_row_of(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -110,9 +110,8 @@ def ask_column_number(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the number of a named column."""
     name = random.choice(sheet.column_names)
     program = f"print(list(df.columns).index({name!r}) + 1)"
-    return make_number_pair(
-        f'Which column is called "{name}", counted from the left?', sheet.column_names.index(name) + 1, program
-    )
+    number = sheet.column_names.index(name) + 1
+    return make_number_pair(f'Which column is called "{name}", counted from the left?', number, program)
 
 
 def ask_next_column(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -131,7 +130,7 @@ QUERY_TEMPLATES = (
 )
 
 
-def _make_cell_pair(question: str, cell: str | None, program: str) -> TemplatePair | None:
+def _make_number_or_text_pair(question: str, cell: str | None, program: str) -> TemplatePair | None:
     if cell and is_number(cell):
         return make_number_pair(question, float(cell), program)
     return make_text_pair(question, cell, program) if cell else None

@@ -206,6 +206,7 @@ class QuestionPanel:
         return answer.value
 
     async def _run_program_or_abstain(self, sheet: Sheet, code: str) -> str:
+        """Return the answer that a candidate's program prints, or an empty text (an abstention) if it is unusable."""
         try:
             return await self._run_and_read_answer(sheet, code)
         except DraftDropped:
@@ -439,9 +440,8 @@ class BuiltPairs:
         """Queue a disputed question for people; return its pair, with the answer that people gave earlier, if any."""
         question = str(escape_formula(pair.question))
         accepted = self.reviews.get((name, question), "")
-        self.disputed.append(
-            (name, question, pair.answer, "\n".join(pair.candidates), sheet.table.format_csv(), accepted)
-        )
+        candidates = "\n".join(pair.candidates)
+        self.disputed.append((name, question, pair.answer, candidates, sheet.table.format_csv(), accepted))
         if not accepted:
             return pair
         program = pair.program if is_same_answer(accepted, pair.answer) else ""

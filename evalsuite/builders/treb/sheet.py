@@ -77,29 +77,29 @@ class Sheet:
             return True
         present = [cell for cell in cells if cell is not None]
         # A column of flags has at most two values, or mostly 0 and 1 with fractions between (a law in force in part).
-        flags = (
-            4 * sum(cell in (0, 1) for cell in present) >= 3 * len(present) and 0 <= min(present) <= max(present) <= 1
-        )
-        if flags or len(set(present)) <= MOST_FLAGS:
+        mostly_flags = 4 * sum(cell in (0, 1) for cell in present) >= 3 * len(present)
+        if (mostly_flags and 0 <= min(present) <= max(present) <= 1) or len(set(present)) <= MOST_FLAGS:
             return not _is_amount_name(name)
         counts_rows = present in ([*range(len(present))], [*range(1, len(present) + 1)])
-        numbered = counts_rows or (name == self.column_names[0] and _are_row_numbers(cells))
+        numbered = counts_rows or (name == self.column_names[0] and _are_row_numbers(present))
         # Recurring whole numbers may identify schools or herds, unless the column's name states a quantity.
         recurring = 4 * len(set(present)) <= 3 * len(present) and all(map(float.is_integer, present))
         unnamed = recurring and not _is_quantity_name(name)
-        return (numbered or unnamed) and not _is_order_name(name) and not _are_years(cells)
+        return (numbered or unnamed) and not _is_order_name(name) and not _are_years(present)
 
     def _is_ordinal(self, name: str, cells: list[float | None]) -> bool:
-        if _is_order_name(name) or _are_years(cells) or _are_running_numbers(cells) or _are_running_steps(cells):
+        present = [cell for cell in cells if cell is not None]
+        if _is_order_name(name) or _are_years(present):
             return True
-        return _are_levels(cells) and not _is_amount_name(name)
+        if len(present) >= FEWEST_IN_ORDER and (_are_running_numbers(present) or _are_running_steps(present)):
+            return True
+        return _are_levels(present) and not _is_amount_name(name)
 
     @cached_property
     def summable_columns(self) -> list[str]:
         """The columns whose sum is meaningful: sales, but not unit prices, marks or elapsed days."""
-        return [
-            name for name, cells in self.arithmetic_columns.items() if _is_amount_name(name) and not _are_stocks(cells)
-        ]
+        columns = self.arithmetic_columns.items()
+        return [name for name, cells in columns if _is_amount_name(name) and not _are_stocks(cells)]
 
     @cached_property
     def text_columns(self) -> dict[str, list[str | None]]:
@@ -109,9 +109,8 @@ class Sheet:
     @cached_property
     def naming_columns(self) -> dict[str, list[str | None]]:
         """The text columns whose cells are names, by which a question can refer to rows and groups."""
-        return {
-            name: cells for name, cells in self.text_columns.items() if _are_names(cells) and not is_meaningless(name)
-        }
+        columns = self.text_columns.items()
+        return {name: cells for name, cells in columns if _are_names(cells) and not is_meaningless(name)}
 
     @cached_property
     def key_column(self) -> str | None:
@@ -149,8 +148,7 @@ def _list_defects(table: SourceTable) -> Iterator[str | None]:
     yield f"{empty} of its {len(cells)} cells are empty, more than {EMPTIEST:.0%}" if too_empty else None
     named = all(names) and len(set(names)) == len(names) and not any("\n" in name for name in names)
     yield None if named else "its first row does not name every column, each differently and on one line"
-    repeated = any(list(row) == list(names) for row in table.rows)
-    yield "it repeats its header row" if repeated else None
+    yield "it repeats its header row" if any(list(row) == list(names) for row in table.rows) else None
     yield "it has more than one header row" if _has_second_header(table) else None
     numeric = Sheet("", table).numeric_columns
     yield None if numeric else "it has no column of numbers"
@@ -162,8 +160,7 @@ def _list_defects(table: SourceTable) -> Iterator[str | None]:
     yield "it is a table of correlations or distances" if symmetric else None
     has_total = any(_TOTAL.fullmatch(cell.strip(" :\uff1a")) for cell in cells)
     yield "it has a row of totals or averages" if has_total else None
-    measured = Sheet("", table).arithmetic_columns
-    yield None if measured else "its columns of numbers are only years, ranks or codes"
+    yield None if Sheet("", table).arithmetic_columns else "its columns of numbers are only years, ranks or codes"
 
 
 def _has_second_header(table: SourceTable) -> bool:
@@ -314,25 +311,19 @@ def _find_head_noun(name: str) -> str:
     return next((word for word in reversed(phrase.split()) if not word.isdigit()), "")
 
 
-def _are_years(cells: Sequence[float | None]) -> bool:
-    return all(cell is None or (cell.is_integer() and 1500 <= cell < 2100) for cell in cells)
+def _are_years(numbers: Sequence[float]) -> bool:
+    return all(number.is_integer() and 1500 <= number < 2100 for number in numbers)
 
 
-def _are_running_numbers(cells: Sequence[float | None]) -> bool:
-    """Tell whether the cells are distinct whole numbers that almost fill their range, such as 1 to n in any order."""
-    present = [cell for cell in cells if cell is not None]
-    if len(present) < FEWEST_IN_ORDER or len(set(present)) < len(present):
-        return False
-    width = max(present) - min(present) + 1
-    return all(map(float.is_integer, present)) and width <= 1.25 * len(present)
+def _are_running_numbers(numbers: Sequence[float]) -> bool:
+    """Tell whether numbers are whole and distinct, and almost fill their range, such as 1 to n in any order."""
+    are_whole_and_distinct = all(map(float.is_integer, numbers)) and len(set(numbers)) == len(numbers)
+    return are_whole_and_distinct and max(numbers) - min(numbers) + 1 <= 1.25 * len(numbers)
 
 
-def _are_running_steps(cells: Sequence[float | None]) -> bool:
-    """Tell whether most cells exceed the previous cell by the same step, as months or an experiment's settings do."""
-    present = [cell for cell in cells if cell is not None]
-    if len(present) < FEWEST_IN_ORDER:
-        return False
-    steps = Counter(round(above - below, 9) for below, above in itertools.pairwise(present))
+def _are_running_steps(numbers: Sequence[float]) -> bool:
+    """Tell whether most numbers exceed the previous one by the same step, as months or an experiment's settings do."""
+    steps = Counter(round(above - below, 9) for below, above in itertools.pairwise(numbers))
     (step, count), *_ = steps.most_common(1)
     return step > 0 and 4 * count >= 3 * steps.total()
 
@@ -360,19 +351,18 @@ def _have_common_prefix(numbers: list[int]) -> bool:
     return min(numbers) >= 10_000 and 1000 * (max(numbers) - min(numbers)) < min(numbers)
 
 
-def _are_row_numbers(cells: Sequence[float | None]) -> bool:
-    """Tell whether the cells are strictly increasing whole numbers; in a first column, such cells are row numbers."""
-    present = [cell for cell in cells if cell is not None]
-    return all(map(float.is_integer, present)) and all(below > above for above, below in itertools.pairwise(present))
+def _are_row_numbers(numbers: Sequence[float]) -> bool:
+    """Tell whether numbers are whole and strictly increase; in a first column, such numbers are row numbers."""
+    return all(map(float.is_integer, numbers)) and all(below > above for above, below in itertools.pairwise(numbers))
 
 
-def _are_levels(cells: Sequence[float | None]) -> bool:
+def _are_levels(numbers: Sequence[float]) -> bool:
     """Tell whether a few numbers recur again and again, such as answers, classes or doses.
 
     Either at most ten whole numbers occur at least three times on average, or all numbers occur equally often (a
     designed experiment).
     """
-    counts = Counter(cell for cell in cells if cell is not None)
+    counts = Counter(numbers)
     few = len(counts) <= MOST_LEVELS and counts.total() >= 3 * len(counts)
     designed = len(set(counts.values())) == 1 and counts.total() > len(counts)
     return designed or (few and all(map(float.is_integer, counts)))

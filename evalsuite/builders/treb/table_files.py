@@ -98,13 +98,12 @@ def _normalise_numbers(columns: list[list[str]], *, decimal_commas: bool) -> lis
         for column in columns
     )
     removed, point = (r"[.\u00a0\u202f](?=\d)", ",") if continental else (",", ".")
+
+    def normalise_cell(cell: str) -> str:
+        return cell if cell in MISSING else re.sub(removed, "", cell).replace(point, ".")
+
     return [
-        [
-            column[0],
-            *(cell if cell in MISSING else re.sub(removed, "", cell).replace(point, ".") for cell in column[1:]),
-        ]
-        if has_only_numbers(column, continental=continental)
-        else column
+        [column[0], *map(normalise_cell, column[1:])] if has_only_numbers(column, continental=continental) else column
         for column in columns
     ]
 
