@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.dataset_files import AGREEMENT
 from evalsuite.core.declarations import format_declaration_place
 from evalsuite.core.errors import EvalsuiteError, SettingsError
+from evalsuite.core.json_codec import encode_metric
 from evalsuite.core.protocols import AnySolver, Benchmark, Dataset, JudgedScorer, ModelScorer, Scorer, Setup
 from evalsuite.core.types import Metric, Sample
 from evalsuite.engine.scoring import ScorerGroups, check_benchmark_parts, group_scorers, hash_scorers
@@ -82,6 +83,8 @@ def bind_benchmark(declaration: Declaration, settings: Settings, model: str, roo
         scorers = benchmark.scorers(setup)
     check_benchmark_parts(benchmark.name, solver, scorers)
     sorted_scorers = group_scorers(scorers)
+    of_scorers = {name: metric for scorer in scorers for name, metric in getattr(scorer, "metrics", {}).items()}
+    metrics = dict.fromkeys(benchmark.derived, Metric()) | of_scorers | dict(benchmark.metrics)
     return BoundBenchmark(
         declaration,
         setup,
@@ -92,7 +95,7 @@ def bind_benchmark(declaration: Declaration, settings: Settings, model: str, roo
         solver,
         scorers,
         sorted_scorers,
-        _make_declared_metrics(benchmark, scorers),
+        {name: encode_metric(metric) for name, metric in metrics.items()},
         FaultInjector.parse_faults([*settings.inject, *declaration.faults], settings.seed),
     )
 
@@ -195,16 +198,6 @@ def _make_solver(benchmark: Benchmark, setup: Setup, answers: str | None) -> Any
 
         return make_answers_solver(answers, benchmark.name)
     return benchmark.solver(setup)
-
-
-def _make_declared_metrics(
-    benchmark: Benchmark, scorers: Sequence[Scorer | JudgedScorer | ModelScorer]
-) -> dict[str, dict[str, Any]]:
-    from evalsuite.core.json_codec import encode_metric
-
-    declared = {name: one for scorer in scorers for name, one in getattr(scorer, "metrics", {}).items()}
-    every = dict.fromkeys(benchmark.derived, Metric()) | declared | dict(benchmark.metrics)
-    return {name: encode_metric(one) for name, one in every.items()}
 
 
 def choose_modes(declared: Benchmark, wanted: Sequence[str]) -> tuple[str, ...]:

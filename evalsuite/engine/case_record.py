@@ -71,11 +71,12 @@ class CaseFindings:
         errors = [] if solved.error is None else [solved.error]
         if solved.transcript is not None:
             self.facts |= _drop_final_state(solved.transcript.facts)
-            errors += self._run_rule_scorers(case, solved.transcript, solved.judged)
+            errors += self._collect_scores(case, solved.transcript, solved.judged)
         if errors:
             raise errors[0]
 
-    def _run_rule_scorers(self, case: Case, transcript: Transcript, judged: Sequence[NamedScores]) -> list[Exception]:
+    def _collect_scores(self, case: Case, transcript: Transcript, judged: Sequence[NamedScores]) -> list[Exception]:
+        """Add the scores of judges and of rule scorers; return the exceptions of scorers that failed."""
         scorings: list[tuple[str, Callable[[], NamedScores]]] = [
             ("a scorer", partial(dict, scores)) for scores in judged
         ]
@@ -334,6 +335,7 @@ def describe_assertion(error: AssertionError) -> str:
 
 
 def _describe_expression(node: ast.expr, names: Mapping[str, Any]) -> str:
+    """Write the value of an expression; for a comparison, write the values of both sides."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return f"not {_describe_expression(node.operand, names)}"
     if isinstance(node, ast.Compare) and len(node.ops) == 1:

@@ -120,7 +120,7 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
     if samples is not None and not isinstance(samples, Sequence):
         samples = SampleStream(samples)
     if canary:
-        samples, solver = _mark_canaries(name, samples, solver), return_fixed_answer
+        samples, solver = _check_and_tag_canaries(name, samples, solver), return_fixed_answer
     if isinstance(name, Benchmark):
         declared = name
     elif samples is None:
@@ -131,7 +131,7 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
         declared = Benchmark(
             name=name,
             title=name,
-            load=lambda _: Dataset(_add_tags(samples, _find_solver_tags(solver)), "samples in the test file"),
+            load=lambda _: Dataset(_add_tags(samples, _make_solver_tagger(solver)), "samples in the test file"),
             solver=lambda _: solver,  # type: ignore[arg-type, return-value] # None: the test asks by itself
             scorers=lambda _: scorers,
             **_make_case_metric_arguments(name, metrics),
@@ -181,8 +181,8 @@ def _check_declaration(declared: Benchmark, epochs: int | None, at_least: int | 
 Tags = Callable[["Sample"], Mapping[str, str]]
 
 
-def _find_solver_tags(solver: AnySolver | None) -> Tags | None:
-    """Find the tags that the solver gives to all cases; a sample's own tags take precedence."""
+def _make_solver_tagger(solver: AnySolver | None) -> Tags | None:
+    """Make a function that adds a solver's tags to a sample's own, which take precedence; None without tags."""
     tags = getattr(solver, "tags", None)
     return (lambda sample: {**tags, **sample.tags}) if tags and isinstance(tags, Mapping) else None
 
@@ -203,16 +203,16 @@ def _add_cluster_tag(cluster: str | Callable[[Sample], object], sample: Sample) 
     return {**sample.tags, "cluster": str(value)}
 
 
-def _add_tags(samples: Sequence[Sample], tags: Tags | None) -> Sequence[Sample]:
-    if tags is None:
+def _add_tags(samples: Sequence[Sample], make_tags: Tags | None) -> Sequence[Sample]:
+    if make_tags is None:
         return samples
     if isinstance(samples, LazySamples):
-        return samples.tagged(tags)
-    tagged = (replace(sample, tags=tags(sample)) for sample in samples)
+        return samples.tagged(make_tags)
+    tagged = (replace(sample, tags=make_tags(sample)) for sample in samples)
     return SampleStream(tagged) if isinstance(samples, SampleStream) else list(tagged)
 
 
-def _mark_canaries(
+def _check_and_tag_canaries(
     name: str | Benchmark, samples: Sequence[Sample] | None, solver: AnySolver | None
 ) -> Sequence[Sample]:
     if samples is None or solver is not None:

@@ -50,9 +50,9 @@ class EarlyStopper:
     def end_for_spent_budget(self) -> None:
         """End a session with --until-decided because the budget is spent; the existing results count."""
         if self._goes_on:
-            self._end_undecided("the money is spent")
+            self._end_session_undecided("the money is spent")
 
-    def _end_undecided(self, reason: str) -> None:
+    def _end_session_undecided(self, reason: str) -> None:
         if not self.has_ended:
             self._open = reason
             self._stop(reason)
@@ -64,18 +64,15 @@ class EarlyStopper:
         for benchmark, row in self._order.add_result(item, result):
             self._tests.add_case(benchmark, row)
         if self._goes_on and not self._tests.decided:
-            self._end_if_continuing_is_useless(self._tests)
+            # Results count in the planned order, so all cases before the next awaited item's stage have counted.
+            epoch, beyond = self._stages.get(self._order.next_item or "", FIRST)
+            if epoch > 1 and not self._tests.can_use_more_epochs:
+                self._end_session_undecided("more epochs would decide nothing more")
+            elif beyond and not self._tests.can_use_more_samples:
+                self._end_session_undecided("more samples than --limit would decide nothing more")
         if self._tests.decided and not self.has_ended:
             self.decided = True
             self._stop("every gate is decided")
-
-    def _end_if_continuing_is_useless(self, decisions: EarlyDecisions) -> None:
-        # Results count in the planned order, so all cases of stages before the next awaited item's stage have counted.
-        epoch, beyond = self._stages.get(self._order.next_item or "", FIRST)
-        if epoch > 1 and not decisions.can_use_more_epochs:
-            self._end_undecided("more epochs would decide nothing more")
-        elif beyond and not decisions.can_use_more_samples:
-            self._end_undecided("more samples than --limit would decide nothing more")
 
     def describe_decisions(self, planned: int) -> dict[str, Any] | None:
         """Return the early decisions for `run.json`; None if the session did not end early."""
@@ -93,6 +90,7 @@ class EarlyStopper:
 
 
 def _make_early_decisions(settings: Settings, gates: Sequence[Gate], reports: Path) -> EarlyDecisions:
+    """Make the tests of gates and of comparisons with baselines, which decide while cases still run."""
     from evalsuite.decisions.early_stops import EarlyDecisions, make_comparison_factory
     from evalsuite.decisions.verdict import read_comparison_rules
     from evalsuite.results.run_folders import find_run_folder

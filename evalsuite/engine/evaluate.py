@@ -372,19 +372,17 @@ def _convert_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     for argument, value in given.items():
         name = SHORT_NAMES.get(argument) or plural.get(argument, argument)
         refuse_unknown_names("evaluate()", [name], options)
-        values[name] = _convert_argument(value, is_list=options[name].repeat)
+        if isinstance(value, Mapping):
+            pairs = value.items()
+            values[name] = [f"{key}={inner if isinstance(inner, str) else json.dumps(inner)}" for key, inner in pairs]
+        elif callable(value):
+            values[name] = _format_function_as_model(value)
+        else:
+            values[name] = [value] if options[name].repeat and isinstance(value, str) else value
     return values
 
 
-def _convert_argument(value: Any, *, is_list: bool) -> Any:
-    if isinstance(value, Mapping):
-        return [f"{name}={inner if isinstance(inner, str) else json.dumps(inner)}" for name, inner in value.items()]
-    if callable(value):
-        return _format_function_model(value)
-    return [value] if is_list and isinstance(value, str) else value
-
-
-def _format_function_model(function: Callable[..., Any]) -> str:
+def _format_function_as_model(function: Callable[..., Any]) -> str:
     module, name = function.__module__, getattr(function, "__qualname__", "<")
     if getattr(sys.modules.get(module), name, None) is not function:
         raise SettingsError(

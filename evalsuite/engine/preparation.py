@@ -82,7 +82,12 @@ def prepare_run(
     runs_cases: bool = True,
 ) -> RunSpec:
     """Take over an earlier run's settings, and make those checks that are possible before collection."""
-    settings = _add_file_prices(settings, root)
+    if settings.prices is not None:
+        from evalsuite.gateway.spend import read_price_file
+
+        # Add the file's prices to the settings: the run stores them, so a resumed run needs no file.
+        listed = read_price_file(root / settings.prices)
+        settings = replace(settings, price=(*listed, *settings.price), given=settings.given | {"price"})
     settings, selection = adopt_earlier_run(settings, root / settings.reports, selection)
     lease = _lock_resumed_run(settings)
     try:
@@ -106,16 +111,6 @@ def prepare_run(
         if lease is not None:
             lease.release()
         raise
-
-
-def _add_file_prices(settings: Settings, root: Path) -> Settings:
-    """Add the prices in the user's file to the settings: the run stores them, so a resumed run needs no file."""
-    if settings.prices is None:
-        return settings
-    from evalsuite.gateway.spend import read_price_file
-
-    listed = read_price_file(root / settings.prices)
-    return replace(settings, price=(*listed, *settings.price), given=settings.given | {"price"})
 
 
 def adopt_earlier_run(

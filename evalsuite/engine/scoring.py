@@ -113,13 +113,19 @@ def check_benchmark_parts(name: str, solver: object, scorers: object) -> None:
     """Check that a benchmark's solver and scorers can be called, and that the names of their scores are unique."""
     try:
         if solver is not None and not callable(solver):
-            raise SettingsError(f"{_name_callable(solver)} is not a solver; a solver is called with (sample, model)")
+            raise SettingsError(f"{_format_callable(solver)} is not a solver; a solver is called with (sample, model)")
         check_callable(solver, "a solver takes (sample, model)")
         if not isinstance(scorers, Sequence) or isinstance(scorers, str):
-            raise SettingsError(f"scorers must be a list; write scorers=[...] around {_name_callable(scorers)}")
+            raise SettingsError(f"scorers must be a list; write scorers=[...] around {_format_callable(scorers)}")
         for scorer in scorers:
-            _check_scorer(scorer)
-        _check_score_names(scorers)
+            if isinstance(scorer, (JudgedScorer, ModelScorer)) and not inspect.isclass(scorer):
+                continue
+            if not callable(scorer):
+                raise SettingsError(
+                    f"{_format_callable(scorer)} is not a scorer; a scorer is called with (sample, transcript)"
+                )
+            check_callable(scorer, SCORER_SIGNATURE)
+        _require_unique_score_names(scorers)
         if scorers and solver is None:
             raise SettingsError(
                 "it has scorers but no solver, so nothing would be scored; add solver=generate(), or leave out scorers"
@@ -128,15 +134,7 @@ def check_benchmark_parts(name: str, solver: object, scorers: object) -> None:
         raise SettingsError(f"benchmark {name}: {error}") from error
 
 
-def _check_scorer(scorer: object) -> None:
-    if isinstance(scorer, (JudgedScorer, ModelScorer)) and not inspect.isclass(scorer):
-        return
-    if not callable(scorer):
-        raise SettingsError(f"{_name_callable(scorer)} is not a scorer; a scorer is called with (sample, transcript)")
-    check_callable(scorer, SCORER_SIGNATURE)
-
-
-def _check_score_names(scorers: Sequence[object]) -> None:
+def _require_unique_score_names(scorers: Sequence[object]) -> None:
     # Compare declared names only, because other scores' names are known only when the scores arrive.
     given_by: dict[str, object] = {}
     for scorer in scorers:
@@ -171,7 +169,7 @@ def check_callable(
         raise error(f"{expectation}; {get_callable_name(function)} takes {signature}{hint}") from mismatch
 
 
-def _name_callable(solver_or_scorer: object) -> str:
+def _format_callable(solver_or_scorer: object) -> str:
     name = get_callable_name(solver_or_scorer)
     return name if name != "function" else repr(solver_or_scorer)
 
@@ -235,16 +233,16 @@ def run_rule_scorer(scorer: Scorer, sample: Sample, transcript: Transcript) -> M
 
 def hash_scorers(scorers: Iterable[Any]) -> str:
     """Hash scorers with their arguments and their versions."""
-    return digest(sorted(map(_describe_scorer, scorers)))
+    return digest(sorted(map(_describe_scorer_for_hash, scorers)))
 
 
-def _describe_scorer(scorer: Any) -> str:
+def _describe_scorer_for_hash(scorer: Any) -> str:
     kind = scorer if inspect.isfunction(scorer) else type(scorer)
     cells = [make_stable_repr(_get_closure_value(cell)) for cell in getattr(scorer, "__closure__", None) or ()]
     arguments = "" if kind is scorer else make_stable_repr(scorer)
     # Omit the module of evalsuite's own scorers, so that moving a scorer does not change its fingerprint.
     module = "evalsuite" if _is_shipped_class(kind) else kind.__module__
-    return f"{module}.{kind.__qualname__} {arguments} {cells} {_describe_version(scorer, kind)}"
+    return f"{module}.{kind.__qualname__} {arguments} {cells} {_find_scorer_version(scorer, kind)}"
 
 
 def make_stable_repr(value: Any) -> str:
@@ -274,7 +272,7 @@ def _get_closure_value(cell: Any) -> Any:
         return None
 
 
-def _describe_version(scorer: Any, kind: Any) -> str:
+def _find_scorer_version(scorer: Any, kind: Any) -> str:
     # Without a version of its own, a scorer of evalsuite has evalsuite's version, any other a hash of its source code.
     if (own := getattr(scorer, "version", None)) is not None:
         return str(own)

@@ -66,15 +66,12 @@ class RunModels:
 
     def get_model(self, epoch: int = 1, meter: Meter | None = None, case: str = "") -> CaseModel:
         """Return the model under test; if `case` names a case, its tool calls are stored in the journal."""
-        effects = CaseEffects(self._asker, case, epoch) if case else None
-        asked = self._asker, self._model, self._settings.model_base_url, epoch, self._overrides, meter
-        return CaseModel(*asked, effects=effects, user_model=self._choose_user_model())
-
-    def _choose_user_model(self) -> tuple[str, str | None] | None:
-        settings = self._settings
-        if settings.user_model:
-            return settings.user_model, settings.user_base_url
-        return (settings.judge_model, settings.judge_base_url) if settings.judge_model else None
+        effects, settings = CaseEffects(self._asker, case, epoch) if case else None, self._settings
+        asked = self._asker, self._model, settings.model_base_url, epoch, self._overrides, meter
+        # Without a user model, the judge plays the user.
+        players = (settings.user_model, settings.user_base_url), (settings.judge_model, settings.judge_base_url)
+        user_model = next(((name, base_url) for name, base_url in players if name), None)
+        return CaseModel(*asked, effects=effects, user_model=user_model)
 
     def get_judge(self, epoch: int = 1, meter: Meter | None = None, own_judge: str = "") -> CaseModel | None:
         """Return the run's judge; without one, return the scorer's own judge (`own_judge`), or None if it has none."""
@@ -243,7 +240,7 @@ class Prefetcher:
         is_started = case is None or case in self._results
         if not (is_started and self._in_flight >= self._window):
             # Pass None for a started case, because the call would start the case again if its result was fetched first.
-            self._background.schedule_call(self._start_and_fill_window, None if is_started else case)
+            self._background.schedule_call(self._start_case_and_upcoming, None if is_started else case)
 
     def wait_for_result(self, case: Case) -> SolvedCase:
         """Wait for a case's result; start the case if it is not started yet."""
@@ -254,15 +251,15 @@ class Prefetcher:
         finally:
             self._results.pop(case, None)
 
-    def _start_and_fill_window(self, case: Case | None) -> None:
+    def _start_case_and_upcoming(self, case: Case | None) -> None:
         if case is not None and case not in self._results:
             self._start_solving(case)
-        self._fill_window()
+        self._start_upcoming_cases()
 
     async def _find_or_start_case(self, case: Case) -> Future[SolvedCase]:
         return self._results.get(case) or self._start_solving(case)
 
-    def _fill_window(self) -> None:
+    def _start_upcoming_cases(self) -> None:
         # Limit the look-ahead, because during a slow test, results of later cases would fill the memory.
         coming = self._upcoming(4 * self._window)
         while self._in_flight < self._window and (case := next(coming, None)) is not None:
@@ -276,7 +273,7 @@ class Prefetcher:
         self._in_flight += 1
         task = asyncio.get_running_loop().create_task(self._solve_case(case, future))
         self._tasks.add(task)
-        task.add_done_callback(self._finish_task_and_fill_window)
+        task.add_done_callback(self._replace_finished_task)
         return future
 
     async def _solve_case(self, case: Case, future: Future[SolvedCase]) -> None:
@@ -295,10 +292,10 @@ class Prefetcher:
         else:
             future.set_result(solved)
 
-    def _finish_task_and_fill_window(self, task: asyncio.Task[None]) -> None:
+    def _replace_finished_task(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._in_flight -= 1
-        self._fill_window()
+        self._start_upcoming_cases()
 
     async def aclose(self) -> None:
         """Cancel the cases in flight, and close solvers and scorers."""

@@ -72,16 +72,10 @@ class RunSpanExporter:
     def export_case(self, line: str) -> None:
         """Export a case with its scores as a span."""
         record = decode_record(line)
+        key = "gen_ai.evaluation.explanation"
+        notes = {name: {key: note[:LONGEST_TEXT]} for name, note in record.notes.items() if note}
         events = [
-            {
-                "gen_ai.evaluation.name": name,
-                "gen_ai.evaluation.score.value": value,
-                **(
-                    {"gen_ai.evaluation.explanation": record.notes[name][:LONGEST_TEXT]}
-                    if record.notes.get(name)
-                    else {}
-                ),
-            }
+            {"gen_ai.evaluation.name": name, "gen_ai.evaluation.score.value": value, **notes.get(name, {})}
             for name, value in record.scores.items()
         ]
         attributes = {
@@ -100,8 +94,7 @@ class RunSpanExporter:
     def export_call(self, request: Request, completion: Completion) -> None:
         """Export a model call as a span; call this right after the answer, because the span ends now."""
         self._calls += 1
-        embeds = request.params.get("api") == "embeddings"
-        operation = "embeddings" if embeds else "chat"
+        operation = "embeddings" if request.params.get("api") == "embeddings" else "chat"
         kind, colon, _ = request.model.partition(":")
         attributes = {
             "gen_ai.operation.name": operation,

@@ -99,7 +99,7 @@ def pytest_configure(config: pytest.Config) -> None:
     vars(solving)["convert_scores"] = partial(compute_mutated_scores, scoring.convert_scores)
     if fault.mutant == "flattered":
         # Change the scorers' version, too, because another scorer would have another version.
-        vars(scoring)["_describe_version"] = lambda *_: "a mutant"
+        vars(scoring)["_find_scorer_version"] = lambda *_: "a mutant"
 
 
 @pytest.hookimpl(tryfirst=True)
