@@ -57,7 +57,10 @@ class CheckResult:
 
 def check_machine(settings: Settings, root: Path, *, needs_sandbox: bool) -> list[CheckResult]:
     """Check everything that a run with these settings would need."""
-    findings = [_describe_machine(), *_check_model("model", settings.model or find_default_model(), settings)]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    system = f"{platform.system()} {platform.release()} {platform.machine()}"
+    findings = [CheckResult("machine", OK, f"{system}, {cores} cores, Python {platform.python_version()}")]
+    findings += _check_model("model", settings.model or find_default_model(), settings)
     for role, name in (("judge", settings.judge_model), ("user", settings.user_model)):
         findings += _check_model(role, name, settings) if name else []
     return [
@@ -67,12 +70,6 @@ def check_machine(settings: Settings, root: Path, *, needs_sandbox: bool) -> lis
         _check_runs_folder(settings, root),
         *_check_data_folder(settings, root),
     ]
-
-
-def _describe_machine() -> CheckResult:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    system = f"{platform.system()} {platform.release()} {platform.machine()}"
-    return CheckResult("machine", OK, f"{system}, {cores} cores, Python {platform.python_version()}")
 
 
 def _check_model(role: str, name: str | None, settings: Settings) -> Iterator[CheckResult]:

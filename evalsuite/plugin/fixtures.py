@@ -36,8 +36,7 @@ def evalsuite_case() -> RunningCase:
     item = running_items[-1]
     case = get_case(item)
     if case is None:
-        names = getattr(item, "fixturenames", ())
-        asked_for = next((name for name in names if name in CASE_FIXTURES), FIXTURE)
+        asked_for = next((name for name in getattr(item, "fixturenames", ()) if name in CASE_FIXTURES), FIXTURE)
         raise SettingsError(f"the fixture {asked_for!r} belongs to a case: put @benchmark(...) on {item.name}")
     findings = get_findings(item)
     if case.bound.solver is not None:
@@ -68,7 +67,7 @@ def scores(evalsuite_case: RunningCase) -> Mapping[str, float]:
     return evalsuite_case.findings.get_scores(evalsuite_case.case)
 
 
-def _open_model(request: pytest.FixtureRequest, *, judge: bool) -> Iterator[BlockingModel]:
+def _provide_model_or_judge(request: pytest.FixtureRequest, *, judge: bool) -> Iterator[BlockingModel]:
     from evalsuite.engine.case_record import provide_model
 
     process, item = request.config.stash[PROCESS], request.node
@@ -81,7 +80,7 @@ def _open_model(request: pytest.FixtureRequest, *, judge: bool) -> Iterator[Bloc
 @pytest.fixture
 def model(request: pytest.FixtureRequest) -> Iterator[BlockingModel]:
     """The model under test."""
-    yield from _open_model(request, judge=False)
+    yield from _provide_model_or_judge(request, judge=False)
 
 
 @pytest.fixture
@@ -93,4 +92,4 @@ def endpoint(model: BlockingModel) -> Endpoint:
 @pytest.fixture
 def judge(request: pytest.FixtureRequest) -> Iterator[BlockingModel]:
     """The run's judge; without a judge, an error explains how to name one."""
-    yield from _open_model(request, judge=True)
+    yield from _provide_model_or_judge(request, judge=True)

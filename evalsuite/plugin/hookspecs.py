@@ -71,23 +71,23 @@ class HookCaller:
         if self._wants_records:
             from evalsuite.core.json_codec import decode_record
 
-            with self._report_exceptions("pytest_evalsuite_record"):
+            with self._record_hook_exceptions("pytest_evalsuite_record"):
                 record = decode_record(line)
                 self._config.hook.pytest_evalsuite_record(record=record, config=self._config)
 
     def make_sections(self, run: Run, verdict: Verdict) -> list[Section]:
         sections: list[Section] = []
-        with self._report_exceptions("pytest_evalsuite_report"):
+        with self._record_hook_exceptions("pytest_evalsuite_report"):
             for section in self._config.hook.pytest_evalsuite_report(run=run, verdict=verdict, config=self._config):
                 sections += map(_require_section, section)
         return sections
 
     def receive_verdict(self, verdict: Verdict, folder: Path) -> None:
-        with self._report_exceptions("pytest_evalsuite_verdict"):
+        with self._record_hook_exceptions("pytest_evalsuite_verdict"):
             self._config.hook.pytest_evalsuite_verdict(verdict=verdict, folder=folder, config=self._config)
 
     @contextmanager
-    def _report_exceptions(self, hook: str) -> Iterator[None]:
+    def _record_hook_exceptions(self, hook: str) -> Iterator[None]:
         try:
             yield
         except KeyboardInterrupt:

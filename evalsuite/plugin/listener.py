@@ -113,14 +113,20 @@ class ReportListener:
         from evalsuite.engine.open_run import OpenRun
         from evalsuite.plugin.hookspecs import HookCaller
 
-        plan = self._list_planned_cases()
+        plan, part, reports = self._list_planned_cases(), self.spec.part, self.spec.reports_folder
+        absent = self._list_gated_benchmarks() - {planned.benchmark for planned in plan}
         selection = {
             # Whether the command line selects only some cases: by -k, -m, --lf, a file or an id.
             "narrowed": _is_selecting_cases(self._config) or any(arg.endswith(".py") for arg in self._config.args),
-            "elsewhere": self._find_gated_benchmarks_elsewhere(plan),
+            # Benchmarks that the ini file's gates name, and that only test files outside of this session declare.
+            "elsewhere": sorted(find_declared_benchmarks(absent, self._config, reports)) if absent else [],
             "collected": self._count_selected_cases(plan),
         }
-        self._refuse_changed_suite()
+        if part is not None and part.cases not in {0, self.case_count}:
+            raise RunError(
+                f"the suite has {self.case_count:,} cases, but had {part.cases:,} in the run's earlier parts; the next "
+                "--resume begins with the first part again"
+            )
         if self._worker_plan is not None:
             # Free the memory of the cases, because the journal stores them.
             self._worker_plan = self._worker_plan._replace(cases=[])
@@ -152,20 +158,6 @@ class ReportListener:
         if part is None or cases <= part.number * MOST_CASES:
             return None
         return replace(part, number=part.number + 1, of=-(-cases // MOST_CASES), cases=cases)
-
-    def _refuse_changed_suite(self) -> None:
-        """Refuse to continue with a later part if the suite has another number of cases than in the earlier parts."""
-        part = self.spec.part
-        if part is not None and part.cases not in {0, self.case_count}:
-            raise RunError(
-                f"the suite has {self.case_count:,} cases, but had {part.cases:,} in the run's earlier parts; the next "
-                "--resume begins with the first part again"
-            )
-
-    def _find_gated_benchmarks_elsewhere(self, plan: Sequence[PlannedCase]) -> list[str]:
-        """Find the benchmarks of the ini file's gates that are declared only in test files outside of this session."""
-        absent = self._list_gated_benchmarks() - {planned.benchmark for planned in plan}
-        return sorted(find_declared_benchmarks(absent, self._config, self.spec.reports_folder)) if absent else []
 
     def _list_gated_benchmarks(self) -> set[str]:
         """List the benchmarks that the ini file's gates name."""
@@ -265,7 +257,7 @@ class ReportListener:
             # the plan.
             "plan": self._worker_plan is None and all(other.isclosed() for other in self._channels),
         }
-        self._channels.append(connect_worker(node, data, self._receive_request))
+        self._channels.append(connect_worker(node, data, self._receive_worker_message))
 
     def explain_uncallable_model(self) -> str:
         """Explain to workers why the model cannot be called; empty if it can be called."""
@@ -294,7 +286,7 @@ class ReportListener:
         for channel in self._channels:
             self.run.access.stop_worker(channel, reason)
 
-    def _receive_request(self, channel: Any, text: str | None) -> None:
+    def _receive_worker_message(self, channel: Any, text: str | None) -> None:
         if text is not None and text.startswith(PLAN):
             from evalsuite.journal.planned import decode_plan
 
@@ -317,7 +309,7 @@ class ReportListener:
         """Store the record in a report; if the case's worker died, store an error record."""
         if hasattr(report, RECORD) or str(report.when) == "???":
             try:
-                self._store_record(self.open_run(), report)
+                self._store_reported_record(self.open_run(), report)
             except (EvalsuiteError, OSError) as error:
                 # End the session, because further cases would be paid for without a record.
                 self.broken = f"the records cannot be kept: {describe_exception(error)}"
@@ -331,7 +323,7 @@ class ReportListener:
 
             show_baseline_answer(report, self.run.baseline)
 
-    def _store_record(self, run: OpenRun, report: pytest.TestReport) -> None:
+    def _store_reported_record(self, run: OpenRun, report: pytest.TestReport) -> None:
         case = report.nodeid
         sent = report.__dict__.pop(RECORD, None)
         if sent is not None:

@@ -65,16 +65,16 @@ class StatusFile:
     def paint_line(self, line: str) -> None:
         """Show a line below the cursor without moving the cursor."""
         with self._lock:
-            self._send_text(f"{MAKE_ROOM}{BELOW}{line}{BACK}")
+            self._write_to_terminal(f"{MAKE_ROOM}{BELOW}{line}{BACK}")
             self._painted = True
 
     def print_line(self, line: str) -> None:
         with self._lock:
             erase = ERASE_BELOW if self._painted else ""
             self._painted = False
-            self._send_text(f"{erase}\n{line}\n")
+            self._write_to_terminal(f"{erase}\n{line}\n")
 
-    def _send_text(self, text: str) -> None:
+    def _write_to_terminal(self, text: str) -> None:
         os.write(self._descriptor, text.encode(self._file.encoding or "utf-8", "replace"))
 
     def release(self) -> None:
@@ -113,12 +113,12 @@ class LiveLine:
 
     def pytest_runtest_logfinish(self) -> None:
         self._done += 1
-        self._start_once_cases_exist()
+        self._start_line_once_cases_exist()
 
     def pytest_runtest_logstart(self) -> None:
-        self._start_once_cases_exist()
+        self._start_line_once_cases_exist()
 
-    def _start_once_cases_exist(self) -> None:
+    def _start_line_once_cases_exist(self) -> None:
         if not self._started and self._listener.has_cases:
             self._started = time.monotonic()
             self._start_live_line()
@@ -133,7 +133,7 @@ class LiveLine:
             return
         if file.is_terminal:
             replace_terminal_file(self._terminal, file)
-        show = self._paint_until_end if file.is_terminal else self._print_until_end
+        show = self._paint_line_until_end if file.is_terminal else self._print_lines_until_end
         self._thread = threading.Thread(target=show, args=(file,), daemon=True)
         self._thread.start()
 
@@ -150,13 +150,13 @@ class LiveLine:
     def _has_called_model(self) -> bool:
         return self._listener.has_opened_run and self._listener.run.access.has_called_model
 
-    def _paint_until_end(self, file: StatusFile) -> None:
+    def _paint_line_until_end(self, file: StatusFile) -> None:
         while not self._ended.wait(INTERVAL):
             if self._has_called_model:
                 self._print_notices(file)
                 file.paint_line(fit_to_width(self.list_line_parts(time.monotonic()), file.width - 1))
 
-    def _print_until_end(self, file: StatusFile) -> None:
+    def _print_lines_until_end(self, file: StatusFile) -> None:
         due = time.monotonic() + FIRST
         while not self._ended.wait(INTERVAL):
             self._print_notices(file)
@@ -190,7 +190,7 @@ class LiveLine:
         ]
         if paid.cost:
             parts.append((3, f"${paid.cost:.4f}"))
-        parts += [(7, f"held to {_format_rate(rate)}") for rate in gateway.list_inferred_rates()]
+        parts += [(7, f"held to {_format_request_rate(rate)}") for rate in gateway.list_inferred_rates()]
         seconds = estimate_seconds_left(now - self._started, self._done, answers, self._total)
         if seconds is not None:
             parts.append((2, f"{int(seconds // 60)}:{int(seconds % 60):02} left"))
@@ -205,7 +205,7 @@ class LiveLine:
         return (tokens - before) / max(now - since, INTERVAL)
 
 
-def _format_rate(rate: float) -> str:
+def _format_request_rate(rate: float) -> str:
     return f"{rate:.0f} requests/s" if rate >= 2 else f"{write_count(round(60 * rate), 'request')}/min"
 
 

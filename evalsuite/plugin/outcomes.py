@@ -23,7 +23,6 @@ from evalsuite.plugin.process import PROCESS
 from evalsuite.plugin.xdist import is_worker
 
 if TYPE_CHECKING:
-    from evalsuite.engine.case_record import CaseFindings
     from evalsuite.engine.cases import Case
     from evalsuite.results.runs import Run
 
@@ -138,12 +137,19 @@ def _record_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], 
     assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
     error = call.excinfo.value
     if isinstance(error, SpendLimitReached) and process.settings.until_decided:
-        _skip_for_spent_budget(findings, report)
+        findings.outcome, findings.cause = "skipped", SpendLimitReached.__name__
+        report.outcome = "skipped"
+        report.longrepr = (str(report.location[0]), report.location[1] or 0, "Skipped: the money is spent")
         return
-    is_missed = findings.record_error(error, str(error), in_test=call.when == "call")
-    if is_missed:
+    if findings.record_error(error, str(error), in_test=call.when == "call"):
         excuse = find_excuse(case, process.settings, process.quarantine)
-        _excuse_failure(findings, report, None if is_inspecting_failures(item.config) else excuse)
+        if report.outcome != "failed":
+            findings.excused = "xfail"
+        elif excuse and not is_inspecting_failures(item.config):
+            # Show the missed threshold as an expected failure, because a gate or the quarantine covers the case.
+            findings.excused = excuse
+            report.outcome = "skipped"
+            report.wasxfail = EXCUSES[excuse]
     findings.failures += report.failed
     if findings.outcome in {"failed", "error"}:
         record = findings.make_record(case, item.nodeid, process.model_name or "")
@@ -152,13 +158,6 @@ def _record_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], 
         main = choose_primary(case.bound.declaration.benchmark.primary, record.scores)
         scores = {main or "", *findings.read} if few else ()
         explain_failure(item, call, report, format_case_block(record, scores=scores))
-
-
-def _skip_for_spent_budget(findings: CaseFindings, report: pytest.TestReport) -> None:
-    """Mark a case as skipped, because the budget of a run with --until-decided was spent before the case ended."""
-    findings.outcome, findings.cause = "skipped", SpendLimitReached.__name__
-    report.outcome = "skipped"
-    report.longrepr = (str(report.location[0]), report.location[1] or 0, "Skipped: the money is spent")
 
 
 class ReportTrimmer:
@@ -187,24 +186,9 @@ class ReportTrimmer:
         return result
 
 
-def _excuse_failure(findings: CaseFindings, report: pytest.TestReport, excuse: str | None) -> None:
-    """Show a missed threshold as an expected failure if a gate or the quarantine covers the case.
-
-    Args:
-        excuse: why the missed threshold does not fail the session (a key of `EXCUSES`), or None.
-    """
-    if report.outcome != "failed":
-        findings.excused = "xfail"
-    elif excuse:
-        findings.excused = excuse
-        report.outcome = "skipped"
-        report.wasxfail = EXCUSES[excuse]
-
-
 def is_inspecting_failures(config: pytest.Config) -> bool:
     """Tell whether the user inspects single failures (`-x`, `--pdb`); each missed threshold then fails its case."""
-    option = config.option
-    return any(getattr(option, name, False) for name in ("maxfail", "usepdb", "runxfail", "stepwise"))
+    return any(getattr(config.option, name, False) for name in ("maxfail", "usepdb", "runxfail", "stepwise"))
 
 
 def _attach_record(item: pytest.Item, case: Case, report: pytest.TestReport) -> None:
@@ -239,7 +223,7 @@ def explain_failure(item: pytest.Item, call: pytest.CallInfo[None], report: pyte
     entries = [entry for entry in raised.traceback if entry.frame.code.raw.co_filename == test_file]
     if entries:
         number = entries[-1].lineno + 1
-        statement = _find_statement_text(entries[-1].frame.code.raw, number)
+        statement = _read_statement_at_line(entries[-1].frame.code.raw, number)
     else:
         # The test itself did not run, for example because its fixture `scores` failed.
         number, statement = (line or 0) + 1, type(raised.value).__name__
@@ -274,7 +258,7 @@ def _is_traceback_replaced(config: pytest.Config, call: pytest.CallInfo[None]) -
 
 
 @lru_cache(maxsize=256)
-def _find_statement_text(code: CodeType, number: int) -> str:
+def _read_statement_at_line(code: CodeType, number: int) -> str:
     # Cache the statement, because finding it parses the file, and a benchmark's cases fail at the same few lines.
     from evalsuite.engine.case_record import get_statement_source
 

@@ -67,15 +67,15 @@ def pytest_configure(config: pytest.Config) -> None:
     started_sessions.append(str(config.rootpath))
     config.pluginmanager.register(ReportTrimmer(config), "evalsuite-trimmer")
     if is_worker(config):
-        _start_worker(config)
+        _set_up_worker(config)
         return
     try:
-        _start_controller(config)
+        _set_up_controller(config)
     except EvalsuiteError as error:
         raise pytest.UsageError(str(error)) from error
 
 
-def _start_controller(config: pytest.Config) -> None:
+def _set_up_controller(config: pytest.Config) -> None:
     refuse_unread_settings(config)
     runs = not config.option.collectonly
     selection, settings = read_selection(config), read_config_settings(config)
@@ -121,7 +121,7 @@ def _add_run_part(config: pytest.Config, spec: RunSpec) -> RunSpec:
     return replace(spec, part=RunPart(**earlier["next_part"]), earlier=earlier)
 
 
-def _start_worker(config: pytest.Config) -> None:
+def _set_up_worker(config: pytest.Config) -> None:
     data, channel, workers = get_worker_data(config)
     quarantine = None
     if data["quarantine"]:
@@ -139,13 +139,15 @@ def _start_worker(config: pytest.Config) -> None:
 
     settings = restore_settings(json.loads(data["settings"]))
     part = RunPart(**data["part"]) if data["part"] else None
-    config.stash[PROCESS] = CaseProcess(settings, data["model"], quarantine, workers, _make_loop, make_asker, part)
+    config.stash[PROCESS] = CaseProcess(
+        settings, data["model"], quarantine, workers, _make_background_loop, make_asker, part
+    )
     apply_selection(config, data["selection"])
     # Handle SIGINT, to distinguish the user's Ctrl-C from a KeyboardInterrupt that a scorer raises.
     install_signal_handlers("SIGINT", end=pytest.exit, terminal=None)
 
 
-def _make_loop() -> BackgroundLoop:
+def _make_background_loop() -> BackgroundLoop:
     from evalsuite.gateway.loop import BackgroundLoop
 
     return BackgroundLoop()
@@ -297,7 +299,11 @@ def show_summary(terminal: pytest.TerminalReporter) -> None:
     """Show the verdict, or the reason why the verdict is missing; with --plan, show the plan."""
     listener = terminal.config.stash.get(LISTENER, None)
     if listener is not None:
-        _show_skipped_benchmarks(terminal)
+        skipped = [report for report in terminal.stats.get("skipped", ()) if report.nodeid.endswith(f"[{LEFT_OUT}]")]
+        if skipped:
+            *_, reason = skipped[0].longrepr
+            count = write_count(len(skipped), "benchmark")
+            terminal.write_line(f"evalsuite: {count} skipped: {str(reason).removeprefix('Skipped: ')}")
     if listener is not None and (listener.has_opened_run or listener.broken):
         from evalsuite.plugin.terminal import show_missing_report, show_verdict
 
@@ -313,15 +319,6 @@ def show_summary(terminal: pytest.TerminalReporter) -> None:
         from evalsuite.plugin.terminal import show_plan
 
         show_plan(terminal, process)
-
-
-def _show_skipped_benchmarks(terminal: pytest.TerminalReporter) -> None:
-    """Explain in one line why benchmarks were skipped, and how to run them."""
-    skipped = [report for report in terminal.stats.get("skipped", ()) if report.nodeid.endswith(f"[{LEFT_OUT}]")]
-    if skipped:
-        *_, reason = skipped[0].longrepr
-        count = write_count(len(skipped), "benchmark")
-        terminal.write_line(f"evalsuite: {count} skipped: {str(reason).removeprefix('Skipped: ')}")
 
 
 def find_run_to_continue(config: pytest.Config) -> RunFolder | None:

@@ -41,17 +41,18 @@ def run_session_per_model(config: pytest.Config, models: Sequence[str]) -> int:
         runs = [f"{run}-{number}" for number, run in enumerate(runs, 1)]
     for run in runs:
         check_run_name(reports, run)
-    args = [str(arg) for arg in config.invocation_params.args]
+    given = [str(arg) for arg in config.invocation_params.args]
+    own = ("--model", "--run")
+    others = [arg for before, arg in pairwise(("", *given)) if before not in own and arg.partition("=")[0] not in own]
     status: int = 0
     for number, (model, run) in enumerate(zip(models, runs, strict=True), 1):
         sys.stdout.write(f"evalsuite: model {number} of {len(models)}: {model}\n")
         sys.stdout.flush()
-        own = [*_remove_options(args, "--model", "--run"), f"--model={model}", f"--run={run}"]
-        ended, signals = _run_session(config, own)
+        ended, signals = _run_session(config, [*others, f"--model={model}", f"--run={run}"])
         status = max(status, ended)
         if signals or ended == int(pytest.ExitCode.INTERRUPTED):
             return status
-    _compare_runs([RunFolder(reports / run) for run in runs if is_run_folder(reports / run)])
+    _write_and_print_comparison([RunFolder(reports / run) for run in runs if is_run_folder(reports / run)])
     return status
 
 
@@ -62,7 +63,13 @@ def run_further_parts(config: pytest.Config, folder: RunFolder) -> int:
     the run's verdict, the status is INCOMPLETE.
     """
     args = [str(arg) for arg in config.invocation_params.args]
-    _free_session(config)
+    # Free the items and reports of this process's session, because the process only waits for further sessions.
+    del config.stash[PROCESS], config.stash[LISTENER]
+    for name in ("session", "terminalreporter", "evalsuite-listener", "dsession", "lfplugin", "nfplugin"):
+        if config.pluginmanager.has_plugin(name):
+            config.pluginmanager.unregister(name=name)
+    gc.unfreeze()
+    gc.collect()
     status, part, info = 0, 1, folder.info()
     signals: list[int] = []
     while status == 0 and not signals and (info.get("next_part") or {}).get("number", 0) > part:
@@ -72,16 +79,6 @@ def run_further_parts(config: pytest.Config, folder: RunFolder) -> int:
         status, signals = _run_session(config, [*args, *further], {PART: str(folder.path.resolve())})
         info = folder.info()
     return status or (INCOMPLETE if explain_interruption(info) else 0)
-
-
-def _free_session(config: pytest.Config) -> None:
-    """Free the items and reports of this process's session, because the process only waits for further sessions."""
-    del config.stash[PROCESS], config.stash[LISTENER]
-    for name in ("session", "terminalreporter", "evalsuite-listener", "dsession", "lfplugin", "nfplugin"):
-        if config.pluginmanager.has_plugin(name):
-            config.pluginmanager.unregister(name=name)
-    gc.unfreeze()
-    gc.collect()
 
 
 def _run_session(
@@ -96,13 +93,6 @@ def _run_session(
     with subprocess.Popen([*start, *args], cwd=config.invocation_params.dir, env=variables) as session:  # noqa: S603
         signals = _await_session(session)
     return abs(session.returncode), signals
-
-
-def _remove_options(args: Sequence[str], *options: str) -> list[str]:
-    """Remove some options and their values from a list of arguments."""
-    return [
-        arg for before, arg in pairwise(("", *args)) if before not in options and arg.partition("=")[0] not in options
-    ]
 
 
 def _await_session(session: subprocess.Popen[bytes]) -> list[int]:
@@ -125,7 +115,7 @@ def _await_session(session: subprocess.Popen[bytes]) -> list[int]:
     return received
 
 
-def _compare_runs(folders: Sequence[RunFolder]) -> None:
+def _write_and_print_comparison(folders: Sequence[RunFolder]) -> None:
     from evalsuite.output.reports.compare import write_comparison
 
     if len(folders) < 2:

@@ -8,7 +8,7 @@ runs the gate's failed cases.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,9 +27,7 @@ from evalsuite.results.run_folders import REPORT, RunFolder, explain_interruptio
 
 if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
-    from evalsuite.core.types import Usage
     from evalsuite.decisions.comparison import BaselineComparison
-    from evalsuite.decisions.gates import GateDecision
     from evalsuite.decisions.planning import PlannedBenchmark
     from evalsuite.engine.open_run import OpenRun
     from evalsuite.output.reports.write import RunReport
@@ -55,7 +53,11 @@ def show_verdict(terminal: pytest.TerminalReporter, run: OpenRun, verdict: Verdi
     """Show the verdict, and the session's exit status, which may be pytest's own."""
     folder = run.folder
     if status == Status.DETACHED:
-        _show_detached_run(terminal, folder)
+        # Do not print in red while no gate is decided.
+        terminal.section("evalsuite", sep="=", yellow=True)
+        terminal.write_line(escape_for_terminal(explain_interruption(folder.info()) or "not finished yet"))
+        terminal.write_line(f"nothing is decided yet (exit status {Status.DETACHED:d})", bold=True)
+        _show_resume_command(terminal, folder)
         return
     good = verdict.status is Status.GOOD
     terminal.section("evalsuite", sep="=", **{"green" if good else "red": True})
@@ -74,14 +76,6 @@ def show_verdict(terminal: pytest.TerminalReporter, run: OpenRun, verdict: Verdi
         terminal.write_line(run.aside)
 
 
-def _show_detached_run(terminal: pytest.TerminalReporter, folder: RunFolder) -> None:
-    # Do not print in red while no gate is decided.
-    terminal.section("evalsuite", sep="=", yellow=True)
-    terminal.write_line(escape_for_terminal(explain_interruption(folder.info()) or "not finished yet"))
-    terminal.write_line(f"nothing is decided yet (exit status {Status.DETACHED:d})", bold=True)
-    _show_resume_command(terminal, folder)
-
-
 def _show_resume_command(terminal: pytest.TerminalReporter, folder: RunFolder) -> None:
     info = folder.info()
     if explain_interruption(info):
@@ -93,7 +87,7 @@ def _print_annotations(terminal: pytest.TerminalReporter, verdict: Verdict) -> N
     """Print one workflow command per reason and per failed case; GitHub shows these annotations beside the code."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
-    reasons = [_format_annotation(f"evalsuite - {verdict.headline}", reason) for reason in verdict.reasons]
+    reasons = [_format_github_annotation(f"evalsuite - {verdict.headline}", reason) for reason in verdict.reasons]
     cases = () if verdict.status is Status.GOOD else _list_case_annotations(terminal)
     for line in (*reasons[:MOST_REASONS], *cases, *reasons[MOST_REASONS:])[:MOST_ANNOTATIONS]:
         terminal.write_line(line)
@@ -106,17 +100,17 @@ def _list_case_annotations(terminal: pytest.TerminalReporter) -> Iterator[str]:
             block = get_case_block(report)
             if block:
                 file, line, name = report.location
-                yield _format_annotation(f"{name} - {words}", block, file=file, line=(line or 0) + 1)
+                yield _format_github_annotation(f"{name} - {words}", block, file=file, line=(line or 0) + 1)
 
 
-def _format_annotation(title: str, text: str, **place: object) -> str:
+def _format_github_annotation(title: str, text: str, **place: object) -> str:
     # In GitHub's workflow commands, % and line ends must be escaped; in properties, also colons and commas.
     properties = {**place, "title": title}
-    shown = ",".join(f"{name}={_escape_annotation(str(value), ':,')}" for name, value in properties.items())
-    return f"::error {shown}::{_escape_annotation(text)}"
+    shown = ",".join(f"{name}={_escape_for_github(str(value), ':,')}" for name, value in properties.items())
+    return f"::error {shown}::{_escape_for_github(text)}"
 
 
-def _escape_annotation(text: str, further_characters: str = "") -> str:
+def _escape_for_github(text: str, further_characters: str = "") -> str:
     codes = {sign: f"%{ord(sign):02X}" for sign in f"%\r\n{further_characters}"}
     return "".join(codes.get(sign, sign) for sign in text)
 
@@ -175,7 +169,9 @@ def _make_decision_reports(report: RunReport, *, every_score: bool) -> Iterator[
         # Leave the gate's text out of the line, because pytest prints it before the line, as the test's name.
         line = f"{decision.verdict}: {format_measured_line(decision)}"
         metrics = None if every_score else (decision.gate.metric,)
-        blocks = list(_format_worst_cases(decision, report, metrics)) if is_unmet else []
+        worst = list_worst_cases(decision, report.run) if is_unmet else []
+        shown = format_case_blocks(worst, report.run, report.baseline, metrics)
+        blocks = [f"{escape_for_terminal(title)}\n{block}" for title, block in shown]
         # Add an opening bracket: pytest treats the text after it as a test's parameters, and itself adds the closing
         # bracket.
         name = f"[{decision.gate.text}]" if "[" in decision.gate.text else decision.gate.text
@@ -191,13 +187,6 @@ def _make_comparison_reports(comparison: BaselineComparison, suffix: str) -> Ite
         yield _make_test_report(f"baseline::{name}{suffix}", worse.get(name, ""), failed=name in worse)
     for line in comparison.list_incomparable_metrics():
         yield _make_test_report(f"baseline::{line.partition(' is ')[0]}{suffix}", line, failed=True)
-
-
-def _format_worst_cases(decision: GateDecision, report: RunReport, metrics: Collection[str] | None) -> Iterator[str]:
-    # Show the gate's worst cases, each with its block of question, answer and scores.
-    cases = list_worst_cases(decision, report.run)
-    for title, block in format_case_blocks(cases, report.run, report.baseline, metrics):
-        yield f"{escape_for_terminal(title)}\n{block}"
 
 
 def _make_test_report(nodeid: str, line: str, case_blocks: Sequence[str] = (), *, failed: bool) -> pytest.TestReport:
@@ -241,6 +230,7 @@ def _list_plan_lines(
 ) -> list[str]:
     from evalsuite.decisions.gates import parse_gates
     from evalsuite.decisions.planning import compute_detectable_losses, estimate_expenses
+    from evalsuite.gateway.spend import find_price, read_prices
     from evalsuite.output.reports.markdown import render_terminal_table
     from evalsuite.output.reports.plan_section import advise_on_loss, tabulate_detectable_losses, tabulate_expenses
     from evalsuite.results.run_folders import find_run_folder
@@ -248,7 +238,8 @@ def _list_plan_lines(
 
     reports = config.rootpath / settings.reports
     baseline = load_run(find_run_folder(reports, settings.baseline[0])) if settings.baseline else None
-    spent = estimate_expenses(counts, baseline, _find_cost_function(settings, model))
+    price = find_price(model, read_prices(settings.price)) if model else None
+    spent = estimate_expenses(counts, baseline, price.compute_usage_cost if price else None)
     lines = [*render_terminal_table(tabulate_expenses(spent)).splitlines(), ""]
     if baseline is None:
         return [*lines, "calls, tokens, dollars and what can be shown are known from an earlier run: --baseline RUN"]
@@ -283,10 +274,3 @@ def _find_second_baseline(baseline: Run, settings: Settings, config: pytest.Conf
         return load_run(find_run_folder(config.rootpath / settings.reports, name)) if name else None
     except RunError:
         return None
-
-
-def _find_cost_function(settings: Settings, model: str | None) -> Callable[[Usage], float] | None:
-    from evalsuite.gateway.spend import find_price, read_prices
-
-    price = find_price(model, read_prices(settings.price)) if model else None
-    return price.compute_usage_cost if price else None

@@ -161,20 +161,15 @@ class WorkerQueue:
     def _find_next_index(self, limit: int) -> int | None:
         """Return the next index in the queue that was not yielded; None if the first `limit` were all yielded."""
         with self._torun.lock() as queue:
-            place = self._locate_last_item(queue) + 1
+            # Items are removed only at the front, so the last item's position never grows; -1 means it was removed.
+            places = range(min(self._place, len(queue) - 1), -1, -1)
+            place = next((place for place in places if queue[place] == self._last), -1) + 1
             # Stop at an entry that is not an index, because the queue may end in xdist's shutdown marker.
             if place >= min(limit, len(queue)) or not isinstance(queue[place], int):
                 return None
             self._last, self._place = queue[place], place
             self._begun.add(self._last)
             return self._last
-
-    def _locate_last_item(self, queue: Sequence[Any]) -> int:
-        # Items are removed only at the front, so an item's position never grows; -1 means that it was removed.
-        for place in range(min(self._place, len(queue) - 1), -1, -1):
-            if queue[place] == self._last:
-                return place
-        return -1
 
 
 def find_worker_queue(session: pytest.Session) -> WorkerQueue:
