@@ -128,10 +128,7 @@ def _list_multi_turn_samples(path: Path, category: str, package: str) -> Iterato
             raise DatasetError(path, f"{place}, id {name!r}", f"the class {unknown[0]!r}", f"one of {package}")
         if name not in truth:
             raise DatasetError(path, f"{place}, id {name!r}", "no answer", f"one in possible_answer/{path.name}")
-        turns = [
-            [Message.from_openai(message) for message in turn]
-            for turn in read_field(record, "question", list, path, place)
-        ]
+        turns = [list(map(Message.from_openai, turn)) for turn in read_field(record, "question", list, path, place)]
         functions = {tool["function"]["name"]: tool for kind in classes for tool in read_tools(modules[kind])}
         yield Sample(
             id=name,

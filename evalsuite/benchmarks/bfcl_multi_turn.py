@@ -75,10 +75,7 @@ def make_world(package: str, sample: Sample) -> FunctionWorld:
             config = copy.deepcopy(about["initial_config"].get(name, {}))
             made._load_scenario(config, long_context="long_context" in sample.tags["category"])  # noqa: SLF001 - theirs
     documents = [ToolDocument(**function["function"]) for function in about["functions"]]
-    tools = {
-        document.name: DeclaredTool(document, PythonFunction(_make_world_method(document.name)))
-        for document in documents
-    }
+    tools = {each.name: DeclaredTool(each, PythonFunction(_make_world_method(each.name))) for each in documents}
     kind: type[FunctionWorld] = type("FunctionWorld", (FunctionWorld,), tools)
     return kind(instances)
 

@@ -118,7 +118,7 @@ class RatedResponses:
         from evalsuite.stats.correlation import rank_interval
 
         value, interval = rank_interval(
-            [self._pair_values_with_ratings(one) for one in aspects], self._list_dialogue_ids(), coefficient
+            [self._list_values_and_ratings(one) for one in aspects], self._list_dialogue_ids(), coefficient
         )
         return Estimate.of(value, interval.low, interval.high, len(self.rows))
 
@@ -143,14 +143,14 @@ class RatedResponses:
         variables = [
             (
                 [math.fsum(side[at] for at in places) / len(places) for places in of_system]
-                for side in self._pair_values_with_ratings(one)
+                for side in self._list_values_and_ratings(one)
             )
             for one in ASPECT_NAMES
         ]
         value, _ = compute_rank_replicates([(x, y) for x, y in variables], systems, coefficient)
         return Estimate.of(value, math.nan, math.nan, len(systems))
 
-    def _pair_values_with_ratings(self, aspect: str) -> tuple[list[float], list[float]]:
+    def _list_values_and_ratings(self, aspect: str) -> tuple[list[float], list[float]]:
         return [values[aspect] for values in self.values], [row.facts["human"][aspect] for row in self.rows]
 
     def _list_dialogue_ids(self) -> list[str]:
@@ -161,7 +161,7 @@ class RatedResponses:
         from evalsuite.stats.correlation import compute_rank_replicates
 
         return compute_rank_replicates(
-            [self._pair_values_with_ratings(one) for one in aspects], self._list_dialogue_ids(), coefficient
+            [self._list_values_and_ratings(one) for one in aspects], self._list_dialogue_ids(), coefficient
         )
 
 
@@ -291,10 +291,10 @@ def _group_judges_by_curve(
     }
 
 
-def _make_accuracy_and_kappa_charts(lines: Lines, name: str) -> list[Chart]:
+def _make_accuracy_and_kappa_charts(lines: Lines, axis: str) -> list[Chart]:
     if not lines:
         return []
-    their_line, theirs = PUBLISHED_LINES[name]
+    their_line, theirs = PUBLISHED_LINES[axis]
     numbers = sorted({number for points in (*lines.values(), theirs) for number in points})
 
     def make_chart(metric: str, estimate: Callable[[Tally], Estimate | None], limits: tuple[float, float]) -> Chart:
@@ -303,10 +303,10 @@ def _make_accuracy_and_kappa_charts(lines: Lines, name: str) -> list[Chart]:
             for line, points in lines.items()
         ]
         series.append(Series(their_line, [getattr(theirs[at], metric) if at in theirs else None for at in numbers]))
-        title = f"{metric.capitalize()} against the number of {name}"
+        title = f"{metric.capitalize()} against the number of {axis}"
         unit: Style = "percent" if metric == "accuracy" else "number"
         labels = list(map(str, numbers))
-        return Chart("lines", f"chat_eval_{metric}_by_{name}", title, labels, series, unit, limits, name, metric)
+        return Chart("lines", f"chat_eval_{metric}_by_{axis}", title, labels, series, unit, limits, axis, metric)
 
     return [
         make_chart("accuracy", lambda tally: tally.estimate("accuracy"), (0.0, 1.0)),

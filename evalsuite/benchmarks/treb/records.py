@@ -169,9 +169,8 @@ def _read_rules(raw: Mapping[str, Any], source: RecordSource) -> Sequence[Mappin
     if "rules" not in raw:
         return None
     place = f"{source.where}, field 'rules'"
-    rules = [
-        require_type(rule, dict, source.path, place) for rule in require_type(raw["rules"], list, source.path, place)
-    ]
+    listed = require_type(raw["rules"], list, source.path, place)
+    rules = [require_type(rule, dict, source.path, place) for rule in listed]
     try:
         list_broken_rules("", rules)  # A malformed rule raises an error for every answer.
     except ScoringError as error:

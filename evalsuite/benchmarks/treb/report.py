@@ -366,9 +366,7 @@ def tabulate_by_model_kind(views: Sequence[RunView], metric: str, *, published: 
     note = f"{METRICS[metric]}, in percent: the mean over the models of a kind, which is read off a model's name."
     if published and metric == "judge":
         board = read_json(PUBLISHED_KINDS, dict)
-        rows += [
-            [f"{kind} (published)", count, *(value / 100 for value in values)] for kind, count, *values in board["rows"]
-        ]
+        rows += [[f"{kind} (published)", count, *(one / 100 for one in rates)] for kind, count, *rates in board["rows"]]
         note += f" Rows marked as published: {board['source']}."
     heads = [Column("Kind"), Column("Models", "count"), *(Column(label, "percent", 2) for label in labels)]
     yield Table("By kind of model", (*heads, Column("Overall", "percent", 2)), rows, note)
