@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import os
 import threading
 import time
@@ -78,7 +77,7 @@ class CaseModel(ModelHandle):
         messages, started, number = convert_prompt(prompt), time.monotonic(), next(self.log.numbers)
         with self._record_failure(number):
             said = await self._call_on_own_loop(super().chat(messages, tools=tools, **params))
-            completion = _assign_call_ids(said, len(messages))
+            completion = said.with_distinct_call_ids(f"call_{len(messages)}")
         self.log.add_call(LoggedCall(self.name, messages, completion, time.monotonic() - started, number))
         return completion
 
@@ -204,18 +203,6 @@ class CaseModel(ModelHandle):
     def is_finished(self) -> bool:
         """Whether `finish` has nothing to do: all endpoints are closed and all cancelled calls are stored."""
         return not (self._endpoints or self.meter.cancelled)
-
-
-def _assign_call_ids(completion: Completion, message_number: int) -> Completion:
-    """Give tool calls distinct ids, because some servers send calls without ids or with equal ids."""
-    ids = [call.id for call in completion.tool_calls]
-    if all(ids) and len(set(ids)) == len(ids):
-        return completion
-    calls = [
-        dataclasses.replace(call, id=f"call_{message_number}_{number}")
-        for number, call in enumerate(completion.tool_calls)
-    ]
-    return dataclasses.replace(completion, tool_calls=tuple(calls))
 
 
 class BlockingModel:

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from evalsuite.core.errors import (
     BackendUnavailable,
@@ -17,7 +17,7 @@ from evalsuite.core.errors import (
     SettingsError,
     SpendLimitReached,
 )
-from evalsuite.core.json_codec import dumps, encode_tool_call
+from evalsuite.core.json_codec import dumps, encode_tool_call, refuse_nan_or_infinity
 from evalsuite.core.types import Completion, Message, ToolCall, Usage
 from evalsuite.models.embeddings_format import decode_vector
 
@@ -83,7 +83,7 @@ def make_failure_answer(error: EvalsuiteError) -> HttpAnswer:
 def parse_body(content: bytes) -> dict[str, Any]:
     """Read a request's body, which must be a JSON object."""
     try:
-        value = json.loads(content, parse_constant=_refuse_nan_or_infinity)
+        value = json.loads(content, parse_constant=refuse_nan_or_infinity)
     except (ValueError, RecursionError) as error:
         raise BadRequest(f"the body is not JSON: {error}") from error
     if not isinstance(value, dict):
@@ -116,10 +116,6 @@ def parse_arguments(call: ToolCall) -> dict[str, Any]:
     if not isinstance(arguments, dict):
         raise BadRequest(f"the model called {call.name} with {call.arguments!r:.200}, which is not a JSON object")
     return arguments
-
-
-def _refuse_nan_or_infinity(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not a JSON number")
 
 
 NOT_SENT = frozenset({"model", "messages", "tools", "stream", "stream_options", "n"})

@@ -13,6 +13,7 @@ from typing import Any
 from evalsuite.applications.chat_api import BadRequest, HttpAnswer, make_json_answer
 from evalsuite.applications.spans import SPAN_ERRORS, list_spans, read_span
 from evalsuite.core.errors import SettingsError, SolverError
+from evalsuite.core.json_codec import refuse_nan_or_infinity
 
 LARGEST_TRACE = 32 * 2**20  # Maximum bytes of spans that one case may export.
 MOST_SPANS = 10_000  # Maximum spans of one case.
@@ -64,7 +65,7 @@ class SpanCollector:
         if self._size > LARGEST_TRACE:
             raise ValueError(f"more than {LARGEST_TRACE >> 20} MiB for one question")
         is_text = content.lstrip()[:1] == b"{"
-        export = json.loads(content, parse_constant=_refuse_nan_or_infinity) if is_text else _decode_protobuf(content)
+        export = json.loads(content, parse_constant=refuse_nan_or_infinity) if is_text else _decode_protobuf(content)
         for span in list_spans({"resourceSpans": (), **export}):
             read_span(span)
             self._spans[span["trace"], span["id"]] = span
@@ -154,7 +155,3 @@ def _decode_protobuf(content: bytes) -> dict[str, Any]:
 
 
 IDS = ("traceId", "spanId", "parentSpanId")
-
-
-def _refuse_nan_or_infinity(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")

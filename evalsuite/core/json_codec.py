@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 from evalsuite.core.types import Completion, Message, Metric, Record, Request, TokenLogprob, ToolCall, Transcript, Usage
 
@@ -33,6 +33,11 @@ def dumps(value: Any) -> str:
         text = _ENCODER.encode(_make_encodable(value))
     # A model may write a lone surrogate, which cannot be encoded as UTF-8.
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def refuse_nan_or_infinity(name: str) -> NoReturn:
+    """Raise ValueError for NaN or an infinity, which are not JSON; pass this to `json.loads` as `parse_constant`."""
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def digest(value: Any) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from operator import add, attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeGuard
 
@@ -308,6 +308,14 @@ class Completion:
     facts: Mapping[str, Any] = field(default_factory=dict)
     response: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = field(default=0.0, compare=False)
+
+    def with_distinct_call_ids(self, prefix: str = "call") -> Self:
+        """Number the tool calls' ids anew if an id is missing or occurs twice, as some servers send them."""
+        ids = {call.id for call in self.tool_calls}
+        if all(ids) and len(ids) == len(self.tool_calls):
+            return self
+        calls = (replace(call, id=f"{prefix}_{number}") for number, call in enumerate(self.tool_calls))
+        return replace(self, tool_calls=tuple(calls))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import ScoringError, SettingsError
+from evalsuite.core.json_codec import refuse_nan_or_infinity
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import SHARE, Metric, Sample, Score, Transcript
 from evalsuite.metrics import text
@@ -274,17 +275,13 @@ class JsonSchema:
         """Return the value in an answer or its code fence, and the value's fault, which is "" for a valid value."""
         fenced = FENCE.match(answer)
         try:
-            value = json.loads(fenced[1] if fenced else answer, parse_constant=_refuse_json_constant)
+            value = json.loads(fenced[1] if fenced else answer, parse_constant=refuse_nan_or_infinity)
         except (ValueError, RecursionError) as error:
             return None, f"not JSON: {error}"
         from jsonschema.exceptions import best_match
 
         worst = best_match(self._schema_validator.iter_errors(value))
         return value, f"{worst.json_path}: {worst.message}"[:300] if worst else ""
-
-
-def _refuse_json_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON number")
 
 
 def _parse_json(text: str) -> Any:

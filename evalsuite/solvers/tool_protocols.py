@@ -59,7 +59,7 @@ class NativeProtocol:
         if not completion.tool_calls:
             return ParsedTurn(thought, (), "no_call", "The message calls no tool.")
         calls = []
-        for written in _number_calls(completion):
+        for written in completion.with_distinct_call_ids().tool_calls:
             if not written.name.strip():
                 return ParsedTurn(thought, (), "empty_action", "A call names no tool.")
             try:
@@ -73,26 +73,17 @@ class NativeProtocol:
 
     def make_history_message(self, completion: Completion) -> Message:
         """Return the message with its calls repaired, because servers refuse invalid names and arguments of tools."""
-        return Message("assistant", completion.text, tuple(map(_make_valid_call, _number_calls(completion))))
+        calls = map(_make_valid_call, completion.with_distinct_call_ids().tool_calls)
+        return Message("assistant", completion.text, tuple(calls))
 
     def make_observation_message(self, call: Call, observation: str) -> Message:
         return Message("tool", observation, tool_call_id=call.id)
 
     def make_reminder(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:
         """Answer each call with an explanation of the fault, because the protocol requires an answer to every call."""
-        words = f"{turn.words} {REMINDER}"
-        answers = [Message("tool", words, tool_call_id=call.id) for call in _number_calls(completion)]
+        words, calls = f"{turn.words} {REMINDER}", completion.with_distinct_call_ids().tool_calls
+        answers = [Message("tool", words, tool_call_id=call.id) for call in calls]
         return answers or [Message("user", words)]
-
-
-def _number_calls(completion: Completion) -> list[ToolCall]:
-    """Give each call an id of its own, because some servers send no ids or the same id twice."""
-    ids = [call.id for call in completion.tool_calls]
-    distinct = all(ids) and len(set(ids)) == len(ids)
-    return [
-        call if distinct else ToolCall(f"call_{number}", call.name, call.arguments)
-        for number, call in enumerate(completion.tool_calls)
-    ]
 
 
 def _make_valid_call(call: ToolCall) -> ToolCall:

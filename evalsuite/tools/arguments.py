@@ -11,6 +11,8 @@ import math
 import re
 from typing import Any, NoReturn
 
+from evalsuite.core.json_codec import refuse_nan_or_infinity
+
 MAX_DEPTH = 40
 _WORDS = {"True": True, "False": False, "None": None, "true": True, "false": False, "null": None}
 _WORD = re.compile(r"[A-Za-z]+")
@@ -52,10 +54,6 @@ def _is_nested_deeper(value: Any, depth: int) -> bool:
     return True
 
 
-def _refuse_nan_or_infinity(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON value")
-
-
 def _parse_finite_number(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
@@ -63,7 +61,7 @@ def _parse_finite_number(digits: str) -> float:
     return number
 
 
-_JSON = json.JSONDecoder(strict=False, parse_constant=_refuse_nan_or_infinity, parse_float=_parse_finite_number)
+_JSON = json.JSONDecoder(strict=False, parse_constant=refuse_nan_or_infinity, parse_float=_parse_finite_number)
 
 
 class _PythonLiteralReader:

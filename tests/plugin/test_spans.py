@@ -168,7 +168,7 @@ SAID = '[{"role": "assistant", "parts": []}]'
             "-5 and 0 tokens",
         ),
         (one_span(attributes=attributes(gen_ai__output__messages={"stringValue": "["})), "JSONDecodeError"),
-        (one_span(attributes=attributes(gen_ai__x={"doubleValue": float("nan")})), "NaN is not JSON"),
+        (one_span(attributes=attributes(gen_ai__x={"doubleValue": float("nan")})), "NaN is not a JSON number"),
     ],
 )
 def test_a_hostile_export_is_refused_with_one_message(export: Any, words: str) -> None:
