@@ -221,9 +221,8 @@ def decide_judge_gates(
         measured = {benchmark: MeasuredBenchmark(tally, corrected, declared)}
         if len(agreeing):
             measured[JUDGE] = MeasuredBenchmark(agreeing, JUDGE_METRICS)
-        decisions += [
-            replace(decision, subject=f"{judge.name}: {decision.subject}") for decision in decide_gates(gates, measured)
-        ]
+        decided = decide_gates(gates, measured)
+        decisions += [replace(decision, subject=f"{judge.name}: {decision.subject}") for decision in decided]
     return decisions
 
 

@@ -272,9 +272,8 @@ class _MutationTest:
                 left.append(case)
             elif len(changed) < self.most:
                 changed[case] = variant
-        return changed | await self._request_changes(
-            kind, {case: passing_cases[case] for case in left}, self.most - len(changed)
-        )
+        unchanged = {case: passing_cases[case] for case in left}
+        return changed | await self._request_changes(kind, unchanged, self.most - len(changed))
 
     async def _request_changes(self, kind: str, cases: Mapping[str, Case], most: int) -> dict[str, Case]:
         """Let the judge's model change some answers; leave out changes that fail the model's own check."""

@@ -195,9 +195,8 @@ def _print_agreement(options: argparse.Namespace) -> int:
     shown = tabulate_agreements(lines, title)
     if left_out:
         title = f"Agreement with people: {write_count(len(everything), 'output')}, {left_out} unreadable as zeros"
-        shown += tabulate_agreements(
-            compute_agreements(everything, fill_unreadable_scores(everything, read, values)), title
-        )
+        filled = fill_unreadable_scores(everything, read, values)
+        shown += tabulate_agreements(compute_agreements(everything, filled), title)
     _print_and_write_tables(shown, options.to)
     if options.plot:
         from evalsuite.output.reports.plots import draw_chart

@@ -43,9 +43,8 @@ def run_benchmark(options: argparse.Namespace) -> int:
     chosen = [f"{options.name}={mode}" for mode in MODES.get(options.name, ())]
     arguments = dict(text.split("=", 1) for text in options.arg)
     settings = make_settings({"data": options.data, "mode": chosen})
-    bound = bind_benchmark(
-        Declaration(find_benchmark(options.name), args=arguments), settings, "none", Path.cwd(), options.name
-    )
+    declaration = Declaration(find_benchmark(options.name), args=arguments)
+    bound = bind_benchmark(declaration, settings, "none", Path.cwd(), options.name)
     if bound.setup.data is None:
         raise SettingsError(f"--data {options.data}: it has no folder {options.name}")
     own = [*bound.sorted_scorers.rules, *bound.sorted_scorers.asynchronous]

@@ -77,8 +77,7 @@ def refuse_misspelt_params(option: str, names: Iterable[str]) -> None:
     Names that resemble no generation parameter are passed on, because a server may have parameters of its own.
     """
     for name in names:
-        near = [] if name in GENERATION else difflib.get_close_matches(name, GENERATION, 1, CLOSE)
-        if near:
+        if name not in GENERATION and (near := difflib.get_close_matches(name, GENERATION, 1, CLOSE)):
             raise SettingsError(
                 f"{option} {name}: did you mean {near[0]}? If the server has a parameter of this very name, write "
                 f"{option} 'extra_body={{\"{name}\": ...}}'"

@@ -224,9 +224,8 @@ def merge_earlier_settings(settings: Settings, earlier: Settings) -> Settings:
     """Merge a run's settings with the settings of the run that it resumes or replays; given values take precedence."""
     is_decided_otherwise = bool(settings.command_gate or settings.only_gate or settings.partial)
     given = settings.given | ({"gate"} if is_decided_otherwise else set())
-    kept = {
-        option.name: getattr(earlier, option.name) for option in OPTIONS if option.kept and option.name not in given
-    }
+    options = [option for option in OPTIONS if option.kept and option.name not in given]
+    kept = {option.name: getattr(earlier, option.name) for option in options}
     if not is_decided_otherwise:
         # Add the earlier command line's gates here, because `kept` lacks `gate` if the ini file has a gate.
         gates = earlier.only_gate or dict.fromkeys([*kept.get("gate", settings.gate), *earlier.command_gate])
@@ -239,9 +238,8 @@ MOST_EPOCHS = 5  # default of --epochs with --until-decided
 
 def make_settings(values: Mapping[str, Any]) -> Settings:
     """Make settings from a mapping of names to values; a value that is None or empty counts as not given."""
-    given = {
-        option.name: parse_value(option, values[option.name]) for option in OPTIONS if is_given(values.get(option.name))
-    }
+    options = [option for option in OPTIONS if is_given(values.get(option.name))]
+    given = {option.name: parse_value(option, values[option.name]) for option in options}
     if "resume" in given and "replay" in given:
         raise SettingsError(
             "--resume and --replay exclude each other: the first asks for what is missing, the second never asks"

@@ -57,12 +57,10 @@ class BoundBenchmark:
 
     def find_range(self, metric: str) -> tuple[float, float] | None:
         """Find a score's declared range by its name or the longest matching pattern; None if no range is declared."""
-        name = metric
-        if metric not in self.declared_metrics:
-            name = max(
-                (pattern for pattern in self.declared_metrics if fnmatchcase(metric, pattern)), key=len, default=""
-            )
-        range_ = self.declared_metrics.get(name, {}).get("range")
+        declared = self.declared_metrics
+        matching = (pattern for pattern in declared if fnmatchcase(metric, pattern))
+        name = metric if metric in declared else max(matching, key=len, default="")
+        range_ = declared.get(name, {}).get("range")
         return tuple(range_) if range_ else None
 
 

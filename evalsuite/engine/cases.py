@@ -156,9 +156,8 @@ def make_cases(
         samples = every
     # Assign every sample to a shard, including samples that -k excludes.
     drawn, is_whole = len(samples), limit is None or not isinstance(bound.dataset.samples, SampleStream)
-    own = [
-        sample for sample in samples if assignment.assign_to_shard(bound.name, sample.id, pool=bound.declaration.pool)
-    ]
+    pool = bound.declaration.pool
+    own = [sample for sample in samples if assignment.assign_to_shard(bound.name, sample.id, pool=pool)]
 
     def make_case_id(sample: SampleSource, epoch: int) -> str:
         return make_short_id(sample.id, epoch if bound.epochs > 1 else None)

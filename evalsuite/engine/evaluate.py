@@ -186,10 +186,8 @@ class _Evaluation:
         declaration, self._test = _find_declaration(given)
         self._nodeid = _make_node_id(self._test, root) if self._test else declaration.benchmark.name
         settings = make_settings(values)
-        given_models = settings.given & set(MODELS)
-        self._spec = prepare_run(
-            settings, root, _format_call(self._nodeid, settings), SELECTION, given_models=given_models
-        )
+        call, given_models = _format_call(self._nodeid, settings), settings.given & set(MODELS)
+        self._spec = prepare_run(settings, root, call, SELECTION, given_models=given_models)
         self._settings, self._model = self._spec.settings, self._spec.model or ""
         self.ending: Future[RunReport] = Future()
         self.done = 0
@@ -402,8 +400,7 @@ def _find_declaration(given: str | Benchmark | Callable[..., Any]) -> tuple[Decl
         raise SettingsError(
             f"evaluate({given!r:.60}): give a function with @benchmark(...), a Benchmark, or the name of one"
         )
-    problem = _explain_need_of_pytest(given)
-    if problem:
+    if problem := _explain_need_of_pytest(given):
         raise SettingsError(
             f"evaluate({given.__qualname__}): the function {problem}, which needs pytest: run `pytest`, or give its "
             "Benchmark in place of the function to have its cases scored without thresholds"
@@ -413,8 +410,7 @@ def _find_declaration(given: str | Benchmark | Callable[..., Any]) -> tuple[Decl
 
 def _explain_need_of_pytest(test: Callable[..., Any]) -> str:
     """Explain why only pytest can run a test function; empty if `evaluate` can run it, too."""
-    others = [name for name in inspect.signature(test).parameters if name not in FIXTURES]
-    if others:
+    if others := [name for name in inspect.signature(test).parameters if name not in FIXTURES]:
         return f"takes {', '.join(others)}"
     if inspect.iscoroutinefunction(test) or inspect.isgeneratorfunction(test):
         return "is not a plain function"

@@ -257,9 +257,7 @@ def make_stable_repr(value: Any) -> str:
     if type(value) is dict:
         return f"{{{', '.join(f'{make_stable_repr(key)}: {make_stable_repr(inner)}' for key, inner in value.items())}}}"
     if is_dataclass(value) and not isinstance(value, type) and value.__dataclass_params__.repr:  # type: ignore[attr-defined]
-        shown = [
-            f"{field.name}={make_stable_repr(getattr(value, field.name))}" for field in fields(value) if field.repr
-        ]
+        shown = [f"{item.name}={make_stable_repr(getattr(value, item.name))}" for item in fields(value) if item.repr]
         return f"{type(value).__qualname__}({', '.join(shown)})"
     return ADDRESS.sub("", repr(value))
 

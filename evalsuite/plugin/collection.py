@@ -189,9 +189,8 @@ def check_judge_and_sandboxes(session: pytest.Session, items: list[pytest.Item])
     from evalsuite.engine.checks import explain_missing_judge, explain_missing_sandbox
 
     settings = session.config.stash[PROCESS].settings
-    _exit_for_problem(
-        session, items, explain_missing_judge(cases, settings) or explain_missing_sandbox(cases, settings)
-    )
+    problem = explain_missing_judge(cases, settings) or explain_missing_sandbox(cases, settings)
+    _exit_for_problem(session, items, problem)
 
 
 def _exit_for_problem(session: pytest.Session, items: list[pytest.Item], problem: str) -> None:

@@ -163,9 +163,8 @@ class LiveLine:
             now = time.monotonic()
             if now >= due and (self._has_called_model or not self._total):
                 due = now + EVERY
-                file.print_line(
-                    fit_to_width(self.list_line_parts(now), LONGEST) if self._has_called_model else COLLECTING
-                )
+                has_calls = self._has_called_model
+                file.print_line(fit_to_width(self.list_line_parts(now), LONGEST) if has_calls else COLLECTING)
 
     def _print_notices(self, file: StatusFile) -> None:
         """Print the gateway's notices since the last update, such as outages."""

@@ -119,10 +119,9 @@ def read_config_settings(config: pytest.Config) -> Settings:
     for option in OPTIONS:
         value = config.getoption(f"evalsuite_{option.name}")
         values[option.name] = _read_ini(config, option.ini_key) if value is None else value
-    values["gate"] = tuple(
-        dict.fromkeys([*(config.getini("evalsuite_gates") or ()), *(config.getoption("evalsuite_gate") or ())])
-    )
-    return replace(make_settings(values), command_gate=tuple(config.getoption("evalsuite_gate") or ()))
+    command_gates = tuple(config.getoption("evalsuite_gate") or ())
+    values["gate"] = tuple(dict.fromkeys([*(config.getini("evalsuite_gates") or ()), *command_gates]))
+    return replace(make_settings(values), command_gate=command_gates)
 
 
 def _read_ini(config: pytest.Config, name: str) -> Any:
@@ -140,8 +139,7 @@ def _refuse_unknown_keys(keys: Iterable[str]) -> None:
     known = {
         name for option in OPTIONS for name in (option.ini_key, *([f"{option.ini_key}s"] if option.repeat else ()))
     }
-    unknown = sorted(key for key in keys if key.startswith("evalsuite_") and key not in known)
-    if unknown:
+    if unknown := sorted(key for key in keys if key.startswith("evalsuite_") and key not in known):
         near = get_close_matches(unknown[0], sorted(known))
         raise SettingsError(f"{unknown[0]}: no such setting{f'; did you mean {near[0]}?' if near else ''}")
 

@@ -97,8 +97,7 @@ def _list_case_annotations(terminal: pytest.TerminalReporter) -> Iterator[str]:
     # Annotate the lines at which tests of cases failed; the text is the case's block of question, answer and scores.
     for outcome, words in OUTCOMES:
         for report in terminal.stats.get(outcome, ()):
-            block = get_case_block(report)
-            if block:
+            if block := get_case_block(report):
                 file, line, name = report.location
                 yield _format_github_annotation(f"{name} - {words}", block, file=file, line=(line or 0) + 1)
 
@@ -250,8 +249,7 @@ def _list_plan_lines(
     ]
     gates = parse_gates(settings.gate)
     earlier = _find_second_baseline(baseline, settings, config)
-    seen = compute_detectable_losses(counts, baseline, earlier, gates, settings.detect)
-    if seen:
+    if seen := compute_detectable_losses(counts, baseline, earlier, gates, settings.detect):
         lines += [
             f"Against {baseline.folder.name}, with a power of 80%, two-sided at 5%:",
             "",

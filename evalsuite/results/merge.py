@@ -58,8 +58,7 @@ def _require_shards_of_one_run(folders: Sequence[RunFolder], infos: Sequence[dic
     first = _select_shared_settings(infos[0])
     for folder, info in zip(folders, infos, strict=True):
         other = _select_shared_settings(info)
-        differing = sorted(name for name in first if first[name] != other.get(name))
-        if differing:
+        if differing := sorted(name for name in first if first[name] != other.get(name)):
             raise RunError(
                 f"{folder.path} was run with another {', '.join(differing)} than {folders[0].path}; shards of one "
                 "run differ in --shard alone"
@@ -73,9 +72,7 @@ def _select_shared_settings(info: dict[str, Any]) -> dict[str, Any]:
 
 
 def _join_run_infos(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    stopped = [
-        f"shard {info['settings']['shard']}: {why}" for info in infos if (why := explain_interruption(info)) is not None
-    ]
+    stopped = [f"shard {info['settings']['shard']}: {why}" for info in infos if (why := explain_interruption(info))]
     usage = [decode_usage(info["usage"]) for info in infos if info.get("usage")]
     collected: dict[str, dict[str, int | None]] = {}
     for info in infos:

@@ -201,9 +201,7 @@ class _LazyRecords(Sequence["Record"]):
     def __getitem__(self, at: slice) -> Sequence[Record]: ...
 
     def __getitem__(self, at: int | slice) -> Record | Sequence[Record]:
-        if isinstance(at, slice):
-            return _LazyRecords(self._run, self._cases[at])
-        return self._run.read(self._cases[at])
+        return _LazyRecords(self._run, self._cases[at]) if isinstance(at, slice) else self._run.read(self._cases[at])
 
     def __call__(self) -> Iterator[Record]:
         """Iterate over the records; this method makes `run.records()` equivalent to `run.records`."""

@@ -163,9 +163,7 @@ class Tally:
 
     def _compute_once(self, key: object, compute: Callable[[], _T]) -> _T:
         """Compute a value from the rows; if they are in a file, compute it only once, because reading takes long."""
-        if isinstance(self.rows, tuple):
-            return compute()
-        return self.rows.compute_once(key, compute)
+        return compute() if isinstance(self.rows, tuple) else self.rows.compute_once(key, compute)
 
     def groups(self, tag: str) -> dict[str, Tally]:
         """Make one tally for each value of a tag, sorted by value; rows without the tag are in none."""
