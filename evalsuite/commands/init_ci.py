@@ -192,6 +192,7 @@ def _make_first_baseline(root: Path, model: str | None) -> Iterator[str]:
 
 
 def _write_workflow_file(root: Path, forge: str, model: str | None, installer: InstallCommands) -> Iterator[str]:
+    """Write the CI workflow, filled in for the project; yield a line about each file."""
     repository, here = find_repository(root), root.resolve()
     folder = here.relative_to(repository).as_posix()
     name = "evals" if folder == "." else f"evals-{re.sub(r'[^a-z0-9]+', '-', folder.lower()).strip('-')}"

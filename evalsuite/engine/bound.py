@@ -191,6 +191,7 @@ def check_sample_ids(benchmark: str, samples: Sequence[Sample]) -> None:
 
 
 def _make_solver(benchmark: Benchmark, setup: Setup, answers: str | None) -> AnySolver | None:
+    """Make the benchmark's solver or, with a file of answers, a solver that returns these answers."""
     if answers:
         from evalsuite.solvers.single_call import make_answers_solver
 

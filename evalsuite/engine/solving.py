@@ -245,7 +245,7 @@ class Prefetcher:
     def wait_for_result(self, case: Case) -> SolvedCase:
         """Wait for a case's result; start the case if it is not started yet."""
         self._background.refuse_forked_child()
-        future = self._results.get(case) or self._background.run(self._find_or_start_case(case))
+        future = self._results.get(case) or self._background.run(self._get_or_start_future(case))
         try:
             return future.result()
         finally:
@@ -256,7 +256,7 @@ class Prefetcher:
             self._start_solving(case)
         self._start_upcoming_cases()
 
-    async def _find_or_start_case(self, case: Case) -> Future[SolvedCase]:
+    async def _get_or_start_future(self, case: Case) -> Future[SolvedCase]:
         return self._results.get(case) or self._start_solving(case)
 
     def _start_upcoming_cases(self) -> None:

@@ -62,7 +62,7 @@ def _send_record(item: pytest.Item) -> None:
     if listener is None or case is None or findings is None or findings.outcome not in {"failed", "error"}:
         return
     report = pytest.TestReport(item.nodeid, item.location, {}, "passed", None, "teardown")
-    _attach_record(item, case, report)
+    _attach_record_to_report(item, case, report)
     listener.pytest_runtest_logreport(report)
 
 
@@ -123,7 +123,7 @@ def pytest_runtest_makereport(
         lines = "\n".join(entry["content"] for entry in findings.logs["calls"])
         report.sections.append(("tool calls: - expected, + made", lines))
     if report.when == "teardown" and not item.config.option.setupplan:
-        _attach_record(item, case, report)
+        _attach_record_to_report(item, case, report)
     return report
 
 
@@ -191,7 +191,7 @@ def is_inspecting_failures(config: pytest.Config) -> bool:
     return any(getattr(config.option, name, False) for name in ("maxfail", "usepdb", "runxfail", "stepwise"))
 
 
-def _attach_record(item: pytest.Item, case: Case, report: pytest.TestReport) -> None:
+def _attach_record_to_report(item: pytest.Item, case: Case, report: pytest.TestReport) -> None:
     process = item.config.stash[PROCESS]
     findings = get_findings(item)
     kept = findings.make_storable_record(case, item.nodeid, process.settings, process.model_name or "")
