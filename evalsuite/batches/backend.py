@@ -26,8 +26,7 @@ from evalsuite.batches.server import (
     parse_result_lines,
     read_completion,
 )
-from evalsuite.core.errors import BackendUnavailable, Detached, ModelError, RequestRefused, SettingsError
-from evalsuite.core.phrases import write_count
+from evalsuite.core.errors import BackendUnavailable, Detached, ModelError, RequestRefused, SettingsError, write_count
 from evalsuite.gateway.concealment import UNLIMITED_REQUEST, Vault, make_request_keys
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import Backend, RateLimited, Transient

@@ -17,9 +17,8 @@ from typing import Any
 
 from evalsuite.benchmarks.bfcl_multi_turn import CorrectTurns, MultiTurnSolver, map_class_modules
 from evalsuite.benchmarks.dataset_files import read_field, read_json_lines, require_type
-from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.errors import DatasetError, SettingsError, write_count
 from evalsuite.core.keywords import read_options
-from evalsuite.core.phrases import write_count
 from evalsuite.core.protocols import Benchmark, Dataset, Model, Setup, Solver
 from evalsuite.core.types import SHARE, Message, Sample, Score, ToolCall, Transcript
 from evalsuite.scorers.trajectories import ToolUse, are_calls_accepted, format_difference, match_calls, tool_uses

@@ -21,8 +21,7 @@ from evalsuite.benchmarks.dataset_files import (
     read_text,
     require_type,
 )
-from evalsuite.core.errors import DatasetError
-from evalsuite.core.phrases import write_count
+from evalsuite.core.errors import DatasetError, write_count
 from evalsuite.core.types import Sample, ToolCall, Transcript
 
 TOLERANCE = 1e-6  # Maximum difference of scores that count as equal, because checkers write rounded numbers.

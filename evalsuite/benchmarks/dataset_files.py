@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evalsuite.core.errors import DatasetError
-from evalsuite.core.phrases import shorten_to_beginning
+from evalsuite.core.errors import DatasetError, shorten_to_beginning
 
 T = TypeVar("T")
 AGREEMENT = "agreement.json"  # File that states how often evalsuite's scorers agree with the benchmark's checker.

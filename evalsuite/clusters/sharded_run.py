@@ -20,8 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.errors import BackendUnavailable, RunError
-from evalsuite.core.phrases import write_count
+from evalsuite.core.errors import BackendUnavailable, RunError, write_count
 from evalsuite.results.merge import merge_runs_into
 from evalsuite.results.record_file import JOURNAL
 from evalsuite.results.run_folders import RunFolder, check_run_name

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.commands import declare_arguments, require_suite, run_own_command
 from evalsuite.core.declarations import is_suite_file
-from evalsuite.core.errors import RunError, escape_for_terminal
-from evalsuite.core.phrases import write_count
+from evalsuite.core.errors import RunError, escape_for_terminal, write_count
 from evalsuite.decisions.gates import read_gates, replace_metric_name
 from evalsuite.results.record_file import JOURNAL
 from evalsuite.results.run_folders import RunFolder, find_run_folder

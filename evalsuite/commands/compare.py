@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from evalsuite.commands import declare_arguments, make_declarations, print_lines
 from evalsuite.commands.score import print_score, read_table, score_pair, write_diff_page
-from evalsuite.core.errors import RunError, escape_for_terminal
+from evalsuite.core.errors import RunError, escape_for_terminal, write_count
 from evalsuite.core.option_values import make_int_parser
-from evalsuite.core.phrases import write_count
 from evalsuite.output.reports.case_block import add_baseline_answer, format_case_block
 from evalsuite.results.run_folders import INFO, RunFolder, explain_interruption, find_run_folder
 from evalsuite.results.runs import Run, load_run

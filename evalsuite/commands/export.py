@@ -15,9 +15,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from evalsuite.commands import declare_arguments, make_declarations, print_lines
-from evalsuite.core.errors import RunError
+from evalsuite.core.errors import RunError, write_count
 from evalsuite.core.json_codec import dumps, encode_record
-from evalsuite.core.phrases import write_count
 from evalsuite.output.exports import escape_formula, make_inspect_file_name, make_inspect_log, make_lm_eval_results
 from evalsuite.output.paper import format_latex_table, write_paper
 from evalsuite.output.reports.compare import GLANCE_TITLE, make_comparison_sections, make_run_labels

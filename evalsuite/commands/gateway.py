@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.builders.model_session import add_options
 from evalsuite.commands import declare_arguments, make_declarations, require_suite
 from evalsuite.commands.gate import print_verdict
-from evalsuite.core.errors import SettingsError
-from evalsuite.core.phrases import write_count
+from evalsuite.core.errors import SettingsError, write_count
 from evalsuite.core.settings import OPTIONS, make_settings
 from evalsuite.service.clients import PORT
 

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands import declare_arguments, make_declarations, print_lines
 from evalsuite.core.declarations import Declarations, is_run_folder
-from evalsuite.core.errors import RunError, SettingsError, escape_for_terminal
+from evalsuite.core.errors import RunError, SettingsError, describe_estimates, escape_for_terminal, write_count
 from evalsuite.core.json_codec import encode_record
-from evalsuite.core.phrases import describe_estimates, write_count
 from evalsuite.output.reports.case_block import format_case_block
 from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, RunFolder, find_run_folder
 from evalsuite.results.runs import load_run

@@ -12,9 +12,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands import declare_arguments, make_declarations
-from evalsuite.core.errors import RunError
+from evalsuite.core.errors import RunError, write_count
 from evalsuite.core.option_values import make_int_parser
-from evalsuite.core.phrases import write_count
 from evalsuite.output.page.view import is_in_progress, list_runs
 from evalsuite.output.reports.markdown import render_terminal_table
 from evalsuite.output.reports.section import Cell, Column, Table

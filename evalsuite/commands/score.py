@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.model_session import add_model_options
 from evalsuite.commands import declare_arguments
-from evalsuite.core.errors import DatasetError, ScoringError, SettingsError
-from evalsuite.core.phrases import write_count
+from evalsuite.core.errors import DatasetError, ScoringError, SettingsError, write_count
 from evalsuite.samples.files import READERS
 
 if TYPE_CHECKING:

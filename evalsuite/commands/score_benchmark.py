@@ -10,8 +10,7 @@ from pathlib import Path
 
 from evalsuite.benchmarks.checkers import MODES, READERS, TOLERANCE, Agreement, read_plain_verdicts
 from evalsuite.commands import declare_arguments, print_lines
-from evalsuite.core.errors import SettingsError
-from evalsuite.core.phrases import write_count
+from evalsuite.core.errors import SettingsError, write_count
 from evalsuite.core.settings import make_settings
 from evalsuite.core.types import Score
 from evalsuite.engine.bound import BoundBenchmark, bind_benchmark

@@ -16,9 +16,8 @@ from evalsuite.applications.call_log import CallLog, LoggedCall, TraceSpan
 from evalsuite.applications.messages_api import convert_request
 from evalsuite.applications.spans import SPAN_ERRORS, list_spans, read_span
 from evalsuite.commands import declare_arguments, make_declarations, require_suite
-from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.errors import DatasetError, SettingsError, write_count
 from evalsuite.core.json_codec import dumps, encode_message, encode_record, encode_transcript
-from evalsuite.core.phrases import write_count
 from evalsuite.core.types import Completion, Message
 from evalsuite.results.record_file import JOURNAL
 

@@ -1,4 +1,4 @@
-"""The exceptions of evalsuite.
+"""The exceptions of evalsuite, and functions that write texts of messages, whose lengths are in characters.
 
 Each message says what failed, the value that caused the failure, the reason, and the remedy. Code that calls another
 library converts the library's exceptions to these classes with `raise ... from`.
@@ -133,3 +133,54 @@ def describe_exception(error: EvalsuiteError | OSError) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)
+
+
+MARK = " ..."
+
+
+def write_count(count: int, noun: str) -> str:
+    """Write a number with its noun: `1 case`, `2,000 cases`. The noun's plural must end in s."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def describe_estimates(estimated: int, calls: int) -> str:
+    """State how many calls have estimated token counts; return an empty text if no call has."""
+    share = f"{estimated:,} of {write_count(calls, 'call')}"
+    return f"tokens estimated in {share}, because the server did not count them" if estimated else ""
+
+
+def shorten_to_beginning(text: str, longest: int) -> str:
+    """Shorten a text to its beginning and `MARK`, together at most `longest` characters."""
+    return text if len(text) <= longest else f"{text[: max(0, longest - len(MARK))]}{MARK}"
+
+
+def shorten_with_note(text: str, longest: int) -> str:
+    """Shorten a text to its beginning and a note of its full length, together at most `longest` characters."""
+    if len(text) <= longest:
+        return text
+    note = f" [cut: {len(text):,} characters in all]"
+    return (text[: max(0, longest - len(note))] + note)[:longest]
+
+
+def shorten_to_ending(text: str, longest: int) -> str:
+    """Shorten a text to dots and its last `longest` characters, because a traceback's end matters most."""
+    return text if len(text) <= longest else f"...{text[len(text) - longest :]}"
+
+
+def shorten_line(line: str, longest: int) -> str:
+    """Replace the middle of a line by `MARK` if the line is longer than `longest` characters."""
+    if len(line) <= longest:
+        return line
+    half = max(0, longest - len(MARK) - 1) // 2
+    return f"{line[:half]}{MARK} {line[len(line) - half :]}"
+
+
+def shorten_to_ends(text: str, longest: int) -> str:
+    """Shorten a text to `longest` characters: two thirds from its beginning and one third from its end.
+
+    A line between the beginning and the end states the number of missing characters.
+    """
+    if len(text) <= longest:
+        return text
+    head, tail = longest * 2 // 3, longest // 3
+    return f"{text[:head]}\n[... {len(text) - head - tail:,} characters ...]\n{text[len(text) - tail :]}"

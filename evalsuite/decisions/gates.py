@@ -28,9 +28,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.core.errors import SettingsError, SpendLimitReached
+from evalsuite.core.errors import SettingsError, SpendLimitReached, describe_estimates, write_count
 from evalsuite.core.option_values import NO_WORSE_THAN
-from evalsuite.core.phrases import describe_estimates, write_count
 from evalsuite.decisions.measured import DERIVED_CONFIDENCE, PASS_RATE, MeasuredBenchmark, list_tags, select_cases
 from evalsuite.results.built_in import AMOUNTS, RESOURCES, count_estimated_calls, find_built_in_metric
 from evalsuite.results.judge_labels import explain_missing_metric

@@ -19,8 +19,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.errors import SettingsError
-from evalsuite.core.phrases import write_count
+from evalsuite.core.errors import SettingsError, write_count
 from evalsuite.decisions.gates import suggest_names
 from evalsuite.results.tally import Tally
 

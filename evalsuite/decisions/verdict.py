@@ -11,10 +11,9 @@ from enum import IntEnum
 from itertools import chain
 from typing import Any
 
-from evalsuite.core.errors import NEVER_EXCUSED
+from evalsuite.core.errors import NEVER_EXCUSED, write_count
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.option_values import parse_accepted_changes
-from evalsuite.core.phrases import write_count
 from evalsuite.core.types import ASSERTS, Outcome
 from evalsuite.decisions.baseline import compare_to_baselines
 from evalsuite.decisions.comparison import LOSS, BaselineComparison, ComparisonRules

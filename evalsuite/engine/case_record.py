@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.json_codec import dumps, encode_record
 from evalsuite.core.types import ASSERTS, CHANGES, SIGNATURES, Outcome, Record, Sample, Score, Transcript, Usage
-from evalsuite.engine.fingerprints import compute_planned_fingerprints
+from evalsuite.engine.cases import compute_planned_fingerprints
 from evalsuite.engine.scoring import ScoresByName, ScoreWithNote, convert_score, get_callable_name, run_rule_scorer
 from evalsuite.gateway.faults import TAG, format_fault_tag
 from evalsuite.journal.planned import digest_fingerprints

@@ -15,8 +15,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.core.errors import SandboxUnavailable, SettingsError
-from evalsuite.core.phrases import write_count
+from evalsuite.core.errors import SandboxUnavailable, SettingsError, write_count
 from evalsuite.gateway.faults import KINDS, TAG, UNHARMED, FaultInjector
 from evalsuite.models.choice import DEFAULT, INSTALL_LOCAL, needs_outside_code, open_backend
 

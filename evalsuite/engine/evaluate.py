@@ -25,7 +25,7 @@ from evalsuite.core.protocols import Benchmark
 from evalsuite.core.settings import OPTIONS, Settings, make_settings
 from evalsuite.engine.bound import bind_benchmark
 from evalsuite.engine.case_record import CaseFindings, describe_assertion, find_excuse, provide_model
-from evalsuite.engine.cases import Case, ShardAssignment, make_cases, order_items
+from evalsuite.engine.cases import Case, ShardAssignment, compute_planned_fingerprints, make_cases, order_items
 from evalsuite.engine.checks import (
     check_callability,
     explain_missing_judge,
@@ -34,7 +34,6 @@ from evalsuite.engine.checks import (
     require_model_name,
 )
 from evalsuite.engine.declaration import Declaration, can_test_fail, find_benchmark
-from evalsuite.engine.fingerprints import compute_planned_fingerprints
 from evalsuite.engine.open_run import OpenRun
 from evalsuite.engine.preparation import MODELS, prepare_run
 from evalsuite.engine.solving import Prefetcher, RunModels, UpcomingCases, compute_window_size

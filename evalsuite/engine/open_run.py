@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.core.declarations import Declarations
-from evalsuite.core.errors import NEVER_EXCUSED, EvalsuiteError, RunError, SettingsError, SpendLimitReached
+from evalsuite.core.errors import NEVER_EXCUSED, EvalsuiteError, RunError, SettingsError, SpendLimitReached, write_count
 from evalsuite.core.json_codec import decode_record, decode_usage, encode_usage
-from evalsuite.core.phrases import write_count
 from evalsuite.core.types import Record, Usage
 from evalsuite.decisions.gates import parse_gates
 from evalsuite.decisions.verdict import Status, Verdict

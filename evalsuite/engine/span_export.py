@@ -13,9 +13,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.applications.span_receiver import require_opentelemetry
-from evalsuite.core.errors import SettingsError
+from evalsuite.core.errors import SettingsError, write_count
 from evalsuite.core.json_codec import decode_record
-from evalsuite.core.phrases import write_count
 from evalsuite.gateway.concealment import remove_epoch_mark
 
 if TYPE_CHECKING:

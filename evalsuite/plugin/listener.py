@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from evalsuite.core.declarations import is_benchmark_declared, list_benchmark_names
-from evalsuite.core.errors import EvalsuiteError, RunError, describe_exception, escape_for_terminal
-from evalsuite.core.phrases import write_count
+from evalsuite.core.errors import EvalsuiteError, RunError, describe_exception, escape_for_terminal, write_count
 from evalsuite.engine.signals import install_signal_handlers
 from evalsuite.plugin.items import RECORD, list_cases
 from evalsuite.plugin.options import is_verdict_expected, read_command_line_gates

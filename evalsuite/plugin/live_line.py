@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import pytest
 
-from evalsuite.core.errors import escape_for_terminal
-from evalsuite.core.phrases import write_count
+from evalsuite.core.errors import escape_for_terminal, write_count
 from evalsuite.plugin.pytest_internals import get_terminal_file, replace_terminal_file
 
 if TYPE_CHECKING:

@@ -179,7 +179,7 @@ class CaseProcess:
 
     def make_planned_cases(self, items: Iterable[pytest.Item]) -> list[PlannedCase]:
         """Return the session's cases, including those that a resumed run leaves out."""
-        from evalsuite.engine.fingerprints import compute_planned_fingerprints
+        from evalsuite.engine.cases import compute_planned_fingerprints
 
         every = [*((item, True) for item in items), *((item, False) for item in self.deselected)]
         return [

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.core.declarations import is_run_folder, started_sessions
-from evalsuite.core.errors import EvalsuiteError, describe_exception
-from evalsuite.core.phrases import write_count
+from evalsuite.core.errors import EvalsuiteError, describe_exception, write_count
 from evalsuite.core.settings import restore_settings
 from evalsuite.engine.preparation import MODELS, format_command, prepare_run
 from evalsuite.engine.signals import (

@@ -19,7 +19,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
-from evalsuite.core.phrases import write_count
+from evalsuite.core.errors import write_count
 from evalsuite.core.types import ASSERTS, SHARE, Metric, Usage
 from evalsuite.results.judge_labels import JUDGE_METRICS, estimate_corrected_score
 from evalsuite.results.tally import Estimate, Row, Tally

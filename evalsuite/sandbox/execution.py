@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from evalsuite.core.errors import SandboxError
-from evalsuite.core.phrases import shorten_to_ending
+from evalsuite.core.errors import SandboxError, shorten_to_ending
 from evalsuite.sandbox.inside.files import HEAD
 
 if TYPE_CHECKING:

@@ -20,9 +20,8 @@ from evalsuite.applications.case_model import BlockingModel, CaseModel
 from evalsuite.applications.routing import route_clients
 from evalsuite.applications.span_receiver import SpanCollector, require_opentelemetry
 from evalsuite.applications.spans import read_span
-from evalsuite.core.errors import SettingsError, SolverError
+from evalsuite.core.errors import SettingsError, SolverError, write_count
 from evalsuite.core.json_codec import encode_message
-from evalsuite.core.phrases import write_count
 from evalsuite.core.threads import RaisedInThread, call_maybe_async, is_async
 from evalsuite.core.types import Sample, Transcript
 from evalsuite.gateway.handle import CASE_EFFECTS

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from evalsuite.core.errors import SettingsError
-from evalsuite.core.phrases import shorten_with_note
+from evalsuite.core.errors import SettingsError, shorten_with_note
 from evalsuite.core.types import Completion, Message, Sample, Transcript
 from evalsuite.gateway.handle import CaseEffects
 from evalsuite.tools.execution import (

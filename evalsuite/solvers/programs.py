@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.errors import SandboxError
+from evalsuite.core.errors import SandboxError, shorten_to_ends
 from evalsuite.core.keywords import select_generation_params
-from evalsuite.core.phrases import shorten_to_ends
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.sandbox import Execution, Sandbox, TableSource

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from evalsuite.core.errors import SettingsError
-from evalsuite.core.phrases import shorten_line, shorten_to_beginning
+from evalsuite.core.errors import SettingsError, shorten_line, shorten_to_beginning
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model

@@ -9,8 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evalsuite.core.errors import RunError, ToolError
-from evalsuite.core.phrases import shorten_to_beginning
+from evalsuite.core.errors import RunError, ToolError, shorten_to_beginning
 from evalsuite.tools.execution import ASK_TO_USER, FINISH, ToolDocument, ToolFailure
 
 if TYPE_CHECKING:

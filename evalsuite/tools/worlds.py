@@ -11,8 +11,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
-from evalsuite.core.errors import SettingsError, ToolError
-from evalsuite.core.phrases import write_count
+from evalsuite.core.errors import SettingsError, ToolError, write_count
 from evalsuite.core.threads import call_maybe_async
 from evalsuite.core.types import CHANGES, Sample
 from evalsuite.gateway.handle import CaseEffects, Effect

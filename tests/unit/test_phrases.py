@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.core.phrases import (
+from evalsuite.core.errors import (
     shorten_line,
     shorten_to_beginning,
     shorten_to_ending,

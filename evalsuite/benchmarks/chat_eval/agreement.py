@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from evalsuite.benchmarks.chat_eval import paper_results as published
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, HUMAN_ASPECTS, OVERALL
 from evalsuite.benchmarks.chat_eval.solver import OVERLAP, JudgingMode, parse_mode
-from evalsuite.core.phrases import write_count
+from evalsuite.core.errors import write_count
 from evalsuite.judges.human_labels import WINS
 from evalsuite.output.reports.judges import CorrectedMean, estimate_corrected_mean
 from evalsuite.output.reports.judges.ballots import read_ballots

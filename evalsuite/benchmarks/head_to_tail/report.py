@@ -15,7 +15,7 @@ from evalsuite.benchmarks.head_to_tail.paper_results import (
     read_table_10,
 )
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE
-from evalsuite.core.phrases import write_count
+from evalsuite.core.errors import write_count
 from evalsuite.output.reports.section import (
     Block,
     Cell,

@@ -20,8 +20,7 @@ from evalsuite.benchmarks.struc_bench.abilities import (
 )
 from evalsuite.benchmarks.struc_bench.items import NEURAL, StrucBenchOptions
 from evalsuite.benchmarks.struc_bench.p_score import PROMPT, request_p_score
-from evalsuite.core.errors import JudgeError, SandboxUnavailable, ScoringError
-from evalsuite.core.phrases import shorten_line
+from evalsuite.core.errors import JudgeError, SandboxUnavailable, ScoringError, shorten_line
 from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.judges.judgements import sign_scores
 from evalsuite.metrics.tables import Format, TableScore, h_score, read_tables, strip_answer, table_score

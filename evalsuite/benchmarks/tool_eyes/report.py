@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, OVERALL, RELEASED_MODES, RULES, SCENARIOS
-from evalsuite.core.phrases import shorten_to_beginning, write_count
+from evalsuite.core.errors import shorten_to_beginning, write_count
 from evalsuite.output.reports.section import (
     Block,
     Cell,

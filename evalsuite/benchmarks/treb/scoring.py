@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.treb.dataset import TrebOptions
 from evalsuite.benchmarks.treb.rules import find_shipped_rules, list_broken_rules
-from evalsuite.core.errors import ScoringError
-from evalsuite.core.phrases import shorten_to_beginning
+from evalsuite.core.errors import ScoringError, shorten_to_beginning
 from evalsuite.core.types import Message, Sample, Score, Transcript
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.forms import Likert, parse_aspect_score

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.treb.dataset import TrebOptions
 from evalsuite.benchmarks.treb.records import COLUMN_OF, TCOT, TEXT_MODES
 from evalsuite.benchmarks.treb.tables import FIRST_ROWS, SourceTable, TableCache, is_large_table
-from evalsuite.core.phrases import shorten_to_beginning
+from evalsuite.core.errors import shorten_to_beginning
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.sandbox import Sandbox, TableFile

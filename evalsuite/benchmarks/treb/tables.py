@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from evalsuite.benchmarks.dataset_files import read_text
-from evalsuite.core.errors import DatasetError
-from evalsuite.core.phrases import write_count
+from evalsuite.core.errors import DatasetError, write_count
 
 Cells = tuple[str, ...]
 _BAR = re.compile(r"(?<!\\)\|")

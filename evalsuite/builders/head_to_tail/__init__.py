@@ -29,9 +29,8 @@ from evalsuite.builders.head_to_tail.drawing import (
 from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
 from evalsuite.builders.head_to_tail.workspace import Workspace
 from evalsuite.builders.model_session import add_model_options, select_model_settings
-from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.errors import DatasetError, SettingsError, write_count
 from evalsuite.core.option_values import make_int_parser
-from evalsuite.core.phrases import write_count
 
 
 def add_arguments(parser: ArgumentParser) -> None:

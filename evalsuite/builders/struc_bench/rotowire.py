@@ -17,8 +17,7 @@ from evalsuite.benchmarks.dataset_files import read_field, read_json, read_text,
 from evalsuite.benchmarks.struc_bench.items import TableItem, encode_items
 from evalsuite.builders.building import BuildProgress, open_build_folder, sum_file_sizes, write_atomically
 from evalsuite.builders.struc_bench.files import check_file_name
-from evalsuite.core.errors import DatasetError
-from evalsuite.core.phrases import write_count
+from evalsuite.core.errors import DatasetError, write_count
 from evalsuite.metrics.tables import CellGrid, read_tables
 from evalsuite.metrics.tables.cells import NUMBER_WORDS, UNITS
 from evalsuite.metrics.tables.plain_data import write_table

@@ -18,8 +18,7 @@ from evalsuite.benchmarks.struc_bench.items import TableItem, encode_items, read
 from evalsuite.builders.building import BuildProgress, open_build_folder, write_atomically
 from evalsuite.builders.model_session import add_model_options, open_session, select_model_settings
 from evalsuite.builders.struc_bench.files import check_file_name, infer_format
-from evalsuite.core.errors import EvalsuiteError, JudgeError
-from evalsuite.core.phrases import write_count
+from evalsuite.core.errors import EvalsuiteError, JudgeError, write_count
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.prompts import mark_sections
 from evalsuite.metrics.tables import Format, read_tables, read_wanted

@@ -37,9 +37,8 @@ from evalsuite.builders.treb.model_questions import (
 )
 from evalsuite.builders.treb.prompts import TASKS
 from evalsuite.builders.treb.table_files import list_files, read_sheets
-from evalsuite.core.errors import SettingsError
+from evalsuite.core.errors import SettingsError, write_count
 from evalsuite.core.option_values import make_int_parser
-from evalsuite.core.phrases import write_count
 from evalsuite.sandbox import Sandbox, TableFile
 
 if TYPE_CHECKING:

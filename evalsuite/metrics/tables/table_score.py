@@ -13,8 +13,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
-from evalsuite.core.errors import ScoringError
-from evalsuite.core.phrases import shorten_line
+from evalsuite.core.errors import ScoringError, shorten_line
 from evalsuite.metrics.tables.alignment import MOST_ASSIGNED
 from evalsuite.metrics.tables.cells import EQUAL, INCOMPLETE, compare_cells, strip_cell_markup
 from evalsuite.metrics.tables.content import ContentComparison, compare_content

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from evalsuite.core.errors import escape_for_terminal
-from evalsuite.core.phrases import shorten_with_note
+from evalsuite.core.errors import escape_for_terminal, shorten_with_note
 from evalsuite.decisions.measured import get_score, select_cases
 from evalsuite.output.reports.markdown import format_number
 from evalsuite.output.reports.section import Column

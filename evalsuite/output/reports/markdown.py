@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from evalsuite.core.errors import CONTROL, escape_for_terminal
-from evalsuite.core.phrases import shorten_to_ends
+from evalsuite.core.errors import CONTROL, escape_for_terminal, shorten_to_ends
 from evalsuite.output.reports.section import (
     Block,
     Cell,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from evalsuite.core.phrases import write_count
+from evalsuite.core.errors import write_count
 from evalsuite.core.types import Usage
 from evalsuite.output.reports.section import Cell, Table, convert_cell, parse_columns
 

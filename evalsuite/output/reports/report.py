@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.core.errors import describe_estimates, shorten_to_ends, write_count
 from evalsuite.core.json_codec import encode_usage
-from evalsuite.core.phrases import describe_estimates, shorten_to_ends, write_count
 from evalsuite.core.types import SHARE, Record, Usage
 from evalsuite.decisions.measured import MeasuredBenchmark, select_cases
 from evalsuite.gateway.faults import TAG as FAULT_TAG

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.errors import describe_exception
-from evalsuite.core.phrases import shorten_to_ends
+from evalsuite.core.errors import describe_exception, shorten_to_ends
 from evalsuite.decisions.verdict import Status, Verdict, judge_run, measure_benchmarks
 from evalsuite.output.page.overview import summarise_benchmark
 from evalsuite.output.page.write import PAGE, write_page
