@@ -112,9 +112,8 @@ class LlamaCppBackend:
     async def aclose(self) -> None:
         if self._client is not None:
             await self._client.aclose()
-        self._client = self._server = (
-            None  # Delete the server object, because its destructor stops the server's threads.
-        )
+        # Delete the server object, because its destructor stops the server's threads.
+        self._client = self._server = None
 
 
 def _import_llama_cpp() -> Any:
