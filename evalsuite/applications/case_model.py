@@ -121,7 +121,7 @@ class CaseModel(ModelHandle):
             return completion
 
     def find_model(self, name: str) -> CaseModel:
-        """Return the model that an application's request names; it adds its calls to the log of this model.
+        """Return the model that an application's request names; the log of this object gets its calls.
 
         Raises:
             SettingsError: `application(models=...)` lacks the name. The case fails even if the application handles this

@@ -246,7 +246,7 @@ class BatchBackend:
         self._under_way[stored_batch.number] = None
         keys = self._batches.list_unanswered_keys(stored_batch.number)
         try:
-            state = await self._retry_until_answered(lambda: self._find_batch(stored_batch))
+            state = await self._retry_until_answered(lambda: self._find_or_create_batch(stored_batch))
             if state is None:
                 self._batches.delete_batch(stored_batch.number)
                 raise Transient("the session ended before this request was sent")
@@ -264,7 +264,7 @@ class BatchBackend:
         self._earlier.difference_update(keys)
         self._fail_requests(keys, error)
 
-    async def _find_batch(self, stored_batch: StoredBatch) -> BatchState | None:
+    async def _find_or_create_batch(self, stored_batch: StoredBatch) -> BatchState | None:
         """Find an earlier session's batch by its id or, if the id was never received, by the marker in its metadata.
 
         If the server has no batch with the marker, create the batch from the file that was uploaded.

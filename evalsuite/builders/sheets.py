@@ -47,7 +47,7 @@ def parse_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[s
 
 
 def decode_text(content: bytes) -> str:
-    """Decode a text file as UTF-8, UTF-16 (with a byte-order mark, or mostly ASCII), GB18030 or else Windows-1252.
+    """Decode a text file as UTF-16 (if a byte-order mark or zero bytes show it), UTF-8, GB18030 or Windows-1252.
 
     Raises:
         ValueError: the content is binary, or text in another encoding.

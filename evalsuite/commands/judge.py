@@ -227,7 +227,7 @@ def decide_judge_gates(
 
 
 def describe_needed_labels(decision: GateDecision, labels: int) -> str:
-    """State how many more labels would meet a missed gate, if they narrow the interval around the same estimate."""
+    """State how many more labels would meet a missed gate if only the interval narrowed, not the estimate changed."""
     gate, estimate = decision.gate, decision.estimate
     if decision.verdict != "missed" or gate.confidence is None or estimate is None or not labels:
         return ""

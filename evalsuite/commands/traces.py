@@ -43,7 +43,7 @@ def run_traces(options: argparse.Namespace) -> int:
     """Write the traces as answers and let pytest score these answers; return pytest's exit status."""
     require_suite(options.suite)
     lines: dict[tuple[str, str], dict[str, Any]] = {}
-    files = [file for source in options.sources for file in _list_trace_files(source)]
+    files = [file for source in options.sources for file in _list_trace_paths(source)]
     if options.to.resolve() in {file.resolve() for file in files}:
         raise SettingsError(f"--to {options.to}: that is one of the traces; name another file, or move this one away")
     for file in files:
@@ -62,7 +62,8 @@ def run_traces(options: argparse.Namespace) -> int:
     return subprocess.run(command, check=False).returncode  # noqa: S603 - the user's own suite and options
 
 
-def _list_trace_files(source: Path) -> list[Path]:
+def _list_trace_paths(source: Path) -> list[Path]:
+    """List a source's trace files; a run is listed as its folder."""
     if source.name == JOURNAL or (source / "run.json").is_file():
         return [source.parent if source.name == JOURNAL else source]
     if not source.is_dir():

@@ -232,7 +232,7 @@ def _check_and_tag_canaries(
 
 
 def _make_case_metric_arguments(name: str, metrics: Sequence[CaseMetric | Measure]) -> dict[str, Any]:
-    """Make those arguments of a `Benchmark` that define metrics over all cases."""
+    """Make the arguments `derived`, `report` and `metrics` of a `Benchmark` from its metrics over all cases."""
     if not metrics:
         return {}
     from evalsuite.output.reports.generic import make_case_metric, make_report_function

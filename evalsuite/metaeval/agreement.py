@@ -39,7 +39,7 @@ NOT_METRICS = frozenset({"reference", "prediction", "output", "human", "format",
 
 @dataclass(frozen=True, slots=True)
 class RatedTable:
-    """A prediction with people's ratings."""
+    """A predicted table with its reference and people's ratings."""
 
     prediction: str
     reference: str

@@ -128,10 +128,10 @@ def bleu(prediction: str, targets: Targets) -> float:
     on one- and two-grams) and tokenizer 13a. Chinese texts are first split by jieba.
     """
 
-    def score_target(prediction: str, target: str) -> float:
+    def compute_bleu_of_target(prediction: str, target: str) -> float:
         return compute_bleu_of_tokens(" ".join(split_words(prediction)), " ".join(split_words(target)))
 
-    return _score_best_target(score_target, prediction, targets)
+    return _score_best_target(compute_bleu_of_target, prediction, targets)
 
 
 @lru_cache(maxsize=16)

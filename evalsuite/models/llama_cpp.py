@@ -30,9 +30,8 @@ PASSIVE_WAIT_VARIABLES = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}
 class LlamaCppBackend:
     """`local:smollm2` or `local:/path/model.gguf`, with optional settings such as `?context=2048&slots=2&threads=1`.
 
-    The model uses one thread per core; threads sleep while they wait for each other. By default, OpenMP's waiting
-    threads would spin. One thread that shares its core with a test worker would then slow down all threads several
-    times.
+    The model uses one thread per core; threads sleep while they wait for each other. If they spun, as OpenMP's threads
+    do by default, one thread that shares its core with a test worker would make all threads several times slower.
     """
 
     metered = False

@@ -176,9 +176,9 @@ class OpenAIBackend:
     async def call_client(self, function: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]) -> T:
         """Call a function with the client, and with the headers that every call must have."""
         self.check()
-        return _return_or_raise(await self._call_client_and_catch(function))
+        return _return_or_raise(await self._call_client_or_return_error(function))
 
-    async def _call_client_and_catch(
+    async def _call_client_or_return_error(
         self, function: Callable[[AsyncOpenAI, dict[str, Any]], Awaitable[T]]
     ) -> T | Exception:
         try:

@@ -1,4 +1,4 @@
-"""Runs further sessions of pytest: one run per model of several, and the parts of a run with very many cases."""
+"""Runs further sessions of pytest: one per model if there are several, and one per part of a very large run."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ class Tally:
         return [row.scores[metric] for row in self.scored(metric)]
 
     def clusters(self, metric: str) -> list[str]:
-        """List the clusters (groups of related cases) of the values: the tag `cluster`, by default the sample's id."""
+        """List the cluster (group of related cases) of each value: the tag `cluster`, by default the sample's id."""
         return [row.cluster for row in self.scored(metric)]
 
     def mean(self, metric: str) -> float | None:

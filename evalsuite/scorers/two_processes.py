@@ -440,6 +440,7 @@ NOT_RAISED = (AssertionError, UnicodeError, StopIteration, StopAsyncIteration)
 
 
 def _get_original_error_text(error: BaseException) -> str:
+    """Return the text that the exception had in the process of the answer."""
     return str(vars(error).get("_text", Exception.__str__(error)))
 
 

@@ -73,7 +73,7 @@ def get_fixed_answer(sample: Sample) -> str:
 
 
 def make_answers_solver(file: str, benchmark: str) -> Solver:
-    """Make a solver that takes answers from a file; the file has samples' ids, with or without the mode at the end."""
+    """Make a solver that takes answers from a file, which names a sample by its id or by its tag `cluster`."""
 
     async def take_answer(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - as every solver
         ids = [sample.id, *([sample.tags["cluster"]] if "cluster" in sample.tags else [])]

@@ -233,7 +233,7 @@ def _clip_coefficient(bound: float) -> float:
 def _tabulate_label_pairs(
     first: list[Hashable], second: list[Hashable], categories: Sequence[Hashable] | None, weights: Weights
 ) -> Array:
-    """Count the pairs of labels in a table; weights other than `nominal` need categories."""
+    """Make a table that counts each pair of labels; weights other than `nominal` need `categories`."""
     import numpy as np
 
     if categories is None and weights != "nominal":

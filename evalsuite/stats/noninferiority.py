@@ -292,7 +292,10 @@ def _compute_pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: 
 
 
 def _compute_rare_loss_pvalue(net: float, count: int, share: float) -> float:
-    """Compute a binomial p-value: the probability of at most this net loss if every loss is the greatest possible."""
+    """Compute a binomial p-value: the probability of at most this net loss if the true loss is the margin.
+
+    Every loss counts as the greatest possible, so `share` of the clusters is lost; a net gain is added to the margin.
+    """
     from scipy.special import betainc
 
     lost, share = max(0.0, -net), min(1.0, share + max(0.0, net) / count)

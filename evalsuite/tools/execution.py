@@ -100,7 +100,7 @@ class ToolDocument:
         return notes
 
     def openai(self) -> dict[str, Any]:
-        """Convert the document to an entry of a chat request's `tools`."""
+        """Convert this description of a tool to an entry of a chat request's `tools`."""
         return {"type": "function", "function": self.plain()}
 
 
@@ -337,8 +337,8 @@ def tools_of(made: object) -> list[Tool]:
     return tools
 
 
-def list_documents(kind: type) -> list[ToolDocument]:
-    """List the documents of a class's `@tool` methods in order; this does not make an object."""
+def list_tool_documents(kind: type) -> list[ToolDocument]:
+    """List the documents of a class's `@tool` methods, inherited methods first, without making an object."""
     return [method.document for method in find_tool_methods(kind).values()]
 
 

@@ -23,7 +23,7 @@ from evalsuite.tools.execution import (
     convert_to_json,
     convert_to_text,
     find_tool_methods,
-    list_documents,
+    list_tool_documents,
     tools_of,
 )
 from evalsuite.tools.state_changes import (
@@ -138,7 +138,7 @@ class World:
     @property
     def documents(self) -> list[ToolDocument]:
         """The documents of a class's tools; empty for a function, whose tools are known only after it is called."""
-        return list_documents(self.make) if isinstance(self.make, type) else []
+        return list_tool_documents(self.make) if isinstance(self.make, type) else []
 
     def fails(self, tool: str, *, at: int = 1, message: str = "the service is unavailable") -> World:
         """Let one call of a tool fail without effect; `at` is the call's number, counted from 1."""
@@ -355,5 +355,5 @@ def _list_tool_documents(source: ToolSource) -> list[ToolDocument]:
     if isinstance(source, World):
         return source.documents
     if isinstance(source, type):
-        return list_documents(source)
+        return list_tool_documents(source)
     return [source.document] if isinstance(source, Tool) else []

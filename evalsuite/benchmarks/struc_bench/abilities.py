@@ -250,7 +250,7 @@ def measure_abilities(
 
 
 def measure_markup(facts: Iterable[FormFact]) -> float:
-    """Return the share of passed checks of the markup: heads, spans, rules, links."""
+    """Return the share of passed checks, without the checks of the table's size (`SIZE_FACTS`)."""
     about_markup = [fact.fulfilled for fact in facts if fact.name not in SIZE_FACTS]
     return sum(about_markup) / len(about_markup)
 

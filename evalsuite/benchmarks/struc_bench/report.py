@@ -325,17 +325,17 @@ def _show_extreme_outputs(line: LabelledCases) -> Iterator[Passage]:
             continue
         worst = min(rows, key=lambda row: row.scores[RANKED_BY])
         best = max(rows, key=lambda row: row.scores[RANKED_BY])
-        yield _make_output_passage(f"{line.label}, {name}: the worst output", worst, line)
+        yield _make_output_passage(f"{line.label}, {name}: the worst output", worst, line.view)
         if best is not worst:
-            yield _make_output_passage(f"{line.label}, {name}: the best output", best, line)
+            yield _make_output_passage(f"{line.label}, {name}: the best output", best, line.view)
 
 
-def _make_output_passage(title: str, row: Row, line: LabelledCases) -> Passage:
+def _make_output_passage(title: str, row: Row, view: RunView) -> Passage:
     heading = (
         f"{title}, {row.sample} (table score {row.scores[RANKED_BY]:.3f}: content "
         f"{row.scores['table_content']:.3f}, form {row.scores['table_form']:.3f})"
     )
-    record = line.view.read(row.case)
+    record = view.read(row.case)
     answer = record.transcript.answer.strip() if record.transcript else ""
     facts = "\n".join(f"{'[x]' if fulfilled else '[ ]'} {text}" for _, text, fulfilled in row.facts.get(FORM, ()))
     text = f"WANTED\n\n{record.target}\n\nANSWERED\n\n{answer or '(nothing)'}\n\nFORM\n\n{facts}"

@@ -16,7 +16,7 @@ from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Dataset, Setup
 from evalsuite.core.types import Sample, Transcript
 from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT
-from evalsuite.tools.execution import ASK_TO_USER, FINISH, ToolDocument, list_documents
+from evalsuite.tools.execution import ASK_TO_USER, FINISH, ToolDocument, list_tool_documents
 from evalsuite.tools.live import find_code_executing_tools
 
 RULES = ("format_alignment", "reality", "finished")  # The scores that need no judge.
@@ -133,7 +133,7 @@ def load_dataset(setup: Setup) -> Dataset:
         from evalsuite.benchmarks.tool_eyes.toolbox import SUBJECTS
 
         path, source = SHIPPED, "shipped queries"
-        documents = {subject: (*list_documents(kind), ASK_TO_USER, FINISH) for subject, kind in SUBJECTS.items()}
+        documents = {subject: (*list_tool_documents(kind), ASK_TO_USER, FINISH) for subject, kind in SUBJECTS.items()}
     queries = read_queries(path)
     for query in queries:
         if query.subject not in documents:

@@ -88,7 +88,7 @@ def number_score(sample: Sample, transcript: Transcript) -> dict[str, float | Sc
 
 
 def rule_score(sample: Sample, transcript: Transcript) -> dict[str, float | Score]:
-    """Return `instruction_following`: 1 if the answer satisfies all rules of the question, otherwise 0."""
+    """Return `instruction_following`, 1 if the answer satisfies all rules, otherwise 0; {} for other subtasks."""
     if sample.tags["subtask"] != RULES_SUBTASK:
         return {}
     rules = sample.metadata["rules"]

@@ -267,7 +267,8 @@ _ELSEWHERE = {
 }
 # Unsuitable predicates with their reasons.
 UNFIT = {_ONTOLOGY.format(name): reason for reason, names in _REASONS.items() for name in names} | _ELSEWHERE
-# Predicates whose values change over time or are of several kinds (`class`); the shipped questions accept each value.
+# Predicates whose values change over time, and `class`, whose values are of several kinds. The shipped questions are
+# worded so that each of these values is a right answer.
 CHANGING = {
     _ONTOLOGY.format(name)
     for name in (

@@ -101,7 +101,7 @@ _TRIPLE = "'<subject> <predicate> <object> .'"
 def stream_tsv(
     workspace: Workspace, path: Path, columns: Mapping[str, str], *, names: Sequence[str] = ()
 ) -> Iterator[str]:
-    r"""Read a file of tab-separated values without quoting, where `\N` and empty cells are null.
+    r"""Read tab-separated values without quoting, where `\N` and empty cells are null; yield SQL for one FROM clause.
 
     Args:
         names: the names of the first columns, if the file has no header; the file may have more columns.

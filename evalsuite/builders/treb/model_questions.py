@@ -168,16 +168,16 @@ class QuestionPanel:
         told = await self._ask_for_json(self.judges[0], prompt, same=same, all_agree={"type": "boolean"})
         return [said and bool(answer) for said, answer in zip(told["same"], answers, strict=True)], told["all_agree"]
 
-    async def check_subtask(self, pair: ModelPair, subtask: str) -> str:
-        """Ask a judge for a question's subtask; raise DraftDropped if this subtask needs another kind of answer."""
+    async def find_judged_subtask(self, pair: ModelPair, intended: str) -> str:
+        """Return the subtask that a judge finds, by default the intended one; raise DraftDropped if it does not fit."""
         if not self.judges:
-            return subtask
+            return intended
         kinds = "\n".join(f"- {name}: {task}" for name, task in words.TASKS.items())
         prompt = words.CLASSIFIER.format(
             kinds=kinds, question=pair.question, chain=json.dumps(pair.chain, ensure_ascii=False)
         )
         found: str = (await self._ask_for_json(self.judges[0], prompt, kind={"enum": list(words.TASKS)}))["kind"]
-        if found != subtask and (found not in words.BRIEFS or (found in words.WRITTEN) == bool(pair.program)):
+        if found != intended and (found not in words.BRIEFS or (found in words.WRITTEN) == bool(pair.program)):
             raise DraftDropped(f"it is a question of {found}")
         return found
 
@@ -343,7 +343,7 @@ async def _make_job_records(
             pair, sheet = await panel.write_question(original, subtask, topic)
             await panel.require_full_marks(sheet, pair, subtask)
             pair = await panel.decide_answer(sheet, pair)
-        found = await panel.check_subtask(pair, subtask)
+        found = await panel.find_judged_subtask(pair, subtask)
     except DraftDropped as reason:
         built.refuted[name] = str(reason)
         return []

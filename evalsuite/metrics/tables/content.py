@@ -244,7 +244,7 @@ def _pair_unaligned_lines(pairs: Pairs, height: int, other: int) -> Pairs:
 
 
 def _realign_in_any_order(pair: TablePair) -> TablePair:
-    """Align two tables in any order of lines, or transposed; return the given pair unless the overlap increases."""
+    """Align a pair again, with rows and columns in any order or transposed; return the pair with the larger overlap."""
     left, right, overlap = pair.left, pair.right, pair.overlap
     if overlap.f1 == 1.0 or not (left.width and _make_aligner(left, right).is_full):
         return pair

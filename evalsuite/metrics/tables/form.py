@@ -209,7 +209,7 @@ def _is_balanced_latex(text: str) -> bool:
 
 
 def _is_accepted_by_tex(reading: MarkupReading, wanted: MarkupReading) -> bool:
-    """Tell whether LaTeX has no known mistake that makes TeX fail; macros that the reference uses are accepted."""
+    """Tell whether markup has no known mistake that makes TeX fail; accept other markup and the reference's macros."""
     if reading.markup != "latex":
         return True
     tables = reading.tables

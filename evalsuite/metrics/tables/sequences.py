@@ -160,7 +160,7 @@ class SubstringNumbers:
         self.numbers: list[NDArray[np.int64]] = [both]
 
     def find_longest_runs(self, rectangle: Rectangle) -> tuple[int, Iterator[tuple[int, Sequence[int]]]]:
-        """Find the longest runs of equal items within two index ranges; return their length and where they start.
+        """Find the longest runs that both sequences share within index ranges; return their length and their starts.
 
         For each start in the first sequence, all starts of the same run in the second sequence are returned, in
         ascending order. Without equal items, the length is 0.

@@ -61,7 +61,7 @@ class TableMatch:
 
     @property
     def printed_form(self) -> float:
-        """The share of fulfilled `facts` that every kind of markup can express, halved for broken markup."""
+        """`form` without the facts in `OF_MARKUP`, which some markup cannot express or a print does not show."""
         return self._compute_fulfilled_share([fact for fact in self.facts if fact.name not in OF_MARKUP])
 
     def _compute_fulfilled_share(self, facts: Sequence[FormFact]) -> float:

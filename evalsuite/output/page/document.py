@@ -283,11 +283,11 @@ class CaseTable:
         self._database.close()
 
     def add_row(self, row: PageRow) -> None:
-        values = _encode_text(row["case"]), _encode_text(row["benchmark"]), dumps([row[name] for name in PARTS])
+        values = _encode_as_blob(row["case"]), _encode_as_blob(row["benchmark"]), dumps([row[name] for name in PARTS])
         self._database.execute("INSERT OR REPLACE INTO cases VALUES (?, ?, ?)", values)
 
     def find_row(self, case: str) -> PageRow | None:
-        stored = self._database.execute('SELECT row FROM cases WHERE "case" = ?', (_encode_text(case),)).fetchone()
+        stored = self._database.execute('SELECT row FROM cases WHERE "case" = ?', (_encode_as_blob(case),)).fetchone()
         return dict(zip(PARTS, json.loads(stored[0]), strict=True)) if stored else None
 
     def encode_rows_in_pieces(self) -> Iterator[str]:
@@ -298,6 +298,6 @@ class CaseTable:
         yield "]"
 
 
-def _encode_text(text: str) -> bytes:
+def _encode_as_blob(text: str) -> bytes:
     # Encode the text as bytes, because SQLite cannot store an unpaired surrogate as text.
     return text.encode("utf-8", "surrogatepass")

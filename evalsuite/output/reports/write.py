@@ -147,7 +147,7 @@ def format_heading(verdict: Verdict, model: str | None) -> str:
     return "\n\n".join((lines[0], "\n".join(lines[1:]))) if len(lines) > 1 else lines[0]
 
 
-def append_step_summary(text: str, short: str) -> str:
+def append_step_summary(text: str, short_text: str) -> str:
     """Show the report on the job's page in GitHub's CI; charts stay in the run's folder.
 
     Returns:
@@ -157,7 +157,7 @@ def append_step_summary(text: str, short: str) -> str:
     if not target:
         return ""
     fits = len(text.encode()) <= LARGEST_STEP_SUMMARY
-    shown = "\n".join(line for line in (text if fits else short).split("\n") if not line.startswith("!["))
+    shown = "\n".join(line for line in (text if fits else short_text).split("\n") if not line.startswith("!["))
     return _append_text(target, shown, "the report is not on the job's page")
 
 

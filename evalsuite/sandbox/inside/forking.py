@@ -327,7 +327,7 @@ class ForkedProgram:
             return b""
 
     def pause(self) -> bool:
-        """Stop the process between rounds; return False if the program has further, unstoppable processes."""
+        """Suspend the process between rounds; return False if other processes of the program would keep running."""
         os.kill(self.pid, signal.SIGSTOP)
         return self.channel is not None and len(self.isolation.list_processes([self.pid])[self.pid]) == 1
 

@@ -9,7 +9,7 @@ import pytest
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.tools import tool, tools_of
-from evalsuite.tools.execution import list_documents
+from evalsuite.tools.execution import list_tool_documents
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -134,7 +134,7 @@ def test_methods_are_tools_of_their_own_object() -> None:
 
 
 def test_a_subclass_has_the_tools_of_its_base_first() -> None:
-    assert [document.name for document in list_documents(Louder)] == ["add", "show", "shout"]
+    assert [document.name for document in list_tool_documents(Louder)] == ["add", "show", "shout"]
     assert [bound.document.name for bound in tools_of(Louder())] == ["add", "show", "shout"]
 
 

@@ -165,6 +165,7 @@ class Files:
             (self.folder / name).write_text(text, encoding="utf-8")
 
     def close(self) -> None:
+        """Delete the folder."""
         self._temporary.cleanup()
 
     @tool

@@ -123,10 +123,10 @@ class JudgeBias:
     """One bias of a judge, measured over many decisions."""
 
     name: str  # The bias's name.
-    judge: Estimate | None  # How often the judge chose the favoured answer, as a share of its decisions.
+    judge: Estimate | None  # The share of decisions that show the bias, such as choices of the favoured answer.
     # The share without a bias: how often people chose the favoured answer, or one half; None if unknown.
     expected: float | None = None
-    excess: Estimate | None = None  # The judge's share minus the share without a bias, with an interval.
+    excess: Estimate | None = None  # `judge` minus `expected`, with an interval.
 
     @property
     def is_significant(self) -> bool:

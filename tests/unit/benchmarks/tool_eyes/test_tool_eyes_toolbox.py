@@ -19,7 +19,7 @@ from evalsuite.benchmarks.tool_eyes.toolbox.places import Files, Records
 from evalsuite.benchmarks.tool_eyes.toolbox.texts import RandomData, Validation, compute_luhn_sum
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Sample
-from evalsuite.tools.execution import convert_arguments, list_documents, tools_of
+from evalsuite.tools.execution import convert_arguments, list_tool_documents, tools_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -161,7 +161,7 @@ def test_what_is_drawn_at_random_is_the_same_in_every_run_of_a_query() -> None:
 
 def test_every_tool_documents_itself_and_each_of_its_parameters() -> None:
     for subject, kind in SUBJECTS.items():
-        for document in list_documents(kind):
+        for document in list_tool_documents(kind):
             assert document.description, subject
             assert all(schema.get("description") for schema in document.properties.values())
 
