@@ -388,9 +388,16 @@ class JudgeScorer:
     def write_signature(self, models: Sequence[Model]) -> str:
         return write_judge_signature(self.judge, models, [self.rivals, self.background, list(self.hide)])
 
-    def given(self, *, background: str | None = None, hide: Sequence[str] = (), prefix: str = "") -> JudgeScorer:
-        """Return a copy of the judge with this background, these hidden names and this prefix."""
-        return replace(self, background=background, hide=tuple(hide), prefix=prefix)
+    def given(
+        self, *, background: str | None = None, hide: Sequence[str] | None = None, prefix: str | None = None
+    ) -> JudgeScorer:
+        """Return a copy of the judge with another background, other hidden names or another prefix; None keeps one."""
+        changes: dict[str, Any] = {
+            "background": background,
+            "hide": None if hide is None else tuple(hide),
+            "prefix": prefix,
+        }
+        return replace(self, **{name: value for name, value in changes.items() if value is not None})
 
     def make_sections(self, sample: Sample, transcript: Transcript) -> list[Part]:
         return self.make_judged_input(sample, transcript).list_parts()

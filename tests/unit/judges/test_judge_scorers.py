@@ -137,6 +137,14 @@ def test_a_prefix_tells_two_judges_apart(scripted: Any) -> None:
     assert list(scores(single(["clarity"]).given(prefix="strict_"), scripted(answering))) == ["strict_clarity"]
 
 
+def test_a_judge_keeps_what_it_was_given_before(scripted: Any) -> None:
+    model = scripted(answering)
+    scorer = single(["clarity"]).given(prefix="strict_").given(background="fact").given(hide=("blue",))
+    assert list(scores(scorer, model)) == ["strict_clarity"]
+    assert "Rayleigh, 1871." in model.calls[0].prompt
+    assert scorer.given(prefix="").prefix == ""
+
+
 @pytest.mark.parametrize("scorer", [pairwise("baseline"), single().given(background="baseline")])
 def test_a_sample_without_what_its_judge_needs_is_an_error_that_says_so(scripted: Any, scorer: Any) -> None:
     with pytest.raises(ScoringError, match=r"sample sky has no text 'baseline'.*'fact'"):
