@@ -16,6 +16,7 @@ from evalsuite.builders.model_session import add_options
 from evalsuite.commands import declare_arguments, make_declarations
 from evalsuite.commands.judged_again import AnswersToJudge, rejudge_answers
 from evalsuite.commands.report import AGAIN
+from evalsuite.core.declarations import is_demonstration
 from evalsuite.core.errors import RunError, SettingsError, escape_for_terminal
 from evalsuite.core.option_values import make_int_parser
 from evalsuite.core.protocols import Benchmark, JudgedScorer, Setup
@@ -164,8 +165,8 @@ def _restore_setup(run: Run, declared: Benchmark, records: list[Record], place: 
     data = folder if folder and folder.is_dir() else None
     named = {record.tags["mode"] for record in records if "mode" in record.tags}
     modes = tuple(sorted(named)) or declared.default_modes
-    shipped = data is None and modes == declared.default_modes
-    args = make_declarations(Path.cwd()).find_declared_arguments(place, uses_shipped_samples=shipped)
+    in_demonstration = is_demonstration(declared, records[0].model, data, modes)
+    args = make_declarations(Path.cwd()).find_declared_arguments(place, in_demonstration=in_demonstration)
     seed = settings.get("seed", 0)
     return Setup(records[0].model, judge=judge, data=data, modes=modes, seed=seed, args=args)
 

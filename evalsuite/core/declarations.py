@@ -38,6 +38,12 @@ DECLARATION = "__evalsuite__"  # Name of the attribute in which a test function 
 FIXTURE = "evalsuite_case"
 """Name of the parametrised fixture whose parameter is a case; every benchmark's test function uses this fixture."""
 
+
+def is_demonstration(benchmark: Benchmark, model: str, data: Path | None, modes: Sequence[str]) -> bool:
+    """Tell whether a model under llama.cpp answers the shipped samples in the default modes."""
+    return data is None and modes == benchmark.default_modes and model.startswith("local:")
+
+
 being_imported: list[Path] = []
 """Test files that are being imported for their declarations, outside of any pytest session."""
 
@@ -102,13 +108,13 @@ class Declarations:
             return None, f"{place} no longer declares {name}"
         return declared, ""
 
-    def find_declared_arguments(self, place: str, *, uses_shipped_samples: bool) -> dict[str, Any]:
+    def find_declared_arguments(self, place: str, *, in_demonstration: bool) -> dict[str, Any]:
         """Find the arguments that a test file passes to a benchmark; return no arguments if the code is missing."""
         try:
             declaration = self._import_declaration(place) if "::" in place else None
         except SettingsError:
             return {}
-        over = getattr(declaration, "shipped", {}) if uses_shipped_samples else {}
+        over = getattr(declaration, "shipped", {}) if in_demonstration else {}
         return {**getattr(declaration, "args", {}), **over}
 
     def _import_declaration(self, place: str) -> object:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import AGREEMENT
-from evalsuite.core.declarations import format_declaration_place
+from evalsuite.core.declarations import format_declaration_place, is_demonstration
 from evalsuite.core.errors import EvalsuiteError, SettingsError
 from evalsuite.core.json_codec import encode_metric
 from evalsuite.core.protocols import AnySolver, Benchmark, Dataset, JudgedScorer, ModelScorer, Scorer, Setup
@@ -104,7 +104,7 @@ def _make_benchmark_setup(declaration: Declaration, settings: Settings, model: s
     declared = declaration.benchmark
     folder = (root / settings.data).resolve() / declared.name if settings.data else None
     data, modes = folder if folder and folder.is_dir() else None, choose_modes(declared, settings.mode)
-    is_shortened = data is None and modes == declared.default_modes
+    shortened = declaration.shipped if is_demonstration(declared, model, data, modes) else {}
     return Setup(
         model=model,
         judge=settings.judge_model,
@@ -114,7 +114,7 @@ def _make_benchmark_setup(declaration: Declaration, settings: Settings, model: s
         data=data,
         modes=modes,
         seed=settings.seed,
-        args={**declaration.args, **(declaration.shipped if is_shortened else {})},
+        args={**declaration.args, **shortened},
     )
 
 

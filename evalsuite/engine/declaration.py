@@ -41,7 +41,7 @@ class Declaration:
     epochs: int | None = None  # Repetitions of each sample, unless the run sets the number; None means one.
     at_least: int | None = None  # Minimum number of passed epochs with which a sample passes; None means all epochs.
     args: Mapping[str, Any] = field(default_factory=dict)  # Arguments for the benchmark, passed in its `Setup`.
-    # Arguments that replace those in `args` if the run uses the shipped samples and the default modes.
+    # Arguments that replace those in `args` in a demonstration, see `is_demonstration`.
     shipped: Mapping[str, Any] = field(default_factory=dict)
     pool: bool = False  # Whether cases of benchmarks with the same name in several files are counted together.
     faults: Sequence[str] = ()  # Faults to inject, in the form of `--inject`.
@@ -93,8 +93,8 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
         scorers: functions or objects that score the transcripts.
         epochs: the number of repetitions of each sample, unless `--epochs` overrides the number.
         at_least: a sample passes if this many of its epochs pass; by default, all of them must pass.
-        shipped: arguments that replace those in `args` if the run uses the shipped samples and the default modes, to
-            keep a demonstration short.
+        shipped: arguments that replace those in `args` if a `local:` model answers the shipped samples in the default
+            modes, to keep a demonstration short.
         metrics: metrics over all cases at once, such as `macro_f1()` or any named function of a `Tally`. Gates may use
             these metrics. A `Benchmark` declares its own metrics as `derived`.
         canary: whether the cases test the judge. Each sample's metadata has a fixed `answer` and a human label,

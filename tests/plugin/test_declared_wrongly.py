@@ -152,13 +152,15 @@ def test_a_scorer_that_names_its_own_judge_needs_no_other(suite: Suite) -> None:
     assert suite.records()[0]["scores"] == {"depth": 4.0}
 
 
-def test_arguments_for_the_shipped_samples_are_not_those_of_official_files(suite: Suite) -> None:
+def test_arguments_for_a_demonstration_are_those_of_the_embedded_model_on_shipped_samples(suite: Suite) -> None:
     declared = "@benchmark('head_to_tail', temperature=0.5, shipped={'max_tokens': 3})"
     suite.pytester.makepyfile(
         app="def echo(messages, max_tokens, temperature):\n    return f'{max_tokens} {temperature}'"
     )
     run(suite, ("--limit=1", "--run=shipped"), declared)
-    assert suite.records("shipped")[0]["transcript"]["answer"] == "3 0.5"
+    assert suite.records("shipped")[0]["transcript"]["answer"] == "32 0.5"
+    suite.run("--limit=1", "--run=demonstration", "--model=local:smollm2", model=False)
+    assert suite.records("demonstration")[0]["usage"]["completion_tokens"] == 3
     folder = suite.path / "data" / "head_to_tail"
     folder.mkdir(parents=True)
     (folder / "head_to_tail_movie.json").write_text(SMALL, encoding="utf-8")
