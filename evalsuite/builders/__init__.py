@@ -20,7 +20,7 @@ def add_build_arguments(parser: argparse.ArgumentParser) -> None:
     """Add a subcommand with options for each builder."""
     builders = parser.add_subparsers(metavar="BENCHMARK", required=True)
     for name, made_of in BUILDERS.items():
-        builder = builders.add_parser(name, help=made_of, description=f"Makes {made_of}.")
+        builder = builders.add_parser(name, help=made_of, description=f"Make {made_of}.")
         builder.set_defaults(builder=name)
         import_module(find_builder_module(name)).add_arguments(builder)
 

@@ -106,7 +106,7 @@ def _forbid_abbreviations(parser: argparse.ArgumentParser) -> None:
 @declare_arguments(
     """
     suite=SUITE        folder or file of the cases, below the current directory
-    --shards N         number of shards, each a task of Ray's
+    --shards N         number of shards, each a Ray task
     --address ADDRESS  HOST:PORT of the cluster, or `auto` to find one (default: start one on this machine)
     --gateway URL      gateway that all shards ask (default: this command starts one, if all nodes are on this host).
         Its token is in EVALSUITE_GATEWAY_TOKEN

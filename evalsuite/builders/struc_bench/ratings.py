@@ -85,7 +85,7 @@ def _make_sheet_row(output: str, record: Record) -> Sequence[str]:
     return [output, *shown, *[""] * (len(COLUMNS) - 1 - len(shown))]
 
 
-RATINGS_WHAT = f"{RATINGS} from sheets that people filled in"
+RATINGS_WHAT = f"the file {RATINGS} from sheets that people filled in"
 RATINGS_ABOUT = f"""\
 Joins the filled-in copies of a sheet, each by one person, with the sheet's key, and writes {RATINGS}, which belongs
 beside the items. A line without marks is left out. An x, yes or 1 in its column marks a type of error; in a sheet

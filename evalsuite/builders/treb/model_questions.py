@@ -265,7 +265,7 @@ def add_panel_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="MODEL",
         help="a discriminator: only questions with its full marks are kept; the first one also compares answers and "
-        "classifies questions; may be repeated (two, as the paper has it)",
+        "classifies questions; may be repeated (the paper has two)",
     )
     parser.add_argument("--judge-base-url", metavar="URL", help="address of the judges' server")
     parser.add_argument(
