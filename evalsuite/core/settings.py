@@ -182,8 +182,8 @@ gate CONDITION  a condition that decides the exit status: 'head_to_tail.accuracy
 only_gate CONDITION fresh  like --gate, but instead of the gates of the ini file; may be repeated
 min_paired SHARE project  minimum share of the questions that run and baseline have in common; with fewer, the run
     is incomplete (default 0.9)
-accept_change CHANGE project  what may differ from the baseline: scorers, prompt, params; otherwise a metric whose
-    questions differ in one of these is not compared (status 12)
+accept_change CHANGE project  what may differ from the baseline: scorers, prompt, params, faults; otherwise a metric
+    whose questions differ in one of these is not compared (status 12)
 quarantine FILE project  cases that decide nothing for a while: a TOML file of [[case]] with benchmark, sample, reason
     and until (the last day); they are asked and shown, but gates and the comparison with a baseline leave them out
 plan fresh  call no model: print what the collected cases will cost and, with --baseline, which loss they can show

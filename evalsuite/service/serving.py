@@ -58,7 +58,7 @@ def run_until_signal(service: ServiceSettings) -> None:
     tls = _make_tls_context(service)
     if not is_loopback(service.host) and (tls is None or not clients.known):
         raise SettingsError(
-            f"--host {service.host} can be reached over the network, so it takes --tls-cert, --tls-key and --clients. "
+            f"--host {service.host} can be reached over the network, so it needs --tls-cert and --clients. "
             f"Or leave it on loopback and reach it through a tunnel: ssh -L {service.port}:127.0.0.1:{service.port}"
         )
     if service.settings.max_cost is None and any(client.share < 1 for client in clients.known):
