@@ -224,9 +224,10 @@ def _make_worst_cases_sections(run: Run, shown: Collection[str]) -> list[Section
         low, high = (run.metrics(name).get(primary) or SHARE).range or (0.0, 1.0)
         # Compare scores as they are printed; otherwise a listed case could seem to have the best score.
         best = f"{low if sign < 0 else high:.3f}"
-        worse = [row for row in scored if f"{row.scores[primary]:.3f}" != best]
+        # Do not list the rows, because those of a large run do not fit into memory.
+        worse = (row for row in scored if f"{row.scores[primary]:.3f}" != best)
         # Failed cases come first, then the worst scores.
-        ranked = [(row.outcome != "failed", sign * row.scores[primary], row.case) for row in worse]
+        ranked = ((row.outcome != "failed", sign * row.scores[primary], row.case) for row in worse)
         for *_, case in nsmallest(LOWEST, ranked):
             record = run.read(case)
             title = f"{case.rpartition('::')[2]}: {primary} {record.scores[primary]:.3f}"
