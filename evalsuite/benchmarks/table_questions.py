@@ -216,7 +216,7 @@ def _read_database(path: Path) -> Mapping[str, TableFile]:
     with open_database(path) as database:
         for name in list_tables(database):
             variable = re.sub(r"^(?=\d)|\W", "_", name) + "_" * iskeyword(name)
-            variable += f"_{len(tables)}" * (variable in tables)
+            variable += f"_{len(tables)}" if variable in tables else ""
             tables[variable] = format_csv(read_rows(database, name))
     return tables
 

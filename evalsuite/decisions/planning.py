@@ -135,7 +135,8 @@ def _estimate_benchmark_expense(
         # Replace only the tested model's cost; the cost of judge and simulators stays the same.
         costs = (row.usage.cost - row.model_usage.cost + price(row.model_usage) for row in rows)
         usage = replace(usage, cost=factor * math.fsum(costs))
-    minutes, total = None, math.fsum(row.seconds for row in baseline.all_rows())
+    minutes = None
+    total = math.fsum(row.seconds for row in baseline.all_rows())
     if total and (seconds := baseline.info.get("seconds")):
         # The earlier run's duration times this benchmark's share of the seconds of all its cases.
         minutes = float(seconds) * math.fsum(row.seconds for row in rows) / total * factor / 60

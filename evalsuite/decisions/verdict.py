@@ -133,11 +133,10 @@ def _list_reasons_by_status(findings: _VerdictFacts) -> Iterator[tuple[Status, s
     run, missed = findings.run, [decision for decision in findings.decisions if decision.verdict == "missed"]
     yield Status.INCOMPLETE, "incomplete: no decision", [*_explain_incomplete_run(findings)]
     headline = "gates are missed" if len(missed) > 1 else "a gate is missed"
-    reasons = [
-        # Name the metric if the gate covers several metrics.
-        f"gate {each.gate.text} is missed" + f" by {each.subject}" * ("*" in {each.gate.metric, each.gate.benchmark})
-        for each in missed
-    ]
+    reasons = []
+    for each in missed:
+        covers_several = "*" in {each.gate.metric, each.gate.benchmark}
+        reasons.append(f"gate {each.gate.text} is missed" + (f" by {each.subject}" if covers_several else ""))
     yield Status.GATE_MISSED, headline, reasons
     yield Status.REGRESSION, "a regression", [line for each in findings.against for line in each.list_regressions()]
     undecided = [line for each in findings.against for line in each.list_undecided_metrics(enough=True)]

@@ -104,9 +104,18 @@ class Journal:
         start = (part - 1) << 32  # Each part of a run numbers its cases in a range of its own.
         rows = (
             (
-                *(self.session, position, planned.case, planned.benchmark, planned.sample, planned.epoch),
-                *(dumps(planned.tags), planned.source, planned.declared, planned.selected),
-                *(dumps(planned.fingerprints), digest_fingerprints(planned.fingerprints)),
+                self.session,
+                position,
+                planned.case,
+                planned.benchmark,
+                planned.sample,
+                planned.epoch,
+                dumps(planned.tags),
+                planned.source,
+                planned.declared,
+                planned.selected,
+                dumps(planned.fingerprints),
+                digest_fingerprints(planned.fingerprints),
             )
             for position, planned in enumerate(cases, start)
         )

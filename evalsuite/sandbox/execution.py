@@ -306,7 +306,8 @@ def _is_harmless_file(file: ProgramFile) -> bool:
         return all(0 < side <= MOST_PIXELS for side in _SIZE.unpack_from(head, 16))
     if not file.name.endswith((".csv", ".txt")) or len(file.content) > MOST_TEXT or b"\0" in file.content:
         return False
-    with contextlib.suppress(UnicodeDecodeError):
+    try:
         file.content.decode()
-        return True
-    return False
+    except UnicodeDecodeError:
+        return False
+    return True

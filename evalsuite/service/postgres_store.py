@@ -179,7 +179,8 @@ class PostgresStore:
         rows = self._execute_and_fetch_rows(
             "SELECT sent, coalesce(prompt_tokens + completion_tokens, 0) FROM attempts "
             "WHERE client = %s AND sent > %s AND state <> 'refused' ORDER BY sent",
-            *(client, now - seconds),
+            client,
+            now - seconds,
         )
         return [(now - sent, float(tokens)) for sent, tokens in rows]
 
@@ -192,7 +193,8 @@ class PostgresStore:
         rows = self._execute_and_fetch_rows(
             "SELECT request, completion, checksum FROM answers JOIN requests USING (key) "
             "WHERE key = %s AND created >= %s",
-            *(key, self._compute_oldest_time()),
+            key,
+            self._compute_oldest_time(),
         )
         if not rows or compute_checksum(key, rows[0][0], rows[0][1]) != rows[0][2]:
             return None

@@ -91,8 +91,12 @@ def _tabulate_by_value(
     """Tabulate each value for each run, or for each mode of a single run."""
     kind = "Mode" if lines and all(line.view is lines[0].view for line in lines) else "Run"
     several = len(lines) > 1
-    rows = [[value, *[line.label] * several, *make_cells(value, line.tally)] for value in values for line in lines]
-    return Table(title, [Column(heading), *[Column(kind)] * several, *columns], rows)
+    rows = [
+        [value, *([line.label] if several else []), *make_cells(value, line.tally)]
+        for value in values
+        for line in lines
+    ]
+    return Table(title, [Column(heading), *([Column(kind)] if several else []), *columns], rows)
 
 
 def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passage:

@@ -76,7 +76,7 @@ def run_build(args: Namespace) -> int:
     files = [find_dump_file(args.folder, name) for name in origin.files]
     with open_build_folder(args.to) as folder, BuildProgress(sum_file_sizes(files), "B") as progress:
         with closing(Workspace(folder, progress, args.seed)) as workspace:
-            source = origin.read(workspace, args.folder, *[args.templates] * bool(args.templates))
+            source = origin.read(workspace, args.folder, *([args.templates] if args.templates else []))
             if isinstance(source, dbpedia.DbpediaSource) and args.draft:
                 return _write_drafts(source, args, folder)
             of_paper = args.mix == "paper"
