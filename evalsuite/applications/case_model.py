@@ -121,7 +121,7 @@ class CaseModel(ModelHandle):
             return completion
 
     def find_model(self, name: str) -> CaseModel:
-        """Return the model that an application's request names; the log of this object gets its calls.
+        """Return the model that an application's request names; its calls are added to this object's log.
 
         Raises:
             SettingsError: `application(models=...)` lacks the name. The case fails even if the application handles this

@@ -228,7 +228,7 @@ def decide_judge_gates(
 
 
 def describe_needed_labels(decision: GateDecision, labels: int) -> str:
-    """State how many more labels would meet a missed gate if only the interval narrowed, not the estimate changed."""
+    """State how many more labels would meet a missed gate, provided that the estimate stays the same."""
     gate, estimate = decision.gate, decision.estimate
     if decision.verdict != "missed" or gate.confidence is None or estimate is None or not labels:
         return ""

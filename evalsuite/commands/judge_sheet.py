@@ -107,9 +107,9 @@ def run_label(options: argparse.Namespace) -> int:
 def draw_cases(spreads: Sequence[float], count: int, seed: int) -> dict[int, float]:
     """Draw cases in random order; cases on which judges disagree are more likely to be drawn.
 
-    Three quarters of the sampling probability are equal for all cases, and one quarter is proportional to the standard
-    deviation of the judges' scores. With these probabilities, no weight exceeds 4/3 of the average weight. Cases are
-    drawn by systematic sampling in random order (Madow, 1949).
+    Three quarters of a case's sampling probability are the same for all cases. One quarter is proportional to the
+    standard deviation of the judges' scores. With these probabilities, no weight exceeds 4/3 of the average weight.
+    Cases are drawn by systematic sampling in random order (Madow, 1949).
 
     Args:
         spreads: the standard deviation of the judges' scores for each case.

@@ -1,4 +1,4 @@
-"""The exceptions of evalsuite, and functions that write texts of messages, whose lengths are in characters.
+"""The exceptions of evalsuite, and functions that write or shorten messages. All lengths are in characters.
 
 Each message says what failed, the value that caused the failure, the reason, and the remedy. Code that calls another
 library converts the library's exceptions to these classes with `raise ... from`.
@@ -135,7 +135,7 @@ def describe_exception(error: EvalsuiteError | OSError) -> str:
     return str(error)
 
 
-MARK = " ..."
+MARK = " ..."  # The end of a text that was cut.
 
 
 def write_count(count: int, noun: str) -> str:

@@ -115,7 +115,7 @@ class Form(Protocol):
     def write_task(self) -> str: ...
 
     def write_request(self, lead: Lead = "Reply") -> str:
-        """Write the task and the form of the answer, after "Reply with" or "End with" (which allows text before it)."""
+        """Write the task and the form of the answer; if `lead` is "End", the judge may write other text before it."""
 
     def make_schema(self) -> dict[str, Any]:
         """Return the JSON schema of an answer that contains only the judgement."""

@@ -391,7 +391,7 @@ class JudgeScorer:
     def given(
         self, *, background: str | None = None, hide: Sequence[str] | None = None, prefix: str | None = None
     ) -> JudgeScorer:
-        """Return a copy of the judge with another background, other hidden names or another prefix; None keeps one."""
+        """Return a copy of the judge with another background, hidden names or prefix; None keeps the present value."""
         changes: dict[str, Any] = {
             "background": background,
             "hide": None if hide is None else tuple(hide),

@@ -96,7 +96,7 @@ def has_parameters(metafunc: pytest.Metafunc) -> bool:
 
 
 def collect_items(config: pytest.Config) -> list[pytest.Item]:
-    """Collect the items that a command selects, without output and without a session; empty if the collection fails.
+    """Collect the items that a command selects, without output and without a session; return [] if this fails.
 
     Without this function, `evalsuite doctor` cannot tell whether the suite runs programs.
     """

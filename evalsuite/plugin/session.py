@@ -170,7 +170,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Return lines for pytest's header: the models, and for a resumed or replayed run that solvers' code runs again.
+    """Return lines for pytest's header: the models and, if a run is resumed or replayed, a warning about solvers' code.
 
     The list is empty if no setting of evalsuite was given.
     """

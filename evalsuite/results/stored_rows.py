@@ -125,7 +125,7 @@ class RowFile(Iterable[Found]):
     temporary file, because it has no name.
 
     Attributes:
-        numbers: for each benchmark, the positions of its rows in the file, counted in rows from 0.
+        numbers: positions of each benchmark's rows in the file, counted in rows from 0.
         is_sorted: whether the rows are sorted by case and no case is repeated.
     """
 

@@ -185,7 +185,7 @@ class BoundedSequence:
     permanently once either gambler's capital has grown by the factor 2 / alpha, where alpha is 1 - confidence. The
     stake on the t-th score is sqrt(2 log(2 / alpha) / (v t log(t + 1))), where v is the variance of the earlier scores.
     The stake is at most 0.5 / m for bets on scores above m, and at most 0.5 / (1 - m) for bets on scores below m. The
-    supposed means are a grid with steps of a thousandth of the range. Waudby-Smith and Ramdas, "Estimating means of
+    supposed means are spaced by a thousandth of the range. Waudby-Smith and Ramdas, "Estimating means of
     bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686: the hedged capital; for populations, the
     part on sampling without replacement).
 
