@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partialmethod
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.types import ASSERTS, Metric, Outcome
 from evalsuite.results.built_in import AMOUNTS, RESOURCES, estimate_mean_amount
-from evalsuite.results.runs import Run, get_failure
 from evalsuite.results.tally import Estimate, Row, Tally
+
+if TYPE_CHECKING:
+    from evalsuite.results.runs import Run
 
 MOST_GROUPS = 60
 """Maximum recomputations of a derived metric for the jackknife; more clusters are combined into this many groups."""
@@ -158,6 +160,8 @@ class MeasuredBenchmark:
 
     def explain_failure(self, metric: str) -> str:
         """Explain why a derived metric could not be computed the last time; return "" if it was computed."""
+        from evalsuite.results.runs import get_failure
+
         return get_failure(self.derived.get(metric))
 
 

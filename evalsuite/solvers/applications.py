@@ -17,18 +17,15 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from evalsuite.applications.case_model import BlockingModel, CaseModel
-from evalsuite.applications.routing import route_clients
-from evalsuite.applications.span_receiver import SpanCollector, require_opentelemetry
-from evalsuite.applications.spans import read_span
 from evalsuite.core.errors import SettingsError, SolverError, write_count
 from evalsuite.core.json_codec import encode_message
 from evalsuite.core.threads import RaisedInThread, call_maybe_async, is_async
 from evalsuite.core.types import Sample, Transcript
 from evalsuite.gateway.handle import CASE_EFFECTS
-from evalsuite.solvers.services import DEFAULT_REQUEST, CaseExchange, ServiceApplication
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import AnySolver
+    from evalsuite.solvers.services import CaseExchange, ServiceApplication
 
 ANSWER = "answer"  # The default of the argument `answer`: the field that holds an application's answer.
 
@@ -103,6 +100,8 @@ class FunctionApplication:
 
     async def reply(self, question: ApplicationInput, exchange: CaseExchange) -> Transcript:
         """Call the function with one question, and return the transcript of its reply."""
+        from evalsuite.applications.routing import route_clients
+
         asynchronous = is_async(self.function)
         arguments = self._make_function_arguments(exchange, asynchronous=asynchronous)
         try:
@@ -200,6 +199,8 @@ class Application:
             raise SettingsError(f"application: models={self.models!r:.200}: each value names a model as --model does")
 
     async def __call__(self, sample: Sample, model: CaseModel) -> Transcript:
+        from evalsuite.solvers.services import CaseExchange
+
         question = sample.input if isinstance(sample.input, str) else list(map(encode_message, sample.input))
         return await self.reply(question, CaseExchange(sample, model))
 
@@ -208,6 +209,9 @@ class Application:
         exchange.model.models = self.models
         if not self.spans:
             return await self.target.reply(question, exchange)
+        from evalsuite.applications.span_receiver import SpanCollector
+        from evalsuite.applications.spans import read_span
+
         model = exchange.model
         collector = model.api.spans = SpanCollector(uuid4().hex)
         with collector.collect_from_process():
@@ -289,9 +293,13 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
     if spans:
         if url is not None:
             raise SettingsError("application: spans are for functions and programs; a service has its own exporter")
+        from evalsuite.applications.span_receiver import require_opentelemetry
+
         require_opentelemetry("application(..., spans=True)")
     named = dict(models or {})
     if url is not None:
+        from evalsuite.solvers.services import DEFAULT_REQUEST, ServiceApplication
+
         return Application(
             ServiceApplication(url, answer, timeout, request or DEFAULT_REQUEST, dict(headers or {})), models=named
         )
