@@ -106,11 +106,12 @@ class CaseApi:
 
     async def _answer_chat_request(self, body: Mapping[str, Any]) -> HttpAnswer:
         completion, name = await self._call_model(chat_api.parse_chat_request(body), body.get("model"))
+        answer = chat_api.make_chat_completion(completion, name, next(self._numbers))
         if not body.get("stream"):
-            return make_json_answer(chat_api.make_chat_completion(completion, name, next(self._numbers)))
+            return make_json_answer(answer)
         options = body.get("stream_options")
         with_usage = isinstance(options, dict) and bool(options.get("include_usage"))
-        return make_chat_stream(chat_api.make_chat_chunks(completion, name, next(self._numbers), with_usage=with_usage))
+        return make_chat_stream(chat_api.make_chat_chunks(answer, with_usage=with_usage))
 
     async def _answer_messages_request(self, body: Mapping[str, Any]) -> HttpAnswer:
         completion, name = await self._call_model(messages_api.convert_request(body), body.get("model"))
@@ -154,8 +155,8 @@ class CaseApi:
         return make_json_answer(response)
 
     async def _answer_embeddings_request(self, body: Mapping[str, Any]) -> HttpAnswer:
-        asked = chat_api.parse_embedding_request(body)
-        model = self._find(asked.model)
-        name = asked.model if model is self._model else None
-        completion = await model.request_embeddings(asked.texts, name=name, **asked.params)
-        return make_json_answer(chat_api.make_embedding_list(completion, asked))
+        texts, params = chat_api.parse_embedding_request(body)
+        model = self._find(body["model"])
+        name = body["model"] if model is self._model else None
+        completion = await model.request_embeddings(texts, name=name, **params)
+        return make_json_answer(chat_api.make_embedding_list(body, completion))

@@ -166,29 +166,30 @@ def make_chat_completion(completion: Completion, model: str, number: int) -> dic
         "logprobs": encode_logprobs(completion),
     }
     return {
-        **_make_completion_metadata(model, number, "chat.completion"),
+        "id": f"chatcmpl-{number}",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": model,
         "choices": [choice],
         "usage": format_usage(completion.usage),
     }
 
 
-def make_chat_chunks(completion: Completion, model: str, number: int, *, with_usage: bool) -> Iterator[dict[str, Any]]:
-    """Make the chunks of a streamed chat completion, each with about one word of the text."""
-    head = _make_completion_metadata(model, number, "chat.completion.chunk")
-
-    def make_chunk(delta: Mapping[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
-        return {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason, "logprobs": None}]}
-
-    yield make_chunk({"role": "assistant", "content": "" if completion.text or not completion.tool_calls else None})
-    if completion.reasoning:
-        yield make_chunk({"reasoning_content": completion.reasoning})
-    for piece in split_into_words(completion.text):
-        yield make_chunk({"content": piece})
-    for index, call in enumerate(completion.tool_calls):
-        yield make_chunk({"tool_calls": [{"index": index, **encode_tool_call(call)}]})
-    yield make_chunk({}, completion.finish_reason)
+def make_chat_chunks(answer: Mapping[str, Any], *, with_usage: bool) -> Iterator[dict[str, Any]]:
+    """Make the chunks of a streamed answer from the whole answer, each with about one word of the text."""
+    head = {**answer, "object": "chat.completion.chunk"}
+    (choice,), usage = head.pop("choices"), head.pop("usage")
+    message = choice["message"]
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": None if message["content"] is None else ""}]
+    deltas += [{"reasoning_content": message["reasoning_content"]}] if "reasoning_content" in message else []
+    deltas += [{"content": piece} for piece in split_into_words(message["content"] or "")]
+    deltas += [{"tool_calls": [{"index": index, **call}]} for index, call in enumerate(message.get("tool_calls", ()))]
+    for delta in deltas:
+        yield {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None, "logprobs": None}]}
+    ending = {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"], "logprobs": None}
+    yield {**head, "choices": [ending]}
     if with_usage:
-        yield {**head, "choices": [], "usage": format_usage(completion.usage)}
+        yield {**head, "choices": [], "usage": usage}
 
 
 def split_into_words(text: str) -> list[str]:
@@ -208,10 +209,6 @@ def format_usage(usage: Usage) -> dict[str, Any]:
     }
 
 
-def _make_completion_metadata(model: str, number: int, kind: str) -> dict[str, Any]:
-    return {"id": f"chatcmpl-{number}", "object": kind, "created": int(time.time()), "model": model}
-
-
 def encode_logprobs(completion: Completion) -> dict[str, Any] | None:
     """Convert log probabilities to the OpenAI API's format; None if the model did not return log probabilities."""
     if completion.logprobs is None:
@@ -227,38 +224,24 @@ def encode_logprobs(completion: Completion) -> dict[str, Any] | None:
     return {"content": content, "refusal": None}
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingRequest:
-    """A request to the embeddings API, parsed."""
-
-    model: str  # The model's name in the application's request.
-    texts: tuple[str, ...]  # The texts to embed, in order.
-    params: Mapping[str, Any]  # Further parameters (`dimensions`).
-    as_base64: bool  # Whether the client wants the vectors in base64; otherwise they are lists of numbers.
-
-
-def parse_embedding_request(body: Mapping[str, Any]) -> EmbeddingRequest:
-    """Read a request of the embeddings API."""
+def parse_embedding_request(body: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """Read a request of the embeddings API; return the texts to embed and further parameters (`dimensions`)."""
     texts = body.get("input")
     texts = [texts] if isinstance(texts, str) else texts
     if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
         raise BadRequest("input: expected text or a list of texts; lists of tokens are not read here")
     if not isinstance(body.get("model"), str):
         raise BadRequest("model: expected the name of an embedding model")
-    params = {name: body[name] for name in ("dimensions", "user") if body.get(name) is not None}
-    return EmbeddingRequest(body["model"], tuple(texts), params, body.get("encoding_format") == "base64")
+    return texts, {name: body[name] for name in ("dimensions", "user") if body.get(name) is not None}
 
 
-def make_embedding_list(completion: Completion, request: EmbeddingRequest) -> dict[str, Any]:
-    """Make the answer of the embeddings API."""
+def make_embedding_list(body: Mapping[str, Any], completion: Completion) -> dict[str, Any]:
+    """Make the answer of the embeddings API, with vectors in base64 or as lists of numbers, as the client wants."""
+    as_base64 = body.get("encoding_format") == "base64"
     data = [
-        {"object": "embedding", "index": index, "embedding": vector if request.as_base64 else decode_vector(vector)}
+        {"object": "embedding", "index": index, "embedding": vector if as_base64 else decode_vector(vector)}
         for index, vector in enumerate(completion.embeddings)
     ]
     tokens = completion.usage.prompt_tokens
-    return {
-        "object": "list",
-        "model": request.model,
-        "data": data,
-        "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
-    }
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return {"object": "list", "model": body["model"], "data": data, "usage": usage}
