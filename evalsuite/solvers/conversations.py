@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.json_codec import encode_message
@@ -52,7 +52,9 @@ class ConversationSolver:
             if isinstance(self.agent, ToolLoop):
                 episode = Episode(self.agent, silent, model, opened, effects)
             else:
-                episode = await ApplicationEpisode.open_episode(self.agent, sample, model, opened)
+                world = await opened.worlds[0].get_world_object() if opened.worlds else None
+                case_model: Any = model
+                episode = ApplicationEpisode(self.agent, CaseExchange(sample, case_model, world), opened.worlds)
             history = self.history(sample) if self.history else ()
             episode.messages += history
             who = {"user": "user", "assistant": "agent"}
@@ -140,13 +142,6 @@ class ApplicationEpisode:
         self.events: list[Mapping[str, Any]] = []
         self._facts: dict[str, Any] = {}
 
-    @classmethod
-    async def open_episode(
-        cls, application: Application, sample: Sample, model: Any, episode_tools: EpisodeTools
-    ) -> Self:
-        world = await episode_tools.worlds[0].get_world_object() if episode_tools.worlds else None
-        return cls(application, CaseExchange(sample, model, world), episode_tools.worlds)
-
     async def request_answer(self) -> str:
         """Send the conversation so far to the application, and return its answer."""
         answer = await self._application.reply(list(map(encode_message, self.messages)), self._exchange)
@@ -204,7 +199,7 @@ def conversation(
         raise SettingsError(f"conversation was given max_turns={max_turns}; it must be at least 1")
     worlds = [world] if world is not None else []
     if isinstance(agent, Application):
-        if policy is not None or (isinstance(world, World) and world.injected.faults):
+        if policy is not None or (isinstance(world, World) and world.faults):
             raise SettingsError(
                 "conversation: policy and injected faults need tools that evalsuite runs; an application has its own"
             )

@@ -22,7 +22,15 @@ from evalsuite.tools.execution import (
     ToolFailure,
     convert_to_text,
 )
-from evalsuite.tools.worlds import EpisodeTools, ToolSource, World, check_distinct_names, make_state_facts, open_tools
+from evalsuite.tools.worlds import (
+    EpisodeTools,
+    ToolSource,
+    World,
+    check_distinct_names,
+    describe_faults,
+    make_state_facts,
+    open_tools,
+)
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
@@ -124,9 +132,7 @@ class ToolLoop:
     @property
     def tags(self) -> Mapping[str, str]:
         """The tag `faults` for all cases, which lists the faults that worlds inject; {} without such faults."""
-        faults = [
-            fault for source in self.tools if isinstance(source, World) for fault in source.injected.list_descriptions()
-        ]
+        faults = describe_faults(source for source in self.tools if isinstance(source, World))
         return {"faults": ", ".join(faults)} if faults else {}
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
@@ -159,7 +165,7 @@ class Episode:
         self.answer = None
         for _ in range(self.loop.max_turns):
             self.turns += 1
-            await self.run_turn(self.turns)
+            await self.run_turn()
             if self.has_ended():
                 break
         return self.answer
@@ -182,7 +188,7 @@ class Episode:
         )
         return next((name for name, used, limit in limits if limit is not None and used >= limit), "")
 
-    async def run_turn(self, number: int) -> None:
+    async def run_turn(self) -> None:
         """Run one turn: request a message from the model, and run the calls in it."""
         protocol = self.loop.protocol
         offered = protocol.list_request_tools(self.registry.documents)
@@ -192,7 +198,7 @@ class Episode:
         self.dollars += completion.usage.cost
         self.reasoning = completion.reasoning
         self.messages.append(protocol.make_history_message(completion))
-        event: dict[str, Any] = {"kind": "turn", "turn": number, "thought": turn.thought, "fault": turn.fault}
+        event: dict[str, Any] = {"kind": "turn", "turn": self.turns, "thought": turn.thought, "fault": turn.fault}
         self.events.append(event)
         self.malformed = self.malformed + 1 if turn.fault else 0
         if turn.fault:
@@ -201,9 +207,9 @@ class Episode:
             self.messages += protocol.make_reminder(completion, turn)
         if turn.answer is not None:
             self.answer = turn.answer
-        await self.run_calls(number, turn.calls)
+        await self.run_calls(turn.calls)
 
-    async def run_calls(self, number: int, calls: Sequence[Call]) -> None:
+    async def run_calls(self, calls: Sequence[Call]) -> None:
         """Run all calls of a turn in parallel.
 
         Calls that follow a successful `finish` in the same turn are recorded but not run.
@@ -212,18 +218,18 @@ class Episode:
         end = names.index(FINISH.name) if self.loop.protocol.finishes and FINISH.name in names else len(calls)
         results = await asyncio.gather(*(self.run_call(call) for call in calls[:end]))
         for call, result in zip(calls, results, strict=False):
-            self.record_call(number, call, result)
+            self.record_call(call, result)
         if end == len(calls):
             return
-        self.record_call(number, calls[end], await self.run_call(calls[end]))
+        self.record_call(calls[end], await self.run_call(calls[end]))
         if self.answer is None:
             # The call of `finish` had faults and did not end the episode, so run the calls after it.
-            await self.run_calls(number, calls[end + 1 :])
+            await self.run_calls(calls[end + 1 :])
             return
         for call in calls[end + 1 :]:
             late = CallFault("after_finish", "the episode has ended")
             _, faults = self.registry.check(call.name, call.arguments)
-            self.record_call(number, call, (call.arguments, (*faults, late), "", f"Error: {late.words}", True))
+            self.record_call(call, (call.arguments, (*faults, late), "", f"Error: {late.words}", True))
 
     async def run_call(self, call: Call) -> CallOutcome:
         """Run a call, unless its arguments have faults."""
@@ -233,14 +239,14 @@ class Episode:
             return call.arguments, faults, "", text, True
         return arguments, faults, *await self.run_known_tool(call.name, arguments)
 
-    def record_call(self, number: int, call: Call, outcome: CallOutcome) -> None:
+    def record_call(self, call: Call, outcome: CallOutcome) -> None:
         """Record a call, and show the model the observation (result)."""
         arguments, faults, executor, text, failed = outcome
         observation = shorten_with_note(text or NOTHING, self.loop.observation_limit)
         self.events.append(
             {
                 "kind": "call",
-                "turn": number,
+                "turn": self.turns,
                 "tool": call.name,
                 "origin": self.registry[call.name].document.origin if call.name in self.registry else "",
                 "arguments": dict(arguments),
@@ -300,10 +306,10 @@ class Episode:
             combined.append(Tool(tool.document, control.executor) if control else tool)
         return [*combined, *controls.values()]
 
-    def describe_ending(self, turns: int) -> str:
+    def describe_ending(self) -> str:
         if self.answer is not None:
             return "finish" if self.loop.protocol.finishes else "answer"
-        return self.find_limit() or ("turn limit" if turns == self.loop.max_turns else "patience")
+        return self.find_limit() or ("turn limit" if self.turns == self.loop.max_turns else "patience")
 
     def make_facts(self) -> dict[str, Any]:
         turns = [event for event in self.events if event["kind"] == "turn"]
@@ -312,13 +318,13 @@ class Episode:
         for call in calls:
             faults.update(dict.fromkeys(call["faults"], 1))
         faults["tool_failed"] += sum(call["failed"] and not call["faults"] for call in calls)
-        injected = [words for world in self.worlds for words in world.world.injected.list_descriptions()]
+        injected = describe_faults(opened.world for opened in self.worlds)
         return {
             **({"injected": injected} if injected else {}),
             "turns": len(turns),
             "valid_turns": sum(turn["fault"] is None for turn in turns),
             "calls": len(calls),
-            "ended": self.describe_ending(len(turns)),
+            "ended": self.describe_ending(),
             "faults": {kind: faults[kind] for kind in sorted(faults) if faults[kind]},
             "executors": dict(sorted(Counter(call["executor"] for call in calls if call["executor"]).items())),
         }

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field
@@ -46,60 +45,34 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class InjectedFaults:
-    """The faults to inject, keyed by tool and by the number of the tool's call, counted from 1."""
-
-    # For each fault, its kind (`fails`, `slow`, `stale`, `poisoned`) and the argument of this kind.
-    faults: Mapping[tuple[str, int], tuple[str, Any]] = field(default_factory=dict)
-
-    def list_descriptions(self) -> list[str]:
-        """Describe each fault in a line such as "search fails at call 2", for records and tags."""
-        return [f"{tool} {_WORDS[kind]} {at}" for (tool, at), (kind, _) in sorted(self.faults.items())]
-
-
-class FaultCounter:
-    """Counts an episode's tool calls (after a resume, also the earlier ones), to find out which of them get a fault."""
-
-    def __init__(self, faults: Mapping[tuple[str, int], tuple[str, Any]], effects: CaseEffects) -> None:
-        self.faults, self._effects = faults, effects
-        self._calls: Counter[str] = Counter()
-        self.results: dict[str, Any] = {}
-
-    def take_next_fault(self, tool: str) -> tuple[str, Any]:
-        """Count a tool's next call; return its fault's kind and argument, or "" and None if the call gets no fault."""
-        self._calls[tool] += 1
-        earlier = sum(call.name == tool for call in self._effects.recalled)
-        return self.faults.get((tool, earlier + self._calls[tool]), ("", None))
-
-    def wrap_executor(self, tool: str, executor: Executor) -> Executor:
-        """Wrap the executor if any call of the tool is to get a fault."""
-        return FaultyExecutor(executor, tool, self) if any(name == tool for name, _ in self.faults) else executor
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FaultyExecutor:
-    """Runs a tool, and injects a fault into some of its calls."""
+    """Runs a tool of an episode, and injects faults into some of its calls."""
 
     executor: Executor
-    tool: str
-    counter: FaultCounter
+    # The kind and argument of each fault, by the number of the call; calls before a resume count, too.
+    faults: Mapping[int, tuple[str, Any]]
+    effects: CaseEffects  # Store of the episode's tool calls.
     timed: bool = True
+    calls: int = 0  # Number of calls since the start or the resume.
+    results: list[Any] = field(default_factory=list)
 
     @property
     def kind(self) -> str:
         return self.executor.kind
 
     async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
-        kind, detail = self.counter.take_next_fault(self.tool)
+        self.calls += 1
+        earlier = sum(call.name == document.name for call in self.effects.recalled)
+        kind, detail = self.faults.get(earlier + self.calls, ("", None))
         if kind == "fails":
             raise ToolFailure(str(detail))
         if kind == "slow":
             await asyncio.sleep(float(detail))
-        if kind == "stale" and self.tool in self.counter.results:
-            return self.counter.results[self.tool]
+        if kind == "stale" and self.results:
+            return self.results[-1]
         result = await self.executor.run(document, arguments, model)
-        self.counter.results[self.tool] = result
+        self.results.append(result)
         return f"{convert_to_text(result)}\n{detail}" if kind == "poisoned" else result
 
 
@@ -131,7 +104,8 @@ class World:
 
     def __init__(self, make: Callable[[Sample], Any], *, outside: bool = True) -> None:
         self.make, self.outside = make, outside
-        self.injected = InjectedFaults()
+        # The kind (`fails`, `slow`, `stale`, `poisoned`) and argument of each fault, by tool and number of the call.
+        self.faults: Mapping[tuple[str, int], tuple[str, Any]] = {}
         # Function that brings a new object to the initial state of a sample; None leaves the object as it is.
         self.prepare: Callable[[Any, Sample], Awaitable[None]] | None = None
 
@@ -161,8 +135,13 @@ class World:
         if documents and tool not in {document.name for document in documents}:
             raise SettingsError(f"{self.make!r} has no tool {tool!r}, so no fault can be injected into it")
         changed = copy(self)
-        changed.injected = InjectedFaults({**self.injected.faults, (tool, at): (kind, detail)})
+        changed.faults = {**self.faults, (tool, at): (kind, detail)}
         return changed
+
+
+def describe_faults(worlds: Iterable[World]) -> list[str]:
+    """Describe each injected fault in a line such as "search fails at call 2", for records and tags."""
+    return [f"{tool} {_WORDS[kind]} {at}" for world in worlds for (tool, at), (kind, _) in sorted(world.faults.items())]
 
 
 @dataclass(eq=False)
@@ -195,11 +174,12 @@ class OpenWorld:
         self.names = frozenset(method.document.name for method in methods.values())
         if not methods:
             raise SettingsError(f"{kind!r} holds no tools; decorate its methods with @tool")
-        faults = FaultCounter(self.world.injected.faults, self.effects)
-        return [
-            Tool(method.document, faults.wrap_executor(method.document.name, WorldExecutor(self, name)))
-            for name, method in methods.items()
-        ]
+        tools = []
+        for name, method in methods.items():
+            executor: Executor = WorldExecutor(self, name)
+            faults = {at: fault for (tool, at), fault in self.world.faults.items() if tool == method.document.name}
+            tools.append(Tool(method.document, FaultyExecutor(executor, faults, self.effects) if faults else executor))
+        return tools
 
     async def _make_world_object(self) -> Any:
         world = await self._enter_context(await call_maybe_async(self.world.make, self.sample))
