@@ -84,8 +84,6 @@ def _convert_to_mapping(result: Any) -> Mapping[str, Any] | None:
 
 
 ApplicationInput = str | list[dict[str, Any]]  # A sample's input: text, or messages in the OpenAI format.
-# A function under test gets a value for each of its parameters that has one of these names.
-OFFERED_PARAMETERS = ("client", "endpoint", "model", "sample", "world")
 LONGEST_ERROR = 2000  # An error message has at most this many characters of a failed program's output.
 
 
@@ -128,7 +126,7 @@ class FunctionApplication:
             "world": lambda: exchange.world,
         }
         # The first parameter gets the question, whatever its name is.
-        return {name: make[name]() for name in list(parameters)[1:] if name in OFFERED_PARAMETERS}
+        return {name: make[name]() for name in list(parameters)[1:] if name in make}
 
 
 @dataclass(frozen=True, slots=True)

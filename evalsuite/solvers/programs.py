@@ -62,19 +62,6 @@ def describe_tables(names: Sequence[str]) -> str:
     return _DESCRIBE.format(names=list(names))
 
 
-async def _describe_packages_and_tables(
-    sandbox: Sandbox, tables: Mapping[str, TableSource], describe: Describe, seconds: float
-) -> str:
-    """Describe the installed packages and the tables; run the program that `describe` writes to describe the tables."""
-    installed = f"Programs run in {sandbox.environment.description}; nothing can be installed."
-    if not tables:
-        return installed
-    execution = await sandbox.run(describe(list(tables)), tables, seconds)
-    if execution.error is not None:
-        raise SandboxError(f"the tables {', '.join(tables)} could not be described: {execution.error}")
-    return f"{installed}\n\n" + execution.stdout.rstrip("\n")
-
-
 def make_messages(prompt: Prompt, sample: Sample, tables: str) -> tuple[Message, ...]:
     """Make the messages; if the input is a conversation, the filled template replaces its last message."""
     if callable(prompt):
@@ -125,18 +112,23 @@ class ProgramSolver:
     async def _load_tables_and_messages(self, sample: Sample) -> tuple[Mapping[str, TableSource], tuple[Message, ...]]:
         """Return the sample's tables, and the messages with which the conversation begins."""
         tables = await run_in_thread(self.tables, sample)
-        description = await self._describe_tables_once(tables, self.describe) if self.describe else ""
+        description = await self._describe_packages_and_tables(tables, self.describe) if self.describe else ""
         return tables, make_messages(self.prompt, sample, description)
 
-    async def _describe_tables_once(self, tables: Mapping[str, TableSource], describe: Describe) -> str:
-        """Describe the tables, but only once for all samples that have the same tables."""
+    async def _describe_packages_and_tables(self, tables: Mapping[str, TableSource], describe: Describe) -> str:
+        """Describe the installed packages and the tables; samples with the same tables share one description."""
+        installed = f"Programs run in {self.sandbox.environment.description}; nothing can be installed."
+        if not tables:
+            return installed
         versions = await run_in_thread(lambda: [compute_table_key(source) for source in tables.values()])
         key = (asyncio.get_running_loop(), *tables, *versions)
         lock, written = self.descriptions.setdefault(key, (asyncio.Lock(), []))
         async with lock:
             if not written:
-                seconds = max(TIMEOUT, self.timeout)
-                written.append(await _describe_packages_and_tables(self.sandbox, tables, describe, seconds))
+                execution = await self.sandbox.run(describe(list(tables)), tables, max(TIMEOUT, self.timeout))
+                if execution.error is not None:
+                    raise SandboxError(f"the tables {', '.join(tables)} could not be described: {execution.error}")
+                written.append(f"{installed}\n\n" + execution.stdout.rstrip("\n"))
         return written[0]
 
     def _collect_facts(self, program: FoundProgram, execution: Execution) -> dict[str, Any]:

@@ -136,8 +136,7 @@ def read_signature(function: Callable[..., Any], descriptions: Mapping[str, str]
             raise SettingsError(f"tool {function.__name__!r}: parameter {parameter.name!r} has no type")
         schema = _make_simple_schema(hints[parameter.name])
         if schema is None:
-            adapter = adapters[parameter.name] = _make_type_adapter(hints[parameter.name], where)
-            schema = _make_adapter_schema(adapter, hints[parameter.name], where)
+            adapters[parameter.name], schema = _make_adapter_and_schema(hints[parameter.name], where)
             definitions |= schema.pop("$defs", {})
         if parameter.name in descriptions:
             schema["description"] = descriptions[parameter.name]
@@ -192,33 +191,23 @@ def _make_simple_schema(hint: Any) -> dict[str, Any] | None:
     return None
 
 
-def _make_type_adapter(hint: Any, where: str) -> Any:
+def _make_adapter_and_schema(hint: Any, where: str) -> tuple[Any, dict[str, Any]]:
+    """Return pydantic's adapter of a type, and the type's JSON schema; raise SettingsError if JSON has no such type."""
     from pydantic import TypeAdapter
     from pydantic.errors import PydanticUserError
 
-    try:
-        return TypeAdapter(replace_typed_dicts(hint) if sys.version_info < (3, 12) else hint)
-    except (PydanticUserError, TypeError, NameError) as error:
-        raise _make_type_error(hint, where) from error
-
-
-def _make_adapter_schema(adapter: Any, hint: Any, where: str) -> dict[str, Any]:
-    from pydantic.errors import PydanticUserError
-
-    try:
-        schema: dict[str, Any] = adapter.json_schema()
-    except PydanticUserError as error:
-        raise _make_type_error(hint, where) from error
-    if schema.get("format") == "binary":
-        raise _make_type_error(hint, where)
-    return schema
-
-
-def _make_type_error(hint: Any, where: str) -> SettingsError:
-    return SettingsError(
+    refusal = SettingsError(
         f"{where} has the type {hint!r}, which JSON has not; use str, int, float, bool, Literal, list and dict of "
         "these, an Enum, a date, a dataclass, a TypedDict or a pydantic model"
     )
+    try:
+        adapter = TypeAdapter(replace_typed_dicts(hint) if sys.version_info < (3, 12) else hint)
+        schema = adapter.json_schema()
+    except (PydanticUserError, TypeError, NameError) as error:
+        raise refusal from error
+    if schema.get("format") == "binary":
+        raise refusal
+    return adapter, schema
 
 
 @dataclass(frozen=True, slots=True)

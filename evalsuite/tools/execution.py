@@ -144,14 +144,13 @@ def convert_arguments(
     Convert a value to the documented type if nothing is lost, because some published documents declare numbers as
     strings or strings as numbers. If the value of an optional parameter is null, treat it as missing.
     """
-    properties, required = document.properties, document.required
-    unlisted = document.further
-    unknown = [name for name in arguments if name not in properties and unlisted is None]
+    required, unlisted = document.required, document.further
+    schemas = {**({} if unlisted is None else dict.fromkeys(arguments, unlisted)), **document.properties}
+    unknown = [name for name in arguments if name not in schemas]
     checked = {
-        name: convert_to_schema(value, document.follow_reference(properties.get(name, unlisted or {})))
+        name: convert_to_schema(value, document.follow_reference(schemas[name]))
         for name, value in arguments.items()
-        if (name in properties or unlisted is not None)
-        and not (value is None and name not in required and not document.takes_null(name))
+        if name in schemas and not (value is None and name not in required and not document.takes_null(name))
     }
     faults = [
         CallFault("unknown_parameter", f"{document.name} has no parameter {shorten_to_beginning(name, LONGEST_NAME)!r}")
@@ -166,8 +165,8 @@ def convert_arguments(
     ]
     faults += [
         fault
-        for name in checked
-        for fault in _find_type_faults(name, checked[name], document.whole(properties.get(name, unlisted or {})))
+        for name, value in checked.items()
+        for fault in _find_type_faults(name, value, document.whole(schemas[name]))
     ]
     if not faults:
         faults += _find_combination_faults(document, checked)

@@ -36,7 +36,17 @@ class Recording:
 
     @cached_property
     def calls(self) -> _RecordedCalls:
-        return _read_recorded_calls(self.run / RECORDS)
+        """Read the calls from the run's records; raise RunError if this is impossible."""
+        path, calls = self.run / RECORDS, _RecordedCalls()
+        try:
+            with path.open(encoding="utf-8") as lines:
+                for line in filter(str.strip, lines):
+                    calls.add_record(json.loads(line))
+        except OSError as error:
+            raise RunError(f"{path}: {error.strerror}; a recording is the folder of an earlier run") from error
+        except (AttributeError, KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise RunError(f"{path}: these are not records of a run ({type(error).__name__}: {error})") from error
+        return calls
 
     def find_reply(self, request: str, question: str) -> str:
         """Find what the user first replied to a question about a request."""
@@ -124,19 +134,6 @@ class _RecordedCalls:
             self.results.setdefault(key, []).append(episode[-1][1])
         if episode:
             self.episodes.setdefault(record["input"], []).append(episode)
-
-
-def _read_recorded_calls(path: Path) -> _RecordedCalls:
-    calls = _RecordedCalls()
-    try:
-        with path.open(encoding="utf-8") as lines:
-            for line in filter(str.strip, lines):
-                calls.add_record(json.loads(line))
-    except OSError as error:
-        raise RunError(f"{path}: {error.strerror}; a recording is the folder of an earlier run") from error
-    except (AttributeError, KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise RunError(f"{path}: these are not records of a run ({type(error).__name__}: {error})") from error
-    return calls
 
 
 def _make_call_key(*call: Any) -> str:
