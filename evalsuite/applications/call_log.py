@@ -221,6 +221,7 @@ def _make_tool_call_event(turn: int, call: ToolCall, observation: str) -> Mappin
 
 
 def _parse_tool_arguments(arguments: str) -> dict[str, Any] | None:
+    """Parse a tool call's arguments; return None if they are not a JSON object."""
     try:
         value = json.loads(arguments)
     except ValueError:

@@ -34,7 +34,9 @@ class ServedModel(Protocol):
     def name(self) -> str: ...
 
     @property
-    def overrides(self) -> Mapping[str, Any]: ...
+    def overrides(self) -> Mapping[str, Any]:
+        """The run's generation parameters, which replace those of a request."""
+        ...
 
     async def chat(
         self, prompt: Sequence[Message], *, tools: Sequence[Mapping[str, Any]] = (), **params: Any

@@ -79,7 +79,7 @@ class LoopbackServer:
         from aiohttp import web
 
         application = web.Application(client_max_size=LARGEST_REQUEST)
-        application.router.add_route("*", "/{path:.*}", self._handle_request)
+        application.router.add_route("*", "/{path:.*}", self._answer_http_request)
         # If a client disconnects, cancel its call.
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
         await runner.setup()
@@ -102,7 +102,7 @@ class LoopbackServer:
             if task is not None:
                 task.cancel()
 
-    async def _handle_request(self, request: web.Request) -> web.StreamResponse:
+    async def _answer_http_request(self, request: web.Request) -> web.StreamResponse:
         from aiohttp import web
 
         from evalsuite.applications.chat_api import make_error_answer

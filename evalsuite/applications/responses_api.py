@@ -152,6 +152,7 @@ def _convert_to_chat_part(part: Any, field: str) -> str | Mapping[str, Any]:
 
 
 def _join_assistant_text(content: Any, field: str) -> str:
+    """Join the texts of an assistant's content; raise BadRequest, which names the field, for any other part."""
     parts = _convert_to_chat_parts(content, field)
     for part in parts:
         if not isinstance(part, str):
@@ -312,6 +313,7 @@ def make_response_events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]
 
 
 def _list_text_events(parts: Sequence[Mapping[str, Any]], item_place: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Make the events that stream a message's texts; `item_place` has the fields that name the message."""
     for index, part in enumerate(parts):
         content_place = {**item_place, "content_index": index}
         yield {"type": "response.content_part.added", **content_place, "part": {**part, "text": ""}}

@@ -269,7 +269,7 @@ class Reward:
                 if tool is None:
                     raise ScoringError(f"the world of tau2 has no tool {name!r}, which task {sample.id} uses")
                 try:
-                    await tool.executor.run(tool.document, arguments, nobody)
+                    await tool.executor.run_tool(tool.document, arguments, nobody)
                 except ToolFailure:
                     continue
             yield opened.worlds[0]

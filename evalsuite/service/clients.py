@@ -279,5 +279,6 @@ class SharedLedger(Ledger):
             raise
 
     def book_cost(self, amount: float, attempt: Attempt | None) -> None:
+        """Replace a reserved amount by the attempt's cost, in the client's share and in the budget."""
         self._get_current_client_ledger().book_cost(amount, attempt)
         super().book_cost(amount, attempt)

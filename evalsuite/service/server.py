@@ -130,10 +130,11 @@ class GatewayServer:
         self.counts = AnswerCounts()
 
     def make_runner(self) -> web.AppRunner:
+        """Make the aiohttp runner that serves the gateway's paths."""
         application = web.Application(client_max_size=LARGEST_REQUEST, middlewares=[self._authenticate_client])
-        application.router.add_get("/health", self._handle_health)
-        application.router.add_get("/metrics", self._handle_metrics)
-        application.router.add_get("/evalsuite/client", self._handle_client_info)
+        application.router.add_get("/health", self._report_health)
+        application.router.add_get("/metrics", self._report_metrics)
+        application.router.add_get("/evalsuite/client", self._report_client_and_models)
         application.router.add_post("/evalsuite/ask", self._handle_ask)
         application.router.add_route("*", "/v1/{path:.*}", self._handle_openai_request)
         return web.AppRunner(application, access_log=None, shutdown_timeout=GRACE, keepalive_timeout=SECONDS_IDLE)
@@ -201,7 +202,7 @@ class GatewayServer:
             return refused
         return await handler(request)
 
-    async def _handle_health(self, request: web.Request) -> web.StreamResponse:  # noqa: ARG002 - a handler's signature
+    async def _report_health(self, request: web.Request) -> web.StreamResponse:  # noqa: ARG002 - a handler's signature
         try:
             self._store.check_health()
             problem = self._gateway.lost
@@ -210,11 +211,11 @@ class GatewayServer:
         state = {"status": "failing" if problem else "ok", "problem": problem}
         return web.json_response(state | {"down": self._gateway.describe_outages()}, status=503 if problem else 200)
 
-    async def _handle_metrics(self, request: web.Request) -> web.StreamResponse:  # noqa: ARG002 - as above
+    async def _report_metrics(self, request: web.Request) -> web.StreamResponse:  # noqa: ARG002 - as above
         text = format_metrics(self._gateway, self.counts)
         return web.Response(text=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
-    async def _handle_client_info(self, request: web.Request) -> web.StreamResponse:
+    async def _report_client_and_models(self, request: web.Request) -> web.StreamResponse:
         return web.json_response({"client": request[CLIENT].name, "models": list(self._upstreams.models)})
 
     async def _handle_ask(self, request: web.Request) -> web.StreamResponse:

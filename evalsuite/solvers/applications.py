@@ -73,6 +73,7 @@ def make_transcript(result: Any, answer: str = ANSWER) -> Transcript:
 
 
 def _convert_to_mapping(result: Any) -> Mapping[str, Any] | None:
+    """Return the fields of a mapping, a dataclass or a pydantic model by name; return None for any other result."""
     if isinstance(result, Mapping):
         return result
     if dataclasses.is_dataclass(result) and not isinstance(result, type):

@@ -39,6 +39,7 @@ class ConversationSolver:
 
     @property
     def tags(self) -> Mapping[str, str]:
+        """The tag `faults` for all cases, which lists the faults that the agent's world injects; {} without faults."""
         return self.agent.tags if isinstance(self.agent, ToolLoop) else {}
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
@@ -151,6 +152,7 @@ class ApplicationEpisode:
         return answer.answer
 
     def find_limit(self) -> str:
+        """Return "", because no limit of an episode applies to an application."""
         return ""
 
     async def make_transcript(self) -> Transcript:

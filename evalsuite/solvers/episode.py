@@ -65,7 +65,7 @@ class TurnProtocol(Protocol):
     def finishes(self) -> bool:
         """Whether the tool `finish` ends an episode; otherwise an answer in plain text ends it."""
 
-    def make_opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
+    def make_opening_messages(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
         """Make the messages that come before the model's first turn."""
 
     def list_request_tools(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:
@@ -79,7 +79,7 @@ class TurnProtocol(Protocol):
     def make_observation_message(self, call: Call, observation: str) -> Message:
         """Return the message by which the model sees a tool's result."""
 
-    def make_reminder(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:
+    def make_reminder_messages(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:
         """Return the messages that tell the model that its turn was malformed."""
 
 
@@ -152,7 +152,7 @@ class Episode:
         self.loop, self.sample, self.model, self.effects = loop, sample, model, effects
         self.worlds = opened.worlds
         self.registry = Registry(self.add_controls(opened.tools))
-        self.messages = list(loop.protocol.make_opening(sample, self.registry.documents))
+        self.messages = list(loop.protocol.make_opening_messages(sample, self.registry.documents))
         self.events: list[Mapping[str, Any]] = []
         self.asked: list[tuple[str, str]] = []
         self.answer: str | None = None
@@ -204,7 +204,7 @@ class Episode:
         if turn.fault:
             written = [[call.name, call.arguments] for call in completion.tool_calls]
             event |= {"words": turn.words, "native_calls": written}
-            self.messages += protocol.make_reminder(completion, turn)
+            self.messages += protocol.make_reminder_messages(completion, turn)
         if turn.answer is not None:
             self.answer = turn.answer
         await self.run_calls(turn.calls)
@@ -263,7 +263,7 @@ class Episode:
         """Run a call without faults; return the executor's kind, the result as text, and whether the call failed."""
         tool = self.registry[name]
         if isinstance(tool.executor, _FinishExecutor):
-            return tool.executor.kind, await tool.executor.run(tool.document, arguments, self.model), False
+            return tool.executor.kind, await tool.executor.run_tool(tool.document, arguments, self.model), False
         kept = await self.effects.run_tool_once(name, arguments, lambda: self.run_tool(tool, arguments))
         self.tool_seconds += kept["seconds"]
         return tool.executor.kind, kept["text"], kept["failed"]
@@ -274,7 +274,7 @@ class Episode:
         limit = self.find_time_limit(tool)
         try:
             async with asyncio.timeout(limit) as clock:
-                text = convert_to_text(await tool.executor.run(tool.document, arguments, self.model))
+                text = convert_to_text(await tool.executor.run_tool(tool.document, arguments, self.model))
         except ToolFailure as failure:
             text, failed = f"Error: {failure}", True
         except TimeoutError:
@@ -312,6 +312,7 @@ class Episode:
         return self.find_limit() or ("turn limit" if self.turns == self.loop.max_turns else "patience")
 
     def make_facts(self) -> dict[str, Any]:
+        """Make the transcript's facts: counts of turns, calls, faults and executors, and how the episode ended."""
         turns = [event for event in self.events if event["kind"] == "turn"]
         calls = [event for event in self.events if event["kind"] == "call"]
         faults = Counter(turn["fault"] for turn in turns if turn["fault"])
@@ -337,7 +338,7 @@ class _FinishExecutor:
     episode: Episode
     kind: str = "episode"
 
-    async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
+    async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
         self.episode.answer = convert_to_text(next(iter(arguments.values()), ""))
         return self.episode.answer
 
@@ -348,7 +349,7 @@ class _AskUserExecutor:
     def __init__(self, episode: Episode, user: User) -> None:
         self.episode, self.user, self.kind = episode, user, f"{user.kind} user"
 
-    async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - likewise
+    async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - likewise
         question = convert_to_text(next(iter(arguments.values()), ""))
         reply = await self.user.reply(self.episode.sample, question, self.episode.asked, model)
         self.episode.asked.append((question, reply))

@@ -75,7 +75,7 @@ def get_fixed_answer(sample: Sample) -> str:
 def make_answers_solver(file: str, benchmark: str) -> Solver:
     """Make a solver that takes answers from a file, which names a sample by its id or by its tag `cluster`."""
 
-    async def take_answer(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - as every solver
+    async def answer_from_file(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - as every solver
         ids = [sample.id, *([sample.tags["cluster"]] if "cluster" in sample.tags else [])]
         line = read_answers_file(file).find_answer(benchmark, ids)
         if "transcript" in line:
@@ -85,4 +85,4 @@ def make_answers_solver(file: str, benchmark: str) -> Solver:
                 raise SolverError(f"{file}: the transcript of {sample.id} cannot be read: {error}") from error
         return Transcript(line["answer"], (Message("assistant", line["answer"]),))
 
-    return take_answer
+    return answer_from_file

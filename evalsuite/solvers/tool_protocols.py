@@ -44,7 +44,7 @@ class NativeProtocol:
     system: str = _FUNCTIONS_SYSTEM  # The text of the system message; if empty, no system message is sent.
     finishes: bool = True  # Whether the tool `finish` ends an episode.
 
-    def make_opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:  # noqa: ARG002 - the protocol's signature
+    def make_opening_messages(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:  # noqa: ARG002 - the protocol's signature
         rest = (Message("user", sample.input),) if isinstance(sample.input, str) else sample.input
         return (Message("system", self.system), *rest) if self.system else tuple(rest)
 
@@ -79,7 +79,7 @@ class NativeProtocol:
     def make_observation_message(self, call: Call, observation: str) -> Message:
         return Message("tool", observation, tool_call_id=call.id)
 
-    def make_reminder(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:
+    def make_reminder_messages(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:
         """Answer each call with an explanation of the fault, because the protocol requires an answer to every call."""
         words, calls = f"{turn.words} {REMINDER}", completion.with_distinct_call_ids().tool_calls
         answers = [Message("tool", words, tool_call_id=call.id) for call in calls]
@@ -123,7 +123,7 @@ class ReActProtocol:
     examples: Sequence[Sequence[Message]] = ()  # Example episodes, written in the form in which the model should write.
     finishes: bool = True  # Whether the tool `finish` ends an episode.
 
-    def make_opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
+    def make_opening_messages(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:
         shown = "\n".join(document.text() for document in documents)
         system = _REACT_SYSTEM.replace("{form}", FORM).replace("{documents}", shown)
         if self.examples:
@@ -146,7 +146,7 @@ class ReActProtocol:
         """Return the observation (result) as a user message, because models without tool calls have no role for it."""
         return Message("user", f"Observation: {observation}")
 
-    def make_reminder(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:  # noqa: ARG002 - likewise
+    def make_reminder_messages(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:  # noqa: ARG002 - likewise
         return [Message("user", f"{turn.words} Please reply in this form and stop after it:\n{FORM}")]
 
 

@@ -92,10 +92,10 @@ class _PythonLiteralReader:
             if self.peek_character() not in {"'", '"'}:
                 self.raise_error("is not a quoted name")
             name = self.read_string()
-            self.skip_character(":")
+            self.expect_character(":")
             pairs[name] = self.read_value(depth + 1)
             if self.peek_character() != "}":
-                self.skip_character(",")
+                self.expect_character(",")
         self.at += 1
         return pairs
 
@@ -105,7 +105,7 @@ class _PythonLiteralReader:
         while self.peek_character() != close:
             items.append(self.read_value(depth + 1))
             if self.peek_character() != close:
-                self.skip_character(",")
+                self.expect_character(",")
                 commas += 1
         self.at += 1
         return items[0] if close == ")" and len(items) == 1 and not commas else items
@@ -135,7 +135,7 @@ class _PythonLiteralReader:
         self.at = space.end() if space else self.at
         return self.text[self.at : self.at + 1]
 
-    def skip_character(self, character: str) -> None:
+    def expect_character(self, character: str) -> None:
         if self.peek_character() != character:
             self.raise_error(f"stands where {character!r} was expected")
         self.at += 1

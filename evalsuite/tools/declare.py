@@ -57,10 +57,12 @@ def _read_parameter_section(lines: list[str]) -> dict[str, str]:
     if lines[0].rstrip().rstrip(":") not in _ABOUT_PARAMETERS:
         return {}
     numpy = not lines[0].rstrip().endswith(":")
-    return _read_parameter_entries(lines[2:] if numpy else lines[1:], _NUMPY_PARAMETER if numpy else _GOOGLE_PARAMETER)
+    first, pattern = (2, _NUMPY_PARAMETER) if numpy else (1, _GOOGLE_PARAMETER)
+    return _read_parameter_descriptions(lines[first:], pattern)
 
 
-def _read_parameter_entries(lines: list[str], pattern: re.Pattern[str]) -> dict[str, str]:
+def _read_parameter_descriptions(lines: list[str], pattern: re.Pattern[str]) -> dict[str, str]:
+    """Return the descriptions of parameters by name; the pattern matches the first line of each description."""
     parameters: dict[str, str] = {}
     outermost = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     names: list[str] = []
@@ -116,6 +118,7 @@ class ToolSignature:
     adapters: Mapping[str, Any]
 
     def convert_values(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Convert JSON arguments to the types in the function's signature; raise ToolFailure for an invalid value."""
         values = dict(arguments)
         for name in values.keys() & self.adapters.keys():
             try:
@@ -220,7 +223,7 @@ class PythonFunction:
     kind: str = "python"
     timed: bool = True
 
-    async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:  # noqa: ARG002 - the executors' signature
+    async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:  # noqa: ARG002 - the executors' signature
         """Call the function; an exception becomes a failure, which the model reads."""
         # Copy the arguments: the record must keep their original values even if the function changes them.
         own = copy.deepcopy(dict(arguments))

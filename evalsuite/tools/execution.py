@@ -86,6 +86,7 @@ class ToolDocument:
         return "\n".join(lines)
 
     def _list_parameter_notes(self, name: str, schema: Mapping[str, Any]) -> list[str]:
+        """List the notes in parentheses after a parameter's name: its type, and its default or `optional`."""
         kind = schema.get("type")
         if isinstance(kind, str) and kind not in {"array", "object"} and "enum" not in schema:
             notes = [kind]
@@ -148,7 +149,7 @@ def convert_arguments(
     schemas = {**({} if unlisted is None else dict.fromkeys(arguments, unlisted)), **document.properties}
     unknown = [name for name in arguments if name not in schemas]
     checked = {
-        name: convert_to_schema(value, document.follow_reference(schemas[name]))
+        name: convert_to_schema_type(value, document.follow_reference(schemas[name]))
         for name, value in arguments.items()
         if name in schemas and not (value is None and name not in required and not document.takes_null(name))
     }
@@ -200,7 +201,7 @@ def _find_combination_faults(document: ToolDocument, arguments: Mapping[str, Any
     ]
 
 
-def convert_to_schema(value: Any, schema: Mapping[str, Any]) -> Any:
+def convert_to_schema_type(value: Any, schema: Mapping[str, Any]) -> Any:
     """Convert a value to the type that its schema demands, if this is unambiguous.
 
     If the schema lists several types and the value has none of them, convert the value to the first type.
@@ -221,7 +222,7 @@ def convert_to_schema(value: Any, schema: Mapping[str, Any]) -> Any:
     if demanded == "boolean" and isinstance(value, str):
         return {"true": True, "false": False}.get(value.strip().lower(), value)
     if demanded == "array" and isinstance(value, list) and isinstance(schema.get("items"), dict):
-        return [convert_to_schema(item, schema["items"]) for item in value]
+        return [convert_to_schema_type(item, schema["items"]) for item in value]
     return value
 
 
@@ -252,7 +253,7 @@ class Executor(Protocol):
 
     # If an executor has a true attribute `timed`, the time limits of tools apply to it.
 
-    async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
+    async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
         """Run one call; return the tool's result as text or JSON data."""
         ...
 

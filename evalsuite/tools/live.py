@@ -86,7 +86,7 @@ class LiveExecutor:
     library: LiveLibrary
     kind: str = "live"
 
-    async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:  # noqa: ARG002 - the executors' signature
+    async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:  # noqa: ARG002 - the executors' signature
         executes_code = document.origin in find_code_executing_tools(self.library.folder)
         if executes_code and not self.library.allow_code:
             raise ToolError(

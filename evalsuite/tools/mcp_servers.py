@@ -74,6 +74,7 @@ class _McpConnection:
         return await asyncio.shield(self._ready)
 
     async def _hold_session_open(self, ready: asyncio.Future[Any]) -> None:
+        """Open the session, set it as the future's result, and close it after `close` is called."""
         try:
             from mcp import ClientSession
         except ImportError as error:
@@ -128,7 +129,7 @@ class McpExecutor:
     kind: str = "mcp"
     timed: bool = True
 
-    async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
+    async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
         session = await self.connection.open_session()
         try:
             result = await session.call_tool(document.name, dict(arguments))

@@ -55,15 +55,15 @@ class Recording:
             raise self.make_missing_error(f"the question {question!r}")
         return self.calls.replies[key]
 
-    def find_result(self, request: str, before: Sequence[str], key: str) -> CallResult:
+    def find_result(self, request: str, earlier_calls: Sequence[str], key: str) -> CallResult:
         """Find the recorded result of a call, given the earlier calls of its episode.
 
         Prefer the result from an episode with the same request and the same earlier calls. If no episode matches, use a
         result only if the call had the same result everywhere in the run.
         """
-        at = len(before)
+        at = len(earlier_calls)
         for episode in self.calls.episodes.get(request, ()):
-            if [made for made, _ in episode[: at + 1]] == [*before, key]:
+            if [made for made, _ in episode[: at + 1]] == [*earlier_calls, key]:
                 return episode[at][1]
         results = self.calls.results.get(key, [])
         if not results:
@@ -92,7 +92,7 @@ class RecordedExecutor:
     kind: str = "recorded"
     _made: list[str] = field(default_factory=list, repr=False)
 
-    async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
+    async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
         key = _make_call_key(document.origin, document.name, dict(arguments))
         result = self.recording.find_result(self.request, self._made, key)
         self._made.append(key)
@@ -108,7 +108,7 @@ class RecordedUser:
     recording: Recording
     kind: str = "recorded"
 
-    async def reply(self, sample: Sample, question: str, before: Sequence[tuple[str, str]], model: Model) -> str:  # noqa: ARG002 - the users' signature
+    async def reply(self, sample: Sample, question: str, past_replies: Sequence[tuple[str, str]], model: Model) -> str:  # noqa: ARG002 - the users' signature
         return self.recording.find_reply(str(sample.input), question)
 
 

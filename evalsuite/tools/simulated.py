@@ -134,7 +134,7 @@ class SimulatedExecutor:
     simulator: SimulatingModel
     kind: str = "simulated"
 
-    async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:
+    async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:
         call = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
         document_text = json.dumps(document.plain(), ensure_ascii=False)
         prompt = f"Document:\n{document_text}\n\nCall of {document.name} with these arguments:\n{call}"
@@ -156,7 +156,9 @@ class User(Protocol):
         """The kind of user, as named in records and reports: `scripted`, `simulated` or `recorded`."""
         ...
 
-    async def reply(self, sample: Sample, question: str, before: Sequence[tuple[str, str]], model: Model) -> str: ...
+    async def reply(self, sample: Sample, question: str, past_replies: Sequence[tuple[str, str]], model: Model) -> str:
+        """Return the user's reply to the model's question; each past reply comes with its question."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +167,9 @@ class ScriptedUser:
 
     kind: str = "scripted"
 
-    async def reply(self, sample: Sample, question: str, before: Sequence[tuple[str, str]], model: Model) -> str:  # noqa: ARG002 - the users' signature
+    async def reply(self, sample: Sample, question: str, past_replies: Sequence[tuple[str, str]], model: Model) -> str:  # noqa: ARG002 - the users' signature
         replies: Sequence[str] = sample.metadata.get("user", ())
-        return replies[len(before)] if len(before) < len(replies) else NOTHING_TO_ADD
+        return replies[len(past_replies)] if len(past_replies) < len(replies) else NOTHING_TO_ADD
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +179,9 @@ class SimulatedUser:
     simulator: SimulatingModel
     kind: str = "simulated"
 
-    async def reply(self, sample: Sample, question: str, before: Sequence[tuple[str, str]], model: Model) -> str:
+    async def reply(self, sample: Sample, question: str, past_replies: Sequence[tuple[str, str]], model: Model) -> str:
         request = sample.input if isinstance(sample.input, str) else sample.input[-1].content
-        earlier = "".join(f"The assistant asked: {past}\nYou answered: {answer}\n" for past, answer in before)
+        earlier = "".join(f"The assistant asked: {past}\nYou answered: {answer}\n" for past, answer in past_replies)
         prompt = f"Your request:\n{request}\n\n{earlier}The assistant asks: {question}\nYour answer:"
         return await self.simulator.request_answer((Message("system", _USER_ROLE), Message("user", prompt)), model)
 

@@ -61,7 +61,7 @@ class FaultyExecutor:
     def kind(self) -> str:
         return self.executor.kind
 
-    async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
+    async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
         self.calls += 1
         earlier = sum(call.name == document.name for call in self.effects.recalled)
         kind, detail = self.faults.get(earlier + self.calls, ("", None))
@@ -71,7 +71,7 @@ class FaultyExecutor:
             await asyncio.sleep(float(detail))
         if kind == "stale" and self.results:
             return self.results[-1]
-        result = await self.executor.run(document, arguments, model)
+        result = await self.executor.run_tool(document, arguments, model)
         self.results.append(result)
         return f"{convert_to_text(result)}\n{detail}" if kind == "poisoned" else result
 
@@ -233,7 +233,7 @@ class OpenWorld:
                 tool = by_name[call.name]
                 # Ignore failures, because the same call also failed in the original episode.
                 with self.effects.collect_model_calls(call, asyncio.get_running_loop()), suppress(ToolFailure):
-                    await tool.executor.run(tool.document, call.arguments, nobody)
+                    await tool.executor.run_tool(tool.document, call.arguments, nobody)
 
     async def read_final_state(self) -> Any:
         """Return what the world's method `state()` returns after the episode; None if it has no such method."""
@@ -282,10 +282,10 @@ class WorldExecutor:
     kind: str = "python"
     timed: bool = True
 
-    async def run(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
+    async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
         async with self.world.lock:
             world = await self.world.get_world_object()
-            return await getattr(world, self.method).executor.run(document, arguments, model)
+            return await getattr(world, self.method).executor.run_tool(document, arguments, model)
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,7 +199,7 @@ class ReleasedReAct:
     reminder_text: str
     finishes: bool = True
 
-    def make_opening(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:  # noqa: ARG002 - the protocol's signature
+    def make_opening_messages(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:  # noqa: ARG002 - the protocol's signature
         shown = self.system.replace(DOCUMENTS_FIELD, encode_documents(sample))
         return (Message("system", shown), Message("user", str(sample.input)))
 
@@ -220,7 +220,7 @@ class ReleasedReAct:
         """Show the model a user's reply unchanged, and a tool's result after `Function:`, as the released code does."""
         return Message("user", observation if call.name == ASK_TO_USER.name else f"Function: {observation}")
 
-    def make_reminder(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:  # noqa: ARG002 - likewise
+    def make_reminder_messages(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:  # noqa: ARG002 - likewise
         """Reply to unreadable arguments with the authors' reminder, and to a missing tool name with a tool's error."""
         return [Message("user", self.reminder_text if turn.fault == "unparseable" else f"Function: {turn.words}")]
 

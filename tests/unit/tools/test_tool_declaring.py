@@ -129,7 +129,7 @@ def test_methods_are_tools_of_their_own_object() -> None:
     assert [one.add(3), one.add(4), other.add(1)] == [3, 7, 1]
     assert [bound.document.name for bound in tools_of(one)] == ["add", "show"]
     add, _ = tools_of(other)
-    assert asyncio.run(add.executor.run(add.document, {"amount": 5}, NOBODY)) == 6
+    assert asyncio.run(add.executor.run_tool(add.document, {"amount": 5}, NOBODY)) == 6
     assert one.count == 7
 
 
@@ -185,5 +185,5 @@ def test_a_tool_that_changes_its_arguments_does_not_change_the_call() -> None:
         return len(names)
 
     given = {"names": ["Bob"]}
-    assert asyncio.run(extend.executor.run(extend.document, given, None)) == 2  # type: ignore[arg-type]
+    assert asyncio.run(extend.executor.run_tool(extend.document, given, None)) == 2  # type: ignore[arg-type]
     assert given == {"names": ["Bob"]}

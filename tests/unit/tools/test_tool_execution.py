@@ -17,7 +17,7 @@ NOBODY: Any = None
 
 
 def run(declared: Any, **arguments: Any) -> Any:
-    return asyncio.run(declared.executor.run(declared.document, arguments, NOBODY))
+    return asyncio.run(declared.executor.run_tool(declared.document, arguments, NOBODY))
 
 
 @tool

@@ -94,7 +94,7 @@ async def _probe() -> None:
 def call(library: Path, name: str, seconds: float = 30.0, origin: str = "Numbers/Products", **arguments: Any) -> Any:
     document = ToolDocument(name, "", {}, origin)
     live = LiveExecutor(LiveLibrary(library, allow_network=True, allow_code=True, seconds=seconds))
-    return asyncio.run(live.run(document, arguments, NOBODY))
+    return asyncio.run(live.run_tool(document, arguments, NOBODY))
 
 
 def test_a_published_function_is_called_with_its_own_imports(library: Path) -> None:
@@ -137,7 +137,7 @@ def test_tools_that_execute_code_need_a_switch_of_their_own(library: Path) -> No
     live = LiveExecutor(LiveLibrary(library, allow_network=True))
     document = ToolDocument("run", "", {}, "Execute/Python")
     with pytest.raises(ToolError, match="allow_code=True"):
-        asyncio.run(live.run(document, {"code": "1"}, NOBODY))
+        asyncio.run(live.run_tool(document, {"code": "1"}, NOBODY))
     assert call(library, "run", origin="Execute/Python", code="1") == "done"
 
 

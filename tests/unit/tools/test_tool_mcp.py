@@ -59,9 +59,9 @@ else:
 async def used(server: McpServer) -> tuple[str, str]:
     async with open_tools([server], SAMPLE) as opened:
         tools = {tool.document.name: tool for tool in opened.tools}
-        total = await tools["add"].executor.run(tools["add"].document, {"a": 2, "b": 3}, NOBODY)
+        total = await tools["add"].executor.run_tool(tools["add"].document, {"a": 2, "b": 3}, NOBODY)
         with pytest.raises(ToolFailure) as failure:
-            await tools["fail"].executor.run(tools["fail"].document, {}, NOBODY)
+            await tools["fail"].executor.run_tool(tools["fail"].document, {}, NOBODY)
     return total, str(failure.value)
 
 
@@ -97,7 +97,7 @@ def test_tools_of_a_server_over_http_are_called_and_parts_that_are_no_text_are_n
         used_up = await used(server)
         async with open_tools([server], SAMPLE) as opened:
             picture = next(made for made in opened.tools if made.document.name == "picture")
-            seen = await picture.executor.run(picture.document, {}, NOBODY)
+            seen = await picture.executor.run_tool(picture.document, {}, NOBODY)
         return used_up, seen, picture.document.origin
 
     (total, failure), seen, origin = asyncio.run(use())
@@ -123,7 +123,7 @@ def test_a_replay_neither_starts_a_server_nor_connects_to_it() -> None:
         effects = CaseEffects(Kept())
         async with open_tools([McpServer(["no-such-program"])], SAMPLE, effects) as opened:
             (add,) = opened.tools
-            return await effects.run_tool_once("add", {}, lambda: add.executor.run(add.document, {}, NOBODY))
+            return await effects.run_tool_once("add", {}, lambda: add.executor.run_tool(add.document, {}, NOBODY))
 
     assert asyncio.run(use()) == "5"
 

@@ -36,7 +36,7 @@ def run_with(tmp_path: Path, *events: dict[str, Any]) -> Path:
 
 
 def observe(run: Path, document: ToolDocument = WEATHER, **arguments: Any) -> str:
-    return asyncio.run(RecordedExecutor(Recording(run), COAT).run(document, arguments, NOBODY))
+    return asyncio.run(RecordedExecutor(Recording(run), COAT).run_tool(document, arguments, NOBODY))
 
 
 def test_a_recorded_call_gives_what_it_gave_whatever_the_order_of_its_arguments(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def counter(tmp_path: Path) -> Path:
 
 async def episode(run: Path, request: str, *calls: dict[str, Any]) -> list[str]:
     executor = RecordedExecutor(Recording(run), request)
-    return [await executor.run(WEATHER, arguments, NOBODY) for arguments in calls]
+    return [await executor.run_tool(WEATHER, arguments, NOBODY) for arguments in calls]
 
 
 def test_tools_with_state_give_what_they_gave_after_the_same_calls(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ async def used(source: Any, *notes: str, fail: bool = False) -> list[Any]:
     """What each call of the tool `add` in an episode of its own returns."""
     async with open_tools([greet, source], SAMPLE) as opened:
         add = opened.tools[1]
-        results = [await add.executor.run(add.document, {"note": note}, NOBODY) for note in notes]
+        results = [await add.executor.run_tool(add.document, {"note": note}, NOBODY) for note in notes]
         if fail:
             raise RuntimeError
     return results

@@ -46,7 +46,7 @@ def test_the_same_call_gives_the_same_observation_with_one_question(backend: Any
             (2, {"day": 1, "town": "Lima"}),
             (1, {"town": "Oslo"}),
         ]
-        return [await tool.run(WEATHER, given, asked.handle(epoch=epoch)) for epoch, given in calls]
+        return [await tool.run_tool(WEATHER, given, asked.handle(epoch=epoch)) for epoch, given in calls]
 
     # Neither the order of the arguments nor the case's epoch makes another call.
     assert asyncio.run(play()) == ["sunny", "sunny", "rain"]
@@ -55,7 +55,7 @@ def test_the_same_call_gives_the_same_observation_with_one_question(backend: Any
 
 def test_the_player_is_shown_document_and_call_and_asked_alike_in_every_epoch(backend: Any) -> None:
     asked = backend(lambda _: "sunny")
-    asyncio.run(SimulatedExecutor(simulator()).run(WEATHER, {"town": "Lima"}, asked.handle(epoch=5)))
+    asyncio.run(SimulatedExecutor(simulator()).run_tool(WEATHER, {"town": "Lima"}, asked.handle(epoch=5)))
     (request,) = asked.requests
     assert (request.model, request.base_url, request.epoch) == ("player", "http://127.0.0.1:9/v1", 1)
     assert request.params["temperature"] == 0
@@ -67,7 +67,7 @@ def test_a_later_run_gets_the_observation_without_asking(backend: Any, tmp_path:
     first, later = backend(lambda _: "sunny"), backend(lambda _: "rain")
     for asked in (first, later):
         player = simulator(tmp_path / "reports")
-        assert asyncio.run(SimulatedExecutor(player).run(WEATHER, {}, asked.handle())) == "sunny"
+        assert asyncio.run(SimulatedExecutor(player).run_tool(WEATHER, {}, asked.handle())) == "sunny"
         player.library.close()
     assert (len(first.requests), len(later.requests)) == (1, 0)
 
@@ -79,7 +79,7 @@ def test_another_document_or_player_is_another_question(backend: Any) -> None:
 
     async def play() -> list[str]:
         return [
-            await SimulatedExecutor(SimulatingModel(player, None, library)).run(document, {}, asked.handle())
+            await SimulatedExecutor(SimulatingModel(player, None, library)).run_tool(document, {}, asked.handle())
             for player in ("one", "two")
             for document in (WEATHER, other)
         ]
@@ -94,8 +94,8 @@ def test_a_player_that_cannot_be_asked_is_an_error_and_nothing_is_kept(backend: 
 
     player = simulator()
     with pytest.raises(CallFailed):
-        asyncio.run(SimulatedExecutor(player).run(WEATHER, {}, backend(fail).handle()))
-    assert asyncio.run(SimulatedExecutor(player).run(WEATHER, {}, backend(lambda _: "sunny").handle())) == "sunny"
+        asyncio.run(SimulatedExecutor(player).run_tool(WEATHER, {}, backend(fail).handle()))
+    assert asyncio.run(SimulatedExecutor(player).run_tool(WEATHER, {}, backend(lambda _: "sunny").handle())) == "sunny"
 
 
 def test_the_first_observation_stays(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_a_function_gets_values_of_the_types_that_it_declares() -> None:
     assert [schema.get("description") for schema in document.properties.values()][:2] == ["which day.", "where."]
     arguments, faults = convert_arguments(document, {"day": "2026-01-02", "place": {"city": "Oslo"}, "kind": "night"})
     assert not faults
-    assert asyncio.run(book.executor.run(document, arguments, NOBODY)) == "2026 Oslo NIGHT"
+    assert asyncio.run(book.executor.run_tool(document, arguments, NOBODY)) == "2026 Oslo NIGHT"
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_sphinx_fields_are_read_and_types_of_pydantic_become_schemas() -> None:
     assert document.follow_reference(document.properties["seats"]["items"])["properties"]["row"]["minimum"] == 1
     arguments, faults = convert_arguments(document, SEATED)
     assert not faults
-    assert asyncio.run(seat.executor.run(document, arguments, NOBODY)) == "3A Ada 10:30 1.0 None None"
+    assert asyncio.run(seat.executor.run_tool(document, arguments, NOBODY)) == "3A Ada 10:30 1.0 None None"
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_what_only_the_type_can_tell_is_a_failure_that_the_model_reads() -> None
     arguments, faults = convert_arguments(seat.document, {**SEATED, "at": "tomorrow"})
     assert not faults
     with pytest.raises(ToolFailure, match="parameter 'at'"):
-        asyncio.run(seat.executor.run(seat.document, arguments, NOBODY))
+        asyncio.run(seat.executor.run_tool(seat.document, arguments, NOBODY))
 
 
 ONE_OF = ToolDocument(

@@ -79,7 +79,7 @@ def seen(world: World, *calls: tuple[str, dict[str, Any]], keeper: Any = None) -
 
                 async def run(made: Any = made, arguments: Any = arguments) -> Any:
                     try:
-                        return await made.executor.run(made.document, arguments, NOBODY)
+                        return await made.executor.run_tool(made.document, arguments, NOBODY)
                     except ToolFailure as failure:
                         return f"Error: {failure}"
 
