@@ -26,7 +26,7 @@ from evalsuite.output.reports.section import (
     Section,
     Series,
     Table,
-    list_rows_by_mode,
+    list_cases_by_mode,
 )
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
@@ -44,7 +44,7 @@ COUNT, RATES = Column("Questions", "count"), [Column(rate.capitalize(), "percent
 
 def make_report(views: Sequence[RunView]) -> Section:
     """Build the section for one run, or for several runs side by side."""
-    lines = [line for view in views for line in list_rows_by_mode(view, alone=len(views) == 1)]
+    lines = list_cases_by_mode(views, name_run=False)
     found = {domain for line in lines for domain in line.tally.groups("domain")}
     domains = [*filter(found.__contains__, DOMAINS), *sorted(found.difference(DOMAINS))]
     counted = [COUNT, *RATES]
@@ -163,7 +163,7 @@ def make_study_blocks(views: Sequence[RunView], *, only_shipped: bool) -> list[B
     )
     blocks: list[Block] = [table for table in tables if table]
     if not only_shipped:
-        for line in _list_runs_and_modes(views):
+        for line in list_cases_by_mode(views, name_run=True):
             judge = (line.view.judge or "a judge") if line.tally.values("accuracy_lm") else None
             blocks += compare_with_published(line.label, line.tally, judge)
         blocks += make_published_tables()
@@ -266,7 +266,7 @@ def compare_runs_with_first(views: Sequence[RunView], *, only_shipped: bool) -> 
 def tabulate_top_tenth_of_head(views: Sequence[RunView]) -> Table | None:
     """Tabulate the most popular tenth of the head (Tables 5 and 12); None if the questions are not sorted."""
     rows: list[list[Cell]] = []
-    for line in _list_runs_and_modes(views):
+    for line in list_cases_by_mode(views, name_run=True):
         top = line.tally.where(top="10%")
         for domain in (None, *top.groups("domain")) if len(top) else ():
             part, head = (_select_by_tag(each, "domain", domain) for each in (top, line.tally.where(bucket="head")))
@@ -285,7 +285,7 @@ def tabulate_predicates(views: Sequence[RunView]) -> Table | None:
     """Show how accuracy depends on the predicate's popularity (Table 6); None if the popularity is unknown."""
     rows: list[list[Cell]] = [
         [line.label, bucket, *_make_rate_cells(line.tally.where(predicate=f"{bucket} predicate"))]
-        for line in _list_runs_and_modes(views)
+        for line in list_cases_by_mode(views, name_run=True)
         if line.tally.groups("predicate")
         for bucket in BUCKETS
     ]
@@ -297,7 +297,7 @@ def tabulate_predicates(views: Sequence[RunView]) -> Table | None:
 def tabulate_natural_questions(views: Sequence[RunView], *, only_shipped: bool) -> Table | None:
     """Tabulate the questions that people are likely to ask (Table 10); None unless a run also has other questions."""
     rows: list[list[Cell]] = []
-    for line in _list_runs_and_modes(views):
+    for line in list_cases_by_mode(views, name_run=True):
         kinds = line.tally.groups("natural")
         if len(kinds) > 1:
             parts = [kinds["yes"].where(domain=domain) for domain in _NATURAL_DOMAINS]
@@ -323,10 +323,6 @@ def _group_cases_by_mode(view: RunView) -> dict[str, Tally]:
 def _select_default_mode_cases(view: RunView) -> Tally:
     modes = _group_cases_by_mode(view)
     return modes.get(DEFAULT_MODE) or next(iter(modes.values()))
-
-
-def _list_runs_and_modes(views: Sequence[RunView]) -> list[LabelledCases]:
-    return [line for view in views for line in list_rows_by_mode(view, alone=False)]
 
 
 def _select_by_tag(tally: Tally, tag: str, value: str | None) -> Tally:

@@ -38,7 +38,7 @@ from evalsuite.output.reports.section import (
     Section,
     Series,
     Table,
-    list_rows_by_mode,
+    list_cases_by_mode,
     parse_columns,
 )
 from evalsuite.results.tally import UNMEASURED, Estimate, Row, RunView, Tally
@@ -59,7 +59,7 @@ SHOWN_ERRORS = {**ERROR_TYPES, ERROR_FREE: "No error"}
 
 def make_report(views: Sequence[RunView]) -> Section:
     """Make the section for one run, or for several side by side."""
-    lines = [line for view in views for line in list_rows_by_mode(view, alone=len(views) == 1)]
+    lines = list_cases_by_mode(views, name_run=False)
     details: list[Table | Chart] = [
         *_make_metric_tables(lines),
         *_make_fact_table(lines),

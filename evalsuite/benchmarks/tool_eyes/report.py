@@ -25,7 +25,7 @@ from evalsuite.output.reports.section import (
     Section,
     Series,
     Table,
-    list_rows_by_mode,
+    list_cases_by_mode,
     parse_columns,
 )
 
@@ -67,7 +67,7 @@ FAULTS = {
 
 def make_report(views: Sequence[RunView]) -> Section:
     """Make the section for one run, or for several runs side by side."""
-    lines = [line for view in views for line in list_rows_by_mode(view, alone=len(views) == 1)]
+    lines = list_cases_by_mode(views, name_run=False)
     failures, failures_chart = _tabulate_failures(lines)
     shown: list[Block] = [
         _make_preface(views, lines),

@@ -6,7 +6,7 @@ The modules `markdown.py` and `plots.py` turn a report's sections into text and 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
@@ -223,11 +223,16 @@ class LabelledCases:
     view: RunView
 
 
-def list_rows_by_mode(view: RunView, *, alone: bool) -> Iterator[LabelledCases]:
-    """Yield a row per mode, or a single row without modes; `alone` means that labels omit the run's name."""
-    modes = view.tally.groups("mode")
-    if len(modes) < 2:
-        yield LabelledCases(view.label, view.tally, view)
-        return
-    for mode, tally in modes.items():
-        yield LabelledCases(mode if alone else f"{view.label}, {mode}", tally, view)
+def list_cases_by_mode(views: Sequence[RunView], *, name_run: bool) -> list[LabelledCases]:
+    """List the cases of each run by mode; of a run with fewer than two modes, list all cases under the run's name.
+
+    Args:
+        name_run: whether labels begin with the run's name even if there is only one run.
+    """
+    lines = []
+    for view in views:
+        modes = view.tally.groups("mode")
+        for mode, tally in modes.items() if len(modes) > 1 else [("", view.tally)]:
+            label = f"{view.label}, {mode}" if name_run or len(views) > 1 else mode
+            lines.append(LabelledCases(label if mode else view.label, tally, view))
+    return lines
