@@ -56,6 +56,21 @@ def read_json(path: Path, kind: type[T]) -> T:
     return require_type(parse_json(read_text(path), path), kind, path, "the top of the file")
 
 
+def read_json_records(
+    path: Path, kind: str = "record", *, first: int = 1, expected: str = ""
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the location (`record 3`) and the object for each element of a JSON list.
+
+    If `expected` is not empty, an empty list is an error, which states `expected`.
+    """
+    values = read_json(path, list)
+    if expected and not values:
+        raise DatasetError(path, "", "an empty list", expected)
+    for number, value in enumerate(values, first):
+        place = f"{kind} {number}"
+        yield place, require_type(value, dict, path, place)
+
+
 def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the location (`line 3`) and the object for each line of a JSON-lines file; skip blank lines."""
     for number, line in enumerate(read_text(path).split("\n"), 1):

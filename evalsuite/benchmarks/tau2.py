@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evalsuite.benchmarks.dataset_files import read_field, read_json, read_text, require_type
+from evalsuite.benchmarks.dataset_files import read_field, read_json, read_json_records, read_text, require_type
 from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.keywords import read_options
@@ -123,8 +123,8 @@ def load_dataset(setup: Setup) -> Dataset:
         splits = path.with_name(SPLITS)
         chosen = set(read_field(read_json(splits, dict), options.split, list, splits, "the splits"))
     samples, left_out = [], []
-    for number, task in enumerate(read_json(path, list), 1):
-        sample = _make_sample(require_type(task, dict, path, f"task {number}"), path, f"task {number}")
+    for where, task in read_json_records(path, "task"):
+        sample = _make_sample(task, path, where)
         if chosen is not None and sample.id not in chosen:
             continue
         users = {action["name"] for action in sample.metadata["actions"] if action.get("requestor") == "user"}

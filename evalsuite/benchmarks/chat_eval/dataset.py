@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from evalsuite.benchmarks.dataset_files import read_field, read_json, read_json_lines, read_text, require_type
+from evalsuite.benchmarks.dataset_files import read_field, read_json_lines, read_json_records, read_text
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Dataset, Setup
 from evalsuite.core.types import Sample
@@ -155,9 +155,7 @@ def read_dialogues(path: Path) -> list[Sample]:
     responses: Counter[int] = Counter()
     references: dict[int, str] = {}
     samples: list[Sample] = []
-    for at, item in enumerate(read_json(path, list), 1):
-        place = f"record {at}"
-        record = require_type(item, dict, path, place)
+    for place, record in read_json_records(path):
         texts = {name: read_field(record, name, str, path, place) for name in TEXTS}
         number = numbers.setdefault(texts["source"] + texts["context"], len(numbers) + 1)
         responses[number] += 1

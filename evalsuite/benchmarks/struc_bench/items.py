@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
-from evalsuite.benchmarks.dataset_files import read_field, read_json, require_type
+from evalsuite.benchmarks.dataset_files import read_field, read_json_records, require_type
 from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.p_score import check_prompt
 from evalsuite.core.errors import DatasetError, SettingsError
@@ -50,11 +51,10 @@ class RatedOutput:
 
 def read_human_scores(path: Path) -> list[HumanScores]:
     """Read a JSON list of `{sample, content, format}`; `model`, `rater` and `errors` are optional."""
-    return [_read_human_score(record, path, f"item {place}") for place, record in enumerate(read_json(path, list))]
+    return [_read_human_score(fields, path, where) for where, fields in read_json_records(path, "item", first=0)]
 
 
-def _read_human_score(record: object, path: Path, where: str) -> HumanScores:
-    fields = require_type(record, dict, path, where)
+def _read_human_score(fields: Mapping[str, Any], path: Path, where: str) -> HumanScores:
     scores = []
     for aspect in ASPECTS:
         scores.append(read_field(fields, aspect, float, path, where))
@@ -159,14 +159,11 @@ class TableItem:
 
 def read_items(path: Path) -> list[TableItem]:
     """Read the items of one file."""
-    records = read_json(path, list)
-    if not records:
-        raise DatasetError(path, "", "an empty list", "items {instruction, input, output}")
-    return [_read_table_item(record, path, f"item {place}") for place, record in enumerate(records)]
+    records = read_json_records(path, "item", first=0, expected="items {instruction, input, output}")
+    return [_read_table_item(item, path, where) for where, item in records]
 
 
-def _read_table_item(record: object, path: Path, where: str) -> TableItem:
-    item = require_type(record, dict, path, where)
+def _read_table_item(item: Mapping[str, Any], path: Path, where: str) -> TableItem:
     instruction, text, output = (read_field(item, key, str, path, where) for key in ("instruction", "input", "output"))
     if not output.strip():
         raise DatasetError(path, f"{where}, field 'output'", "nothing", "a table")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from evalsuite.benchmarks.dataset_files import read_field, read_json, require_type
+from evalsuite.benchmarks.dataset_files import read_field, read_json_records, require_type
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Dataset, Setup
@@ -216,13 +216,11 @@ def read_queries(path: Path) -> list[Query]:
     """Read a JSON list of objects with `query`, `path` and `scenario`; `id`, `user` and `reference` are optional."""
     counts: Counter[str] = Counter()
     queries: dict[str, Query] = {}
-    for number, record in enumerate(read_json(path, list), 1):
-        query = _read_query(require_type(record, dict, path, f"record {number}"), path, f"record {number}", counts)
+    for where, record in read_json_records(path, expected="at least one query"):
+        query = _read_query(record, path, where, counts)
         if query.id in queries:
-            raise DatasetError(path, f"record {number}, field 'id'", repr(query.id), "an id of its own")
+            raise DatasetError(path, f"{where}, field 'id'", repr(query.id), "an id of its own")
         queries[query.id] = query
-    if not queries:
-        raise DatasetError(path, "", "an empty list", "at least one query")
     return list(queries.values())
 
 
@@ -255,21 +253,16 @@ def read_documents(folder: Path) -> dict[str, tuple[ToolDocument, ...]]:
     paths = sorted(folder.glob(f"*/*/{DOCUMENTS}"))
     if not paths:
         raise DatasetError(folder, "", "no tools", f"files <category>/<subcategory>/{DOCUMENTS}")
-    return {"/".join(path.parts[-3:-1]): _read_tool_documents(path) for path in paths}
+    return {
+        "/".join(path.parts[-3:-1]): tuple(
+            _read_tool_document(record, path, where)
+            for where, record in read_json_records(path, "tool", expected="at least one tool")
+        )
+        for path in paths
+    }
 
 
-def _read_tool_documents(path: Path) -> tuple[ToolDocument, ...]:
-    origin = "/".join(path.parts[-3:-1])
-    documents = tuple(
-        _read_tool_document(require_type(record, dict, path, f"tool {number}"), origin, path, f"tool {number}")
-        for number, record in enumerate(read_json(path, list), 1)
-    )
-    if not documents:
-        raise DatasetError(path, "", "an empty list", "at least one tool")
-    return documents
-
-
-def _read_tool_document(record: Mapping[str, Any], origin: str, path: Path, where: str) -> ToolDocument:
+def _read_tool_document(record: Mapping[str, Any], path: Path, where: str) -> ToolDocument:
     name = read_field(record, "name", str, path, where)
     if not _NAME.fullmatch(name):
         raise DatasetError(path, f"{where}, field 'name'", repr(name[:80]), "1 to 64 letters, digits, _ and -")
@@ -286,7 +279,8 @@ def _read_tool_document(record: Mapping[str, Any], origin: str, path: Path, wher
             raise DatasetError(path, where, f"the required parameter {parameter!r}", "one of its properties")
     if any(set(about) - {"type", "description"} for about in properties.values()):
         _check_schema(schema, path, where)
-    return ToolDocument(name, read_field(record, "description", str, path, where), schema, origin)
+    description = read_field(record, "description", str, path, where)
+    return ToolDocument(name, description, schema, origin="/".join(path.parts[-3:-1]))
 
 
 def _check_schema(schema: Mapping[str, Any], path: Path, where: str) -> None:

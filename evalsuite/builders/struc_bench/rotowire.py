@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.dataset_files import read_field, read_json, read_text, require_type
+from evalsuite.benchmarks.dataset_files import read_field, read_json_records, read_text, require_type
 from evalsuite.benchmarks.struc_bench.items import TableItem, encode_items
 from evalsuite.builders.building import BuildProgress, open_build_folder, sum_file_sizes, write_atomically
 from evalsuite.builders.struc_bench.files import check_file_name
@@ -191,9 +191,7 @@ TEAM_KEYS = frozenset(column.key for column in TEAM)
 
 def _read_box_scores(path: Path) -> Iterator[Game]:
     """Read the games of a JSON file; tables contain only values that the report mentions."""
-    for number, item in enumerate(read_json(path, list)):
-        where = f"item {number}"
-        record = require_type(item, dict, path, where)
+    for where, record in read_json_records(path, "item", first=0):
         tokens = read_field(record, "summary", list, path, where)
         for place, token in enumerate(tokens):
             require_type(token, str, path, f"{where}, field 'summary', token {place}")
