@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from evalsuite.core.types import Usage
 from evalsuite.gateway.concealment import Vault
 from evalsuite.gateway.spend import Ledger, read_prices
-from evalsuite.models.credentials import MEBIBYTE, Access, AddressGrant, Credentials, Timeouts
+from evalsuite.models.credentials import MEBIBYTE, Access, AddressGrant, Credentials
 
 if TYPE_CHECKING:
     from evalsuite.core.errors import EvalsuiteError
@@ -64,8 +64,12 @@ def make_credentials(settings: Settings) -> Credentials:
         )
         if name
     ]
-    timeouts = Timeouts(settings.connect_timeout, settings.silence_timeout)
-    return Credentials(grants, Access(timeouts=timeouts, max_answer=int(settings.max_answer_mb * MEBIBYTE)))
+    access = Access(
+        connect_timeout=settings.connect_timeout,
+        silence_timeout=settings.silence_timeout,
+        max_answer=int(settings.max_answer_mb * MEBIBYTE),
+    )
+    return Credentials(grants, access)
 
 
 def open_gateway(

@@ -57,14 +57,6 @@ MEBIBYTE = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Time limits for the parts of a call, in seconds."""
-
-    connect: float = 30.0  # Maximum seconds until the connection is established.
-    silence: float = 600.0  # Maximum seconds without a byte from the server, before or within the answer.
-
-
-@dataclass(frozen=True, slots=True)
 class Access:
     """The key, the limits and the proxy setting for calls to a server."""
 
@@ -73,7 +65,8 @@ class Access:
     # Whether the user gave the address for this session; otherwise, headers from the environment are not sent.
     trusted: bool = False
     advice: str = "is the key right?"  # Advice in the error message if a key is missing or refused.
-    timeouts: Timeouts = field(default_factory=Timeouts)  # See `Timeouts`.
+    connect_timeout: float = 30.0  # Maximum seconds until the connection is established.
+    silence_timeout: float = 600.0  # Maximum seconds without a byte from the server, before or within the answer.
     max_answer: int = 64 * MEBIBYTE  # Maximum size of an answer, in bytes after decompression.
     proxies: bool = True  # Whether proxies set in the environment are used.
 

@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Mapping
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 
 from evalsuite.core.errors import BackendUnavailable, RequestRefused
@@ -119,10 +120,8 @@ def _compute_seconds_until_date(date: str) -> float | None:
         at = parsedate_to_datetime(date)
     except ValueError:
         return None
-    from datetime import UTC, datetime
-
     aware = at if at.tzinfo else at.replace(tzinfo=UTC)  # Treat a date without a time zone as UTC.
-    return max(0.0, (aware - datetime.now(UTC)).total_seconds())
+    return max(0.0, aware.timestamp() - time.time())
 
 
 def read_server_message(content: bytes) -> str:

@@ -13,30 +13,36 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from importlib.machinery import ModuleSpec, PathFinder
+from functools import partial
+from importlib.machinery import PathFinder
 from threading import get_ident
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from evalsuite.core.errors import BackendUnavailable, RequestRefused
+from evalsuite.core.errors import BackendUnavailable, EvalsuiteError, RequestRefused
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.redaction import redact
 from evalsuite.models import chat_format, embeddings_format, responses_format
 from evalsuite.models.chat_format import join_stream
 from evalsuite.models.credentials import OPENAI, Access, Address, parse_address
 from evalsuite.models.failures import make_status_error, read_quota_wait, read_server_message
-from evalsuite.models.protocol import BrokenConnection, LostAnswer, PermanentFailure, Transient, UnreachableServer
+from evalsuite.models.protocol import (
+    BrokenConnection,
+    LostAnswer,
+    PermanentFailure,
+    RateLimited,
+    Transient,
+    UnreachableServer,
+)
 
 if TYPE_CHECKING:
-    from importlib.abc import Loader
-
     from openai import AsyncOpenAI
 
     from evalsuite.core.types import Completion, Request
     from evalsuite.models.openai_client import OpenAIClient
-    from evalsuite.models.transport import FailureCause, ServerAnswer
+    from evalsuite.models.transport import ServerAnswer
 
 T = TypeVar("T")
 
@@ -195,7 +201,7 @@ class OpenAIBackend:
 
         async def get_model_list(client: AsyncOpenAI, headers: dict[str, Any]) -> httpx2.Response:
             options: Any = {"headers": headers}
-            async with asyncio.timeout(self._access.timeouts.connect):
+            async with asyncio.timeout(self._access.connect_timeout):
                 return await client.get("/models", cast_to=httpx2.Response, options=options)
 
         try:
@@ -210,34 +216,41 @@ class OpenAIBackend:
 
     def _make_error(self, error: Exception) -> Exception:
         """Convert an exception of the client to evalsuite's own, without stack frames, because they contain the key."""
-        from evalsuite.models.transport import find_cause
+        from openai import APIStatusError
 
-        cause = find_cause(error)
-        if cause.ours is not None:
-            return cause.ours.with_traceback(None)
-        if cause.response is not None:
-            return self._make_status_error(cause.response.status_code, cause.response.headers, cause.response.content)
-        return self._make_no_answer_error(cause)
+        from evalsuite.models.transport import list_causes
+
+        causes = list_causes(error)
+        for cause in causes:
+            if isinstance(cause, EvalsuiteError | RateLimited | Transient):
+                return cause.with_traceback(None)
+        for cause in causes:
+            if isinstance(cause, APIStatusError):
+                return self._make_status_error(cause.status_code, cause.response.headers, cause.response.content)
+        return self._make_no_answer_error(causes)
+
+    def _make_no_answer_error(self, causes: Sequence[BaseException]) -> Exception:
+        from evalsuite.models import transport
+
+        if any(getattr(cause, "errno", None) in transport.NO_DESCRIPTOR for cause in causes):
+            return Transient(
+                f"no connection to {self.base_url}: this process may open no more files; a smaller --max-connections "
+                "or a larger `ulimit -n` helps"
+            )
+        message = redact(transport.format_message(causes[-1])).encode("utf-8", "replace")
+        words = self._mask_credentials(message).decode("utf-8", "replace")
+        if any(isinstance(cause, transport.UNREACHABLE) for cause in causes):
+            return UnreachableServer(f"cannot connect to {self.base_url}: {words}{self._describe_proxy()}")
+        if any(isinstance(cause, TimeoutError) for cause in causes):
+            return LostAnswer(f"{self.base_url} gave no answer within {self._access.silence_timeout:g} s")
+        if any(isinstance(cause, transport.NETWORK) for cause in causes):
+            return BrokenConnection(f"the connection to {self.base_url} broke: {words}")
+        return RequestRefused(f"the call to {self.base_url} could not be made: {words}")
 
     def _make_status_error(self, status: int, headers: Mapping[str, str], content: bytes) -> Exception:
         words = redact(read_server_message(self._mask_credentials(content)))
         plain = {name.lower(): value for name, value in headers.items()}
         return make_status_error(status, plain, words, self.base_url, self._access.advice)
-
-    def _make_no_answer_error(self, cause: FailureCause) -> Exception:
-        if cause.no_descriptor:
-            return Transient(
-                f"no connection to {self.base_url}: this process may open no more files; a smaller --max-connections "
-                "or a larger `ulimit -n` helps"
-            )
-        words = self._mask_credentials(redact(cause.words).encode("utf-8", "replace")).decode("utf-8", "replace")
-        if cause.unreachable:
-            return UnreachableServer(f"cannot connect to {self.base_url}: {words}{self._describe_proxy()}")
-        if cause.timeout:
-            return LostAnswer(f"{self.base_url} gave no answer within {self._access.timeouts.silence:g} s")
-        if not cause.network:
-            return RequestRefused(f"the call to {self.base_url} could not be made: {words}")
-        return BrokenConnection(f"the connection to {self.base_url} broke: {words}")
 
     def _describe_proxy(self) -> str:
         """Name the proxy of a failed connection, because the client's error message does not name the proxy."""
@@ -279,46 +292,37 @@ def import_client() -> Any:
 
 
 class LazyPackageFinder:
-    """Makes imports of the packages in `UNUSED_TYPES` lazy: each is executed when one of its names is first read."""
-
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> Any:
-        spec: Any = PathFinder.find_spec(name, path, target) if name in UNUSED_TYPES else None
-        if spec is not None and spec.loader is not None:
-            spec.loader = LazyPackageLoader(spec.loader)
-        return spec
-
-
-class LazyPackageLoader:
-    """Executes a package when one of its names is first read, even if modules of the package were imported before.
+    """Makes imports of the packages in `UNUSED_TYPES` lazy: each is executed when one of its names is first read.
 
     `importlib.util.LazyLoader` does not suffice, because it executes a package as soon as one of its modules is
     imported.
     """
 
-    def __init__(self, loader: Loader) -> None:
-        self._loader = loader
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> Any:
+        spec: Any = PathFinder.find_spec(name, path, target) if name in UNUSED_TYPES else None
+        if spec is not None:
+            spec.loader.exec_module = partial(_execute_when_read, spec.loader.exec_module)
+        return spec
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self._loader.create_module(spec)
 
-    def exec_module(self, module: ModuleType) -> None:
-        names, executing = vars(module), set[int]()
+def _execute_when_read(execute: Callable[[ModuleType], None], module: ModuleType) -> None:
+    names, executing = vars(module), set[int]()
 
-        def get_attribute(name: str) -> Any:
-            # Do not lock, because a lock could block imports in other threads. Two threads may execute the same
-            # package, because these packages only import names.
-            if (thread := get_ident()) not in executing:
-                executing.add(thread)
-                try:
-                    self._loader.exec_module(module)
-                finally:
-                    executing.discard(thread)
-                names.pop("__getattr__", None)
-            if name not in names:
-                raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
-            return names[name]
+    def get_attribute(name: str) -> Any:
+        # Do not lock, because a lock could block imports in other threads. Two threads may execute the same package,
+        # because these packages only import names.
+        if (thread := get_ident()) not in executing:
+            executing.add(thread)
+            try:
+                execute(module)
+            finally:
+                executing.discard(thread)
+            names.pop("__getattr__", None)
+        if name not in names:
+            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+        return names[name]
 
-        names["__getattr__"] = get_attribute
+    names["__getattr__"] = get_attribute
 
 
 def _parse_json(content: bytes) -> Any:

@@ -29,34 +29,11 @@ _REHEARSED: ContextVar[list[httpx2.Request] | None] = ContextVar("_REHEARSED", d
 
 
 class DirectClient(httpx2.AsyncClient):
-    """Sends requests directly to its transport, without cookies, redirects, authentication flows or event hooks.
-
-    The base class still builds requests of other kinds, such as file uploads.
-    """
+    """Sends requests directly to its transport, without cookies, redirects, authentication flows or event hooks."""
 
     def __init__(self, transport: AiohttpTransport, timeout: httpx2.Timeout) -> None:
-        super().__init__(transport=transport, timeout=timeout, trust_env=False, follow_redirects=False)
+        super().__init__(transport=transport, timeout=timeout, trust_env=False)
         self._direct_transport = transport
-        # Cache parsed addresses, because parsing takes a tenth of a call's time.
-        self._parsed: dict[str, httpx2.URL] = {}
-
-    def build_request(self, method: str, url: httpx2.URL | str, **parts: Any) -> httpx2.Request:
-        """Build a request with only the given headers; the transport adds `Host` and `Content-Length`."""
-        content, timeout = parts.get("content"), parts.get("timeout")
-        plain = all(parts.get(name) is None for name in parts.keys() - {"content", "timeout", "headers"})
-        if not (plain and isinstance(content, bytes) and isinstance(timeout, httpx2.Timeout)):
-            return super().build_request(method, url, **parts)
-        address = str(url)
-        if address not in self._parsed:
-            self._parsed[address] = httpx2.URL(address)
-        return httpx2.Request(
-            method,
-            self._parsed[address],
-            headers=parts["headers"],
-            # Pass the content as a stream, because httpx2 then does not inspect the content.
-            stream=httpx2.ByteStream(content),
-            extensions={"timeout": timeout.as_dict()},
-        )
 
     async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
         """Send a request, and read the whole answer."""
@@ -88,8 +65,7 @@ def open_client(address: Address, access: Access, transport: AiohttpTransport) -
     Unless the user gave the address for this session, the client does not send the organisation, the project and the
     headers in `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and `OPENAI_CUSTOM_HEADERS`.
     """
-    times = access.timeouts
-    timeout = httpx2.Timeout(times.silence, connect=times.connect, pool=None)
+    timeout = httpx2.Timeout(access.silence_timeout, connect=access.connect_timeout, pool=None)
     shared: dict[str, Any] = {
         "max_retries": 0,
         "timeout": timeout,

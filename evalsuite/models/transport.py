@@ -8,7 +8,6 @@ import ssl
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.request import getproxies
 
@@ -18,8 +17,7 @@ import openai
 from multidict import CIMultiDict
 from yarl import URL
 
-from evalsuite.core.errors import EvalsuiteError
-from evalsuite.models.protocol import RateLimited, Transient, WithheldAnswer
+from evalsuite.models.protocol import WithheldAnswer
 
 if TYPE_CHECKING:
     from evalsuite.models.credentials import Access
@@ -46,7 +44,7 @@ class PreparedCall:
         times = request.extensions.get("timeout", {})
         return cls(
             request.method,
-            _parse_url(str(request.url)),
+            URL(str(request.url), encoded=True),
             # Decode the raw headers as Latin-1, because httpx2 would detect the headers' encoding for each request.
             CIMultiDict(
                 (name.decode("latin-1"), value.decode("latin-1"))
@@ -124,11 +122,6 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
             await self._session.close()
 
 
-@lru_cache(maxsize=64)
-def _parse_url(address: str) -> URL:
-    return URL(address, encoded=True)
-
-
 def _find_decompressor(encoding: str) -> Any:
     """Return a function that decompresses chunks in pieces of bounded size; None if the answer is not compressed."""
     if encoding in {"identity", ""}:
@@ -157,43 +150,25 @@ def _open_socket(address: Any) -> socket.socket:
     return made
 
 
-@dataclass(frozen=True, slots=True)
-class FailureCause:
-    """The cause of a failed call."""
+NO_DESCRIPTOR = {errno.EMFILE, errno.ENFILE}
+UNREACHABLE = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, ssl.SSLCertVerificationError)
+"""Errors of a connection that could not be established, so that nothing was sent."""
 
-    ours: Exception | None  # The exception of evalsuite that the openai package wrapped, if any.
-    response: httpx2.Response | None  # The server's response, if it sent one.
-    unreachable: bool  # Whether no connection could be established; nothing was sent then.
-    no_descriptor: bool  # Whether this process has no file descriptor left for a connection.
-    timeout: bool  # Whether a time limit was exceeded.
-    network: bool  # Whether the connection failed, and not the request itself.
-    words: str  # The message of the innermost exception.
+NETWORK = (openai.APIConnectionError, httpx2.TransportError, aiohttp.ClientError, OSError)
+"""Errors of the connection, and not of the request itself."""
 
 
-def find_cause(error: BaseException) -> FailureCause:
-    """Find the cause of a failed call in an exception and its chain of causes."""
-    links: list[BaseException] = []
-    link: BaseException | None = error
-    while link is not None and link not in links:
-        links.append(link)
-        link = link.__cause__ or link.__context__
-    return FailureCause(
-        ours=next((link for link in links if isinstance(link, EvalsuiteError | RateLimited | Transient)), None),
-        response=next((link.response for link in links if isinstance(link, openai.APIStatusError)), None),
-        unreachable=any(isinstance(link, _UNREACHABLE) for link in links),
-        no_descriptor=any(getattr(link, "errno", None) in _NO_DESCRIPTOR for link in links),
-        timeout=any(isinstance(link, TimeoutError) for link in links),
-        network=any(isinstance(link, _NETWORK) for link in links),
-        words=_format_message(links[-1]),
-    )
+def list_causes(error: BaseException) -> list[BaseException]:
+    """List an exception and its chain of causes; the innermost cause is last."""
+    causes: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in causes:
+        causes.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    return causes
 
 
-def _format_message(error: BaseException) -> str:
+def format_message(error: BaseException) -> str:
     """Return an exception's message as one line, without the HTTP status that aiohttp adds even without a response."""
     message = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error)
     return " ".join(str(message).split()) or type(error).__name__
-
-
-_NO_DESCRIPTOR = {errno.EMFILE, errno.ENFILE}
-_UNREACHABLE = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, ssl.SSLCertVerificationError)
-_NETWORK = (openai.APIConnectionError, httpx2.TransportError, aiohttp.ClientError, OSError)

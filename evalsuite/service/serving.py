@@ -21,7 +21,7 @@ from evalsuite.gateway.concealment import Vault
 from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.gateway.spend import read_prices
-from evalsuite.models.credentials import MEBIBYTE, Access, Timeouts
+from evalsuite.models.credentials import MEBIBYTE, Access
 from evalsuite.service.audit import AuditLog
 from evalsuite.service.clients import ANYBODY, ClientRegistry, SharedLedger, is_loopback, read_clients
 from evalsuite.service.server import GatewayServer
@@ -82,8 +82,11 @@ def _make_tls_context(service: ServiceSettings) -> ssl.SSLContext | None:
 async def _run_service(service: ServiceSettings, clients: ClientRegistry, tls: ssl.SSLContext | None) -> None:
     settings = service.settings
     audit = AuditLog(service.audit, _print_error) if service.audit else None
-    times = Timeouts(settings.connect_timeout, settings.silence_timeout)
-    access = Access(timeouts=times, max_answer=int(settings.max_answer_mb * MEBIBYTE))
+    access = Access(
+        connect_timeout=settings.connect_timeout,
+        silence_timeout=settings.silence_timeout,
+        max_answer=int(settings.max_answer_mb * MEBIBYTE),
+    )
     upstreams = Upstreams(service.models, service.upstreams, access)
     prices = read_prices(settings.price)
     store = open_store(service.store, clients.known or (ANYBODY,), service.max_age)

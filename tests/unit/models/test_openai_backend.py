@@ -17,11 +17,11 @@ from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.journal.answers import Answers
 from evalsuite.models.choice import open_backend
-from evalsuite.models.credentials import Access, AddressGrant, Credentials, Timeouts
+from evalsuite.models.credentials import Access, AddressGrant, Credentials
 from evalsuite.models.failures import make_status_error
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import PermanentFailure, RateLimited, Transient, UnreachableServer
-from evalsuite.models.transport import find_cause
+from evalsuite.models.transport import format_message, list_causes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -292,14 +292,14 @@ def test_a_proxy_that_cannot_be_reached_is_named_where_it_was_asked(
 
 def test_the_words_of_a_broken_connection_are_one_line_without_a_status_that_nobody_sent() -> None:
     error = ContentLengthError("Not enough data to satisfy content length header")
-    assert find_cause(error).words == "Not enough data to satisfy content length header"
-    assert find_cause(OSError("first\n  second")).words == "first second"
+    assert format_message(list_causes(error)[-1]) == "Not enough data to satisfy content length header"
+    assert format_message(list_causes(OSError("first\n  second"))[-1]) == "first second"
 
 
 def test_a_server_that_stays_silent_is_given_up(once: Once, chat_server: ChatServer) -> None:
     chat_server.reply = lambda _: chat_server.say(delay=0.4)
     with pytest.raises(Transient, match=r"gave no answer within 0\.1 s"):
-        once(OpenAIBackend(chat_server.url, Access(timeouts=Timeouts(silence=0.1))))
+        once(OpenAIBackend(chat_server.url, Access(silence_timeout=0.1)))
 
 
 def through_gateway(
