@@ -22,15 +22,22 @@ from evalsuite.core.errors import (
     EvalsuiteError,
     InternalError,
     ModelError,
+    ReplayMiss,
     RequestRefused,
     RunError,
 )
 from evalsuite.core.types import Completion, Request, Usage
 from evalsuite.gateway.channel import decode_error, encode_error
-from evalsuite.gateway.concealment import UNLIMITED_REQUEST, Vault, get_case_name, make_request_keys, remove_epoch
-from evalsuite.gateway.handle import Effect, ModelCalls, read_effect_result, store_effect_result
+from evalsuite.gateway.concealment import (
+    UNLIMITED_REQUEST,
+    Vault,
+    get_case_name,
+    make_request_keys,
+    remove_epoch,
+    remove_epoch_mark,
+)
+from evalsuite.gateway.handle import Effect, ModelCalls
 from evalsuite.gateway.spend import (
-    Attempt,
     Ledger,
     Price,
     bound_completion_tokens,
@@ -171,14 +178,29 @@ class Gateway:
             await self.store.outcomes.store_cancellation(key, seconds)
 
     async def read_tool_result(self, effect: Effect) -> Any:
-        kept = read_effect_result(self.store.tool_calls, effect)
-        for request, usage, _ in ModelCalls.split_stored_result(kept)[1].iterate_usages():
+        """Read the result of a tool call from the journal; None if the journal has no result."""
+        calls = self.store.tool_calls
+        # Also look up the case's name with the epoch, because older journals contain this name.
+        names = (remove_epoch(effect.case), remove_epoch_mark(effect.case))
+        kept = next(filter(None, (calls.get(name, effect.epoch, effect.number) for name in names)), None)
+        if kept is None or kept[:2] != (effect.name, effect.arguments):
+            if calls.read_only:
+                instead = f"a call of {kept[0]} with {kept[1]!r:.200}" if kept else "nothing"
+                raise ReplayMiss(
+                    f"the journal holds {instead} where {names[0]} (epoch {effect.epoch}) makes its tool call "
+                    f"{effect.number}, {effect.name} with {effect.arguments!r:.200}; a replay never runs a tool"
+                )
+            return None
+        for request, usage, _ in ModelCalls.split_stored_result(kept[2])[1].iterate_usages():
             self._used[f"recalled {request}"] = usage
-        return kept
+        return kept[2]
 
     async def store_tool_result(self, effect: Effect, result: Any) -> None:
+        calls, case = self.store.tool_calls, remove_epoch(effect.case)
         with self._end_run_if_store_fails():
-            store_effect_result(self.store.tool_calls, effect, result)
+            if calls.read_only:
+                raise RunError("a replay never runs a tool")
+            calls.store_call(case, effect.epoch, effect.number, effect.name, effect.arguments, result)
 
     @contextmanager
     def _end_run_if_store_fails(self) -> Iterator[None]:
@@ -298,7 +320,7 @@ class Gateway:
         else:
             return dataclasses.replace(completion, usage=usage)
         finally:
-            self.ledger.book_cost(reserved, Attempt(usage, answered, request.model) if usage else None)
+            self.ledger.book_cost(reserved, usage, request.model, answered=answered)
 
     async def _ask_backend(self, backend: Backend, call: _Call) -> Completion:
         if self.lost:

@@ -16,15 +16,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
-from evalsuite.core.errors import ReplayMiss, RequestRefused, RunError
+from evalsuite.core.errors import RequestRefused
 from evalsuite.core.json_codec import Plain, decode_usage, digest, encode_request, encode_usage
 from evalsuite.core.types import Completion, Message, Request, Usage, convert_message
-from evalsuite.gateway.concealment import remove_epoch, remove_epoch_mark
+from evalsuite.gateway.concealment import remove_epoch
 
 if TYPE_CHECKING:
     import asyncio
-
-    from evalsuite.journal.answers import StoredToolCalls
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,29 +42,6 @@ class EffectStore(Protocol):
     async def read_tool_result(self, effect: Effect) -> Any: ...
 
     async def store_tool_result(self, effect: Effect, result: Any) -> None: ...
-
-
-def read_effect_result(calls: StoredToolCalls, effect: Effect) -> Any:
-    """Read the result of a tool call from the journal; None if the journal has no result."""
-    # Also look up the case's name with the epoch, because older journals contain this name.
-    names = (remove_epoch(effect.case), remove_epoch_mark(effect.case))
-    kept = next(filter(None, (calls.get(name, effect.epoch, effect.number) for name in names)), None)
-    if kept is not None and kept[:2] == (effect.name, effect.arguments):
-        return kept[2]
-    if calls.read_only:
-        instead = f"a call of {kept[0]} with {kept[1]!r:.200}" if kept else "nothing"
-        raise ReplayMiss(
-            f"the journal holds {instead} where {names[0]} (epoch {effect.epoch}) makes its tool call "
-            f"{effect.number}, {effect.name} with {effect.arguments!r:.200}; a replay never runs a tool"
-        )
-    return None
-
-
-def store_effect_result(calls: StoredToolCalls, effect: Effect, result: Any) -> None:
-    """Store a tool call and its result before the model sees the result."""
-    if calls.read_only:
-        raise RunError("a replay never runs a tool")
-    calls.store_call(remove_epoch(effect.case), effect.epoch, effect.number, effect.name, effect.arguments, result)
 
 
 @dataclass(slots=True)

@@ -317,15 +317,6 @@ def _parse_limit(value: object) -> int:
     return math.ceil(number) if 0 < number < math.inf else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """The tokens and US dollars that the ledger books for one call."""
-
-    usage: Usage  # Tokens and US dollars.
-    answered: bool = True  # Whether the server answered; a failed call that may be billed costs the reserved amount.
-    model: str = ""  # The called model, as the user names it.
-
-
 class Ledger:
     """Counts spending, and delays calls that might exceed the spend limit.
 
@@ -384,11 +375,16 @@ class Ledger:
         self.elsewhere = elsewhere
         self._settled.set()
 
-    def book_cost(self, amount: float, attempt: Attempt | None) -> None:
-        """Release a reserved amount, and book the call's cost; if `attempt` is None, the call failed without cost."""
+    def book_cost(self, amount: float, usage: Usage | None, model: str = "", *, answered: bool = True) -> None:
+        """Release a reserved amount, and book the call's usage; if `usage` is None, the call failed without cost.
+
+        Args:
+            model: the called model, as the user names it.
+            answered: whether the server answered; a failed call that may be billed costs the reserved amount.
+        """
         self._reserved.remove(amount)
-        if attempt:
-            self.paid += attempt.usage
-            self.by_model[attempt.model] = self.by_model.get(attempt.model, 0.0) + attempt.usage.cost
-            self.uncertain += 0.0 if attempt.answered else attempt.usage.cost
+        if usage:
+            self.paid += usage
+            self.by_model[model] = self.by_model.get(model, 0.0) + usage.cost
+            self.uncertain += 0.0 if answered else usage.cost
         self._settled.set()

@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 from evalsuite.core.errors import SettingsError, SpendLimitReached
 from evalsuite.core.types import Usage
-from evalsuite.gateway.spend import Attempt, Ledger
+from evalsuite.gateway.spend import Ledger
 from evalsuite.models.credentials import Secret, read_key
 
 TOKEN = "EVALSUITE_GATEWAY_TOKEN"  # noqa: S105 - the name of a variable
@@ -278,7 +278,7 @@ class SharedLedger(Ledger):
             share.book_cost(amount, None)
             raise
 
-    def book_cost(self, amount: float, attempt: Attempt | None) -> None:
-        """Replace a reserved amount by the attempt's cost, in the client's share and in the budget."""
-        self._get_current_client_ledger().book_cost(amount, attempt)
-        super().book_cost(amount, attempt)
+    def book_cost(self, amount: float, usage: Usage | None, model: str = "", *, answered: bool = True) -> None:
+        """Replace a reserved amount by the call's cost, in the client's share and in the budget."""
+        self._get_current_client_ledger().book_cost(amount, usage, model, answered=answered)
+        super().book_cost(amount, usage, model, answered=answered)

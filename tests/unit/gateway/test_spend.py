@@ -14,7 +14,6 @@ from evalsuite.core.errors import SettingsError, SpendLimitReached
 from evalsuite.core.types import Message, Request, ToolCall, Usage
 from evalsuite.gateway.spend import (
     UNBOUNDED_ANSWER,
-    Attempt,
     Ledger,
     Price,
     bound_completion_tokens,
@@ -180,7 +179,7 @@ def test_without_a_limit_everything_is_paid_and_counted(virtual: Virtual) -> Non
         for _ in range(3):
             await ledger.reserve_cost(1e9)
         for _ in range(2):
-            ledger.book_cost(1e9, Attempt(Usage(1, 2, 3, 0.5)))
+            ledger.book_cost(1e9, Usage(1, 2, 3, 0.5))
         ledger.book_cost(1e9, None)
         return ledger.paid
 
@@ -209,7 +208,7 @@ def test_the_limit_is_never_passed_and_nobody_waits_for_ever(
                 assert ledger.paid.cost + cents / 100 > limit / 100
                 return
             await asyncio.sleep(lasts)
-            ledger.book_cost(cents / 100, None if fails else Attempt(Usage(1, 0, 0, share * cents / 100)))
+            ledger.book_cost(cents / 100, None if fails else Usage(1, 0, 0, share * cents / 100))
             assert ledger.paid.cost <= limit / 100 + 1e-9
 
         await asyncio.gather(*(one(cents, share, lasts, fails=fails) for cents, share, fails, lasts in calls))
@@ -224,7 +223,7 @@ def test_a_call_waits_while_those_under_way_may_turn_out_cheaper(virtual: Virtua
     async def main() -> float:
         ledger, loop = Ledger(1.0), asyncio.get_running_loop()
         await ledger.reserve_cost(0.8)
-        loop.call_later(5, ledger.book_cost, 0.8, Attempt(Usage(1, 0, 0, 0.1)))
+        loop.call_later(5, ledger.book_cost, 0.8, Usage(1, 0, 0, 0.1))
         await ledger.reserve_cost(0.8)
         return loop.time()
 
@@ -235,7 +234,7 @@ def test_a_call_is_refused_once_those_under_way_have_cost_too_much(virtual: Virt
     async def main() -> None:
         ledger, loop = Ledger(1.0), asyncio.get_running_loop()
         await ledger.reserve_cost(0.8)
-        loop.call_later(5, ledger.book_cost, 0.8, Attempt(Usage(1, 0, 0, 0.5)))
+        loop.call_later(5, ledger.book_cost, 0.8, Usage(1, 0, 0, 0.5))
         with pytest.raises(SpendLimitReached, match=r"\$0.5000 of --max-cost \$1 is spent.*\$0.8000.*--resume last"):
             await ledger.reserve_cost(0.8)
         assert loop.time() == 5.0
@@ -248,7 +247,7 @@ def test_the_limit_tells_what_the_judge_cost_apart_from_the_model(virtual: Virtu
         ledger = Ledger(1.0)
         for model, cost in (("gpt-4", 0.3), ("judge", 0.25), ("gpt-4", 0.2)):
             await ledger.reserve_cost(cost)
-            ledger.book_cost(cost, Attempt(Usage(1, 0, 0, cost), model=model))
+            ledger.book_cost(cost, Usage(1, 0, 0, cost), model)
         with pytest.raises(SpendLimitReached, match=r"is spent \(\$0.5000 by gpt-4, \$0.2500 by judge\) and"):
             await ledger.reserve_cost(0.5)
 
@@ -273,7 +272,7 @@ def test_a_limit_may_be_spent_to_the_last_cent(virtual: Virtual) -> None:
         for _ in range(3):
             await ledger.reserve_cost(0.1)
         for _ in range(3):
-            ledger.book_cost(0.1, Attempt(Usage(1, 0, 0, 0.1)))
+            ledger.book_cost(0.1, Usage(1, 0, 0, 0.1))
         with pytest.raises(SpendLimitReached):
             await ledger.reserve_cost(0.001)
         return ledger.paid.cost
@@ -285,7 +284,7 @@ def test_what_costs_nothing_is_never_held_back(virtual: Virtual) -> None:
     async def main() -> None:
         ledger = Ledger(0.0)
         await ledger.reserve_cost(0.0)
-        ledger.book_cost(0.0, Attempt(Usage(1, 5, 5)))
+        ledger.book_cost(0.0, Usage(1, 5, 5))
         with pytest.raises(SpendLimitReached):
             await ledger.reserve_cost(1e-6)
 
