@@ -31,11 +31,16 @@ def build_body(request: Request, model: str) -> dict[str, Any]:
         body["tools"] = [
             tool if tool.get("type") == "function" else {"type": "function", "function": tool} for tool in request.tools
         ]
-    body |= {name: value for name, value in request.params.items() if value is not None and name not in CLIENT_PARAMS}
+    body |= select_body_params(request)
     if body.get("stream"):
         # Without `include_usage`, a streamed answer does not report its number of tokens.
         body.setdefault("stream_options", {"include_usage": True})
     return body | dict(request.params.get("extra_body") or {})
+
+
+def select_body_params(request: Request) -> dict[str, Any]:
+    """Return those of a request's parameters that are fields of its body; leave out parameters that are None."""
+    return {name: value for name, value in request.params.items() if value is not None and name not in CLIENT_PARAMS}
 
 
 def parse_answer(answer: Any) -> Completion:
@@ -44,13 +49,13 @@ def parse_answer(answer: Any) -> Completion:
         choice = answer["choices"][0]
         completion = _make_completion(choice, choice["message"], answer.get("usage") or {})
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        raise LostAnswer(f"the server's answer is not a chat completion: {shorten_answer(answer)}") from error
+        raise LostAnswer(f"the server's answer is not a chat completion: {answer!s:.200}") from error
     if choice.get("error") or completion.finish_reason == "error":
         # Refuse an answer with the finish reason `error`: the server behind a router failed, so the text is incomplete.
-        raise LostAnswer(f"the server failed while it answered: {shorten_answer(choice.get('error') or choice)}")
+        raise LostAnswer(f"the server failed while it answered: {choice.get('error') or choice!s:.200}")
     if not completion.text and not completion.tool_calls:
         if choice["message"].get("refusal"):
-            raise WithheldAnswer(f"the model refused: {shorten_answer(choice['message']['refusal'])}")
+            raise WithheldAnswer(f"the model refused: {choice['message']['refusal']!s:.200}")
         if completion.finish_reason == "content_filter":
             raise WithheldAnswer("a content filter withheld the whole answer")
     return completion
@@ -113,11 +118,6 @@ def _find_token_count(usage: Any, names: Iterable[str]) -> int | None:
 def _parse_token_count(number: Any) -> int | None:
     whole = isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
     return int(number) if whole and number >= 0 else None
-
-
-def shorten_answer(value: Any) -> str:
-    """Shorten a part of a server's answer for a message."""
-    return str(value)[:200]
 
 
 def split_reasoning(text: str) -> tuple[str, str]:

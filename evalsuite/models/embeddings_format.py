@@ -12,15 +12,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from evalsuite.core.types import Completion, Request, Usage
-from evalsuite.models.chat_format import CLIENT_PARAMS
+from evalsuite.models.chat_format import select_body_params
 from evalsuite.models.protocol import Transient
 
 
 def build_body(request: Request, model: str) -> dict[str, Any]:
     """Build the body of the POST to `/embeddings`."""
-    params = {name: value for name, value in request.params.items() if value is not None and name not in CLIENT_PARAMS}
     texts = [message.content for message in request.messages]
-    return {"model": model, "input": texts, "encoding_format": "base64", **params}
+    return {"model": model, "input": texts, "encoding_format": "base64", **select_body_params(request)}
 
 
 def parse_answer(answer: Any) -> Completion:
@@ -30,7 +29,7 @@ def parse_answer(answer: Any) -> Completion:
         vectors = tuple(_encode_embedding(entry["embedding"]) for entry in entries)
         tokens = int((answer.get("usage") or {}).get("prompt_tokens") or 0)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise Transient(f"the server's answer holds no embeddings: {str(answer)[:200]}") from error
+        raise Transient(f"the server's answer holds no embeddings: {answer!s:.200}") from error
     return Completion("", usage=Usage(1, tokens, 0), embeddings=vectors)
 
 

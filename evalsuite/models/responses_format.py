@@ -10,7 +10,7 @@ from typing import Any
 
 from evalsuite.core.json_codec import encode_message
 from evalsuite.core.types import Completion, Message, Request, ToolCall
-from evalsuite.models.chat_format import CLIENT_PARAMS, read_logprobs, read_usage, shorten_answer, split_reasoning
+from evalsuite.models.chat_format import read_logprobs, read_usage, select_body_params, split_reasoning
 from evalsuite.models.protocol import LostAnswer, WithheldAnswer
 
 KEPT = ("id", "status", "incomplete_details", "output", "conversation", "service_tier")
@@ -20,7 +20,6 @@ FINISH = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 def build_body(request: Request, model: str) -> dict[str, Any]:
     """Build the body of the POST to `/responses`. The server stores nothing unless `store` is set."""
-    params = {name: value for name, value in request.params.items() if value is not None and name not in CLIENT_PARAMS}
     body: dict[str, Any] = {
         "model": model,
         "input": [item for message in request.messages for item in _convert_message_to_items(message)],
@@ -31,7 +30,7 @@ def build_body(request: Request, model: str) -> dict[str, Any]:
             {"type": "function", **tool.get("function", tool)} if tool.get("type", "function") == "function" else tool
             for tool in request.tools
         ]
-    return body | rename_params(params) | dict(request.params.get("extra_body") or {})
+    return body | rename_params(select_body_params(request)) | dict(request.params.get("extra_body") or {})
 
 
 def _convert_message_to_items(message: Message) -> list[dict[str, Any]]:
@@ -80,17 +79,17 @@ def parse_answer(answer: Any) -> Completion:
     try:
         return _read_response(answer)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        raise LostAnswer(f"the server's answer is not a response: {shorten_answer(answer)}") from error
+        raise LostAnswer(f"the server's answer is not a response: {answer!s:.200}") from error
 
 
 def _read_response(answer: Any) -> Completion:
     if answer["status"] not in {"completed", "incomplete"}:
-        raise LostAnswer(f"the server's response has the status {answer['status']!r}: {shorten_answer(answer)}")
+        raise LostAnswer(f"the server's response has the status {answer['status']!r}: {answer!s:.200}")
     items = answer["output"]
     parts = [part for item in items if item["type"] == "message" for part in item["content"]]
     refusals = [part["refusal"] for part in parts if part["type"] == "refusal"]
     if refusals:
-        raise WithheldAnswer(f"the model refused: {shorten_answer(refusals[0])}")
+        raise WithheldAnswer(f"the model refused: {refusals[0]!s:.200}")
     spoken = [part for part in parts if part["type"] == "output_text"]
     text, thought = split_reasoning("".join(part["text"] for part in spoken))
     calls = tuple(
