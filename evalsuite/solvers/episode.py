@@ -237,7 +237,14 @@ class Episode:
         if faults:
             text = "Error: " + "; ".join(fault.words for fault in faults)
             return call.arguments, faults, "", text, True
-        return arguments, faults, *await self.run_known_tool(call.name, arguments)
+        tool = self.registry[call.name]
+        executor = tool.executor
+        if isinstance(executor, _FinishExecutor):
+            answer = await executor.run_tool(tool.document, arguments, self.model)
+            return arguments, faults, executor.kind, answer, False
+        kept = await self.effects.run_tool_once(call.name, arguments, lambda: self.run_tool(tool, arguments))
+        self.tool_seconds += kept["seconds"]
+        return arguments, faults, executor.kind, kept["text"], kept["failed"]
 
     def record_call(self, call: Call, outcome: CallOutcome) -> None:
         """Record a call, and show the model the observation (result)."""
@@ -259,15 +266,6 @@ class Episode:
         if self.answer is None:
             self.messages.append(self.loop.protocol.make_observation_message(call, observation))
 
-    async def run_known_tool(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, str, bool]:
-        """Run a call without faults; return the executor's kind, the result as text, and whether the call failed."""
-        tool = self.registry[name]
-        if isinstance(tool.executor, _FinishExecutor):
-            return tool.executor.kind, await tool.executor.run_tool(tool.document, arguments, self.model), False
-        kept = await self.effects.run_tool_once(name, arguments, lambda: self.run_tool(tool, arguments))
-        self.tool_seconds += kept["seconds"]
-        return tool.executor.kind, kept["text"], kept["failed"]
-
     async def run_tool(self, tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Run a tool, and return its result in the form that the journal stores."""
         started, failed = time.monotonic(), False
@@ -281,7 +279,7 @@ class Episode:
             if not clock.expired():
                 raise
             text, failed = f"Error: no answer within {limit:g} seconds", True
-        seconds = time.monotonic() - started if getattr(tool.executor, "timed", False) else 0.0
+        seconds = 0.0 if limit is None else time.monotonic() - started
         shown = shorten_with_note(text or NOTHING, self.loop.observation_limit)
         return {"text": shown, "failed": failed, "seconds": round(seconds, 3)}
 

@@ -65,27 +65,34 @@ class ServiceApplication:
 
     async def reply(self, question: str | list[dict[str, Any]], exchange: CaseExchange) -> Transcript:
         """Send one question; store its answer for a replay, unless the service itself calls evalsuite's endpoint."""
+        messages = [{"role": "user", "content": question}] if isinstance(question, str) else question
+        last = question if isinstance(question, str) else messages[-1].get("content", "")
+        values = {"input": last, "messages": messages, "session": exchange.session}
+        send = partial(self._send_question, question, exchange, values)
         templates = str([None if callable(self.request) else self.request, dict(self.headers)])
         if "{base_url}" in templates or "{api_key}" in templates:
-            kept = await self._send_question(question, exchange)
+            endpoint = exchange.model.endpoint()
+            values |= {"base_url": endpoint.base_url, "api_key": endpoint.api_key}
+            kept = await send()
         else:
-            send = partial(self._send_question, question, exchange)
             kept = await exchange.model.effects.run_tool_once(EFFECT, {"input": question}, send)
             exchange.session = kept["session"]
             kept["facts"]["session"] = exchange.session
         return Transcript(kept["answer"], facts=kept["facts"])
 
-    async def _send_question(self, question: str | list[dict[str, Any]], exchange: CaseExchange) -> dict[str, Any]:
+    async def _send_question(
+        self, question: str | list[dict[str, Any]], exchange: CaseExchange, values: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """Return the service's answer, its response's other fields, and the session's id."""
         import aiohttp
 
         if exchange.cookies is None:
             exchange.cookies = aiohttp.CookieJar(unsafe=True)  # Keep cookies even if the host is an IP address.
-        fill = _TemplateFiller(question, exchange)
-        make = self.request
+        request = self.request
         try:
-            body = fill(make) if isinstance(make, Mapping) else make(question, exchange.session)
-            headers = {"traceparent": f"00-{exchange.session}-{secrets.token_hex(8)}-01", **fill(self.headers)}
+            body = request(question, exchange.session) if callable(request) else _fill_template(request, values)
+            trace = f"00-{exchange.session}-{secrets.token_hex(8)}-01"
+            headers = {"traceparent": trace, **_fill_template(self.headers, values)}
             timeout = aiohttp.ClientTimeout(self.timeout)
             async with (
                 aiohttp.ClientSession(cookie_jar=exchange.cookies, timeout=timeout) as client,
@@ -154,32 +161,17 @@ class ServiceApplication:
         return redact(text)
 
 
-class _TemplateFiller:
-    """Replaces the placeholders in a template, such as `{input}`, by values of the case."""
-
-    def __init__(self, question: str | list[dict[str, Any]], exchange: CaseExchange) -> None:
-        messages = [{"role": "user", "content": question}] if isinstance(question, str) else question
-        last = question if isinstance(question, str) else messages[-1].get("content", "")
-        self._exchange = exchange
-        self._values: dict[str, Any] = {"input": last, "messages": messages, "session": exchange.session}
-
-    def __call__(self, template: Any) -> Any:
-        if isinstance(template, Mapping):
-            return {name: self(value) for name, value in template.items()}
-        if isinstance(template, list | tuple):
-            return [self(value) for value in template]
-        if not isinstance(template, str):
-            return template
-        if whole := PLACEHOLDER.fullmatch(template):
-            return self._find_placeholder_value(whole)
-        return PLACEHOLDER.sub(lambda found: str(self._find_placeholder_value(found)), template)
-
-    def _find_placeholder_value(self, placeholder: re.Match[str]) -> Any:
-        name = placeholder[1]
-        if name not in self._values:
-            endpoint = self._exchange.model.endpoint()
-            self._values |= {"base_url": endpoint.base_url, "api_key": endpoint.api_key}
-        return self._values[name]
+def _fill_template(template: Any, values: Mapping[str, Any]) -> Any:
+    """Replace the placeholders in a template, such as `{input}`, by values of the case."""
+    if isinstance(template, Mapping):
+        return {name: _fill_template(inner, values) for name, inner in template.items()}
+    if isinstance(template, list | tuple):
+        return [_fill_template(inner, values) for inner in template]
+    if not isinstance(template, str):
+        return template
+    if whole := PLACEHOLDER.fullmatch(template):
+        return values[whole[1]]
+    return PLACEHOLDER.sub(lambda found: str(values[found[1]]), template)
 
 
 def _iterate_event_data(text: str) -> Iterator[str]:
