@@ -90,6 +90,7 @@ class LoopbackServer:
             await runner.cleanup()
 
     def open_endpoint(self, api: CaseApi) -> Endpoint:
+        """Serve a case's API at an address with a new secret, and return the address."""
         token = secrets.token_urlsafe(24)
         self._apis[token] = api
         base_url = f"http://127.0.0.1:{self.port}/{token}/v1"

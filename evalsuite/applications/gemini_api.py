@@ -163,28 +163,28 @@ def _lower_type_names(schema: Any) -> Any:
     return written
 
 
-def _convert_to_chat_params(config: dict[str, Any]) -> dict[str, Any]:
-    if config.pop("candidateCount", 1) != 1:
+def _convert_to_chat_params(generation_config: dict[str, Any]) -> dict[str, Any]:
+    if generation_config.pop("candidateCount", 1) != 1:
         raise BadRequest("candidateCount: a request has one answer; send it again for another one")
-    for name in sorted(config.keys() - SENT.keys() - FORMAT):
-        raise make_field_error(name, config[name])
-    params = {SENT[name]: value for name, value in config.items() if name in SENT}
-    schema = config.get("responseJsonSchema") or config.get("responseSchema")
+    for name in sorted(generation_config.keys() - SENT.keys() - FORMAT):
+        raise make_field_error(name, generation_config[name])
+    params = {SENT[name]: value for name, value in generation_config.items() if name in SENT}
+    schema = generation_config.get("responseJsonSchema") or generation_config.get("responseSchema")
     if schema:
-        schema = schema if "responseJsonSchema" in config else _lower_type_names(schema)
+        schema = schema if "responseJsonSchema" in generation_config else _lower_type_names(schema)
         params["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
-    elif config.get("responseMimeType", "text/plain") == "application/json":
+    elif generation_config.get("responseMimeType", "text/plain") == "application/json":
         params["response_format"] = {"type": "json_object"}
-    elif config.get("responseMimeType", "text/plain") != "text/plain":
-        raise make_field_error("responseMimeType", config["responseMimeType"])
-    thinking = _to_camel_case(config.get("thinkingConfig") or {})
+    elif generation_config.get("responseMimeType", "text/plain") != "text/plain":
+        raise make_field_error("responseMimeType", generation_config["responseMimeType"])
+    thinking = _to_camel_case(generation_config.get("thinkingConfig") or {})
     if "thinkingLevel" in thinking:
         params["reasoning_effort"] = thinking["thinkingLevel"].lower()
     return params
 
 
-def _make_tool_choice_params(config: Mapping[str, Any]) -> dict[str, Any]:
-    wanted = _to_camel_case(config.get("functionCallingConfig") or {})
+def _make_tool_choice_params(tool_config: Mapping[str, Any]) -> dict[str, Any]:
+    wanted = _to_camel_case(tool_config.get("functionCallingConfig") or {})
     if not wanted:
         return {}
     mode = wanted.get("mode", "AUTO")

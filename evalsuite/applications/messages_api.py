@@ -94,7 +94,7 @@ def _convert_message(role: str, content: Any) -> Iterator[Message]:
         yield Message("system" if role == "system" else "user", **make_message_content(rest))
 
 
-def _convert_to_chat_parts(content: Any, where: str) -> list[str | Mapping[str, Any]]:
+def _convert_to_chat_parts(content: Any, label: str) -> list[str | Mapping[str, Any]]:
     if isinstance(content, str):
         return [content] if content else []
     parts: list[str | Mapping[str, Any]] = []
@@ -108,7 +108,7 @@ def _convert_to_chat_parts(content: Any, where: str) -> list[str | Mapping[str, 
             parts.append({"type": "image_url", "image_url": {"url": url}})
         # Skip thoughts, because chat models do not accept thoughts as messages.
         elif kind not in {"thinking", "redacted_thinking"}:
-            raise BadRequest(f"{where}: a block of the type {kind!r:.80} cannot be sent to a chat model")
+            raise BadRequest(f"{label}: a block of the type {kind!r:.80} cannot be sent to a chat model")
     return parts
 
 

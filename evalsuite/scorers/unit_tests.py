@@ -250,7 +250,7 @@ def read_tests(sample: Sample) -> UnitTests:
 def build_program(answer: str, tests: UnitTests) -> tuple[str, str]:
     """Return the program to test, which begins with the code that must run first, and how the program was found."""
     wanted = tests.list_undefined_functions(tests.checks[0]) if tests.checks else ()
-    found = find_program(answer, defines=wanted)
+    found = find_program(answer, wanted_names=wanted)
     # An answer without a code block may be the rest of a function, or a program that prints nothing.
     code, form = (found.code, found.form) if found else (answer, "bare")
     if not code.strip() or ("```" in answer and not found):

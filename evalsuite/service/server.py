@@ -277,4 +277,5 @@ def _decode_request(content: bytes) -> Request:
 
 
 def _make_response(answer: HttpAnswer) -> web.Response:
+    """Convert an answer to aiohttp's response."""
     return web.Response(status=answer.status, body=b"".join(answer.chunks), headers=answer.headers)

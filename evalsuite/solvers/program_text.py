@@ -65,7 +65,7 @@ class FoundProgram:
     form: ProgramForm
 
 
-def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True) -> FoundProgram | None:
+def find_program(text: str, *, wanted_names: Collection[str] = (), allow_unfenced: bool = True) -> FoundProgram | None:
     """Find the program in a model's answer.
 
     Candidates are read in this order: fenced blocks of CommonMark (the last block first), fences anywhere in a line,
@@ -82,20 +82,23 @@ def find_program(text: str, *, defines: Collection[str] = (), bare: bool = True)
     fallback: FoundProgram | None = None
     unescaped = _TAG.sub("\n", html.unescape(text))
     versions = (text,) if unescaped == text else (text, unescaped)
-    for written, form in chain.from_iterable(_list_candidates(each, defines, bare=bare) for each in versions):
-        code, tree = _parse_leniently(written, with_margin=form == "bare")
-        if tree is not None and _is_requested_program(tree, defines, calls_only=form == "bare"):
+    candidates = (_list_candidates(each, wanted_names, allow_unfenced=allow_unfenced) for each in versions)
+    for written, form in chain.from_iterable(candidates):
+        code, tree = _parse_leniently(written, keep_margin=form == "bare")
+        if tree is not None and _is_requested_program(tree, wanted_names, requires_print=form == "bare"):
             return FoundProgram(code, form)
-        if defines:  # Keep the margin, because the code may be the body of a function that the prompt begins.
-            code, tree = _parse_leniently(written, with_margin=True)
-        if form == "bare" and not (defines and tree is not None):
+        if wanted_names:  # Keep the margin, because the code may be the body of a function that the prompt begins.
+            code, tree = _parse_leniently(written, keep_margin=True)
+        if form == "bare" and not (wanted_names and tree is not None):
             continue
         if fallback is None or (tree is not None and _parse_leniently(fallback.code)[1] is None):
             fallback = FoundProgram(code, form)
     return fallback
 
 
-def _list_candidates(text: str, defines: Collection[str], *, bare: bool) -> Iterator[tuple[str, ProgramForm]]:
+def _list_candidates(
+    text: str, wanted_names: Collection[str], *, allow_unfenced: bool
+) -> Iterator[tuple[str, ProgramForm]]:
     """Yield all candidates for a program in an answer, the strictest form first."""
     fenced, unmarked = _list_fenced_blocks(text, _PYTHON), _list_fenced_blocks(text, ("",))
     lenient = [match["code"] for pattern in (_LENIENT, _ONE_LINE) for match in pattern.finditer(text)]
@@ -108,13 +111,13 @@ def _list_candidates(text: str, defines: Collection[str], *, bare: bool) -> Iter
     for blocks, form in groups:
         few = blocks[-MOST_BLOCKS:]
         for number in reversed(range(len(few))):
-            if number and _is_using_earlier_names(few[number], few[:number], defines):
+            if number and _is_using_earlier_names(few[number], few[:number], wanted_names):
                 yield "\n".join(few[: number + 1]), "joined"
             yield few[number], form
     for blocks, _ in groups:
         if len(blocks) > 1:
             yield "\n".join(blocks[-MOST_BLOCKS:]), "joined"
-    if bare and not (fenced or lenient):
+    if allow_unfenced and not (fenced or lenient):
         spans = "\n".join(_SPAN.findall(text))
         yield from ((code, "bare") for code in (text, *_list_json_strings(text), spans) if code)
         yield from ((code, "bare") for code in _cut_code_from_prose(text))
@@ -176,14 +179,14 @@ def _parse_without_warnings(code: str) -> ast.Module:
         return ast.parse(code)
 
 
-def _parse_leniently(written: str, *, with_margin: bool = False) -> tuple[str, ast.Module | None]:
+def _parse_leniently(written: str, *, keep_margin: bool = False) -> tuple[str, ast.Module | None]:
     """Parse code; if that fails, parse it without notebook commands, margin or `>>>` prompts. Keep unparseable code."""
     # An indented command is replaced by `pass`, because the block around it could otherwise be empty.
     kept_blocks = _MAGIC.sub(lambda line: f"{line[1]}pass" if line[1] else "", written)
     commands_removed = _MAGIC.sub("", written)
     typed = [_PROMPT.sub("", line) for line in written.split("\n") if _PROMPT.match(line)]
     blanks = commands_removed.replace("\N{NO-BREAK SPACE}", " ")
-    dedented = blanks if with_margin else textwrap.dedent(blanks)
+    dedented = blanks if keep_margin else textwrap.dedent(blanks)
     for code in dict.fromkeys((written, kept_blocks, commands_removed, dedented, "\n".join(typed) or written)):
         try:
             return code, _parse_without_warnings(code)
@@ -192,12 +195,12 @@ def _parse_leniently(written: str, *, with_margin: bool = False) -> tuple[str, a
     return written, None
 
 
-def _is_requested_program(tree: ast.Module, defines: Collection[str], *, calls_only: bool) -> bool:
+def _is_requested_program(tree: ast.Module, wanted_names: Collection[str], *, requires_print: bool) -> bool:
     """Tell whether a program defines one of the requested names or, if none is requested, prints something."""
-    if defines:
-        return bool(set(defines) & _list_defined_names(tree))
+    if wanted_names:
+        return bool(set(wanted_names) & _list_defined_names(tree))
     last = tree.body[-1] if tree.body else None
-    if isinstance(last, ast.Expr) and not isinstance(last.value, ast.Constant) and not calls_only:
+    if isinstance(last, ast.Expr) and not isinstance(last.value, ast.Constant) and not requires_print:
         return True
     # Code without a fence must call `print`, because even a single word or number of prose is valid Python.
     return any(
@@ -237,12 +240,12 @@ def list_unbound_names(tree: ast.Module) -> set[str]:
     return used - list_bound_names(tree) - arguments - set(dir(builtins))
 
 
-def _is_using_earlier_names(block: str, earlier: list[str], defines: Collection[str]) -> bool:
+def _is_using_earlier_names(block: str, earlier_blocks: list[str], wanted_names: Collection[str]) -> bool:
     """Tell whether a block uses a name that only an earlier block defines."""
     tree = _parse_leniently(block)[1]
-    if tree is None or (defines and not set(defines) & _list_defined_names(tree)):
+    if tree is None or (wanted_names and not set(wanted_names) & _list_defined_names(tree)):
         return False  # The earlier block defines the requested names; this block only calls or tests them.
-    before = [other for code in earlier if (other := _parse_leniently(code)[1]) is not None]
+    before = [other for code in earlier_blocks if (other := _parse_leniently(code)[1]) is not None]
     return any(list_unbound_names(tree) & list_bound_names(other) for other in before)
 
 

@@ -62,20 +62,20 @@ def describe_tables(names: Sequence[str]) -> str:
     return _DESCRIBE.format(names=list(names))
 
 
-def make_messages(prompt: Prompt, sample: Sample, tables: str) -> tuple[Message, ...]:
+def make_messages(prompt: Prompt, sample: Sample, table_description: str) -> tuple[Message, ...]:
     """Make the messages; if the input is a conversation, the filled template replaces its last message."""
     if callable(prompt):
-        request = prompt(sample, tables)
+        request = prompt(sample, table_description)
         return (Message("user", request),) if isinstance(request, str) else tuple(request)
     if isinstance(sample.input, str):
-        return (Message("user", _fill_template(prompt, sample.input, tables)),)
+        return (Message("user", _fill_template(prompt, sample.input, table_description)),)
     *before, last = sample.input
-    return (*before, Message(last.role, _fill_template(prompt, last.content, tables)))
+    return (*before, Message(last.role, _fill_template(prompt, last.content, table_description)))
 
 
-def _fill_template(template: str, question: str, tables: str) -> str:
+def _fill_template(template: str, question: str, table_description: str) -> str:
     # Replace all names in one pass, without str.format, because template, question and tables may contain braces.
-    values = {"{input}": question, "{tables}": tables}
+    values = {"{input}": question, "{tables}": table_description}
     return re.sub(r"\{(?:input|tables)\}", lambda match: values[match[0]], template)
 
 
@@ -286,7 +286,7 @@ class InterleavedSolver(ProgramSolver):
             while True:
                 completion = await model.chat(tuple(messages), **self.params)
                 messages.append(Message("assistant", completion.text))
-                program = find_program(completion.text, bare=False) if len(events) < self.rounds else None
+                program = find_program(completion.text, allow_unfenced=False) if len(events) < self.rounds else None
                 if program is None:
                     break
                 execution = await session.run(program.code)

@@ -123,12 +123,12 @@ class ServiceApplication:
                 raise self._make_error(f"sent more than {LARGEST_ANSWER >> 20} MiB; an answer may not be longer")
         return bytes(content)
 
-    def _find_answer(self, text: str, kind: str) -> tuple[str, dict[str, Any]]:
+    def _find_answer(self, text: str, content_type: str) -> tuple[str, dict[str, Any]]:
         """Find the answer in a response (JSON, a stream or plain text); also return the response's other fields."""
-        if kind == "text/event-stream":
+        if content_type == "text/event-stream":
             events = list(_iterate_event_data(text))
-        elif kind.endswith("json"):
-            events = LINE_END.split(text) if kind == "application/x-ndjson" else [text]
+        elif content_type.endswith("json"):
+            events = LINE_END.split(text) if content_type == "application/x-ndjson" else [text]
         else:
             return text, {}
         pieces, facts = [], dict[str, Any]()
@@ -138,7 +138,7 @@ class ServiceApplication:
             try:
                 value = json.loads(event)
             except (ValueError, RecursionError):
-                if kind != "text/event-stream":
+                if content_type != "text/event-stream":
                     raise self._make_error(f"sent what is not JSON: {self._conceal_headers(event[:200])!r}") from None
                 value = event
             piece = value if isinstance(value, str) else _get_value_at_path(value, self.answer)

@@ -134,12 +134,12 @@ def read_signature(function: Callable[..., Any], descriptions: Mapping[str, str]
     properties: dict[str, Any] = {}
     parameters = _list_named_parameters(function)
     for parameter in parameters:
-        where = f"tool {function.__name__!r}: {parameter.name!r}"
+        label = f"tool {function.__name__!r}: {parameter.name!r}"
         if parameter.name not in hints:
             raise SettingsError(f"tool {function.__name__!r}: parameter {parameter.name!r} has no type")
         schema = _make_simple_schema(hints[parameter.name])
         if schema is None:
-            adapters[parameter.name], schema = _make_adapter_and_schema(hints[parameter.name], where)
+            adapters[parameter.name], schema = _make_adapter_and_schema(hints[parameter.name], label)
             definitions |= schema.pop("$defs", {})
         if parameter.name in descriptions:
             schema["description"] = descriptions[parameter.name]
@@ -194,13 +194,13 @@ def _make_simple_schema(hint: Any) -> dict[str, Any] | None:
     return None
 
 
-def _make_adapter_and_schema(hint: Any, where: str) -> tuple[Any, dict[str, Any]]:
+def _make_adapter_and_schema(hint: Any, label: str) -> tuple[Any, dict[str, Any]]:
     """Return pydantic's adapter of a type, and the type's JSON schema; raise SettingsError if JSON has no such type."""
     from pydantic import TypeAdapter
     from pydantic.errors import PydanticUserError
 
     refusal = SettingsError(
-        f"{where} has the type {hint!r}, which JSON has not; use str, int, float, bool, Literal, list and dict of "
+        f"{label} has the type {hint!r}, which JSON has not; use str, int, float, bool, Literal, list and dict of "
         "these, an Enum, a date, a dataclass, a TypedDict or a pydantic model"
     )
     try:

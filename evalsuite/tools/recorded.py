@@ -122,6 +122,7 @@ class _RecordedCalls:
     replies: dict[str, str] = field(default_factory=dict)  # The user's first reply, keyed by request and question.
 
     def add_record(self, record: Mapping[str, Any]) -> None:
+        """Add the tool calls and the user's replies in a case's record."""
         episode: list[tuple[str, CallResult]] = []
         for event in (record.get("transcript") or {}).get("events", ()):
             if event.get("kind") != "call" or not event["executor"] or event["tool"] == FINISH.name:
@@ -137,4 +138,5 @@ class _RecordedCalls:
 
 
 def _make_call_key(*call: Any) -> str:
+    """Write the parts of a call as JSON, by which equal calls are found."""
     return json.dumps(call, ensure_ascii=False, sort_keys=True)

@@ -227,7 +227,7 @@ class QuestionPanel:
 
 
 def _extract_program(text: str) -> str:
-    found = find_program(text, bare=False)
+    found = find_program(text, allow_unfenced=False)
     return found.code if found else ""
 
 

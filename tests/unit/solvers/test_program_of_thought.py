@@ -230,7 +230,7 @@ def test_closing_the_solver_ends_its_own_sandbox_and_no_other() -> None:
     ],
 )
 def test_the_last_python_block_is_the_program(text: str, code: str | None) -> None:
-    found = find_program(text, bare=False)
+    found = find_program(text, allow_unfenced=False)
     assert (found.code if found else None) == code
 
 
@@ -244,5 +244,5 @@ def test_the_describing_program_names_each_table_by_its_variable(solve: Callable
 
 @pytest.mark.parametrize("line", ["`" * 500_000, "~" * 500_000, " " * 500_000 + "``", "```" + " " * 500_000])
 def test_a_line_without_end_holds_no_code(line: str) -> None:
-    found = find_program(line, bare=False)
+    found = find_program(line, allow_unfenced=False)
     assert found is None or not found.code

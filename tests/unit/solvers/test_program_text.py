@@ -101,7 +101,7 @@ def test_prose_is_not_a_program(answer: str) -> None:
 
 
 def test_code_without_a_fence_may_be_excluded() -> None:
-    assert find_program(CODE, bare=False) is None
+    assert find_program(CODE, allow_unfenced=False) is None
 
 
 def test_a_block_that_does_not_parse_is_the_program_if_there_is_none_that_does() -> None:
@@ -123,7 +123,7 @@ ADD = "def add(a, b):\n    return a + b\n"
     ],
 )
 def test_the_block_that_defines_what_is_asked_for_is_found(answer: str) -> None:
-    found = find_program(answer, defines=["add"])
+    found = find_program(answer, wanted_names=["add"])
     assert found is not None
     assert found.code.strip().startswith("def add")
 
