@@ -121,16 +121,16 @@ def _convert_to_openai_tool(tool: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _make_tool_choice_params(choice: Mapping[str, Any] | None) -> dict[str, Any]:
-    if choice is None:
+def _make_tool_choice_params(tool_choice: Mapping[str, Any] | None) -> dict[str, Any]:
+    if tool_choice is None:
         return {}
-    if choice["type"] == "tool":
-        chosen: Any = {"type": "function", "function": {"name": choice["name"]}}
-    elif choice["type"] in TOOL_CHOICES:
-        chosen = TOOL_CHOICES[choice["type"]]
+    if tool_choice["type"] == "tool":
+        chosen: Any = {"type": "function", "function": {"name": tool_choice["name"]}}
+    elif tool_choice["type"] in TOOL_CHOICES:
+        chosen = TOOL_CHOICES[tool_choice["type"]]
     else:
-        raise make_field_error("tool_choice", choice)
-    parallel = {"parallel_tool_calls": False} if choice.get("disable_parallel_tool_use") else {}
+        raise make_field_error("tool_choice", tool_choice)
+    parallel = {"parallel_tool_calls": False} if tool_choice.get("disable_parallel_tool_use") else {}
     return {"tool_choice": chosen, **parallel}
 
 

@@ -125,6 +125,7 @@ def _parse_json_if_text(value: Any) -> Any:
 
 
 def _decode_attribute_value(value: Any) -> Any:
+    """Decode an attribute's value from OTLP's JSON; return None if it has no value."""
     match value:
         case {"intValue": number}:
             return int(number)

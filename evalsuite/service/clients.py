@@ -43,6 +43,7 @@ class ServiceAddress:
 
     @property
     def headers(self) -> dict[str, str]:
+        """The HTTP headers with the token; {} if the service requires none."""
         return {"Authorization": f"Bearer {self.token.reveal()}"} if self.token else {}
 
 

@@ -87,6 +87,7 @@ class RemoteBackend:
 
 
 def _read_answer(url: str, status: int, content: bytes) -> dict[str, Any]:
+    """Return a gateway's answer, which has a completion or an error; raise an exception for any other response."""
     if status >= 500:
         raise Outage(f"the gateway {url} answers {status}")
     if status != 200:

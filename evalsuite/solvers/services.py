@@ -156,6 +156,7 @@ class ServiceApplication:
         return SolverError(f"the service {redact(self.url)} {words}")
 
     def _conceal_headers(self, text: str) -> str:
+        """Replace the values of the service's headers, and other secrets, in a text."""
         for value in filter(None, self.headers.values()):
             text = text.replace(value, HIDDEN)
         return redact(text)

@@ -73,7 +73,7 @@ class NativeProtocol:
 
     def make_history_message(self, completion: Completion) -> Message:
         """Return the message with its calls repaired, because servers refuse invalid names and arguments of tools."""
-        calls = map(_make_valid_call, completion.with_distinct_call_ids().tool_calls)
+        calls = map(_repair_tool_call, completion.with_distinct_call_ids().tool_calls)
         return Message("assistant", completion.text, tuple(calls))
 
     def make_observation_message(self, call: Call, observation: str) -> Message:
@@ -86,7 +86,7 @@ class NativeProtocol:
         return answers or [Message("user", words)]
 
 
-def _make_valid_call(call: ToolCall) -> ToolCall:
+def _repair_tool_call(call: ToolCall) -> ToolCall:
     try:
         arguments, _ = parse_arguments(call.arguments)
     except ValueError:

@@ -36,22 +36,23 @@ _ABOUT_PARAMETERS = ("Args", "Arguments", "Parameters", "Other Parameters")
 def read_docstring(docstring: str) -> tuple[str, dict[str, str]]:
     """Return a docstring's text before its first section, and the descriptions of parameters by name."""
     lines = inspect.cleandoc(docstring).splitlines()
-    starts = [number for number in range(len(lines)) if _is_section_start(lines, number)]
+    starts = [number for number in range(len(lines)) if _is_docstring_section_start(lines, number)]
     bounds = [*starts, len(lines)]
     description = " ".join(" ".join(lines[: bounds[0]]).split())
     parameters: dict[str, str] = {}
     for start, end in zip(starts, bounds[1:], strict=True):
-        parameters |= _read_parameter_section(lines[start:end])
+        parameters |= _read_docstring_section(lines[start:end])
     return description, parameters
 
 
-def _is_section_start(lines: list[str], number: int) -> bool:
+def _is_docstring_section_start(lines: list[str], number: int) -> bool:
     line = lines[number]
     underlined = number + 1 < len(lines) and re.fullmatch(r"-{3,}\s*", lines[number + 1])
     return bool(_GOOGLE.match(line) or (underlined and _NUMPY.match(line)) or _ANY_FIELD.match(line))
 
 
-def _read_parameter_section(lines: list[str]) -> dict[str, str]:
+def _read_docstring_section(lines: list[str]) -> dict[str, str]:
+    """Return the descriptions of parameters by name; {} if the section is not about parameters."""
     if field := _FIELD.match(lines[0]):
         return {field[1]: " ".join(" ".join([field[2], *lines[1:]]).split())}
     if lines[0].rstrip().rstrip(":") not in _ABOUT_PARAMETERS:
@@ -237,6 +238,7 @@ class PythonFunction:
             raise ToolFailure(describe_error(error)) from error
 
     async def _call_function(self, arguments: Mapping[str, Any]) -> Any:
+        """Return the function's result; convert the exceptions that it raises to ToolFailure."""
         try:
             return await call_maybe_async(self.function, **arguments)
         except (EvalsuiteError, TimeoutError, GeneratorExit):

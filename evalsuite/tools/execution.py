@@ -105,7 +105,7 @@ class ToolDocument:
         return {"type": "function", "function": self.plain()}
 
 
-def _make_document(name: str, description: str, parameter: str, parameter_description: str) -> ToolDocument:
+def _make_tool_document(name: str, description: str, parameter: str, parameter_description: str) -> ToolDocument:
     schema = {
         "type": "object",
         "properties": {parameter: {"type": "string", "description": parameter_description}},
@@ -114,8 +114,8 @@ def _make_document(name: str, description: str, parameter: str, parameter_descri
     return ToolDocument(name, description, schema)
 
 
-FINISH = _make_document("finish", "Ends the task with your answer to the user.", "answer", "The whole answer.")
-ASK_TO_USER = _make_document(
+FINISH = _make_tool_document("finish", "Ends the task with your answer to the user.", "answer", "The whole answer.")
+ASK_TO_USER = _make_tool_document(
     "ask_to_user",
     "Asks the user for something that only the user can know. Use it sparingly.",
     "question",

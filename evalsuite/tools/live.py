@@ -115,7 +115,7 @@ class LiveExecutor:
         for bwrap in tiers.find_bubblewrap():
             output, error_output = self._run_process(make_sandbox_command(bwrap, self.library.folder), call)
             if output.startswith(_STARTED):
-                return _read_answer(output.removeprefix(_STARTED), error_output)
+                return _read_driver_answer(output.removeprefix(_STARTED), error_output)
             failures[bwrap] = error_output.strip()[-500:]
         raise SandboxUnavailable(explain_failures(failures))
 
@@ -155,7 +155,7 @@ def make_sandbox_command(bwrap: str, folder: Path) -> list[str]:
     return [*words[: end + 1], get_own_interpreter().executable, "-s", "-S", "-B", "-c", setup + driver]
 
 
-def _read_answer(line: bytes, error_output: str) -> dict[str, Any]:
+def _read_driver_answer(line: bytes, error_output: str) -> dict[str, Any]:
     if len(line) + len(_STARTED) >= MAX_OUTPUT:
         raise ToolFailure(f"the tool returned more than {MAX_OUTPUT} bytes")
     try:

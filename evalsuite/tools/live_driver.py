@@ -17,7 +17,7 @@ import sys
 MEMORY, FILE, PROCESSOR_SECONDS = 2 << 30, 32 << 20, 60
 
 
-def _run_call(call: dict[str, object]) -> dict[str, object]:
+def _call_published_function(call: dict[str, object]) -> dict[str, object]:
     try:
         module = importlib.import_module(str(call["module"]))
     except ImportError as error:
@@ -53,7 +53,7 @@ def main() -> None:
     answers.write("started\n")
     answers.flush()
     sys.path[:0] = ["/library"]
-    answer = _run_call(json.loads(sys.stdin.buffer.read()))
+    answer = _call_published_function(json.loads(sys.stdin.buffer.read()))
     answers.write(json.dumps(answer, default=str) + "\n")
     answers.flush()
     os._exit(0)

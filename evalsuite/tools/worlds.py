@@ -59,6 +59,7 @@ class FaultyExecutor:
 
     @property
     def kind(self) -> str:
+        """The kind of the executor without faults."""
         return self.executor.kind
 
     async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
