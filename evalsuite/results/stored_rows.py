@@ -10,7 +10,7 @@ import weakref
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, make_dataclass, replace
+from dataclasses import dataclass, field, fields, make_dataclass, replace
 from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -105,21 +105,20 @@ def make_tallies(records: Iterable[Found], *, in_file: bool) -> tuple[dict[str, 
     if in_file:
         file = RowFile(records)
         if file.is_sorted:
-            return {name: Tally(_StoredRows(file, file.numbers[name])) for name in file.numbers}, _RecordOffsets(file)
-        records = file
-    grouped: dict[str, dict[str, Row]] = {}
-    offsets: dict[str, int] = {}
-    for offset, benchmark, row in records:
-        if row.case in offsets:
-            for rows in grouped.values():
-                rows.pop(row.case, None)
-        offsets[row.case] = offset
-        grouped.setdefault(benchmark, {})[row.case] = row
-    return {name: Tally.of(rows.values()) for name, rows in grouped.items()}, offsets
+            return {name: _StoredTally(_StoredRows(file, numbers)) for name, numbers in file.numbers.items()}, file
+        records = file.iterate_records()
+    latest = {row.case: (offset, benchmark, row) for offset, benchmark, row in records}
+    grouped: dict[str, list[Row]] = {}
+    for _, benchmark, row in latest.values():
+        grouped.setdefault(benchmark, []).append(row)
+    offsets = {case: offset for case, (offset, _, _) in latest.items()}
+    return {name: Tally.of(rows) for name, rows in grouped.items()}, offsets
 
 
-class RowFile(Iterable[Found]):
-    """Rows in a temporary file; memory holds only the rows' numbers, and the position and first case of each block.
+class RowFile(Mapping[str, int]):
+    """Rows in a temporary file; as a mapping, it gives the offset of each case's record in `records.jsonl`.
+
+    Memory holds only the rows' numbers, and the position and first case of each block.
 
     Rows often share objects; `marshal` writes such an object only once per block. No other process can write the
     temporary file, because it has no name.
@@ -136,14 +135,14 @@ class RowFile(Iterable[Found]):
         self._firsts: list[str] = []
         self._latest: tuple[int, _RowBlock | None] = -1, None
         self.numbers: dict[str, array[int]] = {}
-        self.is_sorted, self.length, last = True, 0, ""
+        self.is_sorted, self._length, last = True, 0, ""
         found = iter(found)
         while block := list(islice(found, BLOCK)):
-            for at, (_, benchmark, row) in enumerate(block, self.length):
+            for at, (_, benchmark, row) in enumerate(block, self._length):
                 self.numbers.setdefault(benchmark, array("I")).append(at)
                 self.is_sorted = self.is_sorted and (row.case > last or not at)
                 last = row.case
-            self.length += len(block)
+            self._length += len(block)
             self._firsts.append(block[0][2].case)
             self._file.write(_encode_block(block))
             self._starts.append(self._file.tell())
@@ -168,14 +167,19 @@ class RowFile(Iterable[Found]):
                 current, block = number, self.read_block(number)
             yield block.make_row(at)
 
-    def __iter__(self) -> Iterator[Found]:
+    def iterate_records(self) -> Iterator[Found]:
         for number in range(len(self._firsts)):
             block = self.read_block(number)
             for at, (offset, benchmark) in enumerate(block.where):
                 yield offset, benchmark, block.make_row(at)
 
-    def find_offset(self, case: str) -> int:
-        """Find the offset of a case's record in its file; raise `KeyError` if the case is unknown."""
+    def __iter__(self) -> Iterator[str]:
+        return (row.case for _, _, row in self.iterate_records())
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, case: str) -> int:
         number = bisect_right(self._firsts, case) - 1
         if number >= 0:
             block = self.read_block(number)
@@ -223,12 +227,11 @@ class _RowBlock:
         return row  # type: ignore[no-any-return]
 
 
-class _StoredRows:
-    """Some of the rows in a file, and values that were computed from these rows."""
+class _StoredRows(Sequence[Row]):
+    """Some of the rows in a file."""
 
     def __init__(self, file: RowFile, numbers: array[int]) -> None:
         self._file, self._numbers = file, numbers
-        self._known: dict[object, Any] = {}
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -236,30 +239,25 @@ class _StoredRows:
     def __iter__(self) -> Iterator[Row]:
         return self._file.iterate_rows(self._numbers)
 
-    def __getitem__(self, at: int) -> Row:
+    def __getitem__(self, at: Any) -> Any:
         return next(self._file.iterate_rows([self._numbers[at]]))
 
-    def select(self, indices: Iterable[int]) -> _StoredRows:
-        """Select rows by their indices."""
+    def select_rows(self, indices: Iterable[int]) -> _StoredRows:
         return _StoredRows(self._file, array("I", map(self._numbers.__getitem__, indices)))
 
-    def compute_once(self, key: object, compute: Callable[[], _T]) -> _T:
-        """Return the value that was computed with this key before; if there is none, compute it."""
-        if key not in self._known:
-            self._known[key] = compute()
-        known: _T = self._known[key]
+
+@dataclass(frozen=True, slots=True)
+class _StoredTally(Tally):
+    """A tally of rows in a file; it computes each result only once, because reading takes long."""
+
+    rows: _StoredRows
+    _known: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def _select_rows(self, indices: Iterable[int]) -> Tally:
+        return _StoredTally(self.rows.select_rows(indices))
+
+    def _compute_once(self, _key: object, compute: Callable[[], _T]) -> _T:
+        if _key not in self._known:
+            self._known[_key] = compute()
+        known: _T = self._known[_key]
         return known
-
-
-class _RecordOffsets(Mapping[str, int]):
-    def __init__(self, file: RowFile) -> None:
-        self._file = file
-
-    def __getitem__(self, case: str) -> int:
-        return self._file.find_offset(case)
-
-    def __iter__(self) -> Iterator[str]:
-        return (row.case for _, _, row in self._file)
-
-    def __len__(self) -> int:
-        return self._file.length

@@ -6,7 +6,7 @@ import math
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.core.types import Metric, Outcome, Record, Usage
 
@@ -107,20 +107,6 @@ class Row:
 _ROW_FIELDS = tuple(item.name for item in fields(Row))
 
 
-class StoredRows(Protocol):
-    """Rows that stay in a file until they are used; see `stored_rows`."""
-
-    def __len__(self) -> int: ...
-    def __iter__(self) -> Iterator[Row]: ...
-    def __getitem__(self, at: int) -> Row: ...
-
-    def select(self, indices: Iterable[int]) -> StoredRows:
-        """Select rows by their indices."""
-
-    def compute_once(self, key: object, compute: Callable[[], _T]) -> _T:
-        """Return the value that was computed with this key before; if there is none, compute it."""
-
-
 @dataclass(frozen=True, slots=True)
 class Tally:
     """The rows of one benchmark, always sorted by case id.
@@ -129,7 +115,7 @@ class Tally:
         rows: the rows, one per case.
     """
 
-    rows: tuple[Row, ...] | StoredRows = ()
+    rows: Sequence[Row] = ()
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Tally:
@@ -157,13 +143,11 @@ class Tally:
         )
 
     def _select_rows(self, indices: Iterable[int]) -> Tally:
-        if isinstance(self.rows, tuple):
-            return Tally(tuple(map(self.rows.__getitem__, indices)))
-        return Tally(self.rows.select(indices))
+        return Tally(tuple(map(self.rows.__getitem__, indices)))
 
-    def _compute_once(self, key: object, compute: Callable[[], _T]) -> _T:
-        """Compute a value from the rows; if they are in a file, compute it only once, because reading takes long."""
-        return compute() if isinstance(self.rows, tuple) else self.rows.compute_once(key, compute)
+    def _compute_once(self, _key: object, compute: Callable[[], _T]) -> _T:
+        """Compute a value from the rows; a tally of rows in a file returns the value that it computed with this key."""
+        return compute()
 
     def groups(self, tag: str) -> dict[str, Tally]:
         """Make one tally for each value of a tag, sorted by value; rows without the tag are in none."""
