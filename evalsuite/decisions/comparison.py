@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from evalsuite.core.types import SHARE, Metric
 from evalsuite.decisions.gates import Gate, GateDecision, GateOutcome
 from evalsuite.decisions.measured import MOST_GROUPS, PASS_RATE, get_score
-from evalsuite.results.built_in import RESOURCES
+from evalsuite.results.built_in import is_resource_metric
 from evalsuite.results.judge_labels import is_canary
 from evalsuite.results.tally import Estimate, Question, Row, Tally
 
@@ -324,7 +324,7 @@ def list_compared_metrics(
     seen = set()
     for subject in _list_gated_or_primary_metrics(run, list(gates)):
         named = rules is not None and find_gate_margin(subject, rules) is not None
-        if str(subject) not in seen and (subject.metric not in RESOURCES or named):
+        if str(subject) not in seen and (not is_resource_metric(subject.metric) or named):
             seen.add(str(subject))
             yield subject
 

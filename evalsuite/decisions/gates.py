@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Literal
 from evalsuite.core.errors import SettingsError, SpendLimitReached, describe_estimates, write_count
 from evalsuite.core.option_values import NO_WORSE_THAN
 from evalsuite.decisions.measured import DERIVED_CONFIDENCE, PASS_RATE, MeasuredBenchmark, list_tags, select_cases
-from evalsuite.results.built_in import AMOUNTS, RESOURCES, count_estimated_calls, find_built_in_metric
+from evalsuite.results.built_in import AMOUNTS, count_estimated_calls, find_built_in_metric, is_resource_metric
 from evalsuite.results.judge_labels import explain_missing_metric
 from evalsuite.results.tally import UNMEASURED, Estimate, Row, Tally
 
@@ -97,7 +97,7 @@ class Gate:
     @property
     def is_higher_better(self) -> bool:
         """Whether the gate requires high values rather than low values."""
-        return self.comparison.startswith(">") or (self.comparison == NO_WORSE and self.metric not in RESOURCES)
+        return self.comparison.startswith(">") or (self.comparison == NO_WORSE and not is_resource_metric(self.metric))
 
     def covers_benchmark(self, benchmark: str) -> bool:
         return self.benchmark in {"*", benchmark}
@@ -197,7 +197,7 @@ def _read_threshold(text: str, metric: str, condition: re.Match[str]) -> float:
         raise SettingsError(f"gate {text!r}: dollars belong to a cost, and {metric} is not a cost")
     if unit.startswith(("s", "ms")) and not (metric == "seconds" or metric.startswith("latency_")):
         raise SettingsError(f"gate {text!r}: seconds belong to a latency such as latency p95, and {metric} is not one")
-    if unit == "%" and metric in RESOURCES:
+    if unit == "%" and is_resource_metric(metric):
         raise SettingsError(f"gate {text!r}: % belongs to a share, and {metric} is an amount")
     number = float(condition["number"])
     if unit == "%" and 0 < number < 1 and condition["comparison"] in {">=", ">", "≥"}:
@@ -225,7 +225,7 @@ def explain_misspelling(gate: Gate, benchmark: str, metrics: Iterable[str]) -> s
 def explain_missing_benchmark(gate: Gate, benchmarks: Iterable[str]) -> str:
     """Explain that a gate must name its benchmark because the suite has several; return "" if it is clear."""
     names = sorted(benchmarks)
-    if not gate.bare or gate.metric in RESOURCES or gate.metric == "*" or len(names) < 2:
+    if not gate.bare or is_resource_metric(gate.metric) or gate.metric == "*" or len(names) < 2:
         return ""
     return f"there are several benchmarks; name one: {', '.join(f'{name}.{gate.metric}' for name in names[:6])}"
 

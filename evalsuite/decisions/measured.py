@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.types import ASSERTS, Metric, Outcome
-from evalsuite.results.built_in import AMOUNTS, RESOURCES, estimate_mean_amount
+from evalsuite.results.built_in import AMOUNTS, estimate_mean_amount, is_resource_metric
 from evalsuite.results.tally import Estimate, Row, Tally
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class MeasuredBenchmark:
         """
         if metric not in self.derived:
             return tuple(row for row in cases if get_score(row, metric) is None)
-        if metric in RESOURCES or metric.startswith(("judge_", "corrected_")):
+        if is_resource_metric(metric) or metric.startswith(("judge_", "corrected_")):
             return ()
         if self.gone and metric in tuple(self.derived):
             return tuple(row for row in cases if row.case in self.stored_missing.get(metric, ()))

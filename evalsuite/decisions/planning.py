@@ -19,7 +19,7 @@ from evalsuite.decisions.comparison import (
     pair_questions,
 )
 from evalsuite.decisions.measured import get_score, select_cases
-from evalsuite.results.built_in import RESOURCES
+from evalsuite.results.built_in import is_resource_metric
 
 if TYPE_CHECKING:
     from evalsuite.decisions.gates import Gate
@@ -155,7 +155,7 @@ def compute_detectable_losses(
     return [
         sight
         for subject in list_compared_metrics(baseline, gates)
-        if subject.benchmark in parts and subject.metric not in RESOURCES
+        if subject.benchmark in parts and not is_resource_metric(subject.metric)
         if (sight := _compute_detectable_loss(subject, parts[subject.benchmark], baseline, earlier, detect)) is not None
     ]
 

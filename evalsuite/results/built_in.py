@@ -30,34 +30,21 @@ CORRECTED = "corrected_"
 REPEATED = re.compile(r"pass_(at|hat)_([1-9]\d*)")
 
 
-class _ResourceNames:
-    """The names of all metrics of resources, such as `judge_cost` and `latency_p95`."""
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and (name in AMOUNTS or LATENCY.fullmatch(name) is not None)
+_USAGES = {"": "model_usage", "judge": "judge_usage", "simulator": "simulator_usage", "total": "usage"}
+AMOUNTS = {"seconds"} | {f"{prefix}_{part}".lstrip("_") for prefix in _USAGES for part in ("cost", "tokens", "calls")}
 
 
-_USAGES = {"": "model_usage", "judge_": "judge_usage", "simulator_": "simulator_usage", "total_": "usage"}
-_PARTS: dict[str, Callable[[Usage], float]] = {
-    "cost": lambda usage: usage.cost,
-    "tokens": lambda usage: float(usage.prompt_tokens + usage.completion_tokens),
-    "calls": lambda usage: float(usage.calls),
-}
+def is_resource_metric(name: str) -> bool:
+    """Tell whether a metric measures resources, such as `judge_cost` and `latency_p95`."""
+    return name in AMOUNTS or LATENCY.fullmatch(name) is not None
 
 
-def _convert_usage_of_row(usage_name: str, convert_usage: Callable[[Usage], float], row: Row) -> float:
-    return convert_usage(getattr(row, usage_name))
-
-
-AMOUNTS: dict[str, Callable[[Row], float]] = {
-    **{
-        f"{prefix}{name}": partial(_convert_usage_of_row, usage_name, compute)
-        for prefix, usage_name in _USAGES.items()
-        for name, compute in _PARTS.items()
-    },
-    "seconds": lambda row: row.seconds,
-}
-RESOURCES = _ResourceNames()
+def _get_amount(name: str, row: Row) -> float:
+    if name == "seconds":
+        return row.seconds
+    prefix, _, part = name.rpartition("_")
+    usage: Usage = getattr(row, _USAGES[prefix])
+    return float(usage.prompt_tokens + usage.completion_tokens if part == "tokens" else getattr(usage, part))
 
 
 def count_estimated_calls(name: str, tally: Tally) -> tuple[int, int]:
@@ -81,7 +68,7 @@ def explain_unknown_amount(name: str, tally: Tally) -> str:
 def _list_usages(name: str, tally: Tally) -> list[Usage]:
     """List each case's usage for a metric of tokens or costs; return an empty list for other metrics."""
     prefix, _, part = name.rpartition("_")
-    usage_name = _USAGES.get(f"{prefix}_" if prefix else "")
+    usage_name = _USAGES.get(prefix)
     return [getattr(row, usage_name) for row in tally] if usage_name and part in {"cost", "tokens"} else []
 
 
@@ -129,7 +116,7 @@ def estimate_mean_amount(name: str, tally: Tally, confidence: float = 0.95) -> E
     from evalsuite import stats
 
     ran = tally.ran()
-    values = [AMOUNTS[name](row) for row in ran]
+    values = [_get_amount(name, row) for row in ran]
     if not values:
         return None
     interval = stats.amount_interval(values, clusters=[row.cluster for row in ran], confidence=confidence)
