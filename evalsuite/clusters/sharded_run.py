@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import BackendUnavailable, RunError, write_count
-from evalsuite.results.merge import merge_runs_into
+from evalsuite.results.merge import merge_runs
 from evalsuite.results.record_file import JOURNAL
 from evalsuite.results.run_folders import RunFolder, check_run_name
 
@@ -192,7 +192,7 @@ class ShardedRun:
             with tempfile.TemporaryDirectory(prefix="evalsuite-shards-") as home:
                 folders = [RunFolder(self._unpack_result(result, Path(home))) for result in results]
                 self._journal.close()
-                joined = merge_runs_into(folders, self.path)
+                joined = merge_runs(folders, self.path)
         finally:
             self._journal.close()
         return write_run_report(joined, declarations)

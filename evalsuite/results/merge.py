@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evalsuite.core.declarations import is_run_folder
 from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import decode_usage, encode_usage
 from evalsuite.core.option_values import parse_shard
@@ -21,14 +20,11 @@ OWN = {"shard", "run", "resume", "reports", "given", "max_connections", "max_rpm
 
 
 def merge_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
-    """Join shards into a new run; it has all records and answers, and the settings of the first shard."""
-    if is_run_folder(target):
-        raise RunError(f"{target}: there is a run already; choose another --to")
-    return merge_runs_into(folders, target)
+    """Join shards into one run, which has all records and answers, and the settings of the first shard.
 
-
-def merge_runs_into(folders: Sequence[RunFolder], target: Path) -> RunFolder:
-    """Join shards as `merge_runs` does, into a folder that may already contain some of their records."""
+    Args:
+        target: the folder of the joined run, which may already contain some of the shards' records.
+    """
     infos = [folder.info() for folder in folders]
     _require_shards_of_one_run(folders, infos)
     for folder in folders:
