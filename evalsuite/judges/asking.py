@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from evalsuite.core.errors import JudgeError, RequestRefused
 from evalsuite.core.types import Message, TokenLogprob
@@ -89,15 +89,17 @@ async def collect_vote(
         skip: how many messages, from the first, are left out of the log.
         facts: further facts to add to every message of the log, such as the order of the answers.
     """
-
-    def label_log(log: Sequence[Mapping[str, Any]]) -> Log:
-        return tuple({"speaker": judge, "model": model.name, **facts, **entry} for entry in log[skip:])
-
     try:
         judgement = await call
     except JudgeError as error:
-        return Vote(judge, model.name, None, str(error), log=label_log(error.log))
-    return Vote(judge, model.name, judgement.value, text=judgement.text, log=label_log(judgement.log))
+        return Vote(judge, model.name, None, str(error), log=label_log(error.log[skip:], judge, model, **facts))
+    log = label_log(judgement.log[skip:], judge, model, **facts)
+    return Vote(judge, model.name, judgement.value, text=judgement.text, log=log)
+
+
+def label_log(log: Iterable[Mapping[str, Any]], speaker: str, model: Model, **facts: Any) -> Log:
+    """Add the speaker, the model's name and further facts to every message of a log."""
+    return tuple({"speaker": speaker, "model": model.name, **facts, **entry} for entry in log)
 
 
 def join_logs(votes: Iterable[Vote[Any]]) -> Log:
@@ -143,16 +145,6 @@ def make_number_schema(low: int, high: int) -> dict[str, Any]:
     return {"type": "integer", "minimum": low, "maximum": high}
 
 
-class LoggedJudgement(Protocol):
-    """A judgement that has a log of its messages."""
-
-    @property
-    def log(self) -> Sequence[Mapping[str, Any]]: ...
-
-
-L = TypeVar("L", bound=LoggedJudgement)
-
-
 async def wait_for_all(calls: Iterable[Awaitable[T]]) -> list[T]:
     """Wait for all calls and return their results; if calls failed, raise the error of the one that is listed first.
 
@@ -163,7 +155,9 @@ async def wait_for_all(calls: Iterable[Awaitable[T]]) -> list[T]:
     return [_return_or_raise(result) for result in results]
 
 
-async def collect_readable_judgements(calls: Iterable[Awaitable[L]], quorum: int | None = None) -> tuple[list[L], Log]:
+async def collect_readable_judgements(
+    calls: Iterable[Awaitable[Judgement[T]]], quorum: int | None = None
+) -> tuple[list[Judgement[T]], Log]:
     """Return the readable judgements and the log of all calls; raise JudgeError if too few judgements are readable."""
     results = await asyncio.gather(*calls, return_exceptions=True)
     outcomes = [result if isinstance(result, JudgeError) else _return_or_raise(result) for result in results]

@@ -16,7 +16,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import RequestRefused, SettingsError
-from evalsuite.judges.asking import Judgement, Log, ask_until_parsed, collect_readable_judgements, strip_nonempty_text
+from evalsuite.judges.asking import (
+    Judgement,
+    Log,
+    ask_until_parsed,
+    collect_readable_judgements,
+    label_log,
+    strip_nonempty_text,
+)
 from evalsuite.judges.forms import QUALITY, Likert, parse_aspect_score
 from evalsuite.judges.judgements import Assessment, Ballot, Opinion, find_better_answer
 from evalsuite.judges.prompts import SYSTEM_PROMPT, JudgedInput, write_messages
@@ -46,7 +53,6 @@ class WeightedScore:
     method: str  # Where the probabilities come from: `logprobs` or `samples`.
     # The total probability of all scores, before scaling it to 1; if samples were drawn, the share of readable samples.
     mass: float
-    log: Log
 
     def make_facts(self) -> dict[str, Any]:
         """Return facts for a record: `method`, `mass`, and `little` if `mass` is below `LOW_PROBABILITY`."""
@@ -83,12 +89,12 @@ class Weighted:
             alone = [(replace(subject, answers=(answer,)), self.aspects[0]) for answer in subject.answers]
             parts = dict(zip(("first", "second"), alone, strict=True))
         calls = (self._compute_expected_score(name, *part, model) for name, part in parts.items())
-        weighted, log = await collect_readable_judgements(calls)
-        expected = dict(zip(parts, weighted, strict=True))
-        scores = {name: expected_score.score for name, expected_score in expected.items()}
+        judgements, log = await collect_readable_judgements(calls)
+        expected = {name: judgement.value for name, judgement in zip(parts, judgements, strict=True)}
+        scores = {name: weighted.score for name, weighted in expected.items()}
         verdict = find_better_answer(scores["first"], scores["second"]) if len(subject.answers) > 1 else None
         opinion = Opinion(scores, verdict)
-        weights = {name: expected_score.make_facts() for name, expected_score in expected.items()}
+        weights = {name: weighted.make_facts() for name, weighted in expected.items()}
         return Assessment(opinion, (Ballot("judge", model.name, False, opinion),), log, {"weights": weights})
 
     def list_prompts(self) -> Sequence[str]:
@@ -96,7 +102,7 @@ class Weighted:
 
     async def _compute_expected_score(
         self, name: str, subject: JudgedInput, aspect: Likert, model: Model
-    ) -> WeightedScore:
+    ) -> Judgement[WeightedScore]:
         steps, log = await self._request_evaluation_steps(aspect, model)
         request = REQUEST.format(aspect=aspect.describe_scale(), steps=steps)
         prompt = write_messages(subject.format_parts(), request, subject.media)
@@ -108,8 +114,7 @@ class Weighted:
         expected = await _estimate_score_from_logprobs(
             ask_for_score, aspect
         ) or await self._estimate_score_from_samples(ask_for_score)
-        place = {"speaker": name, "model": model.name}
-        return replace(expected, log=tuple({**place, **entry} for entry in (*log, *expected.log)))
+        return replace(expected, log=label_log(log + expected.log, name, model))
 
     async def _request_evaluation_steps(self, aspect: Likert, model: Model) -> tuple[str, Log]:
         if not self.steps:
@@ -119,25 +124,28 @@ class Weighted:
         written = await ask_until_parsed(model, request, strip_nonempty_text, **options)
         return f"\nEvaluation steps:\n{written.value}\n", written.log
 
-    async def _estimate_score_from_samples(self, ask: Callable[..., Awaitable[Judgement[int]]]) -> WeightedScore:
+    async def _estimate_score_from_samples(
+        self, ask: Callable[..., Awaitable[Judgement[int]]]
+    ) -> Judgement[WeightedScore]:
         # Replace a temperature of 0 by 1, because at 0 all samples would be equal.
         temperature, seed = self.params.get("temperature") or 1.0, int(self.params.get("seed") or 0)
         asked = [ask(temperature=temperature, seed=seed + at) for at in range(self.samples)]
         samples, log = await collect_readable_judgements(asked, self.samples // 2 + 1)
         values = [sample.value for sample in samples]
-        return WeightedScore(math.fsum(values) / len(values), "samples", len(values) / self.samples, log)
+        expected = WeightedScore(math.fsum(values) / len(values), "samples", len(values) / self.samples)
+        return Judgement(expected, "", log)
 
 
 async def _estimate_score_from_logprobs(
     ask: Callable[..., Awaitable[Judgement[int]]], aspect: Likert
-) -> WeightedScore | None:
+) -> Judgement[WeightedScore] | None:
     """Compute the expected score; None if the server refuses log-probabilities or none is of a score."""
     try:
         judgement = await ask(logprobs=True, top_logprobs=ALTERNATIVES)
     except RequestRefused:
         return None
-    weighted = compute_expectation(drop_reasoning_tokens(judgement.logprobs or ()), aspect, judgement.value)
-    return WeightedScore(weighted[0], "logprobs", weighted[1], judgement.log) if weighted else None
+    found = compute_expectation(drop_reasoning_tokens(judgement.logprobs or ()), aspect, judgement.value)
+    return Judgement(WeightedScore(found[0], "logprobs", found[1]), judgement.text, judgement.log) if found else None
 
 
 def parse_whole_score(text: str, aspect: Likert) -> int:

@@ -167,6 +167,12 @@ class RoundResult:
     log: Log
 
 
+def collect_round(votes: Sequence[Vote[Opinion]], log: Iterable[Mapping[str, Any]], *, swapped: bool) -> RoundResult:
+    """Collect the judgements with one order of the answers; `swapped` means that the second answer was shown first."""
+    problems = tuple(vote.problem for vote in votes if not vote.value)
+    return RoundResult(tuple(make_ballots(votes, swapped=swapped)), problems, tuple(log))
+
+
 def combine_rounds(form: Form, rounds: Sequence[RoundResult], quorum: int | None = None) -> Assessment:
     """Combine the ballots of all orders of the answers into one opinion.
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.types import Message
 from evalsuite.judges.asking import Vote, ask_until_parsed, collect_vote, join_logs, strip_nonempty_text, wait_for_all
-from evalsuite.judges.judgements import Assessment, Ballot, Form, RoundResult, combine_rounds, make_ballots
+from evalsuite.judges.judgements import Assessment, Form, RoundResult, collect_round, combine_rounds, make_ballots
 from evalsuite.judges.prompts import REASONS, SYSTEM_PROMPT, JudgedInput, Part, mark_sections, write_messages
 
 if TYPE_CHECKING:
@@ -185,8 +185,7 @@ class Debate:
     shown: list[Part] = field(default_factory=list)  # The speeches that every debater sees, in order.
     # All speeches so far, from which summaries are made, if debaters speak simultaneously.
     spoken: list[Part] = field(default_factory=list)
-    ballots: list[Ballot] = field(default_factory=list)  # The final judgements that could be read.
-    problems: list[str] = field(default_factory=list)  # One message per final judgement that could not be read.
+    judgements: list[Vote[Any]] = field(default_factory=list)  # The votes of the last turn.
     # The secret ballots as plain data; each has the turn after which it was cast.
     interim: list[Mapping[str, Any]] = field(default_factory=list)
     log: list[Mapping[str, Any]] = field(default_factory=list)  # All messages, in order.
@@ -206,7 +205,7 @@ class Debate:
                 await self._run_turn(turn)
         except JudgeError as error:
             return RoundResult((), (str(error),), tuple(error.log))
-        return RoundResult(tuple(self.ballots), tuple(self.problems), tuple(self.log))
+        return collect_round(self.judgements, self.log, swapped=self.swapped)
 
     async def _run_turn(self, turn: int) -> None:
         stage: Stage = "judgement" if turn == self.panel.turns else "talk"
@@ -225,11 +224,10 @@ class Debate:
             self.interim += [{"turn": turn, **ballot.encode_ballot()} for ballot in ballots]
 
     def _record_speeches(self, speeches: Sequence[Vote[Any]], turn: int) -> list[Part]:
-        """Log the speeches, make ballots of the last turn's judgements, and return the speeches that could be read."""
+        """Log the speeches, keep those of the last turn as judgements, and return the speeches that could be read."""
         self.log += join_logs(speeches)
         if turn == self.panel.turns:
-            self.ballots += make_ballots(speeches, swapped=self.swapped)
-            self.problems += [speech.problem for speech in speeches if speech.problem]
+            self.judgements += speeches
         return [(speech.judge, speech.text) for speech in speeches if not speech.problem]
 
     async def _summarize_or_shuffle_speeches(self, speeches: list[Part], turn: int) -> list[Part]:

@@ -19,6 +19,7 @@ from evalsuite.judges.asking import (
     collect_readable_judgements,
     collect_vote,
     join_logs,
+    label_log,
     wait_for_all,
 )
 from evalsuite.judges.forms import QUALITY, BestOfForm, ChoiceForm, GradedChoice, Likert, PairedScores, ScoresForm
@@ -34,9 +35,9 @@ from evalsuite.judges.judgements import (
     Judge,
     Opinion,
     RoundResult,
+    collect_round,
     combine_rounds,
     declare_scores,
-    make_ballots,
     sign_scores,
     write_judge_signature,
 )
@@ -243,8 +244,7 @@ class Sampled:
     async def _judge_in_order(self, subject: JudgedInput, model: Model, *, swapped: bool) -> RoundResult:
         repeats = range(self.repeats)
         votes = await wait_for_all(self._ask_for_vote(subject, model, at, swapped=swapped) for at in repeats)
-        problems = tuple(vote.problem for vote in votes if not vote.value)
-        return RoundResult(tuple(make_ballots(votes, swapped=swapped)), problems, join_logs(votes))
+        return collect_round(votes, join_logs(votes), swapped=swapped)
 
     async def _ask_for_vote(self, subject: JudgedInput, model: Model, repeat: int, *, swapped: bool) -> Vote[Opinion]:
         prompt = write_messages(subject.format_parts(swapped=swapped), self._write_request(), subject.media)
@@ -323,8 +323,7 @@ class BestOf:
 
         options: dict[str, Any] = {"attempts": self.attempts, **self.params}
         judgement = await self.structured.ask_with_schema(model, prompt, read_shares, form.make_schema(), **options)
-        place = {"speaker": "judge", "model": model.name, "order": f"answer {first + 1} first"}
-        return replace(judgement, log=tuple({**place, **entry} for entry in judgement.log))
+        return replace(judgement, log=label_log(judgement.log, "judge", model, order=f"answer {first + 1} first"))
 
 
 @dataclass(frozen=True, slots=True)
