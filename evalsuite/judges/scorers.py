@@ -81,9 +81,8 @@ def make_scorer(  # noqa: PLR0913 - called by `rubric`, which describes the argu
     """Make the judge for options of `rubric` such as a rival answer, several scores or expected scores."""
     if levels not in CHOICES_BY_LEVELS:
         raise SettingsError(f"rubric: levels is 3 or 5; got {levels!r}")
-    default, label = FIVE_POINTS if expected else QUALITY, "" if compare else name or "rubric"
-    questions = _make_rubric_aspects(criteria, scale, anchors or {}, label, default)
-    _require_one_aspect(questions, compare)
+    default = FIVE_POINTS if expected else QUALITY
+    questions = _make_rubric_aspects(criteria, compare, name, scale, anchors, default)
     scaled = scale is not None or bool(anchors) or not isinstance(criteria, (str, NoneType))
     params = {"temperature": 1.0 if samples > 1 and not expected else 0.0, **params}
     judge: Judge
@@ -97,29 +96,36 @@ def make_scorer(  # noqa: PLR0913 - called by `rubric`, which describes the argu
         judge = BestOf(questions[0], attempts, params, quorum)
     else:
         choose = CHOICES_BY_LEVELS[levels] if compare and not scaled else None
-        form = choose(questions[0], cannot_tell=cannot_tell) if choose else _choose_form(questions, compare)
+        form = choose(questions[0], cannot_tell=cannot_tell) if choose else _make_scores_form(questions, compare)
         judge = Sampled(form, samples, scaled, swap, attempts, params, quorum)
     return JudgeScorer(judge, tuple(compare), prefix=f"{name}_" if compare and name else "", model=model)
 
 
 def _make_rubric_aspects(
     criteria: str | Likert | Sequence[str | Likert] | None,
-    scale: tuple[int, int] | None,
-    anchors: Mapping[int, str],
+    compare: Sequence[str],
     name: str,
-    default: Likert,
+    scale: tuple[int, int] | None = None,
+    anchors: Mapping[int, str] | None = None,
+    default: Likert = QUALITY,
 ) -> tuple[Likert, ...]:
+    label = "" if compare else name or "rubric"
     if isinstance(criteria, Sequence) and not isinstance(criteria, str):
-        return make_aspects(criteria)
+        aspects = make_aspects(criteria)
+        if compare and len(aspects) > 1:
+            names = ", ".join(aspect.name for aspect in aspects)
+            raise SettingsError(f"two answers are compared on a single aspect; got {names}")
+        return aspects
     if criteria is None and not scale and not anchors:
         return (default,)
     if isinstance(criteria, Likert):
-        return (replace(criteria, name=criteria.name or name),)
+        return (replace(criteria, name=criteria.name or label),)
     if not isinstance(criteria, (str, NoneType)):
         raise SettingsError(f"answers are compared and weighted by one question on a scale; got {criteria!r:.200}")
     low, high = scale or ((min(anchors), max(anchors)) if anchors else (default.low, default.high))
-    label = default.name if criteria is None else name
-    return (Likert(default.question if criteria is None else criteria, low, high, anchors, label),)
+    if criteria is None:
+        return (replace(default, low=low, high=high, anchors=anchors or {}),)
+    return (Likert(criteria, low, high, anchors or {}, label),)
 
 
 def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a keyword
@@ -170,7 +176,7 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
             `on_demand` is used without `compare` or without both orders.
     """
     rivals = (compare,) if compare else ()
-    form = _choose_form(_make_rubric_aspects(criteria, None, {}, "" if compare else name or "rubric", QUALITY), rivals)
+    form = _make_scores_form(_make_rubric_aspects(criteria, rivals, name), rivals)
     debaters = make_debaters(roles, same_role=same_role)
     checked = {"temperature": 0.0, **select_generation_params(panel, params)}
     judge: Judge = Panel(form, debaters, strategy, turns, swap, summarizer, attempts, checked, quorum)
@@ -183,8 +189,7 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
     return JudgeScorer(judge, rivals, prefix=f"{name}_" if compare and name else "", model=model)
 
 
-def _choose_form(aspects: Sequence[Likert], rivals: Sequence[str]) -> Form:
-    _require_one_aspect(aspects, rivals)
+def _make_scores_form(aspects: Sequence[Likert], rivals: Sequence[str]) -> Form:
     return PairedScores(aspects[0]) if rivals else ScoresForm(tuple(aspects))
 
 
@@ -200,12 +205,6 @@ def make_aspects(aspects: Sequence[str | Likert], default: Likert = QUALITY) -> 
     if len(set(names)) < len(names):
         raise SettingsError(f"each aspect needs a unique name; got {', '.join(names)}")
     return tuple(wanted)
-
-
-def _require_one_aspect(aspects: Sequence[Likert], rivals: Sequence[str]) -> None:
-    if rivals and len(aspects) > 1:
-        names = ", ".join(aspect.name for aspect in aspects)
-        raise SettingsError(f"two answers are compared on a single aspect; got {names}")
 
 
 @dataclass(frozen=True, slots=True)
