@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from argparse import _ActionsContainer  # Base class of argparse's parsers and argument groups.
-from collections.abc import Callable, Container, Coroutine, Iterator, Mapping
+from collections.abc import Container, Coroutine, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.core.settings import OPTIONS, Settings, make_settings
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request
     from evalsuite.gateway.gateway import Gateway
-    from evalsuite.gateway.handle import ModelHandle
     from evalsuite.gateway.loop import BackgroundLoop
 
+T = TypeVar("T")
 TAKEN = ("model", "model_base_url", "model_param", "max_connections", "max_rpm", "max_tpm", "max_cost", "price")
 """The run's options that a build with a model also has."""
 
@@ -53,7 +54,10 @@ class ModelSession:
     """A model whose requests run in a background event loop, so that Ctrl-C can interrupt the main thread."""
 
     def __init__(self, settings: Settings, gateway: Gateway, background: BackgroundLoop) -> None:
-        self._settings, self._gateway, self._background = settings, gateway, background
+        from evalsuite.gateway.handle import ModelHandle
+
+        self._gateway, self._background = gateway, background
+        self.model = ModelHandle(self, settings.model or "", settings.model_base_url, overrides=settings.model_params)
         self.cut_off = 0
 
     async def ask(self, request: Request) -> Completion:
@@ -62,13 +66,13 @@ class ModelSession:
         self.cut_off += completion.finish_reason == "length"
         return completion
 
-    def run_coroutine(self, make_coroutine: Callable[[ModelHandle], Coroutine[Any, Any, None]]) -> None:
-        """Run a coroutine that uses the model, and wait until it ends."""
-        from evalsuite.gateway.handle import ModelHandle
+    def run_coroutines(self, coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+        """Run coroutines at once, because the gateway limits connections; return their results in order."""
 
-        settings = self._settings
-        model = ModelHandle(self, settings.model or "", settings.model_base_url, overrides=settings.model_params)
-        self._background.run(make_coroutine(model))
+        async def gather_results() -> list[T]:
+            return await asyncio.gather(*coroutines)
+
+        return self._background.run(gather_results())
 
 
 @contextmanager

@@ -157,15 +157,15 @@ def _compute_value_or_nan(metric: TableMetric, rated: RatedTable) -> float:
 
 
 def fill_unreadable_scores(
-    rated: Sequence[RatedTable], read: Sequence[bool], values: Mapping[str, Sequence[float]]
+    rated: Sequence[RatedTable], readable: Sequence[bool], values: Mapping[str, Sequence[float]]
 ) -> dict[str, list[float]]:
     """Score unreadable predictions by the rated file's scores or, if the file has none, by 0."""
     filled = {}
     for name, column in values.items():
         known = iter(column)
         filled[name] = [
-            next(known) if readable else pair.others.get(name.removesuffix(FROM_FILE), 0.0)
-            for pair, readable in zip(rated, read, strict=True)
+            next(known) if is_read else pair.others.get(name.removesuffix(FROM_FILE), 0.0)
+            for pair, is_read in zip(rated, readable, strict=True)
         ]
     return filled
 
@@ -235,25 +235,19 @@ def _make_measures(
 
 def judge_tables(rated: Sequence[RatedTable], settings: Settings, store: Path) -> dict[str, list[float]]:
     """Ask a judge for P-Scores of content and format, from 0 to 10; NaN if an answer cannot be read."""
-    scores = [(math.nan, math.nan)] * len(rated)
 
-    async def judge_all_tables(model: Model) -> None:
-        import asyncio
-
-        async def judge_table(index: int) -> None:
-            table = rated[index]
-            answer = strip_answer(table.prediction, table.format)
-            try:
-                marks = await request_p_score(model, answer, table.reference, format=table.format)
-                scores[index] = (marks.content, marks.format)
-            except JudgeError:
-                pass
+    async def judge_table(table: RatedTable, model: Model, progress: BuildProgress) -> tuple[float, float]:
+        answer = strip_answer(table.prediction, table.format)
+        try:
+            marks = await request_p_score(model, answer, table.reference, format=table.format)
+        except JudgeError:
+            return math.nan, math.nan
+        finally:
             progress.advance(1)
-
-        await asyncio.gather(*map(judge_table, range(len(rated))))
+        return marks.content, marks.format
 
     with open_session(settings, store) as opened, BuildProgress(len(rated), "output") as progress:
-        opened.run_coroutine(judge_all_tables)
+        scores = opened.run_coroutines(judge_table(table, opened.model, progress) for table in rated)
     if unread := sum(math.isnan(content) for content, _ in scores):
         sys.stderr.write(f"{settings.model}: {unread} of {len(rated)} outputs have no readable judgement\n")
     names = (f"p_content ({settings.model})", f"p_format ({settings.model})")

@@ -10,7 +10,6 @@ its values change over time or are not text.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -171,11 +170,8 @@ def draft_templates(
         except JudgeError as error:
             failures[predicate] = str(error).removeprefix("judge ")
 
-    async def draft_all_templates(model: Model) -> None:
-        await asyncio.gather(*(draft_template(predicate, pairs, model) for predicate, pairs in examples.items()))
-
     with open_session(settings, answers) as opened:
-        opened.run_coroutine(draft_all_templates)
+        opened.run_coroutines(draft_template(*example, opened.model) for example in examples.items())
     return {name: templates[name] for name in examples if name in templates}, failures
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import sys
@@ -12,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.struc_bench.items import TableItem, encode_items, read_items, write_instruction
 from evalsuite.builders.building import BuildProgress, open_build_folder, write_atomically
@@ -70,12 +69,7 @@ def build_texts(
     try:
         with open_build_folder(args.to) as folder:
             with open_session(settings, answers) as opened, BuildProgress(len(items), "item") as progress:
-
-                async def request_all_texts(model: Model) -> None:
-                    # Start all calls at once, because the gateway limits the number of concurrent calls.
-                    await asyncio.gather(*(request_item_text(place, model, progress) for place in range(len(items))))
-
-                opened.run_coroutine(request_all_texts)
+                opened.run_coroutines(request_item_text(place, opened.model, progress) for place in range(len(items)))
             if done := [add_text(items[place], text) for place, text in sorted(texts.items())]:
                 write_atomically(encode_items(done), args.to, folder)
                 for path, text in list_new_files(done).items():
@@ -180,9 +174,7 @@ ENVIRONMENT = re.compile(r"\\(?:begin|end)\s*\{")
 AMPERSAND = re.compile(r"(?<!\\)&")
 
 
-async def request_description(
-    item: TableItem, syntax: Format, model: Model, *, plain: bool = False, **params: Any
-) -> str:
+async def request_description(item: TableItem, syntax: Format, model: Model, *, plain: bool) -> str:
     """Ask a model to describe the format of an item's table."""
     example, description = EXAMPLES[syntax]
     parts = [("example of a table", example), ("its description", description), ("table to describe", item.output)]
@@ -190,12 +182,12 @@ async def request_description(
     prompt = (PLAIN_PROMPT if plain else DESCRIPTION_PROMPT).format(
         format=NAMES[syntax], asked=ASKED[syntax], never=FORBIDDEN_MARKUP[syntax], sections=sections
     )
-    return await _ask_for_text(model, prompt, lambda text: find_code_problem(text, item.output, syntax), params)
+    return await _ask_for_text(
+        model, prompt, lambda text: find_code_problem(text, item.output, syntax), max_tokens=1024
+    )
 
 
-async def _ask_for_text(
-    model: Model, prompt: str, find_problem: Callable[[str], str], params: Mapping[str, Any]
-) -> str:
+async def _ask_for_text(model: Model, prompt: str, find_problem: Callable[[str], str], *, max_tokens: int) -> str:
     """Request a text until it has no problem; each further request states what was wrong with the previous text."""
 
     def require_no_problem(text: str) -> str:
@@ -203,6 +195,7 @@ async def _ask_for_text(
             raise ValueError(problem)
         return text.strip()
 
+    params = {"max_tokens": max_tokens, "temperature": 0.0}
     answer = await ask_until_parsed(model, prompt, require_no_problem, attempts=ATTEMPTS, read_cut_off=True, **params)
     return answer.value
 
@@ -257,7 +250,6 @@ descriptions for --mode format_cot. Beside them goes .instructions.jsonl for fin
 output as they arrive; after an interrupt, the same command asks only for what is missing. A description that is empty
 or holds the table's code is requested again, three times in all; items without one are named and left out, and the
 exit status is 1."""
-DESCRIPTION_PARAMETERS: Mapping[str, Any] = {"max_tokens": 1024, "temperature": 0.0}
 
 
 def add_format_cot_arguments(parser: ArgumentParser) -> None:
@@ -274,7 +266,7 @@ def run_format_cot(args: Namespace) -> int:
     """Add descriptions to the items, and write the instruction set."""
     return build_texts(
         args,
-        partial(request_description, plain=args.plain, **DESCRIPTION_PARAMETERS),
+        partial(request_description, plain=args.plain),
         lambda item, text: replace(item, format_description=text),
         noun="descriptions",
         # The suffix is not `.json`, because the instruction set must not be read as a file of items.
@@ -295,7 +287,6 @@ writes the items with these texts as their input. A text that lacks a value of t
 column, the caption) or shows its code is requested again, three times in all, naming what is missing; items without a
 complete text are named and left out, and the exit status is 1. Answers are kept beside the output in .answers.sqlite
 as they come: called again after an interrupt, it asks only for what is missing."""
-PARAMETERS = {"max_tokens": 2048, "temperature": 0.0}
 PROMPT = """\
 Below is a table written as {format}. Tell in connected prose what it says, so that somebody who has never seen the \
 table could fill it in again: its caption, the names of its columns and rows, and the value of every cell, with the \
@@ -318,7 +309,7 @@ def run_texts(args: Namespace) -> int:
     return build_texts(args, request_prose, lambda item, text: replace(item, input=text), noun="texts")
 
 
-async def request_prose(item: TableItem, syntax: Format, model: Model, **params: Any) -> str:
+async def request_prose(item: TableItem, syntax: Format, model: Model) -> str:
     """Ask a model to express the contents of an item's table in prose."""
 
     def find_problem(text: str) -> str:
@@ -332,7 +323,7 @@ async def request_prose(item: TableItem, syntax: Format, model: Model, **params:
 
     parts = [("example of a table", EXAMPLE), ("its text", EXAMPLE_TEXT), ("table to tell", item.output)]
     prompt = PROMPT.format(format=NAMES[syntax], sections=mark_sections(parts))
-    return await _ask_for_text(model, prompt, find_problem, {**PARAMETERS, **params})
+    return await _ask_for_text(model, prompt, find_problem, max_tokens=2048)
 
 
 def list_missing_values(text: str, table: str, syntax: Format) -> list[str]:

@@ -11,7 +11,6 @@ For Column Naming, one column's name is removed; the removed name is the answer.
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import io
 import json
@@ -213,6 +212,7 @@ class QuestionPanel:
             return ""
 
     async def _run_and_read_answer(self, sheet: Sheet, code: str) -> str:
+        """Return the answer that a program prints; raise DraftDropped if the program or the answer is unusable."""
         if not code.strip():
             raise DraftDropped("its author wrote no program")
         execution = await self.sandbox.run(code, {"df": TableFile(sheet.table.format_csv().encode())})
@@ -306,17 +306,12 @@ def add_model_pairs(args: argparse.Namespace, built: BuiltPairs) -> None:
         topic = f"{words.TOPICS[place]} {rounds + 1}" if rounds else words.TOPICS[place]
         jobs += [(None, subtask, topic) for subtask in words.ZERO_SHOT]
     with open_session(settings, args.out / STORE) as opened, BuildProgress(len(jobs), "question") as progress:
-
-        async def add_records(model: Any) -> None:
-            panel = _make_question_panel(args, model)
-            try:
-                # Start all jobs at once, because the gateway limits connections; `gather` keeps the order of the jobs.
-                for made in await asyncio.gather(*(_make_job_records(panel, built, *job, progress) for job in jobs)):
-                    built.records.extend(made)
-            finally:
-                await panel.sandbox.aclose()
-
-        opened.run_coroutine(add_records)
+        panel = _make_question_panel(args, opened.model)
+        try:
+            for made in opened.run_coroutines(_make_job_records(panel, built, *job, progress) for job in jobs):
+                built.records.extend(made)
+        finally:
+            opened.run_coroutines([panel.sandbox.aclose()])
 
 
 def _make_question_panel(args: argparse.Namespace, model: Any) -> QuestionPanel:
