@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from evalsuite.builders.struc_bench import files, ratings, rotowire, texts
 
-__all__ = ["add_arguments", "run"]
 BuildStep = tuple[str, str, "Callable[[ArgumentParser], None]", "Callable[[Namespace], int]"]
 """A one-line summary, a description, the function that adds the step's options, and the function that runs the step."""
 STEPS: dict[str, BuildStep] = {

@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from statistics import fmean
@@ -193,14 +193,6 @@ INSTRUCTIONS: Mapping[Format, str] = {
 }
 
 
-@dataclass(slots=True)
-class BuiltItems:
-    """Items made from a folder, by format; also the reasons why tables or files were not used, by file and line."""
-
-    items: dict[Format, list[TableItem]] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)
-
-
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the options of this subcommand."""
     parser.add_argument(
@@ -229,13 +221,13 @@ def run_build(args: Namespace) -> int:
         missing = "no such file in it" if args.folder.is_dir() else "no such folder"
         raise DatasetError(args.folder, "", missing, f"a folder of {' and '.join(f'*{suffix}' for suffix in suffixes)}")
     with BuildProgress(sum_file_sizes(paths), "B") as progress:
-        built = _build_items(paths, args.folder, progress)
-    for where, reason in built.left_out.items():
+        items_by_format, left_out = _build_items(paths, args.folder, progress)
+    for where, reason in left_out.items():
         sys.stderr.write(f"{where} is left out: {reason}\n")
-    counted = f"{len(built.left_out):,} {'table or file' if len(built.left_out) == 1 else 'tables or files'} left out"
-    if not built.items:
+    counted = f"{len(left_out):,} {'table or file' if len(left_out) == 1 else 'tables or files'} left out"
+    if not items_by_format:
         raise DatasetError(args.folder, "", f"no table that can be used ({counted})", "at least one")
-    for written, items in built.items.items():
+    for written, items in items_by_format.items():
         with open_build_folder(targets[written]) as folder:
             write_atomically(encode_items(items), targets[written], folder)
         sys.stdout.write(f"{write_count(len(items), 'item')} in {targets[written]}\n")
@@ -243,33 +235,31 @@ def run_build(args: Namespace) -> int:
     return 0
 
 
-def _build_items(paths: Iterable[Path], folder: Path, progress: BuildProgress) -> BuiltItems:
-    built = BuiltItems()
+def _build_items(
+    paths: Iterable[Path], folder: Path, progress: BuildProgress
+) -> tuple[dict[Format, list[TableItem]], dict[str, str]]:
+    """Make items by format; also map each unused file or table (`a.tex, line 3`) to the reason why it is unused."""
+    items_by_format: dict[Format, list[TableItem]] = {}
+    left_out: dict[str, str] = {}
     for path in paths:
         name = str(path.relative_to(folder))
         progress.begin_stage(name)
-        written = SUFFIXES[path.suffix.lower()]
+        syntax = SUFFIXES[path.suffix.lower()]
         try:
-            text = read_text(path)
+            fragments = list(CUT[syntax](read_text(path)))
+            if not fragments:
+                left_out[name] = "it has no table"
         except DatasetError as error:
-            built.left_out[name] = f"found {error.found}, expected {error.expected}"
-        else:
-            _add_file_items(text, name, written, built)
+            fragments, left_out[name] = [], f"found {error.found}, expected {error.expected}"
+        for fragment in fragments:
+            if reason := find_defect(fragment, syntax):
+                left_out[f"{name}, line {fragment.line}"] = reason
+            else:
+                tables = [table for table in read_tables(fragment.markup, syntax) if any(table.cells)]
+                item = TableItem(INSTRUCTIONS[syntax], describe_tables(tables), fragment.markup)
+                items_by_format.setdefault(syntax, []).append(item)
         progress.advance(sum_file_sizes([path]))
-    return built
-
-
-def _add_file_items(text: str, name: str, syntax: Format, built: BuiltItems) -> None:
-    fragments = list(CUT[syntax](text))
-    if not fragments:
-        built.left_out[name] = "it has no table"
-    for fragment in fragments:
-        if reason := find_defect(fragment, syntax):
-            built.left_out[f"{name}, line {fragment.line}"] = reason
-        else:
-            tables = [table for table in read_tables(fragment.markup, syntax) if any(table.cells)]
-            item = TableItem(INSTRUCTIONS[syntax], describe_tables(tables), fragment.markup)
-            built.items.setdefault(syntax, []).append(item)
+    return items_by_format, left_out
 
 
 STATISTICS_WHAT = "items, format, mean rows and columns of files of items, as Markdown"

@@ -50,55 +50,51 @@ class BoxColumn:
 
     key: str  # The column's name in the box score.
     title: str  # The column's name in a table.
-    cue: re.Pattern[str]  # The words by which reports mention this column, if any.
-    preceded_by: str = ""  # The key of the column whose value precedes this column's value in a pair (7 - of - 13).
-    followed_by: str = ""  # The key of the column whose value follows this column's value in a pair.
+    cue: str  # A regular expression for the words by which reports mention this column.
+    pair: tuple[str, str] = ("", "")  # The keys of two columns whose values form a pair in reports (7 - of - 13).
 
 
 FIELD = "field goals?|from the field|shots?|shooting"
 THREE = "three(?: - |-| )?pointers?|threes|3 - pt|3pt|3(?: - |-)pointers?|beyond the arc|from deep|long range|treys?"
 FREE = "free throws?|charity stripe|from the line|foul line"
-
-
-def _make_box_column(key: str, title: str, cue: str, preceded_by: str = "", followed_by: str = "") -> BoxColumn:
-    return BoxColumn(key, title, re.compile(rf"\b(?:{cue})\b", re.IGNORECASE), preceded_by, followed_by)
-
+WON_LOST, THREES = ("TEAM-WINS", "TEAM-LOSSES"), ("FG3M", "FG3A")
+FIELD_GOALS, FREE_THROWS = ("FGM", "FGA"), ("FTM", "FTA")
 
 TEAM = (
-    _make_box_column("TEAM-AST", "Number of team assists", "assists?|dimes?"),
-    _make_box_column("TEAM-FG3_PCT", "Percentage of 3 points", THREE),
-    _make_box_column("TEAM-FG_PCT", "Percentage of field goals", FIELD),
-    _make_box_column("TEAM-FT_PCT", "Percentage of free throws", FREE),
-    _make_box_column("TEAM-LOSSES", "Losses", "loss|losses|lost|defeats?|record", preceded_by="TEAM-WINS"),
-    _make_box_column("TEAM-PTS", "Total points", "points?|scored|scoring"),
-    _make_box_column("TEAM-PTS_QTR1", "Points in 1st quarter", "(?:first|1st|opening) (?:quarter|period)"),
-    _make_box_column("TEAM-PTS_QTR2", "Points in 2nd quarter", "(?:second|2nd) (?:quarter|period)"),
-    _make_box_column("TEAM-PTS_QTR3", "Points in 3rd quarter", "(?:third|3rd) (?:quarter|period)"),
-    _make_box_column("TEAM-PTS_QTR4", "Points in 4th quarter", "(?:fourth|4th|final) (?:quarter|period)"),
-    _make_box_column("TEAM-REB", "Rebounds", "rebounds?|rebounding|boards?|glass|outrebounded"),
-    _make_box_column("TEAM-TOV", "Turnovers", "turnovers?|giveaways?"),
-    _make_box_column("TEAM-WINS", "Wins", "wins?|won|victory|victories|record", followed_by="TEAM-LOSSES"),
+    BoxColumn("TEAM-AST", "Number of team assists", "assists?|dimes?"),
+    BoxColumn("TEAM-FG3_PCT", "Percentage of 3 points", THREE),
+    BoxColumn("TEAM-FG_PCT", "Percentage of field goals", FIELD),
+    BoxColumn("TEAM-FT_PCT", "Percentage of free throws", FREE),
+    BoxColumn("TEAM-LOSSES", "Losses", "loss|losses|lost|defeats?|record", WON_LOST),
+    BoxColumn("TEAM-PTS", "Total points", "points?|scored|scoring"),
+    BoxColumn("TEAM-PTS_QTR1", "Points in 1st quarter", "(?:first|1st|opening) (?:quarter|period)"),
+    BoxColumn("TEAM-PTS_QTR2", "Points in 2nd quarter", "(?:second|2nd) (?:quarter|period)"),
+    BoxColumn("TEAM-PTS_QTR3", "Points in 3rd quarter", "(?:third|3rd) (?:quarter|period)"),
+    BoxColumn("TEAM-PTS_QTR4", "Points in 4th quarter", "(?:fourth|4th|final) (?:quarter|period)"),
+    BoxColumn("TEAM-REB", "Rebounds", "rebounds?|rebounding|boards?|glass|outrebounded"),
+    BoxColumn("TEAM-TOV", "Turnovers", "turnovers?|giveaways?"),
+    BoxColumn("TEAM-WINS", "Wins", "wins?|won|victory|victories|record", WON_LOST),
 )
 PLAYER = (
-    _make_box_column("AST", "Assists", "assists?|dimes?"),
-    _make_box_column("BLK", "Blocks", "blocks?|blocked|swats?|rejections?"),
-    _make_box_column("DREB", "Defensive rebounds", "defensive (?:rebounds?|boards?|glass)"),
-    _make_box_column("FG3A", "3-pointers attempted", THREE, preceded_by="FG3M"),
-    _make_box_column("FG3M", "3-pointers made", THREE, followed_by="FG3A"),
-    _make_box_column("FG3_PCT", "3-pointer percentage", "percent from (?:three|deep|beyond)"),
-    _make_box_column("FGA", "Field goals attempted", FIELD, preceded_by="FGM"),
-    _make_box_column("FGM", "Field goals made", FIELD, followed_by="FGA"),
-    _make_box_column("FG_PCT", "Field goal percentage", "percent|percentage"),
-    _make_box_column("FTA", "Free throws attempted", FREE, preceded_by="FTM"),
-    _make_box_column("FTM", "Free throws made", FREE, followed_by="FTA"),
-    _make_box_column("FT_PCT", "Free throw percentage", "percent from the (?:line|stripe)"),
-    _make_box_column("MIN", "Minutes played", "minutes?"),
-    _make_box_column("OREB", "Offensive rebounds", "offensive (?:rebounds?|boards?|glass)"),
-    _make_box_column("PF", "Personal fouls", "fouls?"),
-    _make_box_column("PTS", "Points", "points?|scored|scoring"),
-    _make_box_column("REB", "Total rebounds", "rebounds?|boards?"),
-    _make_box_column("STL", "Steals", "steals?"),
-    _make_box_column("TO", "Turnovers", "turnovers?"),
+    BoxColumn("AST", "Assists", "assists?|dimes?"),
+    BoxColumn("BLK", "Blocks", "blocks?|blocked|swats?|rejections?"),
+    BoxColumn("DREB", "Defensive rebounds", "defensive (?:rebounds?|boards?|glass)"),
+    BoxColumn("FG3A", "3-pointers attempted", THREE, THREES),
+    BoxColumn("FG3M", "3-pointers made", THREE, THREES),
+    BoxColumn("FG3_PCT", "3-pointer percentage", "percent from (?:three|deep|beyond)"),
+    BoxColumn("FGA", "Field goals attempted", FIELD, FIELD_GOALS),
+    BoxColumn("FGM", "Field goals made", FIELD, FIELD_GOALS),
+    BoxColumn("FG_PCT", "Field goal percentage", "percent|percentage"),
+    BoxColumn("FTA", "Free throws attempted", FREE, FREE_THROWS),
+    BoxColumn("FTM", "Free throws made", FREE, FREE_THROWS),
+    BoxColumn("FT_PCT", "Free throw percentage", "percent from the (?:line|stripe)"),
+    BoxColumn("MIN", "Minutes played", "minutes?"),
+    BoxColumn("OREB", "Offensive rebounds", "offensive (?:rebounds?|boards?|glass)"),
+    BoxColumn("PF", "Personal fouls", "fouls?"),
+    BoxColumn("PTS", "Points", "points?|scored|scoring"),
+    BoxColumn("REB", "Total rebounds", "rebounds?|boards?"),
+    BoxColumn("STL", "Steals", "steals?"),
+    BoxColumn("TO", "Turnovers", "turnovers?"),
 )
 """The columns have the names and the order of text-to-table, the source of the released data."""
 
@@ -134,11 +130,10 @@ def _group_by_row(every_sentence: Sequence[str], names: Mapping[str, Sequence[st
 def is_mentioned(sentence: str, values: Mapping[str, str], column: BoxColumn) -> bool:
     """Tell whether a sentence about a row's team or player states its value in a column."""
     value = values.get(column.key, "")
-    if column.cue.search(sentence) and value in read_numbers(sentence):
+    if value in read_numbers(sentence) and re.search(rf"\b(?:{column.cue})\b", sentence, re.IGNORECASE):
         return True
-    if column.followed_by:
-        return (value, values.get(column.followed_by, "")) in read_number_pairs(sentence)
-    return bool(column.preceded_by) and (values.get(column.preceded_by, ""), value) in read_number_pairs(sentence)
+    first, second = column.pair
+    return (values.get(first, ""), values.get(second, "")) in read_number_pairs(sentence)
 
 
 # Cache the result, because each sentence is searched for every row and column.
