@@ -75,7 +75,7 @@ class Dump:
         """A title with what it takes to call it by its name."""
         kind, name, year, end, minutes = self.titles[id_]
         twins = self.twins[name.lower(), year]
-        return words.Title(kind, name, year, end, minutes, self.namesakes[name.lower()], twins)
+        return words.Title(self.votes.get(id_, 1), kind, name, year, end, minutes, self.namesakes[name.lower()], twins)
 
     def named(self, people: list[str]) -> list[str]:
         """The names of all these people, or none."""
@@ -117,7 +117,7 @@ class Dump:
             words.PROFESSION: words.read_professions(listed),
             words.KNOWN_FOR: [self.titles[work][1] for work in known] if len(known) == len(works) else [],
         }
-        yield words.Person(name, self.title(best).format_name()).write_question(template), answers[template]
+        yield words.write_person_question(template, name, self.title(best).format_name()), answers[template]
 
     def pools(self) -> dict[QuestionTemplate, Callable[[str], object]]:
         """Which titles and people each template can be asked about, as far as a look at them tells."""

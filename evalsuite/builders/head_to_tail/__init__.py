@@ -10,9 +10,8 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, HEADER, get_predicates_path, get_stats_path
@@ -20,8 +19,8 @@ from evalsuite.builders.building import BuildProgress, open_build_folder, sum_fi
 from evalsuite.builders.head_to_tail import dblp, dbpedia, goodreads, imdb, mag
 from evalsuite.builders.head_to_tail.drawing import (
     Candidate,
+    DumpSource,
     Partition,
-    QuestionSource,
     QuestionTemplate,
     Selection,
     choose_questions,
@@ -68,23 +67,23 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run_build(args: Namespace) -> int:
     """Build the questions and report their number."""
-    origin = SOURCES[args.source]
+    source_class = SOURCES[args.source]
     if args.draft and (args.source != "dbpedia" or not args.model):
         raise SettingsError("--draft goes with dbpedia and needs --model, the model that drafts the templates")
     if args.templates and args.source != "dbpedia":
         raise SettingsError("--templates goes with dbpedia only; this source has its own questions")
-    files = [find_dump_file(args.folder, name) for name in origin.files]
+    files = [find_dump_file(args.folder, name) for name in source_class.files]
     with open_build_folder(args.to) as folder, BuildProgress(sum_file_sizes(files), "B") as progress:
         with closing(Workspace(folder, progress, args.seed)) as workspace:
-            source = origin.read(workspace, args.folder, *([args.templates] if args.templates else []))
+            source = source_class(workspace, args.folder, *([args.templates] if args.templates else []))
             if isinstance(source, dbpedia.DbpediaSource) and args.draft:
                 return _write_drafts(source, args, folder)
             of_paper = args.mix == "paper"
             selection = choose_questions(
                 source,
                 source.paper_templates if of_paper else source.templates,
-                per_template=args.per_template or (origin.paper_cap if of_paper else None),
-                target=origin.target,
+                per_template=args.per_template or (source.paper_cap if of_paper else None),
+                target=source.target,
             )
         count = sum(len(asked) for buckets in selection.questions.values() for asked in buckets.values())
         if not count:
@@ -113,23 +112,12 @@ def _write_drafts(source: dbpedia.DbpediaSource, args: Namespace, folder: Path) 
     return int(bool(failures))
 
 
-@dataclass(frozen=True, slots=True)
-class KnowledgeSource:
-    """The files of a knowledge source, and the function that reads them."""
-
-    files: tuple[str, ...]  # File names in reading order; a file that is read twice appears twice.
-    target: int  # Number of questions per bucket unless a number per template is given.
-    paper_cap: int  # Maximum number of questions per template and bucket, as in the paper's scripts.
-    # Reads a folder's files into a workspace; DBpedia's function may also take the user's file of templates.
-    read: Callable[..., QuestionSource]
-
-
-SOURCES = {
-    "dblp": KnowledgeSource(dblp.FILES, 1000, 100, dblp.DblpSource),
-    "dbpedia": KnowledgeSource(dbpedia.FILES, 3000, 10, dbpedia.DbpediaSource),
-    "goodreads": KnowledgeSource(goodreads.FILES, 1000, 250, goodreads.GoodreadsSource),
-    "imdb": KnowledgeSource(imdb.FILES, 1000, 85, imdb.ImdbSource),
-    "mag": KnowledgeSource(mag.FILES, 1000, 100, mag.MagSource),
+SOURCES: dict[str, type[DumpSource]] = {
+    "dblp": dblp.DblpSource,
+    "dbpedia": dbpedia.DbpediaSource,
+    "goodreads": goodreads.GoodreadsSource,
+    "imdb": imdb.ImdbSource,
+    "mag": mag.MagSource,
 }
 
 
@@ -158,6 +146,7 @@ def _format_questions(selection: Selection, partitions: Mapping[str, Partition])
 
 
 def _format_predicates_table(selection: Selection, popularity: Mapping[str, int], partition: Partition) -> str:
+    """Write each used predicate with its popularity and its bucket, as tab-separated values."""
     lines = ["\t".join(HEADER)]
     for template, buckets in selection.questions.items():
         if any(buckets.values()):

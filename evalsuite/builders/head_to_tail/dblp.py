@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from evalsuite.builders.head_to_tail.drawing import (
-    Answer,
     DumpSource,
     QuestionMaker,
     QuestionTemplate,
@@ -29,7 +28,6 @@ from evalsuite.builders.head_to_tail.dump_reader import decompress_file, find_du
 from evalsuite.builders.head_to_tail.workspace import Workspace, stream_rows
 from evalsuite.core.errors import DatasetError
 
-FILES = ("dblp.xml",)
 LAST_YEAR = 2020
 THESES = {"phdthesis": ("phd", "Ph.D. thesis"), "mastersthesis": ("masters", "master's thesis")}
 _ASKED = ("title", "year", "school")
@@ -42,39 +40,15 @@ _UNNUMBERED_NAME_SQL = r"regexp_replace(name, ' \d{4}$', '')"  # DBLP numbers sh
 _SEPARATOR = "\x1f"  # Separates the schools of one thesis; XML cannot contain this character.
 
 
-@dataclass(frozen=True, slots=True)
-class Thesis:
-    """A thesis whose author wrote only one thesis of its kind (master's or doctoral)."""
-
-    person: str
-    kind: str
-    title: str
-    year: int
-    schools: tuple[str, ...]
-
-    def write_question(self, subject: str) -> RawQuestion:
-        """Make a question about the thesis's `title`, `year` or `school`; return it with its answers."""
-        word = THESES[self.kind][1]
-        school = f" ({self.schools[0]})" if self.schools else ""
-        questions: dict[str, tuple[str, Iterable[Answer | None]]] = {
-            "title": (
-                f"What is the title of the {word} that {self.person} wrote in {self.year}{school}?",
-                [self.title],
-            ),
-            "year": (f"In which year did {self.person} complete a {word}{school}?", [self.year]),
-            "school": (f'At which institution did {self.person} write the {word} "{self.title}"?', self.schools),
-        }
-        return questions[subject]
-
-
 class DblpSource(DumpSource):
     """DBLP's dump, read into the database of a `Workspace`."""
 
+    files, paper_cap = ("dblp.xml",), 100
     templates = paper_templates = tuple(TEMPLATES)
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         super().__init__(workspace, folder)
-        self._create_person_and_thesis_tables(find_dump_file(folder, FILES[0]))
+        self._create_person_and_thesis_tables(find_dump_file(folder, self.files[0]))
         self.partitions = {"person": partition_by_popularity(workspace, "person")}
 
     def _make_askable_entities_sql(self, template: QuestionTemplate) -> str:
@@ -82,18 +56,23 @@ class DblpSource(DumpSource):
 
     def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all theses
         rows = self._workspace.run_sql("""
-            SELECT id, name, kind, title, year, schools
+            SELECT id, kind, name, title, year, schools
             FROM thesis SEMI JOIN drawn USING (id)
         """)
-        theses = {
-            (id_, kind): Thesis(name, kind, title, year, tuple(schools.split(_SEPARATOR) if schools else ()))
-            for id_, name, kind, title, year, schools in rows
-        }
+        theses = {(id_, kind): thesis for id_, kind, *thesis in rows}
 
         def list_questions(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             kind, subject = TEMPLATES[template]
-            if thesis := theses.get((entity, kind)):
-                yield thesis.write_question(subject)
+            if (entity, kind) in theses:
+                person, title, year, listed = theses[entity, kind]
+                word, schools = THESES[kind][1], listed.split(_SEPARATOR) if listed else []
+                school = f" ({schools[0]})" if schools else ""
+                if subject == "title":
+                    yield f"What is the title of the {word} that {person} wrote in {year}{school}?", [title]
+                elif subject == "year":
+                    yield f"In which year did {person} complete a {word}{school}?", [year]
+                else:
+                    yield f'At which institution did {person} write the {word} "{title}"?', schools
 
         return list_questions
 

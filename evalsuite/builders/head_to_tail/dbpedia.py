@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
 
 
-FILES = ("mappingbased-objects_lang=en.ttl.bz2",)
 TEMPLATES = Path(__file__).parent / "dbpedia_questions.json"
 _RESOURCE = "<http://dbpedia.org/resource/"
 _MORE = 4  # Oversampling factor: an entity with several values is drawn several times, but needed once.
@@ -48,16 +47,18 @@ _BRACKETS = re.compile(r"\s+\([^()]*\)$")  # The last part of a name such as "Me
 class DbpediaSource(DumpSource):
     """DBpedia's dump, read into the database of a `Workspace`; the file `templates` maps predicates to questions."""
 
+    files, target, paper_cap = ("mappingbased-objects_lang=en.ttl.bz2",), 3000, 10
+
     def __init__(self, workspace: Workspace, folder: Path, templates: Path | None = None) -> None:
         super().__init__(workspace, folder)
         self._questions = read_templates(templates or TEMPLATES)
         self.templates = self.paper_templates = tuple(self._questions)
         self.dropped = read_dropped_templates(templates or TEMPLATES)
-        self._read_dump(find_dump_file(folder, FILES[0]))
+        self._read_dump(find_dump_file(folder, self.files[0]))
         self.partitions = {name: partition_by_popularity(workspace, name) for name in ("entity", "predicate")}
         self.template_popularity = dict(workspace.run_sql("SELECT id, popularity FROM predicate"))
 
-    def find_predicate_examples(self, most: int) -> dict[str, list[tuple[str, str]]]:
+    def find_predicate_examples(self, predicate_count: int) -> dict[str, list[tuple[str, str]]]:
         """Find up to three examples (subject, object) for each of the most frequent predicates without a template."""
         known = {template.id for template in self.templates} | UNFIT.keys()
         rows = self._workspace.run_sql("""
@@ -66,7 +67,7 @@ class DbpediaSource(DumpSource):
             WHERE object IS NOT NULL AND NOT contains(subject || object, '__')
             GROUP BY ALL ORDER BY max(popularity) DESC, predicate
         """)
-        drafted = [(predicate, pairs) for predicate, pairs in rows if predicate not in known][:most]
+        drafted = [(predicate, pairs) for predicate, pairs in rows if predicate not in known][:predicate_count]
         return {predicate: [(_decode_name(a), _decode_name(b)) for a, b in pairs] for predicate, pairs in drafted}
 
     def _draw_entities(self, sizes: Mapping[QuestionTemplate, int]) -> None:

@@ -270,6 +270,10 @@ class QuestionSource(ABC):
 class DumpSource(QuestionSource):
     """A question source whose entities are in the tables of a workspace."""
 
+    files: Sequence[str]  # File names in reading order; a file that is read twice appears twice.
+    target = 1000  # Number of questions per bucket unless a number per template is given.
+    paper_cap: int  # Maximum number of questions per template and bucket, as in the paper's scripts.
+
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self._workspace, self._folder = workspace, folder
 

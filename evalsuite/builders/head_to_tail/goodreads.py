@@ -20,7 +20,7 @@ from evalsuite.builders.head_to_tail.drawing import (
 from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
 from evalsuite.builders.head_to_tail.workspace import Workspace, stream_json_rows
 
-BOOKS, AUTHORS = FILES = ("goodreads_books.json.gz", "goodreads_book_authors.json.gz")
+BOOKS, AUTHORS = ("goodreads_books.json.gz", "goodreads_book_authors.json.gz")
 LAST_YEAR = 2015
 AUTHOR = QuestionTemplate("goodreads-book-author", "book")
 PUBLISHER = QuestionTemplate("goodreads-book-publisher", "book")
@@ -29,15 +29,16 @@ PAGES = QuestionTemplate("goodreads-book-pages", "book")
 SERIES = QuestionTemplate("goodreads-book-series", "book")
 ISBN_13 = QuestionTemplate("goodreads-book-isbn13", "book")
 ISBN_10 = QuestionTemplate("goodreads-book-isbn10", "book")
-# For each template, the SQL condition that a book's best-known edition must meet.
-_BOOK_CONDITIONS = {
-    AUTHOR: "true",
-    PUBLISHER: "publisher IS NOT NULL",
-    YEAR: "publisher IS NOT NULL",
-    PAGES: "publisher IS NOT NULL AND pages > 0",
-    SERIES: "series IS NOT NULL",
-    ISBN_13: "isbn13 IS NOT NULL",
-    ISBN_10: "isbn10 IS NOT NULL",
+# Maps each template to the SQL condition that a book's best-known edition must meet, and to the question. `called` is
+# the name, with the year if other books have the same name.
+_BOOK_TEMPLATES = {
+    AUTHOR: ("true", "Who is the author of the book {called}?"),
+    PUBLISHER: ("publisher IS NOT NULL", "Which publisher brought out {name} in {year}?"),
+    YEAR: ("publisher IS NOT NULL", "In which year did {publisher} publish {name}?"),
+    PAGES: ("publisher IS NOT NULL AND pages > 0", "How many pages has the {year} edition of {name} by {publisher}?"),
+    SERIES: ("series IS NOT NULL", "To which series of books does {called} belong?"),
+    ISBN_13: ("isbn13 IS NOT NULL", "What is the ISBN-13 of {name}, as published in {year}?"),
+    ISBN_10: ("isbn10 IS NOT NULL", "What is the ISBN-10 of {name}, as published in {year}?"),
 }
 _TEXT = ("book_id", "work_id", "title", "publication_year", "publisher", "num_pages", "ratings_count", "isbn", "isbn13")
 # Splits a title from its series: "The Unschooled Wizard (Sun Wolf and Starhawk, #1-2)".
@@ -58,6 +59,7 @@ class Edition:
     isbn10: str | None
 
     def has_usable_year(self) -> bool:
+        """Tell whether the year is known and not later than `LAST_YEAR`."""
         return self.year is not None and self.year <= LAST_YEAR
 
 
@@ -71,44 +73,37 @@ class Book:
     twins: int  # Number of books with an edition that has both the name and the year of `main`, including this book.
 
     def write_question(self, template: QuestionTemplate) -> str | None:
-        name, publisher, year = f'"{self.main.name}"', self.main.publisher, self.main.year
-        if template == YEAR:
-            # The question must not reveal the year, so the name must be unique.
-            return f"In which year did {publisher} publish {name}?" if self.namesakes == 1 else None
-        if self.twins > 1:
+        # A question about the year must not reveal the year, so the name must be unique.
+        if self.namesakes > 1 and (template == YEAR or self.twins > 1):
             return None
+        name, year = f'"{self.main.name}"', self.main.year
         called = name if self.namesakes == 1 else f"{name} ({year})"
-        return {
-            AUTHOR: f"Who is the author of the book {called}?",
-            PUBLISHER: f"Which publisher brought out {name} in {year}?",
-            PAGES: f"How many pages has the {year} edition of {name} by {publisher}?",
-            SERIES: f"To which series of books does {called} belong?",
-            ISBN_13: f"What is the ISBN-13 of {name}, as published in {year}?",
-            ISBN_10: f"What is the ISBN-10 of {name}, as published in {year}?",
-        }[template]
+        question = _BOOK_TEMPLATES[template][1]
+        return question.format(called=called, name=name, year=year, publisher=self.main.publisher)
 
-    def list_answers(self, template: QuestionTemplate, names: Mapping[str, str]) -> Iterable[Answer | None]:
+    def list_answers(self, template: QuestionTemplate, author_names: Mapping[str, str]) -> Iterable[Answer | None]:
         """Return the answers from the editions that fit the question; no authors if the name of one is missing."""
         publisher = (self.main.publisher or "").lower()
         fitting = filter(Edition.has_usable_year, self.editions)
         same_publisher = [each for each in fitting if (each.publisher or "").lower() == publisher]
         same_year = [each for each in self.editions if each.year == self.main.year]
-        if template == YEAR:
-            return [each.year for each in same_publisher]
-        if template == PAGES:
-            return [each.pages for each in same_publisher if each.year == self.main.year]
-        if template == SERIES:
-            return [each.series for each in self.editions]
-        if template in {PUBLISHER, ISBN_13, ISBN_10}:
-            attribute = {PUBLISHER: "publisher", ISBN_13: "isbn13", ISBN_10: "isbn10"}[template]
-            return [getattr(each, attribute) for each in same_year]
-        authors = [names.get(author) for author in self.main.authors]
-        return [] if None in authors else authors
+        authors = [author_names.get(author) for author in self.main.authors]
+        answers: dict[QuestionTemplate, Iterable[Answer | None]] = {
+            AUTHOR: [] if None in authors else authors,
+            PUBLISHER: [each.publisher for each in same_year],
+            YEAR: [each.year for each in same_publisher],
+            PAGES: [each.pages for each in same_publisher if each.year == self.main.year],
+            SERIES: [each.series for each in self.editions],
+            ISBN_13: [each.isbn13 for each in same_year],
+            ISBN_10: [each.isbn10 for each in same_year],
+        }
+        return answers[template]
 
 
 class GoodreadsSource(DumpSource):
     """Goodreads' dump, read into the database of a `Workspace`."""
 
+    files, paper_cap = (BOOKS, AUTHORS), 250
     # Only the paper's mix of questions asks for ISBNs.
     templates = (AUTHOR, PUBLISHER, YEAR, PAGES, SERIES)
     paper_templates = (PUBLISHER, AUTHOR, ISBN_13, ISBN_10)
@@ -122,7 +117,7 @@ class GoodreadsSource(DumpSource):
         self.partitions = {"book": partition_by_popularity(workspace, "book")}
 
     def _make_askable_entities_sql(self, template: QuestionTemplate) -> str:
-        return f"(FROM book WHERE {_BOOK_CONDITIONS[template]})"
+        return f"(FROM book WHERE {_BOOK_TEMPLATES[template][0]})"
 
     def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all books
         books = self._load_books_by_id()

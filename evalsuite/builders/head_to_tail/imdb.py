@@ -79,6 +79,7 @@ _NO_PROFESSIONS = {"archive_footage", "archive_sound", "miscellaneous", "soundtr
 class Title:
     """A title."""
 
+    popularity: int
     kind: str  # IMDb's type of title.
     name: str
     year: int | None  # The year of release; for a series, the first year; None if unknown.
@@ -88,6 +89,7 @@ class Title:
     twins: int  # Number of titles with this name and year, including this title.
 
     def has_usable_year(self) -> bool:
+        """Tell whether the year is known and not later than `LAST_YEAR`."""
         return self.year is not None and self.year <= LAST_YEAR
 
     def format_name(self) -> str | None:
@@ -98,42 +100,18 @@ class Title:
 
     def write_question(self, template: QuestionTemplate, role: str = "") -> str | None:
         """Make the question, or None if the title is ambiguous; for the template CHARACTER, `role` is the character."""
-        kind = KINDS.get(self.kind, "title")
-        if template in {START_YEAR, RELEASE_YEAR, END_YEAR}:
-            # The question must not reveal the year, so the name alone must identify the title.
-            verb = {START_YEAR: "first go on air", RELEASE_YEAR: "come out", END_YEAR: "end"}[template]
-            return f'In which year did the {kind} "{self.name}" {verb}?' if self.namesakes == 1 else None
         name = self.format_name()
-        if name is None:
+        # A question about a year must not reveal the year, so the name alone must identify the title.
+        if name is None or (self.namesakes > 1 and template in {START_YEAR, RELEASE_YEAR, END_YEAR}):
             return None
-        if template == RUNNING_TIME:
-            return f"How many minutes does the {kind} {name} run?"
-        if template == CHARACTER:
-            return f"Which actor or actress played {role} in the {kind} {name}?"
-        return f"Who {'directed' if template == DIRECTOR else 'wrote'} the {kind} {name}?"
+        return _TITLE_TEMPLATES[template][1].format(kind=KINDS.get(self.kind, "title"), name=name, role=role)
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
-    """A person with a unique name; `work` is the person's best-known work, or None if its title is ambiguous."""
-
-    name: str
-    work: str | None
-
-    def write_question(self, template: QuestionTemplate) -> str | None:
-        if template == KNOWN_FOR:
-            return f"Name a work that {self.name} is known for."
-        if self.work is None:
-            return None
-        person = f"{self.name}, known for {self.work}"
-        return {
-            PROFESSION: f"What is the profession of {person}?",
-            JOB: f"What is the job of {person}?",
-            DEPARTMENT: f"In which department does {person}, work?",
-            SPECIALTY: f"What is the line of work of {person}?",
-            BIRTH_YEAR: f"In which year was {person}, born?",
-            DEATH_YEAR: f"In which year did {person}, die?",
-        }[template]
+def write_person_question(template: QuestionTemplate, name: str, work: str | None) -> str | None:
+    """Make a question about a person with a unique name; None if the best-known work has an ambiguous title (None)."""
+    if work is None and template != KNOWN_FOR:
+        return None
+    return _PERSON_TEMPLATES[template][1].format(name=name, person=f"{name}, known for {work}")
 
 
 def is_character(role: str) -> bool:
@@ -158,27 +136,29 @@ def find_only_profession(professions: str | None, template: QuestionTemplate) ->
     return [professions.replace("_", " ")] if kind == template else []
 
 
-_NAMES = ("title.ratings", "title.basics", "name.basics", "title.crew", "title.principals")
-FILES = tuple(f"{name}.tsv.gz" for name in _NAMES)
-# For each template, the SQL condition that a title must meet. Python and SQL write a tuple of texts in the same way.
-_TITLE_CONDITIONS = {
-    START_YEAR: f"kind IN {SERIES}",
-    RELEASE_YEAR: f"kind NOT IN {SERIES}",
-    END_YEAR: f"end_year <= {LAST_YEAR}",
+# Maps each template to the SQL condition that a title or a person must meet, and to the question. Python and SQL write
+# a tuple of texts in the same way.
+_TITLE_TEMPLATES = {
+    START_YEAR: (f"kind IN {SERIES}", "In which year did the {kind} {name} first go on air?"),
+    RELEASE_YEAR: (f"kind NOT IN {SERIES}", "In which year did the {kind} {name} come out?"),
+    END_YEAR: (f"end_year <= {LAST_YEAR}", "In which year did the {kind} {name} end?"),
     # Leave out series, because their running time may mean one episode or all episodes.
-    RUNNING_TIME: f"minutes > 0 AND kind NOT IN {SERIES}",
-    DIRECTOR: "true",
-    WRITER: "true",
-    CHARACTER: "true",
+    RUNNING_TIME: (f"minutes > 0 AND kind NOT IN {SERIES}", "How many minutes does the {kind} {name} run?"),
+    DIRECTOR: ("true", "Who directed the {kind} {name}?"),
+    WRITER: ("true", "Who wrote the {kind} {name}?"),
+    CHARACTER: ("true", "Which actor or actress played {role} in the {kind} {name}?"),
 }
-_PERSON_CONDITIONS = {
-    BIRTH_YEAR: f"birth_year <= {LAST_YEAR}",
-    DEATH_YEAR: f"death_year <= {LAST_YEAR}",
-    PROFESSION: "true",
-    JOB: "NOT contains(professions, ',')",
-    DEPARTMENT: "regexp_full_match(professions, '[a-z_]+_department|location_management')",
-    SPECIALTY: f"professions IN {_SPECIALTIES}",
-    KNOWN_FOR: "true",
+_PERSON_TEMPLATES = {
+    BIRTH_YEAR: (f"birth_year <= {LAST_YEAR}", "In which year was {person}, born?"),
+    DEATH_YEAR: (f"death_year <= {LAST_YEAR}", "In which year did {person}, die?"),
+    PROFESSION: ("true", "What is the profession of {person}?"),
+    JOB: ("NOT contains(professions, ',')", "What is the job of {person}?"),
+    DEPARTMENT: (
+        "regexp_full_match(professions, '[a-z_]+_department|location_management')",
+        "In which department does {person}, work?",
+    ),
+    SPECIALTY: (f"professions IN {_SPECIALTIES}", "What is the line of work of {person}?"),
+    KNOWN_FOR: ("true", "Name a work that {name} is known for."),
 }
 _CREDITS = (DIRECTOR, WRITER, CHARACTER)  # Templates whose answers are in the files of credits.
 _MORE = 8  # For these templates, draw more titles at once: many lack credits, and reading the files again is slow.
@@ -187,8 +167,13 @@ _MORE = 8  # For these templates, draw more titles at once: many lack credits, a
 class ImdbSource(DumpSource):
     """IMDb's dump, read into the database of a `Workspace`."""
 
-    templates = (*_TITLE_CONDITIONS, BIRTH_YEAR, DEATH_YEAR, PROFESSION, KNOWN_FOR)
-    paper_templates = (*(*_TITLE_CONDITIONS, BIRTH_YEAR, DEATH_YEAR), *(JOB, DEPARTMENT, SPECIALTY, KNOWN_FOR))
+    files = (
+        *("title.ratings.tsv.gz", "title.basics.tsv.gz", "name.basics.tsv.gz"),
+        *("title.crew.tsv.gz", "title.principals.tsv.gz"),
+    )
+    paper_cap = 85
+    templates = (*_TITLE_TEMPLATES, BIRTH_YEAR, DEATH_YEAR, PROFESSION, KNOWN_FOR)
+    paper_templates = (*(*_TITLE_TEMPLATES, BIRTH_YEAR, DEATH_YEAR), *(JOB, DEPARTMENT, SPECIALTY, KNOWN_FOR))
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         super().__init__(workspace, folder)
@@ -204,9 +189,9 @@ class ImdbSource(DumpSource):
         super()._draw_entities({one: size * (_MORE if one in _CREDITS else 1) for one, size in sizes.items()})
 
     def _make_askable_entities_sql(self, template: QuestionTemplate) -> str:
-        if template in _TITLE_CONDITIONS:
-            return f"(FROM asked WHERE {_TITLE_CONDITIONS[template]})"
-        return f"(FROM fame SEMI JOIN (SELECT id FROM person WHERE {_PERSON_CONDITIONS[template]}) USING (id))"
+        if template in _TITLE_TEMPLATES:
+            return f"(FROM asked WHERE {_TITLE_TEMPLATES[template][0]})"
+        return f"(FROM fame SEMI JOIN (SELECT id FROM person WHERE {_PERSON_TEMPLATES[template][0]}) USING (id))"
 
     def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
         wanted = [sizes.get(template, 0) for template in _CREDITS]
@@ -277,7 +262,7 @@ class ImdbQuestionMaker:
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self._workspace, self._folder = workspace, folder
         self._works = self._load_works_by_person()
-        self._titles, self._popularity = self._load_titles_and_popularity()
+        self._titles = self._load_titles_by_id()
         self._people = self._load_people_by_id()
         self._crew = {id_: people for id_, *people in workspace.run_sql("FROM crew")}
         self._parts = self._load_actors_by_title_and_character()
@@ -321,8 +306,8 @@ class ImdbQuestionMaker:
         if namesakes > 1:
             return None, ()
         works = [self._titles.get(work) for work in self._works[entity]]
-        asked = (work for work in self._works[entity] if work in self._titles and self._titles[work].has_usable_year())
-        best = max(asked, key=lambda work: self._popularity[work])
+        asked = (work for work in works if work and work.has_usable_year())
+        best = max(asked, key=lambda title: title.popularity)
         answers: dict[QuestionTemplate, Iterable[Answer | None]] = {
             BIRTH_YEAR: [birth_year],
             DEATH_YEAR: [death_year],
@@ -330,7 +315,7 @@ class ImdbQuestionMaker:
             **{kind: find_only_profession(listed, kind) for kind in (JOB, DEPARTMENT, SPECIALTY)},
             KNOWN_FOR: [] if None in works else [work.name for work in works if work],
         }
-        return Person(name, self._titles[best].format_name()).write_question(template), answers[template]
+        return write_person_question(template, name, best.format_name()), answers[template]
 
     def _list_names(self, people: str | None) -> list[Answer | None]:
         """Return the people's names; if any name is unknown, return none, because the answers would be incomplete."""
@@ -340,23 +325,17 @@ class ImdbQuestionMaker:
     def _load_works_by_person(self) -> dict[str, list[str]]:
         self._workspace.run_sql("""
             CREATE OR REPLACE TABLE work AS
-            SELECT id AS person, unnest(string_split(works, ',')) AS id,
-                   generate_subscripts(string_split(works, ','), 1) AS place
-            FROM person SEMI JOIN drawn USING (id)
+            SELECT id AS person, string_split(works, ',') AS ids FROM person SEMI JOIN drawn USING (id)
         """)
-        works = defaultdict(list)
-        for person, work in self._workspace.run_sql("SELECT person, id FROM work ORDER BY person, place"):
-            works[person].append(work)
-        return works
+        return dict(self._workspace.run_sql("FROM work"))
 
-    def _load_titles_and_popularity(self) -> tuple[dict[str, Title], dict[str, int]]:
+    def _load_titles_by_id(self) -> dict[str, Title]:
         shown = """
             SELECT id, popularity, kind, name, year, end_year, minutes, lower(name) AS called
-            FROM title SEMI JOIN (SELECT id FROM drawn UNION SELECT id FROM work) USING (id)
+            FROM title SEMI JOIN (SELECT id FROM drawn UNION SELECT unnest(ids) FROM work) USING (id)
         """
         rows = add_namesake_counts(self._workspace, shown, "(SELECT lower(name) AS called, year FROM title)")
-        titles = {id_: Title(*columns) for id_, _, *columns in rows}
-        return titles, {id_: popularity for id_, popularity, *_ in rows}
+        return {id_: Title(*columns) for id_, *columns in rows}
 
     def _load_people_by_id(self) -> dict[str, tuple[str, str | None, int | None, int | None, int]]:
         shown = """

@@ -43,8 +43,6 @@ COLUMNS = {
     "PaperAuthorAffiliations.txt.zst": "PaperId AuthorId AffiliationId AuthorSequenceNumber",
     "Authors.txt.zst": "AuthorId Rank NormalizedName DisplayName",
 }
-# The file of papers is read twice: to count all papers, and to read the drawn papers.
-FILES = (*list(COLUMNS)[:3], *list(COLUMNS)[2:])
 LOCATION = QuestionTemplate("mag-conference-location", "conference")
 JOURNAL_PUBLISHER = QuestionTemplate("mag-journal-publisher", "journal")
 YEAR = QuestionTemplate("mag-paper-year", "paper")
@@ -53,12 +51,19 @@ PUBLISHER = QuestionTemplate("mag-paper-publisher", "paper")
 DOI = QuestionTemplate("mag-paper-doi", "paper")
 AUTHOR = QuestionTemplate("mag-paper-author", "paper")
 ISSN = QuestionTemplate("mag-journal-issn", "journal")
-_PAPER_CONDITIONS = {YEAR: "true", VENUE: "has_venue", PUBLISHER: "has_publisher", DOI: "has_doi", AUTHOR: "true"}
-# Maps each template about conferences or journals to the answer's column and to the question.
+# Maps each template about papers to the SQL condition that a paper must meet, and to the question.
+_PAPER_QUESTIONS = {
+    YEAR: ("true", "In which year did {} appear?"),
+    VENUE: ("has_venue", "In which journal or at which conference did {} appear?"),
+    PUBLISHER: ("has_publisher", "Who is the publisher of {}?"),
+    DOI: ("has_doi", "What is the DOI of {}?"),
+    AUTHOR: ("true", "Name an author of {}."),
+}
+# Maps each template about conferences or journals to the SQL condition, to the question and to the answer's column.
 _VENUE_QUESTIONS = {
-    LOCATION: ("answer", 'Where was the conference "{}" held?'),
-    JOURNAL_PUBLISHER: ("answer", 'Who publishes "{}"?'),
-    ISSN: ("issn", 'What is the ISSN of the journal "{}"?'),
+    LOCATION: ("answer IS NOT NULL", 'Where was the conference "{}" held?', "answer"),
+    JOURNAL_PUBLISHER: ("answer IS NOT NULL", 'Who publishes "{}"?', "answer"),
+    ISSN: ("issn IS NOT NULL", 'What is the ISSN of the journal "{}"?', "issn"),
 }
 _KINDS = {
     "Book": "book",
@@ -93,20 +98,16 @@ class Paper:
         if self.namesakes > 1 and (template == YEAR or self.twins > 1):
             return None
         name = self.name.rstrip(".").strip()
-        called = f'the {_KINDS.get(self.kind or "", "publication")} "{name}"'
-        exactly = called if self.namesakes == 1 else f"{called} ({self.year})"
-        return {
-            YEAR: f"In which year did {called} appear?",
-            VENUE: f"In which journal or at which conference did {exactly} appear?",
-            PUBLISHER: f"Who is the publisher of {exactly}?",
-            DOI: f"What is the DOI of {exactly}?",
-            AUTHOR: f"Name an author of {exactly}.",
-        }[template]
+        year = "" if self.namesakes == 1 else f" ({self.year})"
+        paper = f'the {_KINDS.get(self.kind or "", "publication")} "{name}"{year}'
+        return _PAPER_QUESTIONS[template][1].format(paper)
 
 
 class MagSource(DumpSource):
     """The dump of Microsoft Academic Graph, read into the database of a `Workspace`."""
 
+    # The file of papers is read twice: to count all papers, and to read the drawn papers.
+    files, paper_cap = (*list(COLUMNS)[:3], *list(COLUMNS)[2:]), 100
     templates = (LOCATION, JOURNAL_PUBLISHER, YEAR, VENUE, PUBLISHER, AUTHOR)
     paper_templates = (LOCATION, ISSN, YEAR, VENUE, PUBLISHER, DOI, AUTHOR)
 
@@ -121,7 +122,7 @@ class MagSource(DumpSource):
         }
 
     def _make_askable_entities_sql(self, template: QuestionTemplate) -> str:
-        condition = _PAPER_CONDITIONS.get(template) or f"{_VENUE_QUESTIONS[template][0]} IS NOT NULL"
+        condition = (_PAPER_QUESTIONS | _VENUE_QUESTIONS)[template][0]
         return f"(FROM {template.entities} WHERE up_to_date AND {condition})"
 
     def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
@@ -183,7 +184,7 @@ class MagSource(DumpSource):
             shown = f"""
                 SELECT PaperId AS id, {_TITLE_HASH_SQL} AS called, OriginalTitle AS name, DocType AS kind, Year AS year,
                        Publisher AS publisher, OriginalVenue AS venue, Doi AS doi
-                FROM {stream} SEMI JOIN {make_drawn_ids_sql(*_PAPER_CONDITIONS)} ON id = PaperId
+                FROM {stream} SEMI JOIN {make_drawn_ids_sql(*_PAPER_QUESTIONS)} ON id = PaperId
             """
             rows = add_namesake_counts(self._workspace, shown, "paper")
         return {id_: Paper(*columns) for id_, *columns in rows}
@@ -215,7 +216,7 @@ class MagSource(DumpSource):
     def _load_venues(self, template: QuestionTemplate) -> dict[str, tuple[str, str, int]]:
         """Map each drawn entity to its name, its answer, and the number of entities with this name."""
         shown = f"""
-            SELECT id, name, {_VENUE_QUESTIONS[template][0]} AS answer, lower(name) AS called, NULL AS year
+            SELECT id, name, {_VENUE_QUESTIONS[template][2]} AS answer, lower(name) AS called, NULL AS year
             FROM {template.entities} SEMI JOIN {make_drawn_ids_sql(template)} USING (id)
         """
         everyone = f"(SELECT lower(name) AS called, NULL AS year FROM {template.entities})"
