@@ -91,8 +91,7 @@ class BatchBackend:
         self._gathered: dict[str, dict[str, bytes]] = {}
         self._size = 0
         self._arrived = asyncio.Event()
-        self._under_way: dict[int, BatchState | None] = {}
-        self._since: dict[int, float] = {}
+        self._under_way: dict[StoredBatch, BatchState | None] = {}
         self._earlier: set[str] = set()  # Keys of requests whose batches earlier sessions sent.
         self._has_resumed = False
         self._tasks: set[asyncio.Task[None]] = set()
@@ -162,20 +161,19 @@ class BatchBackend:
         return is_known and not any(self._gathered.values())
 
     def describe_batches(self) -> list[str]:
+        """List the progress and the age of each batch that the server has."""
         lines = []
-        for number, state in list(self._under_way.items()):
+        for stored_batch, state in list(self._under_way.items()):
             if state is not None:
                 done = f"{state.done:,} of {write_count(state.total, 'request')}" if state.total else "not begun"
-                sent = datetime.fromtimestamp(self._since[number]).astimezone()
-                hours, minutes = divmod(int((time.time() - self._since[number]) / 60), 60)
+                sent = datetime.fromtimestamp(stored_batch.created).astimezone()
+                hours, minutes = divmod(int((time.time() - stored_batch.created) / 60), 60)
                 age = f"{hours} h {minutes} min" if hours else f"{minutes} min"
                 lines.append(f"{state.batch}: {done}, sent at {sent:%H:%M} ({age} ago)")
         return lines
 
     def stop_waiting(self, reason: str) -> None:
-        for waiting in list(self._waiting.values()):
-            if not waiting.done():
-                waiting.set_exception(Detached(reason))
+        self._fail_requests(list(self._waiting), Detached(reason))
 
     async def _send_gathered_lines(self) -> None:
         """Run until cancelled: send the gathered lines once none arrives for `QUIET` seconds or a batch is full."""
@@ -201,13 +199,13 @@ class BatchBackend:
         stored_batch = None
         try:
             stored_batch = self._batches.record_batch(self._asked, path, uuid.uuid4().hex, lines)
-            self._under_way[stored_batch.number] = None
+            self._under_way[stored_batch] = None
             file = await self._server.upload_file(f"evalsuite-{stored_batch.number}", b"".join(lines.values()))
             self._batches.store_file_id(stored_batch.number, file)
             state = await self._create_batch(stored_batch, file)
         except Exception as error:  # noqa: BLE001 - every caller receives the error
             if stored_batch is not None:
-                self._under_way.pop(stored_batch.number, None)
+                self._under_way.pop(stored_batch, None)
                 self._batches.delete_batch(stored_batch.number)
             self._fail_requests(lines, error)
         else:
@@ -243,7 +241,7 @@ class BatchBackend:
 
     async def _resume_batch(self, stored_batch: StoredBatch) -> None:
         """Continue with a batch that an earlier session stored: find the batch at the server, or send it."""
-        self._under_way[stored_batch.number] = None
+        self._under_way[stored_batch] = None
         keys = self._batches.list_unanswered_keys(stored_batch.number)
         try:
             state = await self._retry_until_answered(lambda: self._find_or_create_batch(stored_batch))
@@ -251,7 +249,7 @@ class BatchBackend:
                 self._batches.delete_batch(stored_batch.number)
                 raise Transient("the session ended before this request was sent")
         except Exception as error:  # noqa: BLE001 - every caller receives the error
-            self._under_way.pop(stored_batch.number, None)
+            self._under_way.pop(stored_batch, None)
             self._give_up_batch(stored_batch, keys, error)
         else:
             await self._poll_until_ended(stored_batch, state)
@@ -280,17 +278,16 @@ class BatchBackend:
 
     async def _poll_until_ended(self, stored_batch: StoredBatch, state: BatchState) -> None:
         """Poll a batch until it has ended; then deliver its answers, and fail the requests without an answer."""
-        self._since[stored_batch.number] = stored_batch.created
         pause = FIRST_LOOK
         keys = self._batches.list_unanswered_keys(stored_batch.number)
         try:
-            self._under_way[stored_batch.number] = state
+            self._under_way[stored_batch] = state
             while not state.has_ended:
                 await asyncio.sleep(pause)
                 pause = min(LONGEST_PAUSE, max(FIRST_LOOK, (time.time() - stored_batch.created) / 20))
                 state = await self._retry_until_answered(partial(self._server.read_batch, state.batch))
                 self._pending.detach_if_idle()
-                self._under_way[stored_batch.number] = state
+                self._under_way[stored_batch] = state
             keys = await self._collect_results(stored_batch, state)
         except Exception as error:  # noqa: BLE001 - every caller receives the error
             self._give_up_batch(stored_batch, keys, error)
@@ -302,7 +299,7 @@ class BatchBackend:
                 self._fail_requests(refused, RequestRefused(about))
                 self._fail_requests([key for key in keys if key not in refused], reason)
         finally:
-            self._under_way.pop(stored_batch.number, None)
+            self._under_way.pop(stored_batch, None)
 
     async def _collect_results(self, stored_batch: StoredBatch, state: BatchState) -> list[str]:
         """Read and deliver the answers of a finished batch; return the requests without an answer."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -140,13 +141,13 @@ def _drop_content_type(headers: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in headers.items() if name.lower() != "content-type"}
 
 
-def _decode_batch_state(plain: Mapping[str, Any]) -> BatchState:
-    counts = plain.get("request_counts") or {}
-    errors = (plain.get("errors") or {}).get("data") or ()
-    files = (plain.get("output_file_id"), plain.get("error_file_id"))
+def _decode_batch_state(batch: Mapping[str, Any]) -> BatchState:
+    counts = batch.get("request_counts") or {}
+    errors = (batch.get("errors") or {}).get("data") or ()
+    files = (batch.get("output_file_id"), batch.get("error_file_id"))
     return BatchState(
-        str(plain["id"]),
-        str(plain["status"]),
+        str(batch["id"]),
+        str(batch["status"]),
         int(counts.get("completed") or 0) + int(counts.get("failed") or 0),
         int(counts.get("total") or 0),
         tuple(file for file in files if file),
@@ -185,12 +186,7 @@ class BatchMissing(RequestRefused):
 
 def copy_error(error: Exception) -> Exception:
     """Copy an error for each caller, because one exception for all callers would gather all their stack frames."""
-    if isinstance(error, BatchMissing):
-        return RequestRefused(*error.args)
-    made = type(error)(*error.args)
-    if isinstance(error, RateLimited) and isinstance(made, RateLimited):
-        made.retry_after = error.retry_after
-    return made
+    return RequestRefused(*error.args) if isinstance(error, BatchMissing) else copy(error)
 
 
 def read_completion(backend: OpenAIBackend, request: Request, line: Mapping[str, Any]) -> Completion:
