@@ -113,6 +113,7 @@ def _read_records_after(journal: Path, number: int) -> tuple[list[str], int]:
 
 
 def _pack_folder(folder: Path) -> bytes:
+    """Return a compressed tar file of the folder; no bytes if the folder does not exist."""
     if not folder.is_dir():
         return b""
     with io.BytesIO() as packed:
@@ -334,6 +335,7 @@ class RecordCollector:
         self._lines += lines
 
     def take_records(self) -> list[str]:
+        """Return the records that have arrived since the last call."""
         lines, self._lines = self._lines, []
         return lines
 

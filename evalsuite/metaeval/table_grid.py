@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -158,17 +159,17 @@ class ChangeEffect:
 
 def measure_change_effects(items: Sequence[tuple[str, str, Format]]) -> list[ChangeEffect]:
     """Score every table against changed versions of itself."""
-    scores: dict[tuple[str, str], list[tuple[str, float]]] = {}
-    broken: dict[tuple[str, str], list[str]] = {}
+    scores: dict[tuple[str, str], list[float]] = defaultdict(list)
+    failures: dict[tuple[str, str], list[str]] = defaultdict(list)
     for name, table, markup in items:
         for change, rule, score, holds in _score_changes(table, markup):
-            scores.setdefault((change, rule), []).append((name, score))
+            scores[change, rule].append(score)
             if not holds:
-                broken.setdefault((change, rule), []).append(f"{name} ({score:.3f})")
+                failures[change, rule].append(f"{name} ({score:.3f})")
     # Put corruptions last, the mildest first, because small tables do not have all of them.
     keys = sorted(scores, key=lambda key: CORRUPTIONS.index(key[0]) if key[0] in CORRUPTIONS else -1)
-    means = {key: sum(score for _, score in scored) / len(scored) for key, scored in scores.items()}
-    return [ChangeEffect(*key, len(scores[key]), means[key], tuple(broken.get(key, ()))) for key in keys]
+    means = {key: sum(values) / len(values) for key, values in scores.items()}
+    return [ChangeEffect(*key, len(scores[key]), means[key], tuple(failures[key])) for key in keys]
 
 
 def _score_changes(table: str, markup: Format) -> Iterator[tuple[str, str, float, bool]]:

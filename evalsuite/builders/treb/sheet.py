@@ -102,15 +102,13 @@ class Sheet:
         return [name for name, cells in columns if _is_amount_name(name) and not _are_stocks(cells)]
 
     @cached_property
-    def text_columns(self) -> dict[str, list[str | None]]:
-        """The columns that are not numeric."""
-        return {name: cells for name, cells in self.columns.items() if name not in self.numeric_columns}
-
-    @cached_property
     def naming_columns(self) -> dict[str, list[str | None]]:
         """The text columns whose cells are names, by which a question can refer to rows and groups."""
-        columns = self.text_columns.items()
-        return {name: cells for name, cells in columns if _are_names(cells) and not is_meaningless(name)}
+        return {
+            name: cells
+            for name, cells in self.columns.items()
+            if name not in self.numeric_columns and _are_names(cells) and not is_meaningless(name)
+        }
 
     @cached_property
     def key_column(self) -> str | None:
