@@ -114,7 +114,7 @@ class Dump:
         answers = {
             words.BIRTH_YEAR: [born],
             words.DEATH_YEAR: [died],
-            words.PROFESSION: words.read_professions(listed),
+            words.PROFESSION: words.parse_professions(listed),
             words.KNOWN_FOR: [self.titles[work][1] for work in known] if len(known) == len(works) else [],
         }
         yield words.write_person_question(template, name, self.title(best).format_name()), answers[template]

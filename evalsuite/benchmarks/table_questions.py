@@ -26,7 +26,7 @@ from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Benchmark, Dataset, Model, Setup
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import SHARE, Sample, Score, Transcript
-from evalsuite.samples.files import READERS, Field, SampleFields, SourceItem, list_tables, open_database, read_rows
+from evalsuite.samples.files import READERS, Field, SampleFields, SourceItem, open_database, read_rows, read_table_sql
 from evalsuite.samples.published import FILE, PublishedDataset, make_label_reader, read_text_field
 from evalsuite.sandbox import TableFile
 from evalsuite.scorers.answers import denotation
@@ -214,7 +214,7 @@ def _read_database(path: Path) -> Mapping[str, TableFile]:
     """Read the tables of a database, keyed by variable names that are made of the tables' names."""
     tables: dict[str, TableFile] = {}
     with open_database(path) as database:
-        for name in list_tables(database):
+        for name in read_table_sql(database):
             variable = re.sub(r"^(?=\d)|\W", "_", name) + "_" * iskeyword(name)
             variable += f"_{len(tables)}" if variable in tables else ""
             tables[variable] = format_csv(read_rows(database, name))
@@ -225,7 +225,7 @@ def read_schema(path: Path) -> str:
     """Return the statements that create a database's tables."""
     try:
         with open_database(path) as database:
-            return "\n\n".join(list_tables(database).values())
+            return "\n\n".join(read_table_sql(database).values())
     except sqlite3.Error as error:
         raise SandboxError(f"the database {path} cannot be read: {error}") from error
 

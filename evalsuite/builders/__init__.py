@@ -22,15 +22,15 @@ def add_build_arguments(parser: argparse.ArgumentParser) -> None:
     for name, made_of in BUILDERS.items():
         builder = builders.add_parser(name, help=made_of, description=f"Make {made_of}.")
         builder.set_defaults(builder=name)
-        import_module(find_builder_module(name)).add_arguments(builder)
+        import_module(find_builder_module_name(name)).add_arguments(builder)
 
 
-def find_builder_module(name: str) -> str:
+def find_builder_module_name(name: str) -> str:
     """Find the module of a builder by its name on the command line."""
     return f"evalsuite.builders.{name.replace('-', '_')}"
 
 
 def run_build(options: argparse.Namespace) -> int:
     """Run the builder."""
-    build: Callable[[argparse.Namespace], int] = import_module(find_builder_module(options.builder)).run_build
+    build: Callable[[argparse.Namespace], int] = import_module(find_builder_module_name(options.builder)).run_build
     return build(options)

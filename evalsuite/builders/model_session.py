@@ -45,7 +45,7 @@ def add_model_options(parser: _ActionsContainer, *, required: bool = True, witho
     add_options(parser, names, required={"model"} if required else ())
 
 
-def select_model_settings(values: Mapping[str, Any]) -> Settings:
+def make_model_settings(values: Mapping[str, Any]) -> Settings:
     """Make the model's settings from a command's arguments."""
     return make_settings({name: values.get(name) for name in TAKEN})
 

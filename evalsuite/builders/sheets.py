@@ -15,7 +15,7 @@ from evalsuite.sandbox.inside.files import find_encoding
 DELIMITERS = ",;\t|"
 
 
-def format_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def format_csv_sheet(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Write a CSV sheet for people; escape texts that a spreadsheet would run as formulas."""
     stream = io.StringIO()
     stream.write("\ufeff")  # Spreadsheets recognise UTF-8 by its byte order mark.
@@ -23,7 +23,7 @@ def format_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return stream.getvalue().encode("utf-8", "replace").decode()
 
 
-def parse_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
+def parse_csv_sheet(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the location (`line 3`) and the cells of each row of a sheet; missing cells are empty.
 
     Raises:

@@ -211,7 +211,7 @@ class ShardedRun:
             tar.extractall(folder, filter="data")
         return folder / f"shard-{result.part}"
 
-    def compute_status(self, verdict: int) -> int:
+    def compute_exit_status(self, verdict: int) -> int:
         """Compute the exit status that a single session with all cases would have."""
         stopped = [status for status in self._statuses if status not in ENDED]
         return verdict if verdict >= 10 else max(stopped) if stopped else max(verdict, min(1, max(self._statuses)))

@@ -144,7 +144,7 @@ def run_ray(options: argparse.Namespace) -> int:
         report = sharded.join_results(_run_shards(options, cluster, gateway, arguments, sharded), declarations)
     # Delete the gateway's store, because the run's journal contains all its answers.
     (sharded.path / STORE).unlink(missing_ok=True)
-    status = sharded.compute_status(int(report.verdict.status))
+    status = sharded.compute_exit_status(int(report.verdict.status))
     print_verdict(report.verdict, status)
     sys.stdout.write(f"report: {sharded.path / 'report.md'}\n")
     return status

@@ -165,7 +165,7 @@ def run_metaeval(options: argparse.Namespace) -> int:
 
 
 def _print_agreement(options: argparse.Namespace) -> int:
-    from evalsuite.builders.model_session import select_model_settings
+    from evalsuite.builders.model_session import make_model_settings
     from evalsuite.metaeval.agreement import (
         compute_agreements,
         compute_metrics,
@@ -189,7 +189,7 @@ def _print_agreement(options: argparse.Namespace) -> int:
     title += f", {left_out} unreadable left out" if left_out else ""
     values = compute_metrics(rated)
     if options.model:
-        values |= judge_tables(rated, select_model_settings(vars(options)), options.judgements)
+        values |= judge_tables(rated, make_model_settings(vars(options)), options.judgements)
     lines = compute_agreements(rated, values)
     shown = tabulate_agreements(lines, title)
     if left_out:

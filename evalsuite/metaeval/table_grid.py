@@ -116,28 +116,32 @@ def write_near_pairs(table: str, markup: Format) -> Iterator[tuple[str, str, str
     grid = read_wanted(table, markup).tables[0]
     first, *body = grid.rows
 
-    def set_cell(place: tuple[int, int], text: str) -> str:
+    def write_table_with_cell(place: tuple[int, int], text: str) -> str:
         rows = [list(row) for row in grid.rows]
         rows[place[0]][place[1]] = text
         return write_table(rows, markup, grid.name)
 
-    def swap_columns(one: int, two: int, last_row: int | None) -> str:
+    def write_table_with_swapped_columns(one: int, two: int, last_row: int | None) -> str:
         order = [{one: two, two: one}.get(at, at) for at in range(len(first))]
         rows = [[row[at] for at in order] for row in grid.rows[:last_row]]
         return write_table([*rows, *map(list, grid.rows[len(rows) :])], markup, grid.name)
 
     cells = {(row, at): cell for row, cells in enumerate(body, 1) for at, cell in enumerate(cells) if cell}
     if place := next(iter(cells), None):
-        barred = set_cell(place, BARS)
+        barred = write_table_with_cell(place, BARS)
         yield "bars in a cell", barred, barred
     if place := next((place for place, cell in cells.items() if cell.isdecimal()), None):
         for change, (wanted, answer) in MARKS.items():
-            yield change, set_cell(place, wanted.format(cells[place])), set_cell(place, answer.format(cells[place]))
+            yield (
+                change,
+                write_table_with_cell(place, wanted.format(cells[place])),
+                write_table_with_cell(place, answer.format(cells[place])),
+            )
     columns = list(zip(*grid.rows, strict=True))
     for one, two in itertools.combinations(range(len(first)), 2):
         if columns[one][0] != columns[two][0] and columns[one][1:] != columns[two][1:]:
-            yield "two heads swapped", table, swap_columns(one, two, 1)
-            yield "two columns swapped", table, swap_columns(one, two, None)
+            yield "two heads swapped", table, write_table_with_swapped_columns(one, two, 1)
+            yield "two columns swapped", table, write_table_with_swapped_columns(one, two, None)
             return
 
 

@@ -347,7 +347,7 @@ def open_database(path: Path) -> Iterator[sqlite3.Connection]:
         connection.close()
 
 
-def list_tables(database: sqlite3.Connection) -> dict[str, str]:
+def read_table_sql(database: sqlite3.Connection) -> dict[str, str]:
     """Map each table's name to the SQL statement that created it."""
     statement = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
     return dict(database.execute(f"{statement} ORDER BY name"))

@@ -27,7 +27,7 @@ from evalsuite.builders.head_to_tail.drawing import (
 )
 from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
 from evalsuite.builders.head_to_tail.workspace import Workspace
-from evalsuite.builders.model_session import add_model_options, select_model_settings
+from evalsuite.builders.model_session import add_model_options, make_model_settings
 from evalsuite.core.errors import DatasetError, SettingsError, write_count
 from evalsuite.core.option_values import make_int_parser
 
@@ -103,7 +103,7 @@ def _write_drafts(source: dbpedia.DbpediaSource, args: Namespace, folder: Path) 
     """Write a file of templates: those in use, and a model's drafts; return 1 if a draft failed."""
     examples = source.find_predicate_examples(args.draft)
     answers = args.to.with_suffix(".answers.sqlite")
-    drafts, failures = dbpedia.draft_templates(examples, select_model_settings(vars(args)), answers)
+    drafts, failures = dbpedia.draft_templates(examples, make_model_settings(vars(args)), answers)
     templates = json.loads((args.templates or dbpedia.TEMPLATES).read_text("utf-8")) | drafts
     write_atomically(json.dumps(templates, indent=1, ensure_ascii=False) + "\n", args.to, folder)
     for predicate, reason in failures.items():
@@ -192,7 +192,7 @@ _ENTITIES = ("Entities", "Bucket", "Number", "Share of entities", "Share of popu
 def _tabulate_partitions(partitions: Mapping[str, Partition]) -> list[list[str]]:
     rows = []
     for name, partition in partitions.items():
-        shares = partition.count_by_bucket()
+        shares = partition.compute_bucket_shares()
         entities = sum(share.entities for share in shares.values())
         for bucket, share in shares.items():
             least = f"{partition.find_lowest_popularity(bucket):,}" if share.entities else "-"

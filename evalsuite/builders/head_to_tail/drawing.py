@@ -238,7 +238,7 @@ class Partition:
         reached = (each for each in self._entities if BUCKETS.index(self.find_bucket(each)) <= rank)
         return min(reached, default=max(self._entities, default=0) + 1)
 
-    def count_by_bucket(self) -> dict[str, BucketShare]:
+    def compute_bucket_shares(self) -> dict[str, BucketShare]:
         shares = dict.fromkeys(BUCKETS, BucketShare())
         for each, count in self._entities.items():
             name = self.find_bucket(each)
@@ -326,7 +326,7 @@ def choose_questions(
     sizes = dict.fromkeys(templates, 4 * guess + 100)
     while True:
         drawn = source.draw_questions(sizes)
-        cap = per_template or find_question_cap(list(map(_count_fewest_candidates, drawn.values())), target)
+        cap = per_template or find_question_cap(list(map(_count_candidates_of_smallest_bucket, drawn.values())), target)
         lacking = [template for template, buckets in drawn.items() if _can_draw_more_questions(buckets, cap)]
         if not lacking:
             return _select_questions(drawn, cap)
@@ -343,13 +343,13 @@ def find_question_cap(available: Sequence[int], target: int) -> int:
     return target
 
 
-def _count_fewest_candidates(buckets: Mapping[str, CandidateList]) -> int:
+def _count_candidates_of_smallest_bucket(buckets: Mapping[str, CandidateList]) -> int:
     return min(len(bucket.candidates) for bucket in buckets.values())
 
 
 def _can_draw_more_questions(buckets: Mapping[str, CandidateList], cap: int) -> bool:
     allowed = min([cap, *(len(bucket.candidates) for bucket in buckets.values() if bucket.exhausted)])
-    return _count_fewest_candidates(buckets) < allowed
+    return _count_candidates_of_smallest_bucket(buckets) < allowed
 
 
 def _select_questions(drawn: Draw, cap: int) -> Selection:

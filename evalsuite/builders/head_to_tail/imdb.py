@@ -119,7 +119,7 @@ def is_character(role: str) -> bool:
     return bool(role.strip()) and not _NOT_A_CHARACTER.fullmatch(role.strip())
 
 
-def read_professions(professions: str | None) -> list[str]:
+def parse_professions(professions: str | None) -> list[str]:
     """Convert IMDb's list of professions (`actress,camera_department`) to words; an actress is also an actor."""
     words = [word for word in (professions or "").split(",") if word and word not in _NO_PROFESSIONS]
     if "actress" in words and "actor" not in words:
@@ -201,11 +201,11 @@ class ImdbSource(DumpSource):
         return ImdbQuestionMaker(self._workspace, self._folder).list_questions
 
     def _create_title_tables(self) -> None:
-        with self._open_file_as_relation("title.ratings", {"tconst": "VARCHAR", "numVotes": "UINTEGER"}) as stream:
+        with self._stream_tsv_file("title.ratings", {"tconst": "VARCHAR", "numVotes": "UINTEGER"}) as stream:
             self._workspace.run_sql(f"CREATE TABLE rating AS SELECT tconst, numVotes AS votes FROM {stream}")
         # A few rows of the real file have words in the columns of years and minutes; TRY_CAST makes these words null.
         wanted = ("tconst", "titleType", "primaryTitle", "startYear", "endYear", "runtimeMinutes")
-        with self._open_file_as_relation("title.basics", dict.fromkeys(wanted, "VARCHAR")) as stream:
+        with self._stream_tsv_file("title.basics", dict.fromkeys(wanted, "VARCHAR")) as stream:
             self._workspace.run_sql(f"""
                 CREATE TABLE title AS
                 SELECT tconst AS id, titleType AS kind, primaryTitle AS name,
@@ -219,7 +219,7 @@ class ImdbSource(DumpSource):
 
     def _create_person_tables(self) -> None:
         wanted = ("nconst", "primaryName", "birthYear", "deathYear", "primaryProfession", "knownForTitles")
-        with self._open_file_as_relation("name.basics", dict.fromkeys(wanted, "VARCHAR")) as stream:
+        with self._stream_tsv_file("name.basics", dict.fromkeys(wanted, "VARCHAR")) as stream:
             self._workspace.run_sql(f"""
                 CREATE TABLE person AS
                 SELECT nconst AS id, primaryName AS name, TRY_CAST(birthYear AS INTEGER) AS birth_year,
@@ -235,19 +235,19 @@ class ImdbSource(DumpSource):
             GROUP BY person
         """)
 
-    def _open_file_as_relation(self, name: str, columns: Mapping[str, str]) -> AbstractContextManager[str]:
+    def _stream_tsv_file(self, name: str, columns: Mapping[str, str]) -> AbstractContextManager[str]:
         return stream_tsv(self._workspace, find_dump_file(self._folder, f"{name}.tsv.gz"), columns)
 
     def _create_credit_tables(self) -> None:
         wanted = dict.fromkeys(("tconst", "directors", "writers"), "VARCHAR")
-        with self._open_file_as_relation("title.crew", wanted) as stream:
+        with self._stream_tsv_file("title.crew", wanted) as stream:
             self._workspace.run_sql(f"""
                 CREATE OR REPLACE TABLE crew AS
                 SELECT tconst AS id, directors, writers
                 FROM {stream} SEMI JOIN {make_drawn_ids_sql(DIRECTOR, WRITER)} ON id = tconst
             """)
         wanted = dict.fromkeys(("tconst", "nconst", "category", "characters"), "VARCHAR") | {"ordering": "INTEGER"}
-        with self._open_file_as_relation("title.principals", wanted) as stream:
+        with self._stream_tsv_file("title.principals", wanted) as stream:
             self._workspace.run_sql(f"""
                 CREATE OR REPLACE TABLE part AS
                 SELECT tconst AS id, ordering, nconst AS person, characters
@@ -311,7 +311,7 @@ class ImdbQuestionMaker:
         answers: dict[QuestionTemplate, Iterable[Answer | None]] = {
             BIRTH_YEAR: [birth_year],
             DEATH_YEAR: [death_year],
-            PROFESSION: read_professions(listed),
+            PROFESSION: parse_professions(listed),
             **{kind: find_only_profession(listed, kind) for kind in (JOB, DEPARTMENT, SPECIALTY)},
             KNOWN_FOR: [] if None in works else [work.name for work in works if work],
         }

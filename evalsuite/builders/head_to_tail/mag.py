@@ -150,7 +150,7 @@ class MagSource(DumpSource):
         issn = "Issn" if entities == "journal" else answer_column
         wanted = dict.fromkeys(("NormalizedName", "DisplayName", answer_column, issn, date_column), "VARCHAR")
         number = f"{entities.capitalize()}{'InstanceId' if entities == 'conference' else 'Id'}"
-        with self._open_file_as_relation(file, wanted | {number: "VARCHAR", "CitationCount": "UINTEGER"}) as stream:
+        with self._stream_tsv_file(file, wanted | {number: "VARCHAR", "CitationCount": "UINTEGER"}) as stream:
             self._workspace.run_sql(f"""
                 CREATE TABLE {entities} AS
                 SELECT {number} AS id, coalesce(DisplayName, NormalizedName) AS name,
@@ -165,7 +165,7 @@ class MagSource(DumpSource):
         """Read only the columns needed for counting and drawing, because there are hundreds of millions of papers."""
         wanted = ("PaperId", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue", "Doi")
         columns = dict.fromkeys(wanted, "VARCHAR") | {"Year": "INTEGER", "CitationCount": "UINTEGER"}
-        with self._open_file_as_relation("Papers", columns) as stream:
+        with self._stream_tsv_file("Papers", columns) as stream:
             self._workspace.run_sql(f"""
                 CREATE TABLE paper AS
                 SELECT PaperId AS id, {_TITLE_HASH_SQL} AS called, Year AS year,
@@ -180,7 +180,7 @@ class MagSource(DumpSource):
     def _load_papers_by_id(self) -> dict[str, Paper]:
         wanted = ("PaperId", "DocType", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue", "Doi")
         columns = dict.fromkeys(wanted, "VARCHAR") | {"Year": "INTEGER"}
-        with self._open_file_as_relation("Papers", columns) as stream:
+        with self._stream_tsv_file("Papers", columns) as stream:
             shown = f"""
                 SELECT PaperId AS id, {_TITLE_HASH_SQL} AS called, OriginalTitle AS name, DocType AS kind, Year AS year,
                        Publisher AS publisher, OriginalVenue AS venue, Doi AS doi
@@ -192,7 +192,7 @@ class MagSource(DumpSource):
     def _load_authors(self) -> dict[str, list[str | None]]:
         """Map each paper to the names of its authors in order; an empty list if a name is missing."""
         columns = {"PaperId": "VARCHAR", "AuthorId": "VARCHAR", "AuthorSequenceNumber": "INTEGER"}
-        with self._open_file_as_relation("PaperAuthorAffiliations", columns) as stream:
+        with self._stream_tsv_file("PaperAuthorAffiliations", columns) as stream:
             # Remove duplicates, because an author with several affiliations has several rows.
             self._workspace.run_sql(f"""
                 CREATE OR REPLACE TABLE authorship AS
@@ -201,7 +201,7 @@ class MagSource(DumpSource):
                 GROUP BY PaperId, AuthorId
             """)
         columns = dict.fromkeys(("AuthorId", "NormalizedName", "DisplayName"), "VARCHAR")
-        with self._open_file_as_relation("Authors", columns) as stream:
+        with self._stream_tsv_file("Authors", columns) as stream:
             self._workspace.run_sql(f"""
                 CREATE OR REPLACE TABLE author AS
                 SELECT AuthorId AS id, coalesce(DisplayName, NormalizedName) AS name
@@ -223,6 +223,6 @@ class MagSource(DumpSource):
         rows = add_namesake_counts(self._workspace, shown, everyone)
         return {id_: (name, answer, namesakes) for id_, name, answer, _, namesakes, _ in rows}
 
-    def _open_file_as_relation(self, name: str, columns: Mapping[str, str]) -> AbstractContextManager[str]:
+    def _stream_tsv_file(self, name: str, columns: Mapping[str, str]) -> AbstractContextManager[str]:
         file = f"{name}.txt.zst"
         return stream_tsv(self._workspace, find_dump_file(self._folder, file), columns, names=COLUMNS[file].split())

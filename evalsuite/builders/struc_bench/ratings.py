@@ -16,7 +16,7 @@ from evalsuite.benchmarks.dataset_files import read_field, read_json, require_ty
 from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.items import ASPECTS, FORMAT_NAMES, RATINGS, extract_text
 from evalsuite.builders.building import open_build_folder, write_atomically
-from evalsuite.builders.sheets import format_rows, parse_rows
+from evalsuite.builders.sheets import format_csv_sheet, parse_csv_sheet
 from evalsuite.core.errors import DatasetError, RunError, SettingsError
 from evalsuite.core.option_values import make_int_parser
 from evalsuite.metrics.tables import FORMATS
@@ -71,7 +71,7 @@ def run_sheet(args: Namespace) -> int:
         if output in chosen
     }
     with open_build_folder(args.to) as build:
-        rows = format_rows(COLUMNS, [_make_sheet_row(output, records[output]) for output in chosen])
+        rows = format_csv_sheet(COLUMNS, [_make_sheet_row(output, records[output]) for output in chosen])
         write_atomically(rows, args.to, build)
         write_atomically(f"{json.dumps(rated, ensure_ascii=False, indent=1)}\n", key, build)
     sys.stdout.write(f"{len(chosen)} of {len(records)} outputs in {args.to}; their models are in {key}\n")
@@ -127,7 +127,7 @@ def run_ratings(args: Namespace) -> int:
 def read_sheet(path: Path, outputs: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
     """Read one person's ratings as records of `human_scores.json`; `outputs` maps output ids to sample and model."""
     ratings: dict[str, dict[str, Any]] = {}
-    for line, row in parse_rows(path, (ID, *ASPECTS, *ERROR_TYPES)):
+    for line, row in parse_csv_sheet(path, (ID, *ASPECTS, *ERROR_TYPES)):
         output = row[ID].strip()
         if output not in outputs or output in ratings:
             problem = f"output {output!r}{' again' if output in ratings else ''}"

@@ -110,7 +110,7 @@ PAIR = re.compile(
 )
 
 
-def _group_by_row(every_sentence: Sequence[str], names: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+def _group_sentences_by_row(every_sentence: Sequence[str], names: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """Group sentences by the rows that they name; sentences without a name belong to the previous sentence's rows."""
     by_row: dict[str, list[str]] = {row: [] for row in names}
     subjects: list[str] = []
@@ -127,7 +127,7 @@ def _group_by_row(every_sentence: Sequence[str], names: Mapping[str, Sequence[st
     return by_row
 
 
-def is_mentioned(sentence: str, values: Mapping[str, str], column: BoxColumn) -> bool:
+def is_value_mentioned(sentence: str, values: Mapping[str, str], column: BoxColumn) -> bool:
     """Tell whether a sentence about a row's team or player states its value in a column."""
     value = values.get(column.key, "")
     if value in read_numbers(sentence) and re.search(rf"\b(?:{column.cue})\b", sentence, re.IGNORECASE):
@@ -157,7 +157,7 @@ def _find_mentioned_columns(
     return {
         column.key
         for column in columns
-        if column.key in values and any(is_mentioned(sentence, values, column) for sentence in sentences)
+        if column.key in values and any(is_value_mentioned(sentence, values, column) for sentence in sentences)
     }
 
 
@@ -212,7 +212,7 @@ def _make_team_table(record: dict[str, Any], report: Sequence[str], path: Path, 
         city = line.get("TEAM-CITY", "")
         names[row] = [row, *row.split()[-1:], *([city] if city and cities.count(city) == 1 else [])]
     mentioned: dict[str, set[str]] = {}
-    for row, about_row in _group_by_row(report, names).items():
+    for row, about_row in _group_sentences_by_row(report, names).items():
         other = next(values for name, values in rows.items() if name != row)
         mentioned[row] = _find_mentioned_columns(TEAM, rows[row], about_row)
         points = rows[row].get("TEAM-PTS", ""), other.get("TEAM-PTS", "")
@@ -237,7 +237,7 @@ def _make_player_table(record: dict[str, Any], report: Sequence[str], path: Path
     names = {row: [row, *([last] if shared[last] == 1 else [])] for row, last in last_names.items()}
     mentioned = {
         row: _find_mentioned_columns(PLAYER, rows[row], about_row)
-        for row, about_row in _group_by_row(report, names).items()
+        for row, about_row in _group_sentences_by_row(report, names).items()
     }
     return _make_table("Player", PLAYER, rows, mentioned)
 

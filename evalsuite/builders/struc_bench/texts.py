@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.struc_bench.items import TableItem, encode_items, read_items, write_instruction
 from evalsuite.builders.building import BuildProgress, open_build_folder, write_atomically
-from evalsuite.builders.model_session import add_model_options, open_session, select_model_settings
+from evalsuite.builders.model_session import add_model_options, make_model_settings, open_session
 from evalsuite.builders.struc_bench.files import check_file_name, infer_format
 from evalsuite.core.errors import EvalsuiteError, JudgeError, write_count
 from evalsuite.judges.asking import ask_until_parsed
@@ -53,7 +53,7 @@ def build_texts(
     list_new_files: Callable[[Sequence[TableItem]], Mapping[Path, str]] = lambda _: {},
 ) -> int:
     """Have a model write a text for each item, store the items with their texts, and report successes and failures."""
-    written, settings = infer_format(args.file), select_model_settings(vars(args))
+    written, settings = infer_format(args.file), make_model_settings(vars(args))
     check_file_name(args.to, written)
     items, answers = read_items(args.file), args.to.with_suffix(".answers.sqlite")
     texts: dict[int, str] = {}

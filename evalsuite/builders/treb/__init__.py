@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from evalsuite.builders.sheets import format_rows
+from evalsuite.builders.sheets import format_csv_sheet
 from evalsuite.builders.treb.calculations import DISTRIBUTION_TEMPLATES, OPERATION_TEMPLATES
 from evalsuite.builders.treb.lookups import (
     QUERY_TEMPLATES,
@@ -36,7 +36,7 @@ from evalsuite.builders.treb.model_questions import (
     make_record,
 )
 from evalsuite.builders.treb.prompts import TASKS
-from evalsuite.builders.treb.table_files import list_files, read_sheets
+from evalsuite.builders.treb.table_files import list_table_files, read_sheets
 from evalsuite.core.errors import SettingsError, write_count
 from evalsuite.core.option_values import make_int_parser
 from evalsuite.sandbox import Sandbox, TableFile
@@ -78,7 +78,7 @@ def run_build(args: argparse.Namespace) -> int:
     """Build pairs of question and answer, print their number, and return the exit status: 1 if none was made."""
     if args.tables is None and not (args.models and args.zero_shot):
         raise SettingsError("name a folder of tables, or --model and --zero-shot for tables that a model invents")
-    paths = list_files(args.tables) if args.tables else []
+    paths = list_table_files(args.tables) if args.tables else []
     built = asyncio.run(build_pairs(paths, seed=args.seed, limit=args.each))
     if args.models:
         add_model_pairs(args, built)
@@ -128,7 +128,7 @@ def write_pairs(built: BuiltPairs, out: Path) -> None:
             text = json.dumps(records, ensure_ascii=False, indent=1)
             (out / f"{subtask}.json").write_text(f"{text}\n", encoding="utf-8")
     if built.disputed:
-        (out / DISPUTED).write_text(format_rows(REVIEW_COLUMNS, built.disputed), "utf-8", newline="")
+        (out / DISPUTED).write_text(format_csv_sheet(REVIEW_COLUMNS, built.disputed), "utf-8", newline="")
 
 
 async def _add_question_pairs(sheet: Sheet, built: BuiltPairs, sandbox: Sandbox, random: Random, limit: int) -> None:

@@ -15,7 +15,7 @@ from evalsuite.builders.treb.lookups import (
     make_number_pair,
     make_text_pair,
 )
-from evalsuite.builders.treb.sheet import MOST_FLAGS, Sheet, is_meaningless
+from evalsuite.builders.treb.sheet import MOST_FLAGS, Sheet, is_meaningless_name
 
 SMALLEST_STATISTIC = 0.1  # Minimum absolute value of a nonzero answer, because answers have two decimals.
 # Each statistic's name, Python function and pandas method.
@@ -85,7 +85,9 @@ def ask_extreme_row(sheet: Sheet, random: Random) -> TemplatePair | None:
 def ask_distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the number of distinct values in a column with repeated values."""
     numbers = {
-        name: _drop_missing_cells(cells) for name, cells in sheet.numeric_columns.items() if not is_meaningless(name)
+        name: _drop_missing_cells(cells)
+        for name, cells in sheet.numeric_columns.items()
+        if not is_meaningless_name(name)
     }
     recurring = [name for name, values in numbers.items() if MOST_FLAGS < len(set(values)) <= len(values) / 2]
     names = [*sheet.group_columns, *recurring]

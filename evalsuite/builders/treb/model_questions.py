@@ -26,11 +26,11 @@ import jsonschema
 
 from evalsuite.benchmarks.treb.solving import find_json_objects
 from evalsuite.builders.building import BuildProgress
-from evalsuite.builders.model_session import add_model_options, open_session, select_model_settings
-from evalsuite.builders.sheets import parse_rows
+from evalsuite.builders.model_session import add_model_options, make_model_settings, open_session
+from evalsuite.builders.sheets import parse_csv_sheet
 from evalsuite.builders.treb import prompts as words
 from evalsuite.builders.treb.lookups import TemplatePair, has_chinese_names, is_same_answer
-from evalsuite.builders.treb.sheet import NUMBER, Sheet, is_meaningless
+from evalsuite.builders.treb.sheet import NUMBER, Sheet, is_meaningless_name
 from evalsuite.builders.treb.table_files import make_sheet
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.option_values import make_int_parser
@@ -111,7 +111,7 @@ class QuestionPanel:
                 raise DraftDropped(f"its invented table is not suitable: {made}")
             sheet = replace(made, name=f"invented_{topic}_{subtask}")
         code = _extract_program(draft["program"]) or draft["program"] if computed else ""
-        answer = await self._run_and_read_answer(sheet, code) if computed else draft["answer"].strip()
+        answer = await self._run_program_or_drop_draft(sheet, code) if computed else draft["answer"].strip()
         return ModelPair(draft["question"], draft["long_question"], draft["chain"], answer, code), sheet
 
     async def require_full_marks(self, sheet: Sheet, pair: ModelPair, subtask: str) -> None:
@@ -207,11 +207,11 @@ class QuestionPanel:
     async def _run_program_or_abstain(self, sheet: Sheet, code: str) -> str:
         """Return the answer that a candidate's program prints, or an empty text (an abstention) if it is unusable."""
         try:
-            return await self._run_and_read_answer(sheet, code)
+            return await self._run_program_or_drop_draft(sheet, code)
         except DraftDropped:
             return ""
 
-    async def _run_and_read_answer(self, sheet: Sheet, code: str) -> str:
+    async def _run_program_or_drop_draft(self, sheet: Sheet, code: str) -> str:
         """Return the answer that a program prints; raise DraftDropped if the program or the answer is unusable."""
         if not code.strip():
             raise DraftDropped("its author wrote no program")
@@ -295,7 +295,7 @@ def add_panel_options(parser: argparse.ArgumentParser) -> None:
 
 def add_model_pairs(args: argparse.Namespace, built: BuiltPairs) -> None:
     """Have models make a question per subtask and table; record disputed questions, and why others were dropped."""
-    settings = select_model_settings({**vars(args), "model": args.models[0]})
+    settings = make_model_settings({**vars(args), "model": args.models[0]})
     args.out.mkdir(parents=True, exist_ok=True)
     built.read_reviews(args.out / DISPUTED)
     jobs: list[tuple[Sheet | None, str, str]] = [
@@ -308,7 +308,7 @@ def add_model_pairs(args: argparse.Namespace, built: BuiltPairs) -> None:
     with open_session(settings, args.out / STORE) as opened, BuildProgress(len(jobs), "question") as progress:
         panel = _make_question_panel(args, opened.model)
         try:
-            for made in opened.run_coroutines(_make_job_records(panel, built, *job, progress) for job in jobs):
+            for made in opened.run_coroutines(_make_question_records(panel, built, *job, progress) for job in jobs):
                 built.records.extend(made)
         finally:
             opened.run_coroutines([panel.sandbox.aclose()])
@@ -325,7 +325,7 @@ def _make_question_panel(args: argparse.Namespace, model: Any) -> QuestionPanel:
     return QuestionPanel(model, candidates, judges, Sandbox(preload=("numpy", "pandas", "scipy.stats")))
 
 
-async def _make_job_records(
+async def _make_question_records(
     panel: QuestionPanel, built: BuiltPairs, original: Sheet | None, subtask: str, topic: str, progress: BuildProgress
 ) -> list[dict[str, Any]]:
     """Make a question and decide its answer; return its record, or no record if it was dropped or is disputed."""
@@ -393,7 +393,7 @@ def _list_nameable_columns(sheet: Sheet) -> list[int]:
     return [
         column
         for column, name in enumerate(sheet.column_names)
-        if not is_meaningless(name)
+        if not is_meaningless_name(name)
         and not NUMBER.fullmatch(name.strip())
         and sum(name.lower() in other.lower() for other in sheet.column_names) == 1
         and not any(name.lower() in cell for cell in elsewhere)
@@ -428,7 +428,7 @@ class BuiltPairs:
 
     def read_reviews(self, path: Path) -> None:
         """Read the accepted answers from an earlier build's file; raise DatasetError if the file is unreadable."""
-        for _, row in parse_rows(path, REVIEW_COLUMNS) if path.exists() else ():
+        for _, row in parse_csv_sheet(path, REVIEW_COLUMNS) if path.exists() else ():
             self.reviews[row["id"], row["question"]] = row["accepted"].strip()
 
     def queue_for_review(self, name: str, pair: ModelPair, sheet: Sheet) -> ModelPair:

@@ -73,7 +73,7 @@ class Sheet:
         return {name: cells for name, cells in self.comparable_columns.items() if not self._is_ordinal(name, cells)}
 
     def _is_code_column(self, name: str, cells: list[float | None]) -> bool:
-        if is_meaningless(name) or _is_code_name(name) or _are_codes(self.columns[name]):
+        if is_meaningless_name(name) or _is_code_name(name) or _are_codes(self.columns[name]):
             return True
         present = [cell for cell in cells if cell is not None]
         # A column of flags has at most two values, or mostly 0 and 1 with fractions between (a law in force in part).
@@ -107,7 +107,7 @@ class Sheet:
         return {
             name: cells
             for name, cells in self.columns.items()
-            if name not in self.numeric_columns and _are_names(cells) and not is_meaningless(name)
+            if name not in self.numeric_columns and _are_names(cells) and not is_meaningless_name(name)
         }
 
     @cached_property
@@ -285,7 +285,7 @@ def _is_quantity_name(name: str) -> bool:
     return bool(_AMOUNTS.search(words) or _LEVELS.search(words) or _QUANTITIES.search(words))
 
 
-def is_meaningless(name: str) -> bool:
+def is_meaningless_name(name: str) -> bool:
     """Tell whether a column's name says nothing about its content: a letter, `Var1`, `Notes`, a number but no year."""
     if re.fullmatch(r"(comment|remark|note)s?|备注|说明", name.strip(), re.IGNORECASE):
         return True

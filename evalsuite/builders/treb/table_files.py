@@ -22,7 +22,7 @@ from evalsuite.benchmarks.treb.tables import SourceTable
 from evalsuite.builders.sheets import decode_text, find_delimiter
 from evalsuite.builders.treb.sheet import LONGEST, MISSING, Sheet, find_defect, is_number
 from evalsuite.core.errors import DatasetError
-from evalsuite.samples.files import list_tables, open_database, read_rows
+from evalsuite.samples.files import open_database, read_rows, read_table_sql
 
 TEXTS, WORKBOOKS, DATABASES = (".csv", ".tsv", ".tab"), (".xlsx", ".xlsm"), (".db", ".sqlite", ".sqlite3")
 MOST_BYTES = 4 * LONGEST  # Maximum bytes of a text file, because a character has at most four bytes.
@@ -31,7 +31,7 @@ MOST_CELLS = 1 << 20  # Maximum cells of a table; the limit of characters does n
 TOO_LONG = f"it has more than {LONGEST} characters of content"
 
 
-def list_files(folder: Path) -> list[Path]:
+def list_table_files(folder: Path) -> list[Path]:
     """List the files of a folder that may hold tables, by name.
 
     Raises:
@@ -145,7 +145,7 @@ def _read_workbook(path: Path) -> Iterator[TablePart]:
 
 def _read_database(path: Path) -> Iterator[TablePart]:
     with open_database(path) as database:
-        for name in list_tables(database):
+        for name in read_table_sql(database):
             try:
                 rows = _convert_rows_to_text(read_rows(database, name))
             except sqlite3.Error as error:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.builders.sheets import format_rows, parse_rows
+from evalsuite.builders.sheets import format_csv_sheet, parse_csv_sheet
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ def test_a_sheet_is_read_in_every_encoding_and_with_every_delimiter(
 ) -> None:
     path = tmp_path / "sheet.csv"
     path.write_text(f"id{delimiter}mark{delimiter}comment\n1{delimiter}très bon\n", encoding)
-    assert list(parse_rows(path, ("id", "mark", "comment"))) == [
+    assert list(parse_csv_sheet(path, ("id", "mark", "comment"))) == [
         ("line 2", {"id": "1", "mark": "très bon", "comment": ""})
     ]
 
 
 def test_what_is_written_is_read_and_formulas_are_text(tmp_path: Path) -> None:
-    (tmp_path / "sheet.csv").write_text(format_rows(("id", "text"), [("1", "=1+1"), ("2", 'a,"b"\nc')]), "utf-8")
-    texts = [row["text"] for _, row in parse_rows(tmp_path / "sheet.csv", ("text",))]
+    (tmp_path / "sheet.csv").write_text(format_csv_sheet(("id", "text"), [("1", "=1+1"), ("2", 'a,"b"\nc')]), "utf-8")
+    texts = [row["text"] for _, row in parse_csv_sheet(tmp_path / "sheet.csv", ("text",))]
     assert texts == ["'=1+1", 'a,"b"\nc']
 
 
@@ -40,4 +40,4 @@ def test_a_sheet_that_cannot_be_read_is_one_message(tmp_path: Path, content: byt
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(DatasetError, match=problem):
-        list(parse_rows(path, ("id", "mark")))
+        list(parse_csv_sheet(path, ("id", "mark")))

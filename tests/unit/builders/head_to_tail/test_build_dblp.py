@@ -116,7 +116,7 @@ def test_all_that_the_rules_allow_is_asked_and_nothing_else(
 
 
 def test_popularity_is_the_number_of_works_up_to_2020(dump: Write, workspace: Workspace) -> None:
-    shares = DblpSource(workspace, dump({"dblp.xml": document(*RECORDS)})).partitions["person"].count_by_bucket()
+    shares = DblpSource(workspace, dump({"dblp.xml": document(*RECORDS)})).partitions["person"].compute_bucket_shares()
     # Five works each of Ann Arbor and Bo Berg, two of Carl Lind, one of six others: a third of 18 is 6.
     assert shares == {"head": BucketShare(2, 10), "torso": BucketShare(1, 2), "tail": BucketShare(6, 6)}
 

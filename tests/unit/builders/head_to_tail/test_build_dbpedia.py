@@ -100,7 +100,7 @@ def test_all_that_the_rules_allow_is_asked_and_nothing_else(
 
 
 def test_popularity_is_the_number_of_triples_that_an_entity_stands_in(source: DbpediaSource) -> None:
-    shares = source.partitions["entity"].count_by_bucket()
+    shares = source.partitions["entity"].compute_bucket_shares()
     assert shares == {"head": BucketShare(3, 27), "torso": BucketShare(4, 12), "tail": BucketShare(19, 19)}
 
 

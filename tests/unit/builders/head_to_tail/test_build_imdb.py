@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.builders.head_to_tail.drawing import BucketShare
-from evalsuite.builders.head_to_tail.imdb import DEPARTMENT, JOB, SPECIALTY, ImdbSource, is_character, read_professions
+from evalsuite.builders.head_to_tail.imdb import DEPARTMENT, JOB, SPECIALTY, ImdbSource, is_character, parse_professions
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -177,13 +177,13 @@ def test_popularity_is_votes_and_people_have_the_votes_of_what_they_are_known_fo
 ) -> None:
     partitions = ImdbSource(workspace, dump(FILES)).partitions
     # Alpha; Beta and Gamma; Delta and six titles without votes, which count one each.
-    assert partitions["title"].count_by_bucket() == {
+    assert partitions["title"].compute_bucket_shares() == {
         "head": BucketShare(1, 1000),
         "torso": BucketShare(2, 1000),
         "tail": BucketShare(7, 99),
     }
     # Omega and Lost are not among the titles; Dora Mill and Egon Nord are known for none of them.
-    assert partitions["person"].count_by_bucket() == {
+    assert partitions["person"].compute_bucket_shares() == {
         "head": BucketShare(1, 1093),
         "torso": BucketShare(1, 1000),
         "tail": BucketShare(6, 99),
@@ -226,9 +226,9 @@ def test_a_character_must_have_a_name_of_its_own() -> None:
 
 
 def test_professions_are_words_and_an_actress_is_an_actor_too() -> None:
-    assert read_professions("actress,camera_department") == ["actress", "camera department", "actor"]
-    assert read_professions("soundtrack,miscellaneous,archive_footage") == []
-    assert read_professions(None) == []
+    assert parse_professions("actress,camera_department") == ["actress", "camera department", "actor"]
+    assert parse_professions("soundtrack,miscellaneous,archive_footage") == []
+    assert parse_professions(None) == []
 
 
 def _failure(folder: Path, workspace: Workspace) -> DatasetError:

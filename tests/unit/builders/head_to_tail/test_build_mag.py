@@ -156,7 +156,7 @@ def test_the_paper_s_mix_asks_for_identifiers(dump: Write, workspace: Workspace)
 def test_popularity_is_citations_up_to_2020_and_each_type_of_entity_is_cut_by_itself(
     dump: Write, workspace: Workspace
 ) -> None:
-    shares = {name: cut.count_by_bucket() for name, cut in MagSource(workspace, dump(FILES)).partitions.items()}
+    shares = {name: cut.compute_bucket_shares() for name, cut in MagSource(workspace, dump(FILES)).partitions.items()}
     assert shares == {
         # A third of 105 is reached with 50, two thirds with 30 more.
         "conference": {"head": BucketShare(1, 50), "torso": BucketShare(1, 30), "tail": BucketShare(4, 25)},

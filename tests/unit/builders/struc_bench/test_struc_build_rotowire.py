@@ -12,7 +12,7 @@ from evalsuite.builders.struc_bench.rotowire import (
     PLAYER,
     TEAM,
     format_tables,
-    is_mentioned,
+    is_value_mentioned,
     read_number_pairs,
     read_numbers,
 )
@@ -95,7 +95,7 @@ def test_a_built_item_scores_full_against_itself(call: Call, write: Write, game:
 def test_a_value_is_said_with_a_word_for_it_or_in_a_pair(
     key: str, values: dict[str, str], sentence: str, *, said: bool
 ) -> None:
-    assert is_mentioned(sentence, values, COLUMNS[key]) is said
+    assert is_value_mentioned(sentence, values, COLUMNS[key]) is said
 
 
 @given(st.integers(0, 999), st.integers(0, 999), st.sampled_from(["-", " - ", " - of - ", " for ", " of "]))
@@ -105,7 +105,7 @@ def test_a_pair_is_found_however_it_is_written(one: int, other: int, between: st
 
 @given(st.text(max_size=60), st.sampled_from([*TEAM, *PLAYER]))
 def test_no_sentence_breaks_the_search(sentence: str, column: BoxColumn) -> None:
-    assert is_mentioned(sentence, {column.key: "no number"}, column) is False
+    assert is_value_mentioned(sentence, {column.key: "no number"}, column) is False
     assert all(number.isdecimal() for number in read_numbers(sentence))
 
 

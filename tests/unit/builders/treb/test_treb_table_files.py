@@ -16,7 +16,7 @@ import pytest
 
 from evalsuite.builders.treb import build_pairs, write_pairs
 from evalsuite.builders.treb.sheet import Sheet
-from evalsuite.builders.treb.table_files import MOST_UNPACKED, list_files, read_sheets
+from evalsuite.builders.treb.table_files import MOST_UNPACKED, list_table_files, read_sheets
 from evalsuite.core.errors import DatasetError
 
 ROWS = [("name", "votes"), ("Ålesund", "11"), ("Besançon", "22"), ("Córdoba", "47")]
@@ -143,7 +143,7 @@ def test_each_bad_file_has_one_message_and_the_others_go_on(tmp_path: Path) -> N
     assert "not a regular file" in told(tmp_path / "folder.csv")
     assert "not a regular file" in told(tmp_path / "pipe.csv")
     (tmp_path / "Good.CSV").write_bytes("city;votes\nBesançon;4\nOslo;9\nRome;12\n".encode("latin-1"))
-    built = asyncio.run(build_pairs(list_files(tmp_path)))
+    built = asyncio.run(build_pairs(list_table_files(tmp_path)))
     assert len(built.skipped) == 14
     assert list(built.sheets) == ["Good"]
     assert built.records
@@ -164,7 +164,7 @@ def test_a_file_without_permission_and_a_lack_of_openpyxl_are_told(
 def test_tables_of_one_name_keep_apart(tmp_path: Path) -> None:
     for name in ("t.csv", "t.tsv"):
         (tmp_path / name).write_text("city,votes\nOslo,4\nRome,9\nBern,15\n", "utf-8")
-    built = asyncio.run(build_pairs(list_files(tmp_path)))
+    built = asyncio.run(build_pairs(list_table_files(tmp_path)))
     assert list(built.sheets) == ["t", "t_2"]
     assert {record["file_path"][0] for record in built.records} == {"csv/t.csv", "csv/t_2.csv"}
 
@@ -172,4 +172,4 @@ def test_tables_of_one_name_keep_apart(tmp_path: Path) -> None:
 def test_a_folder_without_tables_is_an_error(tmp_path: Path) -> None:
     for folder, problem in ((tmp_path, "no table"), (tmp_path / "x", "no such folder"), (Path(__file__), "a file")):
         with pytest.raises(DatasetError, match=problem):
-            list_files(folder)
+            list_table_files(folder)
