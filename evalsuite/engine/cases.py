@@ -69,8 +69,12 @@ class Case:
     @property
     def id(self) -> str:
         """The node id of the case's pytest item, without further parameters of the test."""
-        epoch = self.epoch if self.bound.epochs > 1 else None
-        return f"{self.bound.nodeid}[{make_short_id(self.source.id, epoch)}]"
+        return f"{self.bound.nodeid}[{self.short_id}]"
+
+    @property
+    def short_id(self) -> str:
+        """The part of the node id that pytest shows in brackets."""
+        return make_short_id(self.source.id, self.epoch if self.bound.epochs > 1 else None)
 
     @property
     def storage_scope(self) -> str:
@@ -95,9 +99,10 @@ class Case:
             if sandbox_for is not None and (sandbox := sandbox_for(self.sample)) is not None:
                 yield sandbox
 
-    def make_plan_row(self, name: str, fingerprints: Mapping[str, str], *, selected: bool = True) -> PlannedCase:
+    def make_plan_row(self, name: str, settings: Settings, model: str, *, selected: bool = True) -> PlannedCase:
         """Make the case's row in the plan, which the journal stores before the case runs."""
         bound, sample = self.bound, self.sample
+        fingerprints = compute_planned_fingerprints(self, settings, model)
         planned = name, bound.name, sample.id, self.epoch, dict(sample.tags)
         return PlannedCase(*planned, bound.dataset.source, bound.place, selected, fingerprints, self.beyond)
 
@@ -148,8 +153,8 @@ def make_cases(
     settings: Settings,
     assignment: ShardAssignment,
     may_be_selected: Callable[[str], bool] | None = None,
-) -> tuple[list[Case], list[str]]:
-    """Make a benchmark's cases for this session, in the dataset's order; also return the cases' ids.
+) -> list[Case]:
+    """Make a benchmark's cases for this session, in the dataset's order.
 
     At least one case of a benchmark is made, because pytest skips a function without cases.
 
@@ -168,24 +173,19 @@ def make_cases(
     drawn, is_whole = len(samples), limit is None or not isinstance(bound.dataset.samples, SampleStream)
     pool = bound.declaration.pool
     own = [sample for sample in samples if assignment.assign_to_shard(bound.name, sample.id, pool=pool)]
-
-    def make_case_id(sample: SampleSource, epoch: int) -> str:
-        return make_short_id(sample.id, epoch if bound.epochs > 1 else None)
-
     kept: list[tuple[SampleSource, int]] = []
     for sample in own:
         epochs: Sequence[int] = range(1, bound.epochs + 1)
         if may_be_selected is not None:
-            epochs = [epoch for epoch in epochs if may_be_selected(make_case_id(sample, epoch))]
+            epochs = [epoch for epoch in epochs if may_be_selected(Case(bound, sample, epoch).short_id)]
         if epochs and assignment.assign_to_part(len(epochs)):
             kept += [(sample, epoch) for epoch in epochs]
     made = kept or [(sample, 1) for sample in (own or samples)[:1]]
     choice = CaseChoice(drawn, len(every) if is_whole else None, len(own) * bound.epochs - len(made))
-    cases = [
+    return [
         Case(bound, sample, epoch, sample.id not in chosen, choice=choice, placeholder=not kept)
         for sample, epoch in made
     ]
-    return cases, [make_case_id(sample, epoch) for sample, epoch in made]
 
 
 def _read_needed_samples(bound: BoundBenchmark, limit: int | None) -> Sequence[SampleSource]:

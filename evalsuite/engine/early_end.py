@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.decisions.early_stops import EarlyDecisions, ResultSequencer
+from evalsuite.decisions.early_stops import EarlyDecisions, ResultSequencer, make_comparison_factory
+from evalsuite.decisions.verdict import read_comparison_rules
+from evalsuite.results.run_folders import find_run_folder
+from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
@@ -91,11 +94,6 @@ class EarlyStopper:
 
 def _make_early_decisions(settings: Settings, gates: Sequence[Gate], reports: Path) -> EarlyDecisions:
     """Make the tests of gates and of comparisons with baselines, which decide while cases still run."""
-    from evalsuite.decisions.early_stops import EarlyDecisions, make_comparison_factory
-    from evalsuite.decisions.verdict import read_comparison_rules
-    from evalsuite.results.run_folders import find_run_folder
-    from evalsuite.results.runs import load_run
-
     if not settings.baseline:
         return EarlyDecisions(gates)
     baselines = [load_run(find_run_folder(reports, name)) for name in dict.fromkeys(settings.baseline)]

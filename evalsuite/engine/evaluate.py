@@ -25,7 +25,7 @@ from evalsuite.core.protocols import Benchmark
 from evalsuite.core.settings import OPTIONS, Settings, make_settings
 from evalsuite.engine.bound import bind_benchmark
 from evalsuite.engine.case_record import CaseFindings, describe_assertion, find_excuse, provide_model
-from evalsuite.engine.cases import Case, ShardAssignment, compute_planned_fingerprints, make_cases, order_items
+from evalsuite.engine.cases import Case, ShardAssignment, make_cases, order_items
 from evalsuite.engine.checks import (
     check_callability,
     explain_missing_judge,
@@ -203,8 +203,7 @@ class _Evaluation:
         settings, assignment = self._settings, ShardAssignment(self._settings.shard)
         check_callability(settings, self._spec.model)
         bound = bind_benchmark(declaration, settings, self._model, root, self._nodeid)
-        cases, _ = make_cases(bound, settings, assignment)
-        cases = [case for case in cases if not case.placeholder]
+        cases = [case for case in make_cases(bound, settings, assignment) if not case.placeholder]
         if not cases:
             raise SettingsError(f"shard {settings.shard} has no case of {bound.name}")
         problem = (
@@ -217,10 +216,9 @@ class _Evaluation:
         return order_items(cases, lambda case: case, settings, workers=1)
 
     def _open_run(self, benchmark: Benchmark) -> OpenRun:
-        settings, model = self._settings, self._model
+        settings = self._settings
         plan: Iterable[PlannedCase] = (
-            case.make_plan_row(_format_case_name(case), compute_planned_fingerprints(case, settings, model))
-            for case in self.cases
+            case.make_plan_row(_format_case_name(case), settings, self._model) for case in self.cases
         )
         plan = list(plan) if settings.can_end_early else plan  # Keep the plan in memory only if the run may end early.
         order = [planned.case for planned in plan] if settings.can_end_early else []
@@ -269,15 +267,15 @@ class _Evaluation:
         models = RunModels(self.run.access.gateway, self._settings, require_model_name(self._spec.model))
         # Take any case, because all cases have the same benchmark and so the same solver.
         is_solved = self.cases[0].bound.solver is not None
-        queue = UpcomingCases(self.cases if is_solved else ())
+        queue = UpcomingCases({case: case if is_solved else None for case in self.cases})
         prefetcher = Prefetcher(background, models, queue, compute_window_size(self._settings))
         notices, shown = self.run.access.gateway.notices, 0
         try:
             with _make_progress_bar(self.cases[0].bound.name, len(self.cases)) as bar:
-                for position, case in enumerate(self.cases):
+                for case in self.cases:
                     if self._stopped:
                         return
-                    queue.set_position(position)
+                    queue.move_to(case)
                     prefetcher.begin_case(case if is_solved else None)
                     self._run_case(case, prefetcher, models)
                     self.done += 1

@@ -22,6 +22,7 @@ from evalsuite.engine.case_record import StorableRecord
 from evalsuite.engine.early_end import EarlyStopper
 from evalsuite.engine.span_export import RunSpanExporter
 from evalsuite.gateway.loop import BackgroundLoop
+from evalsuite.journal.batches import StoredBatches
 from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, import_records
 from evalsuite.results.run_folders import COMMENT, REPORT, RunFolder, RunPart, find_run_folder, make_run_folder
 from evalsuite.results.runs import Run, load_run
@@ -62,11 +63,17 @@ class RunGateway:
         on_detached: Callable[[str], None],
     ) -> None:
         self._settings, self._reports, self._journal = settings, reports, journal
+        self._batches = StoredBatches(journal.database)
         self._servers: dict[Any, ChannelServer] = {}
         # Protects `_servers`, which each worker's thread and the event loop's thread use.
         self._lock = threading.Lock()
         self.gateway = self._open_gateway(on_hopeless)
-        self._pending = self._make_pending_batches(on_detached) if settings.batch else None
+        self._pending: PendingBatches | None = None
+        if settings.batch:
+            from evalsuite.batches.backend import PendingBatches
+
+            tell = self.gateway.notices.append
+            self._pending = PendingBatches(detach=settings.detach, tell=tell, on_detached=on_detached)
         # Start the event loop last, because its thread would keep running if another step raised an error.
         self.background = BackgroundLoop()
 
@@ -80,9 +87,7 @@ class RunGateway:
         else:
             answers = self._journal.answers
             if self._settings.batch:
-                from evalsuite.journal.batches import StoredBatches
-
-                StoredBatches(self._journal.database).mark_calls_unbilled()
+                self._batches.mark_calls_unbilled()
         return open_gateway(self._settings, answers, on_hopeless, self._choose_backend)
 
     def _choose_backend(self, backend: Backend, model: str) -> Backend:
@@ -98,17 +103,9 @@ class RunGateway:
             return RemoteBackend(backend, parse_services(self._settings.gateway))
         if self._pending is not None:
             from evalsuite.batches.backend import BatchBackend, require_openai_backend
-            from evalsuite.journal.batches import StoredBatches
 
-            batches = StoredBatches(self._journal.database)
-            return BatchBackend(require_openai_backend(model, backend), model, batches, self._pending)
+            return BatchBackend(require_openai_backend(model, backend), model, self._batches, self._pending)
         return backend
-
-    def _make_pending_batches(self, on_detached: Callable[[str], None]) -> PendingBatches:
-        from evalsuite.batches.backend import PendingBatches
-
-        tell = self.gateway.notices.append
-        return PendingBatches(detach=self._settings.detach, tell=tell, on_detached=on_detached)
 
     @property
     def has_called_model(self) -> bool:
@@ -148,10 +145,8 @@ class RunGateway:
 
     async def _stop_waiting_for_batches(self, pending: PendingBatches) -> None:
         """End the calls that wait for a batch, so that the run can end; the next session collects the answers."""
-        from evalsuite.journal.batches import StoredBatches
-
         pending.stop_waiting()
-        StoredBatches(self._journal.database).delete_answered_results()
+        self._batches.delete_answered_results()
 
 
 class RunWatcher(Protocol):

@@ -10,7 +10,6 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -236,20 +235,14 @@ def format_command(args: Sequence[str]) -> str:
     return redact(shlex.join(["pytest", *Vault().conceal_arguments(args)]))
 
 
-@cache
-def _read_package_versions() -> dict[str, str]:
+def find_package_versions(program_env: str) -> dict[str, str]:
+    """Find the versions of Python and of packages that may change a score."""
     from importlib.metadata import PackageNotFoundError, version
 
-    found = {}
+    found = {"python": platform.python_version()}
     for package in PACKAGES:
         with suppress(PackageNotFoundError):
             found[package] = version(package)
-    return found
-
-
-def find_package_versions(program_env: str) -> dict[str, str]:
-    """Find the versions of Python and of packages that may change a score."""
-    found = {"python": platform.python_version(), **_read_package_versions()}
     if program_env not in OWN_PACKAGES:
         from evalsuite.sandbox.environments import provide_environment
 

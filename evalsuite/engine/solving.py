@@ -197,14 +197,20 @@ def compute_window_size(settings: Settings, workers: int = 1) -> int:
 
 
 class UpcomingCases:
-    """Yields a process's cases in order; for an item that is not a case, or has no solver, it yields None."""
+    """Yields the cases to solve of a process that runs its items in a known order.
 
-    def __init__(self, cases: Sequence[Case | None]) -> None:
-        self._cases, self._position, self._given = cases, 0, 0
+    Args:
+        cases: the case of each item, in the order in which the items run; None if there is nothing to solve.
+    """
 
-    def set_position(self, position: int) -> None:
-        """Set which item runs now."""
-        self._position = position
+    def __init__(self, cases: Mapping[Any, Case | None]) -> None:
+        self._cases = list(cases.values())
+        self._positions = {item: position for position, item in enumerate(cases)}
+        self._position = self._given = 0
+
+    def move_to(self, item: object, nextitem: object = None) -> None:  # noqa: ARG002 - as `WorkerQueue` has it
+        """Move to the item that runs now, unless it belongs to another session."""
+        self._position = self._positions.get(item, self._position)
 
     def __call__(self, limit: int) -> Iterator[Case]:
         """Yield the cases among the next `limit` items, each case once."""

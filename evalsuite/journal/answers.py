@@ -33,14 +33,7 @@ LONGEST_DELAY = 0.05  # Maximum seconds before the record of a free call is stor
 OLDER = "SELECT 1 FROM answers WHERE key < '2-' OR key >= '2.' LIMIT 1"
 """Finds an answer whose key does not include a draw; see `gateway.concealment.KEY_MARK`."""
 
-COPIED_TABLES = {
-    "parts": "?, ?",
-    "requests": "?, ?",
-    "answers": "?, ?, ?, ?, ?",
-    "tool_calls": "?, ?, ?, ?, ?, ?, ?, ?",
-    "outcomes": "?, ?, ?, ?",
-}
-"""Tables to copy from another journal, each with one placeholder per column."""
+COPIED_TABLES = ("parts", "requests", "answers", "tool_calls", "outcomes")
 
 
 class Answers:
@@ -165,7 +158,8 @@ class Answers:
         self._kept = None
         try:
             with self._database.transaction() as db:
-                for table, places in COPIED_TABLES.items():
+                for table in COPIED_TABLES:
+                    places = ", ".join("?" for _ in db.execute(f"PRAGMA table_info({table})"))
                     db.executemany(
                         f"INSERT OR IGNORE INTO {table} VALUES ({places})",  # noqa: S608 - constants
                         source.iterate_rows(f"SELECT * FROM {table}"),  # noqa: S608 - likewise

@@ -6,7 +6,6 @@ Workers import this file, so its imports are few.
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
@@ -36,15 +35,8 @@ def encode_plan(plan: Sequence[PlannedCase]) -> list[Any]:
 
 
 def decode_plan(plain: Sequence[Any]) -> list[PlannedCase]:
-    """Convert JSON data back to a plan; store equal texts once, because the plan stays in memory until the end."""
-    known: dict[str, str] = {}
-
-    def share_strings(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {sys.intern(name): share_strings(text) for name, text in value.items()}
-        return known.setdefault(value, value) if isinstance(value, str) else value
-
-    return [PlannedCase(*map(share_strings, row)) for row in plain]
+    """Convert JSON data back to a plan."""
+    return [PlannedCase(*row) for row in plain]
 
 
 FINGERPRINTS_BEFORE_RUN = ("input", "target", "scorers", "model", "judge", "user", "programs")

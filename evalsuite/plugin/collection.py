@@ -70,10 +70,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         bound = bind_benchmark(declaration, settings, name or "", config.rootpath, metafunc.definition.nodeid)
         process.functions.add(metafunc.definition.nodeid)
         may_be_selected = None if process.lists_all else _make_keyword_filter(metafunc)
-        cases, ids = make_cases(bound, settings, process.shard_assignment, may_be_selected)
+        cases = make_cases(bound, settings, process.shard_assignment, may_be_selected)
     except EvalsuiteError as error:
         raise pytest.Collector.CollectError(str(error)) from error
-    metafunc.parametrize(FIXTURE, cases, ids=ids, indirect=True)
+    metafunc.parametrize(FIXTURE, cases, ids=[case.short_id for case in cases], indirect=True)
     if listener is not None:
         listener.live[metafunc.definition.nodeid] = declaration.benchmark
 
@@ -164,7 +164,8 @@ def add_parameters_to_samples(items: Sequence[pytest.Item]) -> None:
 def check_gates_and_modes(session: pytest.Session, items: list[pytest.Item]) -> None:
     """Check that each gate and each `--mode` of the command line applies to at least one of the collected cases."""
     config = session.config
-    settings = config.stash[PROCESS].settings
+    process = config.stash[PROCESS]
+    settings = process.settings
     gates: Sequence[str] = read_command_line_gates(config)
     if config.option.collectonly:
         settings, gates = replace(settings, gate=()), ()
@@ -173,7 +174,6 @@ def check_gates_and_modes(session: pytest.Session, items: list[pytest.Item]) -> 
     from evalsuite.engine.cases import MOST_CASES
     from evalsuite.engine.checks import explain_unmet_option
 
-    process = config.stash[PROCESS]
     is_whole = process.part is None or process.shard_assignment.counted <= MOST_CASES
     _exit_for_problem(session, items, explain_unmet_option(list_cases(items), settings, gates, is_whole=is_whole))
 

@@ -21,13 +21,7 @@ from evalsuite.plugin.items import RECORD, list_cases
 from evalsuite.plugin.options import is_verdict_expected, read_command_line_gates
 from evalsuite.plugin.process import PROCESS
 from evalsuite.plugin.pytest_internals import get_terminal_file
-from evalsuite.plugin.xdist import (
-    connect_worker,
-    get_planned_count,
-    is_worker,
-    stop_distributing,
-    stop_replacing_workers,
-)
+from evalsuite.plugin.xdist import connect_worker, is_worker, stop_distributing, stop_replacing_workers
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Benchmark
@@ -290,7 +284,8 @@ class ReportListener:
             from evalsuite.journal.planned import decode_plan
 
             cases, *facts = json.loads(text.removeprefix(PLAN))
-            self._worker_plan = _WorkerPlan(decode_plan(cases), *facts)
+            self._worker_plan = plan = _WorkerPlan(decode_plan(cases), *facts)
+            self.planned = sum(planned.selected for planned in plan.cases)
             return
         if text is None and not self.has_opened_run:
             return
@@ -340,13 +335,12 @@ class ReportListener:
             self._failures[case] = failures, failures if run.is_failure_excused(case, benchmark) else 0
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any, error: object) -> None:
-        """Store a worker's number of planned cases, and stop replacing workers that die while collecting.
+    def pytest_testnodedown(self, error: object) -> None:
+        """Stop replacing workers that die while collecting.
 
         By itself, xdist would replace four times as many workers before it ends the session. With this method, at most
         as many replacements die as there were workers at first.
         """
-        self.planned = max(self.planned, get_planned_count(node))
         if error and not self._items:
             self._died_early += 1
             # The number of channels is the number of workers so far: the first workers and their replacements.

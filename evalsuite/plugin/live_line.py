@@ -57,9 +57,7 @@ class StatusFile:
 
     def write(self, text: str) -> int:
         with self._lock:
-            erase = ERASE_BELOW if self._painted else ""
-            self._painted = False
-            return self._file.write(erase + text)
+            return self._file.write(self._take_erasing_sequence() + text)
 
     def paint_line(self, line: str) -> None:
         """Show a line below the cursor without moving the cursor."""
@@ -69,9 +67,13 @@ class StatusFile:
 
     def print_line(self, line: str) -> None:
         with self._lock:
-            erase = ERASE_BELOW if self._painted else ""
-            self._painted = False
-            self._write_to_terminal(f"{erase}\n{line}\n")
+            self._write_to_terminal(f"{self._take_erasing_sequence()}\n{line}\n")
+
+    def _take_erasing_sequence(self) -> str:
+        """Return the control sequence that erases the live line; empty if no line is shown. The line then is gone."""
+        erase = ERASE_BELOW if self._painted else ""
+        self._painted = False
+        return erase
 
     def _write_to_terminal(self, text: str) -> None:
         os.write(self._descriptor, text.encode(self._file.encoding or "utf-8", "replace"))
@@ -132,8 +134,7 @@ class LiveLine:
             return
         if file.is_terminal:
             replace_terminal_file(self._terminal, file)
-        show = self._paint_line_until_end if file.is_terminal else self._print_lines_until_end
-        self._thread = threading.Thread(target=show, args=(file,), daemon=True)
+        self._thread = threading.Thread(target=self._show_until_end, args=(file,), daemon=True)
         self._thread.start()
 
     @pytest.hookimpl(tryfirst=True)
@@ -149,20 +150,16 @@ class LiveLine:
     def _has_called_model(self) -> bool:
         return self._listener.has_opened_run and self._listener.run.access.has_called_model
 
-    def _paint_line_until_end(self, file: StatusFile) -> None:
-        while not self._ended.wait(INTERVAL):
-            if self._has_called_model:
-                self._print_notices(file)
-                file.paint_line(fit_to_width(self.list_line_parts(time.monotonic()), file.width - 1))
-
-    def _print_lines_until_end(self, file: StatusFile) -> None:
+    def _show_until_end(self, file: StatusFile) -> None:
+        """Paint the live line again and again or, without a terminal, print a line whenever it is due."""
         due = time.monotonic() + FIRST
         while not self._ended.wait(INTERVAL):
             self._print_notices(file)
-            now = time.monotonic()
-            if now >= due and (self._has_called_model or not self._total):
+            now, has_calls = time.monotonic(), self._has_called_model
+            if file.is_terminal and has_calls:
+                file.paint_line(fit_to_width(self.list_line_parts(now), file.width - 1))
+            elif not file.is_terminal and now >= due and (has_calls or not self._total):
                 due = now + EVERY
-                has_calls = self._has_called_model
                 file.print_line(fit_to_width(self.list_line_parts(now), LONGEST) if has_calls else COLLECTING)
 
     def _print_notices(self, file: StatusFile) -> None:

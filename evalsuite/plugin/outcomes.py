@@ -9,7 +9,7 @@ import builtins
 import linecache
 import re
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from types import CodeType
 from typing import TYPE_CHECKING, Literal
@@ -25,6 +25,8 @@ from evalsuite.plugin.xdist import is_worker
 if TYPE_CHECKING:
     from evalsuite.engine.cases import Case
     from evalsuite.results.runs import Run
+
+    Raised = pytest.ExceptionInfo[BaseException]
 
 EXCUSES = {
     "gate": "below threshold; the gate decides",
@@ -107,17 +109,16 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Let pytest report one phase of an item; then add the case's text block and record to the report."""
     case = get_case(item)
-    if call.excinfo is None or case is None:
+    is_suppressed = case is not None and call.when == "call" and _is_traceback_replaced(item.config, call.excinfo)
+    with _suppress_traceback(item) if is_suppressed else nullcontext():
         report = yield
-    else:
-        with _suppress_traceback(item, call):
-            report = yield
-    if call.excinfo is not None and isinstance(call.excinfo.value, EvalsuiteError):
-        report.longrepr = escape_for_terminal(str(call.excinfo.value))
+    excinfo = call.excinfo  # pytest itself may have replaced the exception, for example `unittest.SkipTest`.
+    if excinfo is not None and isinstance(excinfo.value, EvalsuiteError):
+        report.longrepr = escape_for_terminal(str(excinfo.value))
     if case is None:
         return report
-    if call.excinfo is not None:
-        _record_failure(item, case, call, report)
+    if excinfo is not None:
+        _record_failure(item, case, excinfo, report)
     findings = item.stash.get(FINDINGS, None)
     if report.when == "call" and findings is not None and findings.scores.get("calls") == 0.0:
         lines = "\n".join(entry["content"] for entry in findings.logs["calls"])
@@ -127,21 +128,20 @@ def pytest_runtest_makereport(
     return report
 
 
-def _record_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+def _record_failure(item: pytest.Item, case: Case, excinfo: Raised, report: pytest.TestReport) -> None:
     """Record the exception of a case's phase, and add the case's question, answer and scores to the report."""
     from evalsuite.engine.case_record import find_excuse
     from evalsuite.output.reports.case_block import format_case_block
     from evalsuite.results.tally import choose_primary
 
     process, findings = item.config.stash[PROCESS], get_findings(item)
-    assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
-    error = call.excinfo.value
+    error = excinfo.value
     if isinstance(error, SpendLimitReached) and process.settings.until_decided:
         findings.outcome, findings.cause = "skipped", SpendLimitReached.__name__
         report.outcome = "skipped"
         report.longrepr = (str(report.location[0]), report.location[1] or 0, "Skipped: the money is spent")
         return
-    if findings.record_error(error, str(error), in_test=call.when == "call"):
+    if findings.record_error(error, str(error), in_test=report.when == "call"):
         excuse = find_excuse(case, process.settings, process.quarantine)
         if report.outcome != "failed":
             findings.excused = "xfail"
@@ -157,7 +157,7 @@ def _record_failure(item: pytest.Item, case: Case, call: pytest.CallInfo[None], 
         few = findings.read and item.config.option.verbose <= 0
         main = choose_primary(case.bound.declaration.benchmark.primary, record.scores)
         scores = {main or "", *findings.read} if few else ()
-        explain_failure(item, call, report, format_case_block(record, scores=scores))
+        explain_failure(item, excinfo, report, format_case_block(record, scores=scores))
 
 
 class ReportTrimmer:
@@ -201,7 +201,7 @@ def _attach_record_to_report(item: pytest.Item, case: Case, report: pytest.TestR
     del item.stash[FINDINGS]
 
 
-def explain_failure(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, block: str) -> None:
+def explain_failure(item: pytest.Item, excinfo: Raised, report: pytest.TestReport, block: str) -> None:
     """Add the block to a failed case's report; it replaces the traceback unless `--tb` asks for one.
 
     A case that failed by an exception, not by its threshold, keeps its traceback. The block is a section of the failure
@@ -209,24 +209,22 @@ def explain_failure(item: pytest.Item, call: pytest.CallInfo[None], report: pyte
     """
     from evalsuite.plugin.pytest_internals import is_traceback, make_failure_repr
 
-    assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
-    raised = call.excinfo
-    if is_traceback(report.longrepr) and not _is_traceback_replaced(item.config, call):
+    if is_traceback(report.longrepr) and not _is_traceback_replaced(item.config, excinfo):
         report.longrepr.addsection(SECTION, block, "-")  # type: ignore[union-attr] # it is a traceback
         return
-    is_ours = isinstance(raised.value, EvalsuiteError)  # Leave out the class names of evalsuite's own exceptions.
+    is_ours = isinstance(excinfo.value, EvalsuiteError)  # Leave out the class names of evalsuite's own exceptions.
     # Use the failure's own text for a missing fixture, because no other text lists the existing fixtures.
-    said = str(raised.value) if is_ours else getattr(report.longrepr, "errorstring", raised.exconly(tryshort=True))
+    said = str(excinfo.value) if is_ours else getattr(report.longrepr, "errorstring", excinfo.exconly(tryshort=True))
     message = escape_for_terminal(said)
     file, line, _ = report.location
     test_file = str(item.path)
-    entries = [entry for entry in raised.traceback if entry.frame.code.raw.co_filename == test_file]
+    entries = [entry for entry in excinfo.traceback if entry.frame.code.raw.co_filename == test_file]
     if entries:
         number = entries[-1].lineno + 1
         statement = _read_statement_at_line(entries[-1].frame.code.raw, number)
     else:
         # The test itself did not run, for example because its fixture `scores` failed.
-        number, statement = (line or 0) + 1, type(raised.value).__name__
+        number, statement = (line or 0) + 1, type(excinfo.value).__name__
     lines = [f"{file}:{number}: {statement}\n"]
     if message not in block and not NUMBERS_ALONE.fullmatch(message):
         lines += [f"E   {part}\n" for part in message.splitlines()]
@@ -236,11 +234,8 @@ def explain_failure(item: pytest.Item, call: pytest.CallInfo[None], report: pyte
 
 
 @contextmanager
-def _suppress_traceback(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+def _suppress_traceback(item: pytest.Item) -> Iterator[None]:
     """Keep pytest from formatting a traceback that will be replaced, because formatting is slower than the case."""
-    if call.when != "call" or call.excinfo is None or not _is_traceback_replaced(item.config, call):
-        yield
-        return
     item.repr_failure = lambda excinfo, style=None: ""  # type: ignore[method-assign] # noqa: ARG005 - as pytest calls it
     try:
         yield
@@ -249,12 +244,10 @@ def _suppress_traceback(item: pytest.Item, call: pytest.CallInfo[None]) -> Itera
         del item.repr_failure
 
 
-def _is_traceback_replaced(config: pytest.Config, call: pytest.CallInfo[None]) -> bool:
+def _is_traceback_replaced(config: pytest.Config, excinfo: Raised | None) -> bool:
     """Tell whether the block replaces the traceback, as for assertions and evalsuite's errors; false with `--tb`."""
-    assert call.excinfo is not None  # noqa: S101 - for the type checker: it failed
-    return config.option.tbstyle == "auto" and isinstance(
-        call.excinfo.value, AssertionError | EvalsuiteError | pytest.fail.Exception
-    )
+    replaced = (AssertionError, EvalsuiteError, pytest.fail.Exception)
+    return config.option.tbstyle == "auto" and excinfo is not None and isinstance(excinfo.value, replaced)
 
 
 @lru_cache(maxsize=256)

@@ -6,7 +6,7 @@ import atexit
 import gc
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
     from evalsuite.decisions.quarantine import Quarantine
     from evalsuite.engine.cases import Case, ShardAssignment
-    from evalsuite.engine.solving import Prefetcher, RunModels, SolvedCase
+    from evalsuite.engine.solving import Prefetcher, RunModels, SolvedCase, UpcomingCases
     from evalsuite.gateway.handle import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.journal.planned import PlannedCase
@@ -50,24 +50,6 @@ def can_run_in_parts(config: pytest.Config, settings: Settings) -> bool:
     needs_all = needs_all or (option.maxfail or 0) > 1  # Each session counts its own failures.
     is_dry = option.collectonly or option.setupplan
     return not (needs_all or is_dry or any("[" in arg.partition("::")[2] for arg in config.args))
-
-
-class SessionQueue:
-    """The session's items in order, for sessions without workers."""
-
-    def __init__(self, items: list[pytest.Item]) -> None:
-        from evalsuite.engine.solving import UpcomingCases
-
-        self._positions = {item: position for position, item in enumerate(items)}
-        self._queue = UpcomingCases([get_solvable_case(item) for item in items])
-
-    def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - as WorkerQueue has it
-        """Move the queue to an item, unless it belongs to another session."""
-        if item in self._positions:
-            self._queue.set_position(self._positions[item])
-
-    def __call__(self, limit: int) -> Iterator[Case]:
-        return self._queue(limit)
 
 
 @cache
@@ -126,7 +108,7 @@ class CaseProcess:
         self._loop: BackgroundLoop | None = None
         self._models: RunModels | None = None
         # The queue of cases, made in the test thread when the first case begins.
-        self._queue: SessionQueue | WorkerQueue | None = None
+        self._queue: UpcomingCases | WorkerQueue | None = None
         self._prefetcher: Prefetcher | None = None
 
     @property
@@ -161,12 +143,16 @@ class CaseProcess:
         """Move the queue to the item and, from the first case on, start solving as many cases as may be in flight."""
         self.session = item.session
         if self._prefetcher is None and get_case(item) is not None:
-            from evalsuite.engine.solving import Prefetcher, compute_window_size
+            from evalsuite.engine.solving import Prefetcher, UpcomingCases, compute_window_size
 
-            session, in_worker = item.session, is_worker(item.config)
+            in_worker = is_worker(item.config)
             _freeze_heap(in_worker=in_worker)
             # In a worker, xdist manages the queue.
-            queue = find_worker_queue(session) if in_worker else SessionQueue(session.items)
+            queue = (
+                find_worker_queue(item.session)
+                if in_worker
+                else UpcomingCases({other: get_solvable_case(other) for other in item.session.items})
+            )
             window = compute_window_size(self.settings, self.workers)
             self._queue, self._prefetcher = (queue, Prefetcher(self.background_loop, self.models, queue, window))
         if self._prefetcher is not None and self._queue is not None:
@@ -179,13 +165,9 @@ class CaseProcess:
 
     def make_planned_cases(self, items: Iterable[pytest.Item]) -> list[PlannedCase]:
         """Return the session's cases, including those that a resumed run leaves out."""
-        from evalsuite.engine.cases import compute_planned_fingerprints
-
         every = [*((item, True) for item in items), *((item, False) for item in self.deselected)]
         return [
-            case.make_plan_row(
-                item.nodeid, compute_planned_fingerprints(case, self.settings, self.model_name or ""), selected=selected
-            )
+            case.make_plan_row(item.nodeid, self.settings, self.model_name or "", selected=selected)
             for item, selected in every
             if (case := get_case(item)) is not None
         ]

@@ -23,7 +23,7 @@ from evalsuite.engine.signals import (
     restore_signal_handlers,
 )
 from evalsuite.plugin.collection import apply_selection, read_selection
-from evalsuite.plugin.items import LEFT_OUT, MARK, list_cases
+from evalsuite.plugin.items import LEFT_OUT, MARK
 from evalsuite.plugin.listener import INCOMPLETE, LISTENER, PLAN, ReportListener, find_lowest_exit_status
 from evalsuite.plugin.options import (
     read_command_line_gates,
@@ -34,7 +34,7 @@ from evalsuite.plugin.options import (
 from evalsuite.plugin.outcomes import ReportTrimmer
 from evalsuite.plugin.process import PROCESS, CaseProcess, can_run_in_parts, find_continued_run
 from evalsuite.plugin.pytest_internals import guard_conftests, replace_text_in_failure, skip_conftests_of_data
-from evalsuite.plugin.xdist import get_worker_data, has_workers, is_worker, send_planned_count
+from evalsuite.plugin.xdist import get_worker_data, has_workers, is_worker
 from evalsuite.results.run_folders import RunFolder, RunPart
 
 if TYPE_CHECKING:
@@ -154,10 +154,9 @@ def _make_background_loop() -> BackgroundLoop:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Send the number of a worker's cases to the controlling process; if it asked for the plan, also send the cases."""
+    """Send a worker's plan to the controlling process, if it asked this worker for the plan."""
     if not is_worker(session.config):
         return
-    send_planned_count(session.config, len(list_cases(session.items)))
     data, channel, _ = get_worker_data(session.config)
     if data["plan"]:
         from evalsuite.core.json_codec import dumps

@@ -19,8 +19,8 @@ from evalsuite.plugin.items import get_solvable_case
 if TYPE_CHECKING:
     from evalsuite.engine.cases import Case
 
-DATA, CHANNEL, PLANNED = "evalsuite", "evalsuite_channel", "evalsuite_planned"
-"""Keys of `workerinput` and `workeroutput`, the data that xdist sends to a worker and back."""
+DATA, CHANNEL = "evalsuite", "evalsuite_channel"
+"""Keys of `workerinput`, the data that xdist sends to a worker."""
 
 
 def is_worker(config: pytest.Config) -> bool:
@@ -91,16 +91,6 @@ def get_worker_data(config: pytest.Config) -> tuple[dict[str, Any], Any, int]:
     return given[DATA], given[CHANNEL], given["workercount"]
 
 
-def send_planned_count(config: pytest.Config, count: int) -> None:
-    """Send the number of cases to the controlling process when a worker ends."""
-    config.workeroutput[PLANNED] = count  # type: ignore[attr-defined] # xdist's
-
-
-def get_planned_count(node: Any) -> int:
-    """Return the number of cases that a worker sent with `send_planned_count`; 0 if the worker died."""
-    return int(getattr(node, "workeroutput", {}).get(PLANNED, 0))
-
-
 def stop_distributing(config: pytest.Config, reason: str) -> None:
     """Stop xdist from giving its workers further tests."""
     distribution = config.pluginmanager.get_plugin("dsession")
@@ -128,7 +118,7 @@ class WorkerQueue:
         self._wanted: Sequence[int] | None = None  # The indexes in a request that was not answered yet.
         self._last, self._place = -1, -1  # The last yielded index, and its position in the queue at that time.
 
-    def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - as SessionQueue has it
+    def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - as `UpcomingCases` has it
         self._next = nextitem
         if (wanted := self._wanted) is not None:
             self.steal(wanted)

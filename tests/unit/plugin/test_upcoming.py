@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.core.declarations import FIXTURE
-from evalsuite.plugin.process import SessionQueue
+from evalsuite.engine.solving import UpcomingCases
 from evalsuite.plugin.xdist import WorkerQueue
 
 if TYPE_CHECKING:
@@ -46,6 +46,10 @@ class Torun:
         self.queue = deque(left)
 
 
+def session_queue(items: list[Any]) -> UpcomingCases:
+    return UpcomingCases({item: item.callspec.params[FIXTURE] for item in items})
+
+
 def next_cases(upcoming: Iterator[Any], most: int) -> list[int]:
     cases: list[int] = []
     while len(cases) < most and (case := next(upcoming, None)) is not None:
@@ -56,7 +60,7 @@ def next_cases(upcoming: Iterator[Any], most: int) -> list[int]:
 @given(STEPS, st.integers(1, 50))
 def test_a_session_gives_each_coming_case_once_and_none_too_far_ahead(steps: list[tuple[int, int]], ahead: int) -> None:
     every: Any = [Item(at) for at in range(ITEMS)]
-    queue, position, seen = SessionQueue(every), 0, []
+    queue, position, seen = session_queue(every), 0, []
     for begun, taken in steps:
         position = min(position + begun, ITEMS - 1)
         queue.move_to(every[position], None)
@@ -83,7 +87,7 @@ def test_a_worker_gives_each_coming_case_once_and_in_order(steps: list[tuple[int
 
 def test_all_that_is_left_is_given_when_all_is_taken() -> None:
     every: Any = [Item(at) for at in range(ITEMS)]
-    assert next_cases(SessionQueue(every)(ITEMS), ITEMS) == list(range(1, ITEMS))
+    assert next_cases(session_queue(every)(ITEMS), ITEMS) == list(range(1, ITEMS))
     assert next_cases(WorkerQueue(every, Torun())(ITEMS + 5), ITEMS + 5) == list(range(ITEMS))
 
 
