@@ -138,6 +138,7 @@ class CaseFindings:
         return is_missed
 
     def make_storable_record(self, case: Case, name: str, settings: Settings, model: str) -> StorableRecord:
+        """Encode the case's record, with the fingerprints known before the case ran, for the journal."""
         record = self.make_record(case, name, model, compute_planned_fingerprints(case, settings, model))
         return StorableRecord.from_record(record, case.bound.declared_metrics)
 
@@ -279,6 +280,7 @@ class StorableRecord(NamedTuple):
 
     @classmethod
     def from_record(cls, record: Record, metrics: Mapping[str, Mapping[str, Any]] | None) -> StorableRecord:
+        """Encode a record of a benchmark that declares these metrics."""
         line, same = dumps(encode_record(record)), digest_fingerprints(record.fingerprints)
         return cls(line, record.benchmark, record.declared, metrics, same)
 

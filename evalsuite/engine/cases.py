@@ -238,7 +238,7 @@ def order_items(items: Sequence[T], case_of: Callable[[T], Case | None], setting
     The items are shared among `workers` processes.
     """
 
-    def find_stage(item: T) -> tuple[int, bool]:
+    def make_order_key(item: T) -> tuple[int, bool]:
         case = case_of(item)
         return (case.epoch, case.beyond) if case is not None else (0, False)
 
@@ -249,7 +249,7 @@ def order_items(items: Sequence[T], case_of: Callable[[T], Case | None], setting
     if settings.until_decided:
         # Put new samples before further epochs, because new samples are more informative. Within an epoch, put the
         # samples that --limit chose first.
-        ordered.sort(key=find_stage)
+        ordered.sort(key=make_order_key)
         from evalsuite.decisions.early_stops import reorder_for_workers
 
         ordered = list(reorder_for_workers(ordered, workers))

@@ -50,15 +50,16 @@ def require_model_name(name: str | None) -> str:
 
 def check_callability(settings: Settings, model: str | None) -> None:
     """Check, before any case is made, that the model can be called; call this in the process with the API keys."""
-    if settings.replay or needs_outside_code(model or ""):
-        return
+    if not (settings.replay or needs_outside_code(model or "")):
+        _check_model(model, settings.model_base_url, settings)
+
+
+def _check_model(model: str | None, base_url: str | None, settings: Settings) -> None:
+    """Check a model's name and, unless a gateway service calls the model, its API key."""
+    name = require_model_name(model)
     if settings.gateway:
-        open_backend(require_model_name(model), settings.model_base_url)
-    else:
-        _check_model(require_model_name(model), settings.model_base_url, settings)
-
-
-def _check_model(name: str, base_url: str | None, settings: Settings) -> None:
+        open_backend(name, base_url)
+        return
     from evalsuite.gateway.opening import make_credentials
 
     open_backend(name, base_url, make_credentials(settings)).check()
@@ -122,16 +123,25 @@ def check_reports_folder(folder: Path) -> None:
 
 
 def _check_models(settings: Settings, given_models: AbstractSet[str]) -> None:
+    """Check the models that the user names or, with `--gateway`, the services that call the models."""
     if settings.gateway:
-        _check_gateway_services(settings, given_models)
+        from evalsuite.service.clients import parse_services
+        from evalsuite.service.remote import check_services
+
+        services = parse_services(settings.gateway)
+        if "model" in given_models:
+            _check_model(settings.model, settings.model_base_url, settings)
+        if given_models:
+            check_services(services)
         return
     for model, base_url in _list_given_models(settings, given_models):
-        _check_model(require_model_name(model), base_url, settings)
+        _check_model(model, base_url, settings)
     if settings.batch and given_models:
         _check_batch_support(settings)
 
 
 def _list_given_models(settings: Settings, given_models: AbstractSet[str]) -> list[tuple[str | None, str | None]]:
+    """List the name and the address of each model whose option (such as `judge_model`) is in `given_models`."""
     roles = {
         "model": (settings.model, settings.model_base_url),
         "judge_model": (settings.judge_model, settings.judge_base_url),
@@ -149,18 +159,6 @@ def _check_batch_support(settings: Settings) -> None:
     for name, base_url in dict.fromkeys(_list_given_models(settings, {"model", "judge_model", "user_model"})):
         model = require_model_name(name)
         require_batch_interface(model, open_backend(model, base_url, credentials))
-
-
-def _check_gateway_services(settings: Settings, given_models: AbstractSet[str]) -> None:
-    """Check that the gateway services can be reached, and that the model's name is valid; no API key is needed."""
-    from evalsuite.service.clients import parse_services
-    from evalsuite.service.remote import check_services
-
-    services = parse_services(settings.gateway or "")
-    if "model" in given_models:
-        open_backend(require_model_name(settings.model), settings.model_base_url)
-    if given_models:
-        check_services(services)
 
 
 def explain_unmet_option(

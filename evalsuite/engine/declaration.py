@@ -141,11 +141,11 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
     _check_declaration(declared, epochs, at_least)
     declaration = Declaration(declared, epochs, at_least, args, shipped or {}, pool, tuple(faults))
 
-    def declare_test(test: Test) -> Test:
+    def attach_declaration(test: Test) -> Test:
         setattr(test, DECLARATION, declaration)
         return test
 
-    return declare_test
+    return attach_declaration
 
 
 def find_benchmark(name: str) -> Benchmark:

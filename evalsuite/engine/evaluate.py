@@ -290,7 +290,7 @@ class _Evaluation:
     def _run_case(self, case: Case, prefetcher: Prefetcher, models: RunModels) -> None:
         findings = CaseFindings()
         try:
-            self._score_and_test(case, findings, prefetcher, models)
+            self._score_and_test_case(case, findings, prefetcher, models)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a case's code raises is the case's error
@@ -298,7 +298,9 @@ class _Evaluation:
         name = _format_case_name(case)
         self.run.store_record(name, findings.make_storable_record(case, name, self._settings, self._model))
 
-    def _score_and_test(self, case: Case, findings: CaseFindings, prefetcher: Prefetcher, models: RunModels) -> None:
+    def _score_and_test_case(
+        self, case: Case, findings: CaseFindings, prefetcher: Prefetcher, models: RunModels
+    ) -> None:
         if case.bound.solver is not None:
             solved = prefetcher.wait_for_result(case)
             if isinstance(solved.error, Detached):
@@ -378,6 +380,7 @@ def _convert_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _format_function_as_model(function: Callable[..., Any]) -> str:
+    """Return the name `function:MODULE:NAME`, by which `--model` finds a function."""
     module, name = function.__module__, getattr(function, "__qualname__", "<")
     if getattr(sys.modules.get(module), name, None) is not function:
         raise SettingsError(

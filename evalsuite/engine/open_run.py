@@ -238,6 +238,7 @@ class OpenRun:
             return None
 
     def _open_run_files(self, cases: Iterable[PlannedCase]) -> None:
+        """Open the run's folder, its lock and its journal, and store the plan."""
         from evalsuite.journal.lease import RunLock
 
         settings, reports = self._spec.settings, self._spec.reports_folder
@@ -280,6 +281,7 @@ class OpenRun:
         self._lease.release()
 
     def _detach_run(self, reason: str) -> None:
+        """End the session although batches are unanswered; a later session collects the answers."""
         self.detached = reason
         self._stop(reason)
 
@@ -315,7 +317,7 @@ class OpenRun:
             return
         self._check_gated_metrics(json.loads(record.line))
         if can_end_early:
-            self._add_early_result(decode_record(record.line))
+            self._add_result_for_early_end(decode_record(record.line))
 
     def store_crash_record(self, case: str, message: str) -> str | None:
         """Store an error record for a case whose process died; return its benchmark, or None if it was not planned."""
@@ -339,7 +341,7 @@ class OpenRun:
         self.store_record(case, StorableRecord.from_record(record, None))
         return planned.benchmark
 
-    def _add_early_result(self, record: Record) -> None:
+    def _add_result_for_early_end(self, record: Record) -> None:
         # Ignore skipped cases, because they have no score (for example after the budget was spent).
         decides = not self._is_quarantined(record.case) and record.outcome != "skipped"
         if record.cause == SpendLimitReached.__name__:

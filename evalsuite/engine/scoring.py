@@ -170,6 +170,7 @@ def check_callable(
 
 
 def _format_callable(solver_or_scorer: object) -> str:
+    """Return the name of a solver or scorer; if it has none of its own, return its repr."""
     name = get_callable_name(solver_or_scorer)
     return name if name != "function" else repr(solver_or_scorer)
 

@@ -299,6 +299,7 @@ class Prefetcher:
             future.set_result(solved)
 
     def _replace_finished_task(self, task: asyncio.Task[None]) -> None:
+        """Forget a finished task, and start further cases in its place."""
         self._tasks.discard(task)
         self._in_flight -= 1
         self._start_upcoming_cases()

@@ -213,10 +213,10 @@ class UnansweredRequests:
             return None
         error, is_of_this_session = json.loads(row[0]), row[1]
         was_refused_earlier = error["kind"] == RequestRefused.__name__ and not is_of_this_session
-        repeats = self._database.read_only or (was_refused_earlier and not self._has_case_failed(case))
+        repeats = self._database.read_only or (was_refused_earlier and not self._has_case_ended_in_error(case))
         return error if repeats else None
 
-    def _has_case_failed(self, case: str) -> bool:
+    def _has_case_ended_in_error(self, case: str) -> bool:
         escaped = case.encode("unicode_escape").decode("ascii")
         query = 'SELECT record FROM records WHERE "case" IN (?, ?) ORDER BY number DESC LIMIT 1'
         row = self._database.read_row(query, case, escaped)

@@ -131,6 +131,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Begin a transaction; commit it at the end, or roll it back after an exception."""
         with self._lock:
             try:
                 self._db.execute("BEGIN IMMEDIATE")

@@ -64,6 +64,7 @@ class Journal:
         self.answers = Answers(self.database, self.session)
 
     def begin_session(self, started: str, command: str) -> None:
+        """Store that a new session writes to the journal from now on."""
         self.session += 1
         self.answers = Answers(self.database, self.session)
         lease = (1, self.session, platform.node(), os.getpid(), started)
@@ -73,6 +74,7 @@ class Journal:
         )
 
     def end_session(self, ended: str, stopped: str | None) -> None:
+        """Store when the session ended and, if it ended early, why."""
         self.database.write(
             ("UPDATE sessions SET ended = ?, stopped = ? WHERE id = ?", (ended, stopped, self.session)),
             ("DELETE FROM lease", ()),

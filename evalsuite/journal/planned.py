@@ -6,9 +6,8 @@ Workers import this file, so its imports are few.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from evalsuite.core.json_codec import digest
 
@@ -27,16 +26,6 @@ class PlannedCase:
     selected: bool  # False if the command line left the case out of this run, although it belongs to the suite.
     fingerprints: Mapping[str, str]  # The fingerprints that are known before the case runs (`FINGERPRINTS_BEFORE_RUN`).
     beyond: bool = False  # Whether the case is beyond `--limit`, so that it runs only while the verdict is undecided.
-
-
-def encode_plan(plan: Sequence[PlannedCase]) -> list[Any]:
-    """Convert a plan to JSON data."""
-    return [astuple(planned) for planned in plan]
-
-
-def decode_plan(plain: Sequence[Any]) -> list[PlannedCase]:
-    """Convert JSON data back to a plan."""
-    return [PlannedCase(*row) for row in plain]
 
 
 FINGERPRINTS_BEFORE_RUN = ("input", "target", "scorers", "model", "judge", "user", "programs")

@@ -11,11 +11,6 @@ from evalsuite.core.errors import RunError
 VERSION = 4  # Version 1 stored answers; version 2 added large parts of messages, version 3 batches, version 4 outcomes.
 OLDEST = 3  # The oldest version that can still be read.
 
-TABLES = (
-    *("sessions", "lease", "cases", "parts", "requests", "attempts", "answers", "tool_calls", "records"),
-    *("batches", "batch_lines", "outcomes"),
-)
-
 OUTCOMES = """
 -- One row per request that failed for good, or that its case cancelled; see `answers.UnansweredRequests`.
 CREATE TABLE outcomes (
@@ -137,6 +132,7 @@ CREATE TABLE batch_lines (
 CREATE INDEX batch_lines_by_key ON batch_lines (key);
 """
 SCHEMA += OUTCOMES
+TABLES = re.findall(r"CREATE TABLE (\w+)", SCHEMA)
 
 LARGE = 4096  # Minimum length of a Base64 string that is stored as a separate part, in characters.
 _MARK = "\x1e"  # The names of large parts contain control characters, which JSON text never contains.
@@ -159,7 +155,7 @@ def split_large_strings(text: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 def join_large_strings(text: str, find: Callable[[str], str | None]) -> str:
-    """Reverse `split_large_strings`."""
+    """Replace the names in a text by the large strings, each of which `find` returns by its name."""
 
     def restore_string(match: re.Match[str]) -> str:
         string = find(match[1])

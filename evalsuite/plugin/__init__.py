@@ -44,9 +44,9 @@ from evalsuite.plugin.session import (
     pytest_configure,
     pytest_report_header,
     pytest_sessionfinish,
+    pytest_terminal_summary,
     release_resources,
     restore_exit_status,
-    show_summary,
 )
 from evalsuite.plugin.xdist import refuse_plain_workers, set_default_distribution
 
@@ -151,11 +151,6 @@ def pytest_choose_items(session: pytest.Session, config: pytest.Config, items: l
 def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
     """Let pytest show where a signal interrupted the code, even if it arrived between two lines."""
     remove_unknown_lines(excinfo)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show the verdict and the report's path; with --plan, show the plan."""
-    show_summary(terminalreporter)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -66,7 +66,7 @@ def check_machine(settings: Settings, root: Path, *, needs_sandbox: bool) -> lis
     return [
         *findings,
         _check_sandbox(settings, is_required=needs_sandbox),
-        *_check_extras(),
+        *_check_installed_extras(),
         _check_runs_folder(settings, root),
         *_check_data_folder(settings, root),
     ]
@@ -137,7 +137,8 @@ def _check_sandbox(settings: Settings, *, is_required: bool) -> CheckResult:
     return CheckResult(SANDBOX, OK, f"{tier}: {versions}")
 
 
-def _check_extras() -> Iterator[CheckResult]:
+def _check_installed_extras() -> Iterator[CheckResult]:
+    """Check for each extra of evalsuite whether its packages are installed."""
     for extra, (modules, purpose) in EXTRAS.items():
         absent = [module for module in modules if not _is_importable(module)]
         advice = f"{purpose}: pip install 'evalsuite[{extra}]'"

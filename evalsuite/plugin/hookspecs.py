@@ -76,6 +76,7 @@ class HookCaller:
                 self._config.hook.pytest_evalsuite_record(record=record, config=self._config)
 
     def make_sections(self, run: Run, verdict: Verdict) -> list[Section]:
+        """Return the sections that the implementations of the hook add to the report."""
         sections: list[Section] = []
         with self._record_hook_exceptions("pytest_evalsuite_report"):
             for section in self._config.hook.pytest_evalsuite_report(run=run, verdict=verdict, config=self._config):
@@ -83,6 +84,7 @@ class HookCaller:
         return sections
 
     def receive_verdict(self, verdict: Verdict, folder: Path) -> None:
+        """Pass the verdict to all implementations of the hook."""
         with self._record_hook_exceptions("pytest_evalsuite_verdict"):
             self._config.hook.pytest_evalsuite_verdict(verdict=verdict, folder=folder, config=self._config)
 

@@ -226,6 +226,7 @@ class ReportListener:
 
     @property
     def failure_count(self) -> int:
+        """The number of failed reports of all cases."""
         return sum(failed for failed, _ in self._failures.values())
 
     @property
@@ -281,10 +282,10 @@ class ReportListener:
 
     def _receive_worker_message(self, channel: Any, text: str | None) -> None:
         if text is not None and text.startswith(PLAN):
-            from evalsuite.journal.planned import decode_plan
+            from evalsuite.journal.planned import PlannedCase
 
-            cases, *facts = json.loads(text.removeprefix(PLAN))
-            self._worker_plan = plan = _WorkerPlan(decode_plan(cases), *facts)
+            rows, *facts = json.loads(text.removeprefix(PLAN))
+            self._worker_plan = plan = _WorkerPlan([PlannedCase(*row) for row in rows], *facts)
             self.planned = sum(planned.selected for planned in plan.cases)
             return
         if text is None and not self.has_opened_run:

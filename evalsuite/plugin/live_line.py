@@ -31,7 +31,7 @@ MAKE_ROOM = "\x1bD\x1b[1A"  # Adds a line below the cursor, also if the cursor i
 BELOW, BACK = "\x1b7\x1b[1B\r\x1b[2K", "\x1b8"
 
 
-class StatusFile:
+class LiveLineFile:
     """Wraps the terminal's file, so that the live line is erased before pytest writes.
 
     While a test runs, pytest captures the file descriptor, so the live line would count as the test's output.
@@ -57,7 +57,7 @@ class StatusFile:
 
     def write(self, text: str) -> int:
         with self._lock:
-            return self._file.write(self._take_erasing_sequence() + text)
+            return self._file.write(self._make_erasing_sequence() + text)
 
     def paint_line(self, line: str) -> None:
         """Show a line below the cursor without moving the cursor."""
@@ -66,11 +66,12 @@ class StatusFile:
             self._painted = True
 
     def print_line(self, line: str) -> None:
+        """Print a line that stays, and erase the live line."""
         with self._lock:
-            self._write_to_terminal(f"{self._take_erasing_sequence()}\n{line}\n")
+            self._write_to_terminal(f"{self._make_erasing_sequence()}\n{line}\n")
 
-    def _take_erasing_sequence(self) -> str:
-        """Return the control sequence that erases the live line; empty if no line is shown. The line then is gone."""
+    def _make_erasing_sequence(self) -> str:
+        """Return the control sequence that erases the live line, if it is shown; the line then counts as erased."""
         erase = ERASE_BELOW if self._painted else ""
         self._painted = False
         return erase
@@ -92,7 +93,7 @@ class LiveLine:
 
     def __init__(self, listener: ReportListener, terminal: pytest.TerminalReporter) -> None:
         self._listener, self._terminal = listener, terminal
-        self._file: StatusFile | None = None
+        self._file: LiveLineFile | None = None
         self._total = self._done = self._announced = 0
         self._started = 0.0
         self._tokens: deque[tuple[float, int]] = deque()
@@ -128,7 +129,7 @@ class LiveLine:
         if self._thread is not None:
             return
         try:
-            file = self._file = StatusFile(get_terminal_file(self._terminal))
+            file = self._file = LiveLineFile(get_terminal_file(self._terminal))
         except (OSError, ValueError):
             # The output has no file descriptor, for example if pytest runs within a program.
             return
@@ -150,7 +151,7 @@ class LiveLine:
     def _has_called_model(self) -> bool:
         return self._listener.has_opened_run and self._listener.run.access.has_called_model
 
-    def _show_until_end(self, file: StatusFile) -> None:
+    def _show_until_end(self, file: LiveLineFile) -> None:
         """Paint the live line again and again or, without a terminal, print a line whenever it is due."""
         due = time.monotonic() + FIRST
         while not self._ended.wait(INTERVAL):
@@ -162,7 +163,7 @@ class LiveLine:
                 due = now + EVERY
                 file.print_line(fit_to_width(self.list_line_parts(now), LONGEST) if has_calls else COLLECTING)
 
-    def _print_notices(self, file: StatusFile) -> None:
+    def _print_notices(self, file: LiveLineFile) -> None:
         """Print the gateway's notices since the last update, such as outages."""
         if self._has_called_model:
             notices = self._listener.run.access.gateway.notices

@@ -39,6 +39,7 @@ class Mutant(NamedTuple):
 
 
 def _apply_mutant_to_scores(mutant: str, scores: Scores, best: Mapping[str, float]) -> Scores:
+    """Return a scorer's scores as the fault changes them; `best` is the best score of each metric."""
     if mutant == "flattered":
         return {name: best.get(name, value) for name, value in scores.items()}
     is_wrong = any(float(value) != best[name] for name, value in scores.items() if name in best)

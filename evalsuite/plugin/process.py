@@ -7,6 +7,7 @@ import gc
 import os
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import InitVar, dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -66,43 +67,30 @@ def _freeze_heap(*, in_worker: bool) -> None:
     atexit.register(gc.freeze if in_worker else gc.unfreeze)
 
 
+@dataclass(eq=False, repr=False)
 class CaseProcess:
-    """A process that runs tests, with or without workers. The event loop and the models start with the first case.
+    """A process that runs tests, with or without workers. The event loop and the models start with the first case."""
 
-    Args:
-        model: name of the model under test; without one, the installed default model's name, or None.
-        quarantine: cases that are excluded from decisions until a date; None if no quarantine file exists.
-        part: the part of the run that this session runs; None if the session may not be divided.
+    settings: Settings
+    model_name: str | None  # The model under test; without one, the installed default model, or None.
+    quarantine: Quarantine | None  # Cases excluded from decisions until a date; None without a quarantine file.
+    workers: int  # The number of processes that run cases.
+    make_loop: Callable[[], BackgroundLoop]
+    connect: Callable[[BackgroundLoop], CaseAsker]  # Connects the process to the gateway.
+    run_part: InitVar[RunPart | None]  # The part that this session runs; None if the session may not be divided.
+    session: pytest.Session | None = None
+    deselected: list[pytest.Item] = field(default_factory=list)  # Cases that the command line leaves out.
+    # The number of cases of each benchmark before any selection, and how `--limit` chose the samples.
+    collected: dict[str, dict[str, int | None]] = field(default_factory=dict)
+    # The test function that first declares each benchmark, and whether its cases may be pooled.
+    declared_in: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    functions: set[str] = field(default_factory=set)  # Node ids of the benchmarks' functions.
+    stopping: str = ""  # Why this worker must end after the current case; empty if the worker continues.
 
-    Attributes:
-        deselected: cases that the command line leaves out of a resumed run.
-        collected: the number of cases of each benchmark before any selection, and how `--limit` chose the samples.
-        declared_in: the test function that first declares each benchmark, and whether its cases may be pooled.
-        functions: node ids of the benchmarks' functions.
-        lists_all: whether the session also makes the cases that `-k` excludes, because their earlier records count.
-        stopping: why this worker must end after the current case; empty if the worker continues.
-    """
-
-    def __init__(
-        self,
-        settings: Settings,
-        model: str | None,
-        quarantine: Quarantine | None,
-        workers: int,
-        background: Callable[[], BackgroundLoop],
-        connect: Callable[[BackgroundLoop], CaseAsker],
-        part: RunPart | None,
-    ) -> None:
-        self.settings, self.model_name, self.quarantine, self.workers = settings, model, quarantine, workers
-        self.part = part.number if part else None
-        self.lists_all = part.lists_all if part else bool(settings.resume)
-        self._background, self._connect = background, connect
-        self.session: pytest.Session | None = None
-        self.deselected: list[pytest.Item] = []
-        self.collected: dict[str, dict[str, int | None]] = {}
-        self.declared_in: dict[str, tuple[str, bool]] = {}
-        self.functions: set[str] = set()
-        self.stopping = ""
+    def __post_init__(self, run_part: RunPart | None) -> None:
+        self.part = run_part.number if run_part else None
+        # Whether the session also makes the cases that `-k` excludes, because their earlier records count.
+        self.lists_all = run_part.lists_all if run_part else bool(self.settings.resume)
         self._assignment: ShardAssignment | None = None
         self._lock = threading.Lock()  # Use a lock, because test code may request a model in any thread.
         self._loop: BackgroundLoop | None = None
@@ -124,7 +112,7 @@ class CaseProcess:
         """This process's event loop; the thread that first needs the loop makes it."""
         with self._lock:
             if self._loop is None:
-                self._loop = self._background()
+                self._loop = self.make_loop()
             return self._loop
 
     @property
@@ -136,7 +124,7 @@ class CaseProcess:
         background, name = self.background_loop, require_model_name(self.model_name)
         with self._lock:
             if self._models is None:
-                self._models = RunModels(self._connect(background), self.settings, name)
+                self._models = RunModels(self.connect(background), self.settings, name)
             return self._models
 
     def advance_to_item(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,7 +131,7 @@ def _set_up_worker(config: pytest.Config) -> None:
     def stop_worker(reason: str) -> None:
         config.stash[PROCESS].stopping = reason
 
-    def make_asker(background: BackgroundLoop) -> CaseAsker:
+    def connect_to_gateway(background: BackgroundLoop) -> CaseAsker:
         from evalsuite.gateway.channel import ChannelAsker
 
         return ChannelAsker(channel, background, stop_worker)
@@ -139,7 +139,7 @@ def _set_up_worker(config: pytest.Config) -> None:
     settings = restore_settings(json.loads(data["settings"]))
     part = RunPart(**data["part"]) if data["part"] else None
     config.stash[PROCESS] = CaseProcess(
-        settings, data["model"], quarantine, workers, _make_background_loop, make_asker, part
+        settings, data["model"], quarantine, workers, _make_background_loop, connect_to_gateway, part
     )
     apply_selection(config, data["selection"])
     # Handle SIGINT, to distinguish the user's Ctrl-C from a KeyboardInterrupt that a scorer raises.
@@ -160,12 +160,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     data, channel, _ = get_worker_data(session.config)
     if data["plan"]:
         from evalsuite.core.json_codec import dumps
-        from evalsuite.journal.planned import encode_plan
 
         process = session.config.stash[PROCESS]
         plan, counted = process.make_planned_cases(session.items), process.shard_assignment.counted
         if plan or counted:
-            channel.send(PLAN + dumps([encode_plan(plan), process.collected, counted, sorted(process.functions)]))
+            rows = [astuple(planned) for planned in plan]
+            channel.send(PLAN + dumps([rows, process.collected, counted, sorted(process.functions)]))
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -199,7 +199,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = INCOMPLETE
         return
     run = listener.open_run()
-    stopped = _find_interruption(session, run, listener.ending)
+    stopped = _describe_interruption(session, run, listener.ending)
     try:
         other_failures = max(0, session.testsfailed - listener.failure_count)
         following = listener.find_following_part()
@@ -226,7 +226,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         _shorten_repeated_reason(terminal, listener.ending)
     if describe_ending_signal() and terminal is not None:
         # Show the summary now, because pytest omits its summary hook if a signal ended the session.
-        show_summary(terminal)
+        pytest_terminal_summary(terminal)
 
 
 def _is_missing_gated_cases(session: pytest.Session, listener: ReportListener) -> bool:
@@ -236,7 +236,7 @@ def _is_missing_gated_cases(session: pytest.Session, listener: ReportListener) -
     return bool(read_command_line_gates(session.config)) or listener.is_missing_gated_cases()
 
 
-def _find_interruption(session: pytest.Session, run: OpenRun, ending: str) -> str | None:
+def _describe_interruption(session: pytest.Session, run: OpenRun, ending: str) -> str | None:
     """Explain why the session was interrupted; None if all tests ran, or if all gates were decided early.
 
     Args:
@@ -293,8 +293,9 @@ def _choose_exit_status(session: pytest.Session, listener: ReportListener, run: 
     return 0 if only_covered else own
 
 
-def show_summary(terminal: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Show the verdict, or the reason why the verdict is missing; with --plan, show the plan."""
+    terminal = terminalreporter
     listener = terminal.config.stash.get(LISTENER, None)
     if listener is not None:
         skipped = [report for report in terminal.stats.get("skipped", ()) if report.nodeid.endswith(f"[{LEFT_OUT}]")]

@@ -67,22 +67,18 @@ def connect_worker(node: Any, data: dict[str, Any], receive: Callable[[Any, str 
     channel = node.gateway.newchannel()
     node.workerinput[DATA], node.workerinput[CHANNEL] = data, channel
     channel.setcallback(lambda text: receive(channel, text), endmarker=None)
-    node.sendcommand = _make_safe_sender(node.sendcommand)
+    node.sendcommand = partial(_send_command_if_alive, node.sendcommand)
     return channel
 
 
-def _make_safe_sender(send: Callable[..., None]) -> Callable[..., None]:
-    """Wrap the method by which xdist sends commands to a worker, so that commands to a dead worker are dropped.
+def _send_command_if_alive(send_command: Callable[..., None], name: str, **arguments: Any) -> None:
+    """Send xdist's command to a worker; drop the command if the worker is dead.
 
     xdist may send a command after a worker has died and before it notices the death. Without this function, the failed
     command ends the session, although xdist would give the dead worker's tests to others.
     """
-
-    def send_command_if_alive(name: str, **arguments: Any) -> None:
-        with contextlib.suppress(OSError):
-            send(name, **arguments)
-
-    return send_command_if_alive
+    with contextlib.suppress(OSError):
+        send_command(name, **arguments)
 
 
 def get_worker_data(config: pytest.Config) -> tuple[dict[str, Any], Any, int]:
@@ -119,6 +115,7 @@ class WorkerQueue:
         self._last, self._place = -1, -1  # The last yielded index, and its position in the queue at that time.
 
     def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - as `UpcomingCases` has it
+        """Store which item comes next, and answer a request of xdist that was postponed."""
         self._next = nextitem
         if (wanted := self._wanted) is not None:
             self.steal(wanted)
