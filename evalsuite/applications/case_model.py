@@ -37,6 +37,7 @@ class CaseModel(ModelHandle):
         effects: the case's tool calls and other effects, stored for replays.
         user_model: name and address of the model that simulates users; None if the run has none.
         models: the model for each name that an application may request; if empty, this model answers all requests.
+        endpoints: the open endpoints, each with the server that answers its requests.
         faults: the faults to inject into the calls; None for models without faults, such as simulators and judges.
     """
 
@@ -57,7 +58,7 @@ class CaseModel(ModelHandle):
         self.effects.meter, self.effects.players = self.meter, self.players
         self.log = CallLog()
         self._api: CaseApi | None = None
-        self._endpoints: list[tuple[LoopbackServer, Endpoint]] = []
+        self.endpoints: list[tuple[LoopbackServer, Endpoint]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         with contextlib.suppress(RuntimeError):
             self._loop = asyncio.get_running_loop()
@@ -169,22 +170,13 @@ class CaseModel(ModelHandle):
 
     def endpoint(self) -> Endpoint:
         """Open an address on loopback where this model is served while the case runs."""
-        return self.open_endpoint_on(self._loop or asyncio.get_running_loop())
-
-    def open_endpoint_on(self, loop: asyncio.AbstractEventLoop) -> Endpoint:
-        """Open an endpoint from any thread; see `endpoint`."""
-        from evalsuite.applications.endpoint import get_loopback_server
-
-        listener = get_loopback_server(loop)
-        endpoint = listener.open_endpoint(self.api)
-        self._endpoints.append((listener, endpoint))
-        return endpoint
+        return BlockingModel(self, self._loop or asyncio.get_running_loop()).endpoint()
 
     def close_endpoints(self) -> None:
         """Close the endpoints at the end of the case."""
-        while self._endpoints:
-            listener, endpoint = self._endpoints.pop()
-            listener.close_endpoint(endpoint)
+        while self.endpoints:
+            server, endpoint = self.endpoints.pop()
+            server.close_endpoint(endpoint)
 
     async def finish(self) -> None:
         """Close the endpoints, and store the requests that the case cancelled; call this when the case ends."""
@@ -202,7 +194,7 @@ class CaseModel(ModelHandle):
     @property
     def is_finished(self) -> bool:
         """Whether `finish` has nothing to do: all endpoints are closed and all cancelled calls are stored."""
-        return not (self._endpoints or self.meter.cancelled)
+        return not (self.endpoints or self.meter.cancelled)
 
 
 class BlockingModel:
@@ -253,7 +245,12 @@ class BlockingModel:
 
     def endpoint(self) -> Endpoint:
         """Open an address on loopback where this model is served while the case runs."""
-        return self._model.open_endpoint_on(self._loop)
+        from evalsuite.applications.endpoint import get_loopback_server
+
+        server = get_loopback_server(self._loop)
+        endpoint = server.open_endpoint(self._model.api)
+        self._model.endpoints.append((server, endpoint))
+        return endpoint
 
     def finish(self) -> None:
         """Close the endpoints, and store the cancelled requests; call this method at the end of the test."""

@@ -100,8 +100,6 @@ SIGN_OF_LIFE = 5.0
 SECONDS_IDLE = 75.0  # Seconds until a connection without a complete header is closed (aiohttp's default: an hour).
 SECONDS_TO_SEND = 60.0  # Seconds for a request to arrive; a slower one is refused, to free its connection.
 
-CLIENT: web.RequestKey[Client] = web.RequestKey("client")
-
 
 class GatewayServer:
     """Answers HTTP requests with a gateway, in the gateway's event loop.
@@ -186,7 +184,6 @@ class GatewayServer:
             if client is None:
                 words = "no client of this gateway has that token: set EVALSUITE_GATEWAY_TOKEN, or the API key"
                 return _make_response(make_error_answer(401, words, "authentication_error"))
-            request[CLIENT] = client
             CURRENT_CLIENT.set(client)
         if request.method == "POST" and request.content_type != "application/json":
             # Refuse all other content types, because a browser lets any web page send them to this address without
@@ -215,8 +212,8 @@ class GatewayServer:
         text = format_metrics(self._gateway, self.counts)
         return web.Response(text=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
-    async def _report_client_and_models(self, request: web.Request) -> web.StreamResponse:
-        return web.json_response({"client": request[CLIENT].name, "models": list(self._upstreams.models)})
+    async def _report_client_and_models(self, request: web.Request) -> web.StreamResponse:  # noqa: ARG002 - as above
+        return web.json_response({"client": CURRENT_CLIENT.get().name, "models": list(self._upstreams.models)})
 
     async def _handle_ask(self, request: web.Request) -> web.StreamResponse:
         """Answer with one line of JSON; while limits delay it, send newlines to keep the connection open."""
