@@ -57,12 +57,12 @@ def make_json_answer(value: Any, status: int = 200) -> HttpAnswer:
 
 
 def make_chat_stream(chunks: Iterable[Mapping[str, Any]], end: bytes = b"data: [DONE]\n\n") -> HttpAnswer:
-    """Make the server-sent events of a chat completion, which have no event names; the last event is `[DONE]`."""
+    """Make server-sent events without names, as chat completions and Gemini have them; `end` follows the last event."""
     return HttpAnswer(200, (*(f"data: {dumps(chunk)}\n\n".encode() for chunk in chunks), end), EVENTS)
 
 
 def make_event_stream(events: Iterable[Mapping[str, Any]]) -> HttpAnswer:
-    """Make the server-sent events of the Responses API, which are numbered and named by their type."""
+    """Make the server-sent events of the Responses and Messages APIs, which are numbered and named by their type."""
     numbered = [{**event, "sequence_number": number} for number, event in enumerate(events)]
     return HttpAnswer(
         200, tuple(f"event: {event['type']}\ndata: {dumps(event)}\n\n".encode() for event in numbered), EVENTS
@@ -70,7 +70,7 @@ def make_event_stream(events: Iterable[Mapping[str, Any]]) -> HttpAnswer:
 
 
 def make_error_answer(status: int, message: str, kind: str = "invalid_request_error") -> HttpAnswer:
-    """Make an error in the API's format."""
+    """Make an answer with an error in the OpenAI API's format."""
     return make_json_answer({"error": {"message": message, "type": kind, "param": None, "code": None}}, status)
 
 

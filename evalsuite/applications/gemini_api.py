@@ -197,7 +197,7 @@ def _make_tool_choice_params(tool_config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_content_response(completion: Completion, model: str, number: int) -> dict[str, Any]:
-    """Make the whole answer; its id contains `number`, which counts the answers of the case.
+    """Make the whole answer of the generateContent API; its id contains `number`, which counts the answers of the case.
 
     Raises:
         BadRequest: the model called a function with arguments that are not a JSON object.

@@ -135,7 +135,7 @@ def _make_tool_choice_params(tool_choice: Mapping[str, Any] | None) -> dict[str,
 
 
 def make_message_object(completion: Completion, model: str, number: int) -> dict[str, Any]:
-    """Make the whole answer; its id contains `number`, which counts the answers of the case.
+    """Make the whole answer of the Messages API; its id contains `number`, which counts the answers of the case.
 
     Raises:
         BadRequest: the model called a tool with arguments that are not a JSON object.

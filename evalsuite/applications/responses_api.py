@@ -235,7 +235,7 @@ def _convert_to_chat_tool_choice(choice: Any) -> Any:
 
 
 def make_response_object(body: Mapping[str, Any], completion: Completion, model: str, number: int) -> dict[str, Any]:
-    """Make the whole answer; its id contains `number`, which counts the answers of the case."""
+    """Make the whole answer of the Responses API; its id contains `number`, which counts the answers of the case."""
     cut = completion.finish_reason == "length"
     usage = completion.usage
     response = {

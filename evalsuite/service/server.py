@@ -133,7 +133,7 @@ class GatewayServer:
         application.router.add_get("/health", self._report_health)
         application.router.add_get("/metrics", self._report_metrics)
         application.router.add_get("/evalsuite/client", self._report_client_and_models)
-        application.router.add_post("/evalsuite/ask", self._handle_ask)
+        application.router.add_post("/evalsuite/ask", self._answer_session_request)
         application.router.add_route("*", "/v1/{path:.*}", self._handle_openai_request)
         return web.AppRunner(application, access_log=None, shutdown_timeout=GRACE, keepalive_timeout=SECONDS_IDLE)
 
@@ -215,7 +215,7 @@ class GatewayServer:
     async def _report_client_and_models(self, request: web.Request) -> web.StreamResponse:  # noqa: ARG002 - as above
         return web.json_response({"client": CURRENT_CLIENT.get().name, "models": list(self._upstreams.models)})
 
-    async def _handle_ask(self, request: web.Request) -> web.StreamResponse:
+    async def _answer_session_request(self, request: web.Request) -> web.StreamResponse:
         """Answer with one line of JSON; while limits delay it, send newlines to keep the connection open."""
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)

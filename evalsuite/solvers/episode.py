@@ -232,7 +232,7 @@ class Episode:
             self.record_call(call, (call.arguments, (*faults, late), "", f"Error: {late.words}", True))
 
     async def run_call(self, call: Call) -> CallOutcome:
-        """Run a call, unless its arguments have faults."""
+        """Run a call, unless its arguments have faults, and return its outcome."""
         arguments, faults = self.registry.check(call.name, call.arguments)
         if faults:
             text = "Error: " + "; ".join(fault.words for fault in faults)
