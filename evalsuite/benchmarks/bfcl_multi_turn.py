@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import Message, Sample, Score, Transcript
-from evalsuite.gateway.handle import CaseEffects
 from evalsuite.solvers.episode import Episode
 from evalsuite.solvers.tool_protocols import tool_loop
 from evalsuite.tools.declare import DeclaredTool, PythonFunction
@@ -132,7 +131,6 @@ class MultiTurnSolver:
     max_tokens: int
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        effects: CaseEffects = getattr(model, "effects", None) or CaseEffects()
         world = World(partial(make_world, self.package), outside=False)
         loop = tool_loop(
             [world],
@@ -143,8 +141,8 @@ class MultiTurnSolver:
             temperature=0,
             max_tokens=self.max_tokens,
         )
-        async with open_tools([world], sample, effects) as opened:
-            episode = Episode(loop, dataclasses.replace(sample, input=()), model, opened, effects)
+        async with open_tools([world], sample, getattr(model, "effects", None)) as opened:
+            episode = Episode(loop, dataclasses.replace(sample, input=()), model, opened)
             for number, messages in enumerate(sample.metadata["turns"]):
                 later = {name for at, names in sample.metadata["missed"].items() if int(at) > number for name in names}
                 episode.registry = _UncheckedRegistry(tool for tool in opened.tools if tool.document.name not in later)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.json_codec import encode_message
 from evalsuite.core.types import Message, Sample, Transcript
-from evalsuite.gateway.handle import CaseEffects
 from evalsuite.solvers.applications import Application
 from evalsuite.solvers.episode import Episode, ToolLoop
 from evalsuite.solvers.services import CaseExchange
@@ -43,15 +42,14 @@ class ConversationSolver:
         return self.agent.tags if isinstance(self.agent, ToolLoop) else {}
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        effects: CaseEffects = getattr(model, "effects", None) or CaseEffects()
-        async with open_tools(self.tools, sample, effects) as every:
+        async with open_tools(self.tools, sample, getattr(model, "effects", None)) as every:
             user, opened = self.user, every
             if isinstance(user, Persona) and user.tools:
-                user, opened = _open_persona_episode(user, sample, model, every, effects)
+                user, opened = _open_persona_episode(user, sample, model, every)
             silent = dataclasses.replace(sample, input=())
             episode: Episode | ApplicationEpisode
             if isinstance(self.agent, ToolLoop):
-                episode = Episode(self.agent, silent, model, opened, effects)
+                episode = Episode(self.agent, silent, model, opened)
             else:
                 world = await opened.worlds[0].get_world_object() if opened.worlds else None
                 case_model: Any = model
@@ -118,7 +116,7 @@ class PersonaEpisode:
 
 
 def _open_persona_episode(
-    persona: Persona, sample: Sample, model: Model, episode_tools: EpisodeTools, effects: CaseEffects
+    persona: Persona, sample: Sample, model: Model, episode_tools: EpisodeTools
 ) -> tuple[PersonaEpisode, EpisodeTools]:
     """Return the episode of a simulated user with tools, and the other tools, which the agent gets."""
     tools = {tool.document.name: tool for tool in episode_tools.tools}
@@ -128,10 +126,11 @@ def _open_persona_episode(
     loop = tool_loop([], system=persona.write_role(sample), ending="text", max_turns=MAX_AGENT_TURNS, **params)
     greeted = dataclasses.replace(sample, input=(GREETING,))
     allowed = sample.metadata.get("user_tools")
-    own = EpisodeTools([tools[name] for name in persona.tools if allowed is None or name in allowed], [])
-    episode = Episode(loop, greeted, persona.find_simulating_model(model), own, effects)
+    own = [tools[name] for name in persona.tools if allowed is None or name in allowed]
     rest = [tool for name, tool in tools.items() if name not in persona.tools]
-    return PersonaEpisode(persona, episode), EpisodeTools(rest, episode_tools.worlds)
+    personas_tools = dataclasses.replace(episode_tools, tools=own, worlds=[])
+    episode = Episode(loop, greeted, persona.find_simulating_model(model), personas_tools)
+    return PersonaEpisode(persona, episode), dataclasses.replace(episode_tools, tools=rest)
 
 
 class ApplicationEpisode:

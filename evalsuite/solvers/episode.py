@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from evalsuite.core.errors import SettingsError, shorten_with_note
 from evalsuite.core.types import Completion, Message, Sample, Transcript
-from evalsuite.gateway.handle import CaseEffects
 from evalsuite.tools.execution import (
     ASK_TO_USER,
     FINISH,
@@ -136,9 +135,8 @@ class ToolLoop:
         return {"faults": ", ".join(faults)} if faults else {}
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        effects: CaseEffects = getattr(model, "effects", None) or CaseEffects()
-        async with open_tools(self.tools, sample, effects) as opened:
-            episode = Episode(self, sample, model, opened, effects)
+        async with open_tools(self.tools, sample, getattr(model, "effects", None)) as opened:
+            episode = Episode(self, sample, model, opened)
             await episode.request_answer()
             return await episode.make_transcript()
 
@@ -146,11 +144,9 @@ class ToolLoop:
 class Episode:
     """The state of one episode, with the methods that run its turns."""
 
-    def __init__(
-        self, loop: ToolLoop, sample: Sample, model: Model, opened: EpisodeTools, effects: CaseEffects
-    ) -> None:
-        self.loop, self.sample, self.model, self.effects = loop, sample, model, effects
-        self.worlds = opened.worlds
+    def __init__(self, loop: ToolLoop, sample: Sample, model: Model, opened: EpisodeTools) -> None:
+        self.loop, self.sample, self.model = loop, sample, model
+        self.worlds, self.effects = opened.worlds, opened.effects
         self.registry = Registry(self.add_controls(opened.tools))
         self.messages = list(loop.protocol.make_opening_messages(sample, self.registry.documents))
         self.events: list[Mapping[str, Any]] = []

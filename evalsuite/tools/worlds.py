@@ -295,16 +295,21 @@ class EpisodeTools:
 
     tools: list[Tool]  # The tools of all sources, in the sources' order.
     worlds: list[OpenWorld]  # The worlds whose state the tools change.
+    effects: CaseEffects  # Store of the episode's tool calls.
 
 
 @asynccontextmanager
 async def open_tools(
     sources: Sequence[ToolSource], sample: Sample, effects: CaseEffects | None = None
 ) -> AsyncIterator[EpisodeTools]:
-    """Open the tools and worlds of an episode; close them when the episode ends."""
+    """Open the tools and worlds of an episode; close them when the episode ends.
+
+    Args:
+        effects: the store of the case's tool calls; None stores no calls.
+    """
     effects = effects or CaseEffects()
     async with AsyncExitStack() as stack:
-        opened = EpisodeTools([], [])
+        opened = EpisodeTools([], [], effects)
         for source in sources:
             if isinstance(source, Tool):
                 opened.tools.append(source)
