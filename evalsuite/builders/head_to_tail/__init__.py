@@ -19,8 +19,8 @@ from evalsuite.builders.building import BuildProgress, open_build_folder, sum_fi
 from evalsuite.builders.head_to_tail import dblp, dbpedia, goodreads, imdb, mag
 from evalsuite.builders.head_to_tail.drawing import (
     Candidate,
-    DumpSource,
     Partition,
+    QuestionSource,
     QuestionTemplate,
     Selection,
     choose_questions,
@@ -112,7 +112,7 @@ def _write_drafts(source: dbpedia.DbpediaSource, args: Namespace, folder: Path) 
     return int(bool(failures))
 
 
-SOURCES: dict[str, type[DumpSource]] = {
+SOURCES: dict[str, type[QuestionSource]] = {
     "dblp": dblp.DblpSource,
     "dbpedia": dbpedia.DbpediaSource,
     "goodreads": goodreads.GoodreadsSource,

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from evalsuite.builders.head_to_tail.drawing import (
-    DumpSource,
     QuestionMaker,
+    QuestionSource,
     QuestionTemplate,
     RawQuestion,
     partition_by_popularity,
@@ -40,7 +40,7 @@ _UNNUMBERED_NAME_SQL = r"regexp_replace(name, ' \d{4}$', '')"  # DBLP numbers sh
 _SEPARATOR = "\x1f"  # Separates the schools of one thesis; XML cannot contain this character.
 
 
-class DblpSource(DumpSource):
+class DblpSource(QuestionSource):
     """DBLP's dump, read into the database of a `Workspace`."""
 
     files, paper_cap = ("dblp.xml",), 100

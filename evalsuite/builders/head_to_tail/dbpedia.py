@@ -19,8 +19,8 @@ from urllib.parse import unquote
 
 from evalsuite.benchmarks.dataset_files import read_json, require_type
 from evalsuite.builders.head_to_tail.drawing import (
-    DumpSource,
     QuestionMaker,
+    QuestionSource,
     QuestionTemplate,
     RawQuestion,
     draw_entities,
@@ -44,7 +44,7 @@ _MORE = 4  # Oversampling factor: an entity with several values is drawn several
 _BRACKETS = re.compile(r"\s+\([^()]*\)$")  # The last part of a name such as "Mercury (planet)"; answers may omit it.
 
 
-class DbpediaSource(DumpSource):
+class DbpediaSource(QuestionSource):
     """DBpedia's dump, read into the database of a `Workspace`; the file `templates` maps predicates to questions."""
 
     files, target, paper_cap = ("mappingbased-objects_lang=en.ttl.bz2",), 3000, 10

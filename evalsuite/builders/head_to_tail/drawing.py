@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -250,9 +249,12 @@ class Partition:
 GROWTH = 4  # If a draw gave a template too few questions, the next one is larger by this factor.
 
 
-class QuestionSource(ABC):
-    """A source of questions, such as a dump that has been read."""
+class QuestionSource:
+    """A source of questions: a dump whose entities are in the tables of a workspace."""
 
+    files: Sequence[str]  # File names in reading order; a file that is read twice appears twice.
+    target = 1000  # Number of questions per bucket unless a number per template is given.
+    paper_cap: int  # Maximum number of questions per template and bucket, as in the paper's scripts.
     # The default templates. If two templates make the same question, only the earlier one asks it.
     templates: Sequence[QuestionTemplate]
     paper_templates: Sequence[QuestionTemplate]  # The paper's templates.
@@ -262,22 +264,11 @@ class QuestionSource(ABC):
     # Maps a template's id to the popularity of the predicate that the template asks for; empty if unknown.
     template_popularity: Mapping[str, int] = MappingProxyType({})
 
-    @abstractmethod
-    def draw_questions(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """Draw questions about at least `sizes[template]` entities per bucket, or about all if a bucket has fewer."""
-
-
-class DumpSource(QuestionSource):
-    """A question source whose entities are in the tables of a workspace."""
-
-    files: Sequence[str]  # File names in reading order; a file that is read twice appears twice.
-    target = 1000  # Number of questions per bucket unless a number per template is given.
-    paper_cap: int  # Maximum number of questions per template and bucket, as in the paper's scripts.
-
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self._workspace, self._folder = workspace, folder
 
     def draw_questions(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
+        """Draw questions about at least `sizes[template]` entities per bucket, or about all if a bucket has fewer."""
         self._workspace.run_sql("""
             CREATE OR REPLACE TABLE drawn
             (template VARCHAR, bucket VARCHAR, id VARCHAR, popularity BIGINT, lot UBIGINT)
@@ -295,9 +286,9 @@ class DumpSource(QuestionSource):
         """Write SQL that selects the entities for which the template may have an answer."""
         raise NotImplementedError
 
-    @abstractmethod
     def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
         """Read the data about the drawn entities, and return a function that yields an entity's questions."""
+        raise NotImplementedError
 
     def _make_draw_number_sql(self, expression: str) -> str:
         return make_draw_number_sql(self._workspace.seed, expression)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from evalsuite.builders.head_to_tail.drawing import (
     Answer,
-    DumpSource,
     QuestionMaker,
+    QuestionSource,
     QuestionTemplate,
     RawQuestion,
     partition_by_popularity,
@@ -100,7 +100,7 @@ class Book:
         return answers[template]
 
 
-class GoodreadsSource(DumpSource):
+class GoodreadsSource(QuestionSource):
     """Goodreads' dump, read into the database of a `Workspace`."""
 
     files, paper_cap = (BOOKS, AUTHORS), 250

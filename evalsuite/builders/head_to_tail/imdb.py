@@ -18,8 +18,8 @@ from pathlib import Path
 
 from evalsuite.builders.head_to_tail.drawing import (
     Answer,
-    DumpSource,
     QuestionMaker,
+    QuestionSource,
     QuestionTemplate,
     RawQuestion,
     add_namesake_counts,
@@ -164,7 +164,7 @@ _CREDITS = (DIRECTOR, WRITER, CHARACTER)  # Templates whose answers are in the f
 _MORE = 8  # For these templates, draw more titles at once: many lack credits, and reading the files again is slow.
 
 
-class ImdbSource(DumpSource):
+class ImdbSource(QuestionSource):
     """IMDb's dump, read into the database of a `Workspace`."""
 
     files = (

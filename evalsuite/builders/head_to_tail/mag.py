@@ -12,8 +12,8 @@ from pathlib import Path
 
 from evalsuite.builders.head_to_tail.drawing import (
     Answer,
-    DumpSource,
     QuestionMaker,
+    QuestionSource,
     QuestionTemplate,
     RawQuestion,
     add_namesake_counts,
@@ -103,7 +103,7 @@ class Paper:
         return _PAPER_QUESTIONS[template][1].format(paper)
 
 
-class MagSource(DumpSource):
+class MagSource(QuestionSource):
     """The dump of Microsoft Academic Graph, read into the database of a `Workspace`."""
 
     # The file of papers is read twice: to count all papers, and to read the drawn papers.
