@@ -173,6 +173,7 @@ class BatchBackend:
         return lines
 
     def stop_waiting(self, reason: str) -> None:
+        """Fail all calls that wait for a batch with the error `Detached`."""
         self._fail_requests(list(self._waiting), Detached(reason))
 
     async def _send_gathered_lines(self) -> None:

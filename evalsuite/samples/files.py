@@ -210,7 +210,7 @@ def _read_json_items(file: Path) -> Iterator[SourceItem]:
         value = json.loads("".join(_read_lines(file)))
     except (ValueError, RecursionError) as error:
         raise DatasetError(str(file), "", f"invalid JSON ({error})", "a list of objects") from error
-    return _iterate_items(value, file)
+    return _iterate_listed_items(value, file)
 
 
 def parse_yaml(text: str, file: Path) -> Any:
@@ -226,15 +226,15 @@ def parse_yaml(text: str, file: Path) -> Any:
 
 
 def _read_yaml_items(file: Path) -> Iterator[SourceItem]:
-    return _iterate_items(parse_yaml("".join(_read_lines(file)), file), file)
+    return _iterate_listed_items(parse_yaml("".join(_read_lines(file)), file), file)
 
 
-def _iterate_items(value: Any, file: Path) -> Iterator[SourceItem]:
+def _iterate_listed_items(content: Any, file: Path) -> Iterator[SourceItem]:
     """Yield the items of the list that a file contains, either at its top or in its top object."""
-    candidates = value.values() if isinstance(value, Mapping) else [value]
+    candidates = content.values() if isinstance(content, Mapping) else [content]
     lists = [inner for inner in candidates if isinstance(inner, list)]
     if len(lists) != 1:
-        found = f"an object with {len(lists)} lists" if isinstance(value, Mapping) else f"{value!r:.60}"
+        found = f"an object with {len(lists)} lists" if isinstance(content, Mapping) else f"{content!r:.60}"
         raise DatasetError(str(file), "", found, "a list of objects, or an object with one list")
     for number, item in enumerate(lists[0], 1):
         yield f"item {number}", _require_object(item, file, f"item {number}")

@@ -341,20 +341,20 @@ def _translate_to_chinese(question: str) -> str | None:
     words = question.removesuffix(ending)
     for form, chinese in FORMS.items():
         if match := re.fullmatch(form, words):
-            parts = [_translate_part(part) for part in match.groups()]
+            parts = [_translate_name_or_condition(part) for part in match.groups()]
             return None if None in parts else chinese.format(*parts) + ENDINGS[ending]
     return None
 
 
-def _translate_part(part: str) -> str | None:
+def _translate_name_or_condition(text: str) -> str | None:
     """Translate a name, a number, a word or a condition; None if a condition has an unknown part."""
-    if '"' not in part:
-        return _WORDS.get(part, part)
+    if '"' not in text:
+        return _WORDS.get(text, text)
     for word, chinese in ((" and ", "且"), (" or ", "或")):
-        if word in part:
-            both = [_translate_part(each) for each in part.split(word)]
+        if word in text:
+            both = [_translate_name_or_condition(each) for each in text.split(word)]
             return None if None in both else chinese.join(filter(None, both))
-    if match := _COMPARED.fullmatch(part):
+    if match := _COMPARED.fullmatch(text):
         return f"“{match[1]}”{COMPARISONS[match[2]]}{match[3]}"
-    match = _EQUAL.fullmatch(part)
+    match = _EQUAL.fullmatch(text)
     return f"“{match[1]}”为“{match[2]}”" if match else None
