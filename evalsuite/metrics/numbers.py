@@ -24,6 +24,15 @@ _NUMBER = re.compile(
     \s*(?P<after>[^\d\s.,+-]?)""",
     re.VERBOSE | re.ASCII,
 )
+ONES = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+TEENS = ["ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
+TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+NUMBER_WORDS = (
+    {word: str(number) for number, word in enumerate(["zero", *ONES, *TEENS])}
+    | {word: f"{tens}0" for tens, word in enumerate(TENS, 2)}
+    | {f"{word}-{one}": f"{tens}{digit}" for tens, word in enumerate(TENS, 2) for digit, one in enumerate(ONES, 1)}
+)
+"""Number words from zero to ninety-nine, with their digits."""
 
 
 @dataclass(frozen=True, slots=True)

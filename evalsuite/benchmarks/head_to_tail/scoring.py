@@ -20,7 +20,7 @@ from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.forms import VERDICT_LABELS
 from evalsuite.judges.judgements import sign_scores, write_signature
 from evalsuite.judges.parsing import AnswerField, AnswerForm, ChoiceFormat, MissingStatementError
-from evalsuite.metrics.numbers import parse_number
+from evalsuite.metrics.numbers import NUMBER_WORDS, parse_number
 from evalsuite.metrics.text import convert_targets, exact_match, normalise_answer, rouge_l, token_f1
 
 if TYPE_CHECKING:
@@ -315,11 +315,7 @@ def list_person_variants(name: str) -> Iterable[str]:
         yield f"{surname}, {' '.join(first_names)}"
 
 
-_WORDS_BELOW_TWENTY = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
-    *("twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
-)
-_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_WORDS_BELOW_HUNDRED = {int(digits): word for word, digits in NUMBER_WORDS.items()}
 _UNIT = re.compile(
     r"\b(?:in|how many) (minutes|hours|days|years|pages|episodes|met(?:re|er)s|kilomet(?:re|er)s|miles)\b",
     re.IGNORECASE,
@@ -342,12 +338,9 @@ def list_number_variants(answer: str, question: str) -> Iterable[str]:
 
 def spell_number(number: int) -> str:
     """Spell a number from 0 to 999 in English: "twenty-one", "three hundred and five"."""
-    if number < 20:
-        return _WORDS_BELOW_TWENTY[number]
     if number < 100:
-        tens = _TENS[number // 10 - 2]
-        return f"{tens}-{_WORDS_BELOW_TWENTY[number % 10]}" if number % 10 else tens
-    hundreds = f"{_WORDS_BELOW_TWENTY[number // 100]} hundred"
+        return _WORDS_BELOW_HUNDRED[number]
+    hundreds = f"{_WORDS_BELOW_HUNDRED[number // 100]} hundred"
     return f"{hundreds} and {spell_number(number % 100)}" if number % 100 else hundreds
 
 

@@ -18,8 +18,8 @@ from evalsuite.benchmarks.struc_bench.items import TableItem, encode_items
 from evalsuite.builders.building import BuildProgress, open_build_folder, sum_file_sizes, write_atomically
 from evalsuite.builders.struc_bench.files import check_file_name
 from evalsuite.core.errors import DatasetError, write_count
+from evalsuite.metrics.numbers import NUMBER_WORDS, ONES
 from evalsuite.metrics.tables import CellGrid, read_tables
-from evalsuite.metrics.tables.cells import NUMBER_WORDS, UNITS
 from evalsuite.metrics.tables.plain_data import write_table
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ ENDS = frozenset({".", "!", "?"})
 NUMBER = re.compile(r"(?<![\d.,])\d+(?!\d|[.,]\d)")
 SINGLE_WORDS = "|".join(word for word in NUMBER_WORDS if "-" not in word)
 # RotoWire's reports are tokenized, so hyphens are separate tokens: twenty - one.
-WORDS = re.compile(rf"\b({SINGLE_WORDS})(?:(?<=ty)\s?-\s?({'|'.join(UNITS)}))?\b")
+WORDS = re.compile(rf"\b({SINGLE_WORDS})(?:(?<=ty)\s?-\s?({'|'.join(ONES)}))?\b")
 THREE_POINTER = re.compile(r"\b(?:three|3)\s?(?:-\s?point|pointer)")  # The name of a shot, in which 3 is not a count.
 PAIR = re.compile(
     r"(?<![\d.,])(?P<one>\d+)\s*(?:-\s*(?:(?:of|for)\s*-?)?|of|for|out of)\s*(?=(?P<other>\d+)(?!\d|[.,]\d))"

@@ -13,6 +13,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Literal
 
+from evalsuite.metrics.numbers import NUMBER_WORDS, ONES, TENS
+
 EMPHASIS = re.compile(r"(\*\*|__|~~|`)(?=\S)(.+?)(?<=\S)\1")
 ESCAPE = re.compile(r"\\([*_`~#|<>&%$\[\](){}+.!-])")
 FORMULA = re.compile(r"""\$[^$]+\$|\\[a-zA-Z(\[]|\\['"`^]\{?[a-zA-Z]|[_^]\{""")
@@ -98,16 +100,6 @@ BLANK = frozenset({"", "-", "--", "---", "\u2013", "\u2014", "n/a", "na", "none"
 ABSENT = frozenset({"n/a", "na", "none", "null", "nan", "?"})
 """Texts that state that a value is missing, unlike a blank cell or a dash."""
 ABSENT_VALUE = "n/a"
-UNITS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
-TEENS = ["ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
-TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-NUMBER_WORDS = (
-    {word: str(number) for number, word in enumerate(["zero", *UNITS, *TEENS])}
-    | {word: f"{tens}0" for tens, word in enumerate(TENS, 2)}
-    | {f"{word}-{unit}": f"{tens}{digit}" for tens, word in enumerate(TENS, 2) for digit, unit in enumerate(UNITS, 1)}
-)
-"""Number words from zero to ninety-nine, with their digits."""
-
 ACCENT = r"[\u0300-\u036f\u20d0-\u20f0]"  # Characters that combine with the letter before them.
 TOKEN = re.compile(
     r"(?P<time>(?<!\d)\d{1,2}:\d\d(?::\d\d)?(?![\d:]))"
@@ -115,7 +107,7 @@ TOKEN = re.compile(
     r"|(?P<number>\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+))"
     # Grades such as A+, which is different from A.
     r"|(?P<mark>(?<!\w)[^\W\d_](?:[+#]+|[-\u2212](?!\w)))"
-    rf"|(?P<word>(?<![^\W\d_])(?:{'|'.join(TENS)})-(?:{'|'.join(UNITS)})(?![^\W\d_])|(?:[^\W\d_]|{ACCENT})+)"
+    rf"|(?P<word>(?<![^\W\d_])(?:{'|'.join(TENS)})-(?:{'|'.join(ONES)})(?![^\W\d_])|(?:[^\W\d_]|{ACCENT})+)"
     r"|(?P<bound>[<>\u2264\u2265])"
 )
 SIGNED = re.compile(r"(?:^|(?<=[\s(=$\u20ac\u00a3]))[-\u2212\u2013](?=[$\u20ac\u00a3]?[\d.])")
