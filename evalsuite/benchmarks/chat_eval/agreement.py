@@ -15,6 +15,7 @@ from itertools import combinations
 from operator import eq
 from typing import TYPE_CHECKING
 
+from evalsuite import stats
 from evalsuite.benchmarks.chat_eval import paper_results as published
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, HUMAN_ASPECTS, OVERALL
 from evalsuite.benchmarks.chat_eval.solver import OVERLAP, JudgingMode, parse_mode
@@ -64,12 +65,10 @@ def select_dialogues(tally: Tally) -> Tally:
 
 def compute_kappa(tally: Tally) -> Estimate | None:
     """Compute Cohen's kappa between the judge's and people's verdicts; None if kappa is undefined."""
-    from evalsuite.stats import clustered_kappa
-
     judged = select_comparisons(tally)
     if not len(judged):
         return None
-    agreement = clustered_kappa(
+    agreement = stats.clustered_kappa(
         [row.facts["human"] for row in judged],
         [row.facts["verdict"] or "none" for row in judged],
         clusters=[row.cluster for row in judged],
@@ -110,7 +109,7 @@ class RatedResponses:
         rows = [row for row in tally if name in row.facts.get(OVERLAP, {})]
         return cls(rows, [dict.fromkeys(ASPECT_NAMES, row.facts[OVERLAP][name]) for row in rows])
 
-    def compute_correlation(self, coefficient: Coefficient, aspects: Sequence[str] = ASPECT_NAMES) -> Estimate | None:
+    def compute_correlation(self, coefficient: Coefficient, aspects: Sequence[str]) -> Estimate | None:
         """Correlate each aspect over all responses; average the correlations, as UniEval does; None if undefined.
 
         The interval of the correlation is a jackknife over dialogues.
@@ -210,8 +209,6 @@ RHO_NOTE = (
 
 def compare_modes(views: Sequence[RunView]) -> list[Table]:
     """Compare the modes of each run in pairs; make one table for comparisons and one for dialogue responses."""
-    from evalsuite.stats import mcnemar
-
     on_pairs: list[tuple[Cell, ...]] = []
     on_dialogues: list[tuple[Cell, ...]] = []
     for view in views:
@@ -225,7 +222,7 @@ def compare_modes(views: Sequence[RunView]) -> list[Table]:
                 before, after = (list(map(float, map(eq, people, side))) for side in (verdicts, others))
                 gained = (math.fsum(after) - math.fsum(before)) / len(pairs)
                 kappa_gain = estimate_kappa_gain(people, verdicts, others)
-                on_pairs.append((*names, gained, mcnemar(before, after), *kappa_gain, len(pairs)))
+                on_pairs.append((*names, gained, stats.mcnemar(before, after), *kappa_gain, len(pairs)))
             if both := _pair_rows(select_dialogues(first), select_dialogues(second)):
                 (rho, least), (other_rho, most) = (
                     RatedResponses(rows, [row.facts["judged"] for row in rows]).compute_replicates(

@@ -25,11 +25,9 @@ from evalsuite.output.reports.judges import tabulate_agreement, tabulate_biases,
 from evalsuite.output.reports.judges.ballots import format_log
 from evalsuite.output.reports.judges.estimates import estimate_share
 from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table, parse_columns
-from evalsuite.results.tally import Tally
+from evalsuite.results.tally import Row, RunView, Tally
 
 if TYPE_CHECKING:
-    from evalsuite.benchmarks.chat_eval.paper_results import PairsResult
-    from evalsuite.results.tally import Row, RunView
     from evalsuite.stats.correlation import Coefficient
 
 
@@ -101,7 +99,7 @@ def _tabulate_comparisons(judges: Sequence[RunJudge]) -> Table | None:
 PAIR_COLUMNS = parse_columns("Judge | Accuracy: percent | Kappa: number 2 | No verdict: percent | Pairs: count")
 
 
-def _make_row_of_published_result(result: PairsResult) -> tuple[Cell, ...]:
+def _make_row_of_published_result(result: published.PairsResult) -> tuple[Cell, ...]:
     return (result.name, result.accuracy, result.kappa, None, 80)
 
 

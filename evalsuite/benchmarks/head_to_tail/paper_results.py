@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
+from evalsuite import stats
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
 from evalsuite.output.reports.section import Block, Cell, Column, Passage, Table
 from evalsuite.results.tally import Estimate, Tally
@@ -136,8 +137,6 @@ def _make_accuracy_differences_table(label: str, asked: Tally, domains: Sequence
 
 def _find_accuracy_gap(asked: Tally, domain: str, model: str, *, judged: bool) -> Cell:
     """Estimate the run's accuracy minus the model's published accuracy; None without an interval."""
-    from evalsuite import stats
-
     tally = asked if domain == "all" else asked.where(domain=domain)
     own = tally.estimate("accuracy_lm" if judged else "accuracy_em")
     if own is None or own.low is None or own.high is None:

@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
+from evalsuite import stats
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, DOMAINS, is_shipped
 from evalsuite.benchmarks.head_to_tail.paper_results import (
     compare_with_published,
@@ -338,8 +339,6 @@ def _make_run_table(title: str, columns: Sequence[Column], rows: list[list[Cell]
 
 def _summarise_correlations(judged: Sequence[Tally], by_judge: str, by_rule: str) -> list[Cell]:
     """Return the number of correlations, and the minimum and mean of each coefficient (Spearman, Pearson)."""
-    from evalsuite import stats
-
     pairs = []
     for domain in sorted({domain for tally in judged for domain in tally.groups("domain")}):
         for bucket in BUCKETS:
@@ -364,8 +363,6 @@ def _read_normalised_answer(view: RunView, row: Row) -> str:
 
 def _compute_paired_change(base: Tally, part: Tally, rate: str) -> Estimate | None:
     """Compute how a rate changes from `base` to `part` on their common questions; None if they share no question."""
-    from evalsuite import stats
-
     before, after = ({(row.question[0], row.epoch): row for row in tally.scored(rate)} for tally in (base, part))
     pairs = [(row, after[question]) for question, row in before.items() if question in after]
     if not pairs:

@@ -15,6 +15,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from evalsuite import stats
 from evalsuite.benchmarks.struc_bench.abilities import ABILITIES, ERROR_FREE, ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.items import ASPECTS, FORMAT_NAMES, NEURAL
 from evalsuite.benchmarks.struc_bench.scoring import (
@@ -370,8 +371,6 @@ def tabulate_agreement(title: str, metrics: Mapping[str, str], outputs: Sequence
 
 def tabulate_errors(title: str, outputs: Sequence[Row]) -> Table | None:
     """Tabulate how computed error types agree with people's labels; None if nobody labelled errors."""
-    from evalsuite.stats import kappa_interval
-
     labelled = [row for row in outputs if row.facts["people"].get("errors")]
     lines: list[list[Cell]] = []
     for name, heading in ERROR_TYPES.items():
@@ -380,7 +379,7 @@ def tabulate_errors(title: str, outputs: Sequence[Row]) -> Table | None:
         ]
         if pairs:
             computed, people = zip(*pairs, strict=True)
-            kappa = kappa_interval(computed, people)
+            kappa = stats.kappa_interval(computed, people)
             agreed = None if math.isnan(kappa.value) else Estimate(kappa.value, kappa.low, kappa.high, kappa.n)
             shares = (sum(side) / len(pairs) for side in (people, computed))
             lines.append([heading, len(pairs), *shares, agreed])
@@ -461,12 +460,10 @@ def _average_rater_correlations(
 
 def _describe_alpha(outputs: Sequence[Row]) -> str:
     """State Krippendorff's alpha among people in a sentence; empty if no output has several ratings."""
-    from evalsuite.stats import krippendorff_alpha
-
     ratings = [_make_ratings_matrix(outputs, aspect) for aspect in range(len(ASPECTS))]
     if len(ratings[0]) < 2 or not _split_ratings(outputs, 0)[2].any():
         return ""
-    alphas = [krippendorff_alpha(list(map(list, side)), level="interval") for side in ratings]
+    alphas = [stats.krippendorff_alpha(list(map(list, side)), level="interval") for side in ratings]
     named = " and ".join(
         f"{'undefined' if math.isnan(alpha) else format(alpha, '.3f')} for {aspect}"
         for alpha, aspect in zip(alphas, ASPECTS, strict=True)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from evalsuite import stats
 from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, OVERALL, RELEASED_MODES, RULES, SCENARIOS
 from evalsuite.core.errors import shorten_to_beginning, write_count
 from evalsuite.output.reports.section import (
@@ -287,15 +288,13 @@ def average_by_sample(tally: Tally, metric: str) -> dict[str, float]:
 
 def _tabulate_anova(lines: Sequence[LabelledCases]) -> Table:
     """Test whether scenarios differ, as in the paper's Table 3."""
-    from evalsuite.stats import welch_anova
-
     rows: list[list[Cell]] = []
     for line in lines:
         for metric in (OVERALL, *CAPABILITIES):
             groups = [list(average_by_sample(line.tally.where(scenario=name), metric).values()) for name in SCENARIOS]
             present = [group for group in groups if group]
             if len(present) > 1:
-                test = welch_anova(*present)
+                test = stats.welch_anova(*present)
                 rows.append([line.label, _format_heading(metric), _drop_nan(test.statistic), _drop_nan(test.pvalue)])
     note = (
         "Welch's analysis of variance over the scenarios; a small p means that the model is not equally good "
@@ -341,10 +340,8 @@ def _correlate_pairs(
 
 def _correlate_shared_units(first: Mapping[str, float], second: Mapping[str, float]) -> float | None:
     """Return Pearson's r over the samples or runs that both have; None if r is undefined."""
-    from evalsuite.stats import pearson
-
     shared = [unit for unit in first if unit in second]
-    return _drop_nan(pearson([first[unit] for unit in shared], [second[unit] for unit in shared]).statistic)
+    return _drop_nan(stats.pearson([first[unit] for unit in shared], [second[unit] for unit in shared]).statistic)
 
 
 def _drop_nan(value: float) -> float | None:
