@@ -431,7 +431,7 @@ def _split_ratings(outputs: Sequence[Row], aspect: int) -> tuple[NDArray[Any], N
     ratings = _make_ratings_matrix(outputs, aspect)
     present = ~np.isnan(ratings)
     total, count = np.where(present, ratings, 0.0).sum(axis=0), present.sum(axis=0)
-    others = np.where(present & (count > 1), (total - np.nan_to_num(ratings)) / np.maximum(count - 1, 1), np.nan)
+    others = np.where(count > 1, (total - ratings) / np.maximum(count - 1, 1), np.nan)
     return ratings, others, count > 1
 
 

@@ -271,7 +271,7 @@ class TexCheck:
     _sandbox: Sandbox | None = None
     _known: dict[str, bool] = field(default_factory=dict)
 
-    async def accepts_table(self, table: str, reference: str, answer: str = "") -> bool | None:
+    async def accepts_table(self, table: str, reference: str, answer: str) -> bool | None:
         """Tell whether TeX accepts a nonempty table, given the definitions before the table in the answer.
 
         The result is None if TeX also refuses the reference, or if LaTeX cannot be compiled on this machine.

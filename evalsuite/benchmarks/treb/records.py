@@ -336,16 +336,15 @@ class _JsonListReader:
         while True:
             try:
                 _, end = _DECODER.raw_decode(self._text, self._at)
+                break
+            except RecursionError:
+                end = len(self._text)  # `parse_json` below reports that the record is nested too deeply.
+                break
             except ValueError as error:
                 # Read twice as much each time, because each attempt parses the record again from its beginning.
                 if not self._read_more_text(wanted):
                     raise self._make_syntax_error(place, "a whole JSON object") from error
                 wanted *= 2
-            except RecursionError:
-                end = len(self._text)  # `parse_json` below reports that the record is nested too deeply.
-                break
-            else:
-                break
         text, self._at = self._text[self._at : end], end
         return require_type(parse_json(text, self._path, place), dict, self._path, place)
 

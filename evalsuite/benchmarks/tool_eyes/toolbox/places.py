@@ -18,14 +18,17 @@ if TYPE_CHECKING:
 
 
 _DATA = Path(__file__).parent.parent / "data"
-_BULLETINS = _DATA / "bulletins.json"
+
+
+def _read_shipped_json(name: str) -> Any:
+    return json.loads((_DATA / f"{name}.json").read_text(encoding="utf-8"))
 
 
 class Bulletins:
     """News and weather of the fictional island of Farholm."""
 
     def __init__(self, sample: Sample) -> None:  # noqa: ARG002 - SUBJECTS pass the sample
-        self.data: dict[str, Any] = json.loads(_BULLETINS.read_text(encoding="utf-8"))
+        self.data: dict[str, Any] = _read_shipped_json("bulletins")
 
     @tool
     def today(self) -> str:
@@ -79,7 +82,6 @@ class Bulletins:
         return {"town": name, "day": date, **towns[name][date]}
 
 
-_CALENDAR = _DATA / "calendar.json"
 _OPENS, _CLOSES = "08:00", "18:00"
 
 
@@ -87,7 +89,7 @@ class CalendarBook:
     """The user's appointments; a day lasts from 08:00 to 18:00."""
 
     def __init__(self, sample: Sample) -> None:  # noqa: ARG002 - SUBJECTS pass the sample
-        self.events: list[dict[str, str]] = json.loads(_CALENDAR.read_text(encoding="utf-8"))
+        self.events: list[dict[str, str]] = _read_shipped_json("calendar")
 
     @tool
     def list_events(self, day: str) -> list[dict[str, str]]:
@@ -151,7 +153,6 @@ class CalendarBook:
         return free
 
 
-_FILES = _DATA / "files.json"
 _MAX_FILES = 50
 
 
@@ -161,7 +162,7 @@ class Files:
     def __init__(self, sample: Sample) -> None:  # noqa: ARG002 - SUBJECTS pass the sample
         self._temporary = tempfile.TemporaryDirectory(prefix="tool-eyes-")
         self.folder = Path(self._temporary.name).resolve()
-        for name, text in json.loads(_FILES.read_text(encoding="utf-8")).items():
+        for name, text in _read_shipped_json("files").items():
             (self.folder / name).write_text(text, encoding="utf-8")
 
     def close(self) -> None:
@@ -249,7 +250,6 @@ class Files:
         return path
 
 
-_RECORDS = _DATA / "records.json"
 _ROWS = 20
 # Limit per query, in thousands of SQLite's virtual-machine steps. The limit is a count, not a time, so that a query has
 # the same result on every machine.
@@ -264,21 +264,22 @@ class Records:
         # SQLite's thread check is unnecessary, because calls run in several threads but never at the same time.
         self.database = sqlite3.connect(":memory:", check_same_thread=False)
         self.database.row_factory = sqlite3.Row
-        for table, content in json.loads(_RECORDS.read_text(encoding="utf-8")).items():
+        for table, content in _read_shipped_json("records").items():
             self.database.execute(f"CREATE TABLE {table} ({', '.join(content['columns'])})")
             holes = ", ".join("?" for _ in content["columns"])
             self.database.executemany(f"INSERT INTO {table} VALUES ({holes})", content["rows"])  # noqa: S608 - names are ours
         self.database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 10_000)
         self.database.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100)
-        self.database.set_authorizer(_authorize_action)
+        self.database.set_authorizer(_authorize_sql_action)
 
     def close(self) -> None:
+        """Close the database."""
         self.database.close()
 
     @tool
     def list_tables(self) -> dict[str, list[str]]:
         """Lists the tables of the database with their columns."""
-        content = json.loads(_RECORDS.read_text(encoding="utf-8"))
+        content = _read_shipped_json("records")
         return {table: [column.split()[0] for column in content[table]["columns"]] for table in content}
 
     @tool
@@ -339,7 +340,7 @@ class Records:
         return [dict(row) for row in rows]
 
 
-def _authorize_action(action: int, *details: str | None) -> int:
+def _authorize_sql_action(action: int, *details: str | None) -> int:
     # Deny functions that could load code or allocate unbounded memory, and functions with random results.
     if details[1] in {"load_extension", "fts3_tokenizer", "randomblob", "random"}:
         return sqlite3.SQLITE_DENY
