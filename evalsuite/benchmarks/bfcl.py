@@ -48,10 +48,11 @@ class BfclOptions:
 
     @classmethod
     def from_setup(cls, setup: Setup) -> BfclOptions:
+        """Read and check the options of a run."""
         return read_options("BFCL", cls, setup.args)
 
     @property
-    def available(self) -> tuple[str, ...]:
+    def available_categories(self) -> tuple[str, ...]:
         """The categories that can run with the benchmark's options."""
         return (*CATEGORIES, *SEVERAL_TURNS) if self.classes else CATEGORIES
 
@@ -73,15 +74,15 @@ def load_dataset(setup: Setup) -> Dataset:
 
 def _map_categories_to_newest_files(folder: Path, options: BfclOptions) -> dict[str, Path]:
     asked = options.categories
-    if wrong := [name for name in asked or () if name not in options.available]:
+    if wrong := [name for name in asked or () if name not in options.available_categories]:
         if wrong[0] in SEVERAL_TURNS:
             raise SettingsError(
                 f"bfcl: the functions of {wrong[0]} are Python classes of the authors; name their package, which is "
                 "then imported: @benchmark('bfcl', classes='bfcl_eval.eval_checker.multi_turn_eval.func_source_code')"
             )
-        raise SettingsError(f"bfcl has no category {wrong[0]!r}; choose {', '.join(options.available)}")
+        raise SettingsError(f"bfcl has no category {wrong[0]!r}; choose {', '.join(options.available_categories)}")
     newest = {}
-    for category in asked or options.available:
+    for category in asked or options.available_categories:
         paths = sorted(folder.glob(f"BFCL_v[0-9]_{category}.json"))
         if paths:
             newest[category] = paths[-1]

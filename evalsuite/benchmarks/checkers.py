@@ -93,6 +93,7 @@ def _read_bfcl_calls(result: Any) -> list[ToolCall]:
 
 
 def _evaluate_or_unparse(expression: ast.expr) -> Any:
+    """Return the value of a literal, or the source text of another expression."""
     try:
         return ast.literal_eval(expression)
     except (ValueError, TypeError):

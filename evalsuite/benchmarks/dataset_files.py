@@ -57,7 +57,7 @@ def read_json(path: Path, kind: type[T]) -> T:
 
 
 def read_json_records(
-    path: Path, kind: str = "record", *, first: int = 1, expected: str = ""
+    path: Path, noun: str = "record", *, first: int = 1, expected: str = ""
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the location (`record 3`) and the object for each element of a JSON list.
 
@@ -67,7 +67,7 @@ def read_json_records(
     if expected and not values:
         raise DatasetError(path, "", "an empty list", expected)
     for number, value in enumerate(values, first):
-        place = f"{kind} {number}"
+        place = f"{noun} {number}"
         yield place, require_type(value, dict, path, place)
 
 

@@ -143,6 +143,7 @@ class TableSolver:
         return await self.query(replace(sample, input=QUERY.format(schema=schema, question=sample.input)), model)
 
     def sandbox_for(self, sample: Sample) -> Any:
+        """Return the sandbox for a sample's program; None in the mode `sql`."""
         return self.program.sandbox_for(sample) if sample.tags["mode"] == "pot" else None
 
     async def aclose(self) -> None:
@@ -181,6 +182,7 @@ class TableScores:
         return denotation(ordered=sample.metadata.get("ordered", False), distinct=self.distinct)(sample, transcript)
 
     def sandbox_for(self, sample: Sample) -> Any:
+        """Return the sandbox for a sample's query; None in the mode `pot`."""
         return self.execution.sandbox if sample.tags["mode"] == "sql" else None
 
     async def aclose(self) -> None:
@@ -272,7 +274,7 @@ def _read_tablebench(path: Path) -> Iterator[SourceItem]:
             yield place, {**item, "table": {"columns": columns, "data": data}}
 
 
-def _list_answers(item: Item) -> str | list[str]:
+def _read_databench_answers(item: Item) -> str | list[str]:
     """Read an answer of DataBench; a list is in Python's syntax, but its items may lack quotes."""
     answer = str(item["answer"]).strip()
     if not read_text_field(item, "type").startswith("list"):
@@ -282,7 +284,7 @@ def _list_answers(item: Item) -> str | list[str]:
     return next(csv.reader([inner], quotechar=quote, skipinitialspace=True), []) or "[]"
 
 
-def _find_table(item: Item) -> str:
+def _find_databench_table(item: Item) -> str:
     """Return the path of a DataBench table: beside the file of questions, or in the folder of its data set."""
     folder, _, name = item[FILE].rpartition("/")
     named = f"data/{read_text_field(item, 'dataset')}/all.parquet"
@@ -309,11 +311,13 @@ def _make_query_set(files: tuple[str, ...], folder: str, query: str, id_: str | 
         name = read_text_field(item, "db_id")
         return f"{folder}/{name}/{name}.sqlite"
 
-    def add_evidence(item: Item) -> str:
+    def join_question_and_evidence(item: Item) -> str:
         return "\n\n".join(filter(None, (read_text_field(item, "question"), item.get("evidence"))))
 
     about = {"table": make_database_path, "database": make_database_path}
-    return PublishedDataset(files, SampleFields(add_evidence, query, id_, {"database": "db_id", **tags}, about))
+    return PublishedDataset(
+        files, SampleFields(join_question_and_evidence, query, id_, {"database": "db_id", **tags}, about)
+    )
 
 
 _WIKI = _make_question_set(
@@ -339,7 +343,9 @@ _BENCH = _make_question_set(
     type="qtype",
     subtype="qsubtype",
 )
-_DATABENCH = _make_question_set(["**/qa.*"], "question", _list_answers, _find_table, type="type", dataset="dataset")
+_DATABENCH = _make_question_set(
+    ["**/qa.*"], "question", _read_databench_answers, _find_databench_table, type="type", dataset="dataset"
+)
 _SPIDER = _make_query_set(("dev.json",), "database", "query", None)
 _BIRD_FILES = ("dev.json", "dev_20*.json", "mini_dev_sqlite.json")
 _BIRD = _make_query_set(_BIRD_FILES, "dev_databases", "SQL", "question_id", difficulty="difficulty")

@@ -54,6 +54,7 @@ class Tau2Options:
 
     @classmethod
     def from_setup(cls, setup: Setup) -> Tau2Options:
+        """Read and check the options of a run."""
         options = read_options("tau2", cls, setup.args)
         if options.world is None:
             raise SettingsError(

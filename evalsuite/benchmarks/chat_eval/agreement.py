@@ -100,6 +100,7 @@ class RatedResponses:
 
     @classmethod
     def from_judge(cls, tally: Tally) -> RatedResponses:
+        """Select the responses with a usable judgement; use the judge's scores as their values."""
         rows = list(select_dialogues(tally))
         return cls(rows, [row.facts["judged"] for row in rows])
 

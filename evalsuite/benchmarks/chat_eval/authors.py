@@ -85,6 +85,7 @@ class AuthorsPromptWriter(PromptWriter):
         return [Message("user", Template(self.setting.summary).safe_substitute(summary="", new_lines=lines))]
 
     def list_sentences(self) -> Sequence[str]:
+        """List the authors' templates and final prompts, for the judge's signature."""
         return (self.setting.template, *self.setting.final.values(), self.setting.summary)
 
 

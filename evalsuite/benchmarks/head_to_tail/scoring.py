@@ -82,6 +82,7 @@ class ByJudge:
         return not is_answer_missing(sample, transcript)
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
+        """Return the scores of one answer, after asking the judge unless the answer is missing."""
         missing = is_answer_missing(sample, transcript)
         correct = Score(0.0, "a missing answer")
         if not missing:

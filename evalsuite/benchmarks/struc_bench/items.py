@@ -147,7 +147,7 @@ WORDS: Mapping[Format, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class TableItem:
-    """One item of a published file."""
+    """An item of a published file: a task, a text, and the table that the text is to become."""
 
     instruction: str  # The task for the model.
     input: str  # The text that the model must write as a table.

@@ -118,14 +118,14 @@ def _list_cases_by_format(lines: Sequence[LabelledCases]) -> list[tuple[str, str
     ]
 
 
-def _list_total_and_cases_by_format(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]]:
+def _list_cases_in_total_and_by_format(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]]:
     return [("all", line.label, line.tally) for line in lines] + _list_cases_by_format(lines)
 
 
 def _tabulate_table_scores(lines: Sequence[LabelledCases]) -> Table:
     rows: list[list[Cell]] = [
         [name, label, len(tally.scored(RANKED_BY)), *(tally.share(metric) for metric in (*TABLE_SCORE, COMPILES))]
-        for name, label, tally in _list_total_and_cases_by_format(lines)
+        for name, label, tally in _list_cases_in_total_and_by_format(lines)
     ]
     columns = parse_columns("Format | Run | Outputs: count")
     columns += _make_share_columns([*TABLE_SCORE.values(), "Compiles"])
@@ -236,7 +236,7 @@ def _make_shares_table(
 ) -> Table:
     rows: list[list[Cell]] = [
         [name, label, *(estimate(tally, metric) for metric in metrics)]
-        for name, label, tally in _list_total_and_cases_by_format(lines)
+        for name, label, tally in _list_cases_in_total_and_by_format(lines)
     ]
     return Table(title, [Column("Format"), Column("Run"), *_make_share_columns(metrics.values())], rows, note)
 

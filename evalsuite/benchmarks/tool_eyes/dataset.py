@@ -106,6 +106,7 @@ class ToolEyesOptions:
 
     @classmethod
     def from_setup(cls, setup: Setup) -> ToolEyesOptions:
+        """Read and check the options of a run."""
         return read_options("ToolEyes", cls, setup.args)
 
     def __post_init__(self) -> None:

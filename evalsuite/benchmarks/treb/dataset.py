@@ -32,6 +32,7 @@ class TrebOptions:
 
     @classmethod
     def from_setup(cls, setup: Setup) -> TrebOptions:
+        """Read and check the options of a run."""
         return read_options("TReB", cls, {**setup.args, **({"published": True} if "published" in setup.modes else {})})
 
 

@@ -141,7 +141,7 @@ def make_report(views: Sequence[RunView]) -> Section:
             for block in tabulate_by_model_kind(views, metric, published=published)
         ),
         _make_subtask_table(views),
-        *_count_program_outcomes(views),
+        *_tabulate_program_outcomes(views),
         *_tabulate_files_of_programs(views),
         *(passage for view in views for passage in warn_of_cut_off_answers(view.label, view.tally, "TREB")),
     ]
@@ -244,7 +244,7 @@ def _tabulate_files_of_programs(views: Sequence[RunView]) -> Iterator[Table]:
         yield Table("Files of programs", (Column("Run"), Column("Case"), Column("Files")), rows[:SHOWN_FILES], note)
 
 
-def _count_program_outcomes(views: Sequence[RunView]) -> Iterator[Table]:
+def _tabulate_program_outcomes(views: Sequence[RunView]) -> Iterator[Table]:
     """Count the outcomes of the programs in PoT and ICoT, which explain most zero scores."""
     rows: list[list[Cell]] = []
     packages: Counter[str] = Counter()

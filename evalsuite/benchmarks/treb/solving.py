@@ -170,13 +170,13 @@ def format_table(table: SourceTable, original: str, mode: str, limit: int) -> st
     small = len(table.rows) + table.left_out < SMALL_ROWS and table.width < SMALL_COLUMNS
     if small and original and len(original) <= limit:
         return original
-    shown = table if small else table.limit_rows(FIRST_ROWS)
+    shown = table if small else table.select_first_rows(FIRST_ROWS)
     write = SourceTable.format_html if mode == "tcot_html" else SourceTable.format_markdown
     text = write(shown)
     while len(text) > limit and shown.rows:
         # Rows differ in length, so estimate the number of rows that fit, and drop at least one row.
         aim = len(shown.rows) * limit // len(text)
-        shown = shown.limit_rows(min(aim, len(shown.rows) - 1))
+        shown = shown.select_first_rows(min(aim, len(shown.rows) - 1))
         text = write(shown)
     text = shorten_to_beginning(text, limit)
     rows = len(table.rows) + table.left_out

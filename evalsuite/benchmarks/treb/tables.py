@@ -36,7 +36,7 @@ class SourceTable:
         """Return the number of columns."""
         return len((self.header or self.rows)[0]) if self.header or self.rows else 0
 
-    def limit_rows(self, rows: int) -> SourceTable:
+    def select_first_rows(self, rows: int) -> SourceTable:
         return replace(self, rows=self.rows[:rows])
 
     def format_markdown(self) -> str:

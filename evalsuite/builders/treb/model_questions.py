@@ -235,7 +235,7 @@ def describe_table(sheet: Sheet) -> str:
     """Write a table for a prompt; of a long table, write only the first rows."""
     rows = len(sheet.table.rows)
     left_out = f"\n(the first {SHOWN_ROWS} of {rows} rows)" if rows > SHOWN_ROWS else ""
-    return f"{sheet.table.limit_rows(SHOWN_ROWS).format_markdown()}{left_out}"
+    return f"{sheet.table.select_first_rows(SHOWN_ROWS).format_markdown()}{left_out}"
 
 
 MOST_COLUMNS = 3  # Maximum columns of a table that are tried for a question about a column's name.

@@ -187,6 +187,7 @@ class _Expression:
         return bool(self.tokens) and self.tokens[0] in signs
 
     def parse_nested(self, parse: Callable[[], _Number]) -> _Number:
+        """Return the value that `parse` reads one level deeper; raise ValueError below 50 levels."""
         self.depth += 1
         if self.depth > 50:
             raise ValueError("the expression is nested too deeply")

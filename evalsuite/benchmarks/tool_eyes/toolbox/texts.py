@@ -277,13 +277,13 @@ def compute_luhn_sum(digits: str) -> int:
     return (sum(values[::2]) + sum(sum(divmod(2 * value, 10)) for value in values[1::2])) % 10
 
 
-def _is_isbn_13(plain: str) -> bool:
-    is_number = plain.isascii() and plain.isdigit()
-    return is_number and sum(int(digit) * (3 if place % 2 else 1) for place, digit in enumerate(plain)) % 10 == 0
+def _is_isbn_13(digits: str) -> bool:
+    is_number = digits.isascii() and digits.isdigit()
+    return is_number and sum(int(digit) * (3 if place % 2 else 1) for place, digit in enumerate(digits)) % 10 == 0
 
 
-def _is_isbn_10(plain: str) -> bool:
-    if not re.fullmatch(r"[0-9]{9}[0-9X]", plain):
+def _is_isbn_10(digits: str) -> bool:
+    if not re.fullmatch(r"[0-9]{9}[0-9X]", digits):
         return False
-    values = [10 if digit == "X" else int(digit) for digit in plain]
+    values = [10 if digit == "X" else int(digit) for digit in digits]
     return sum(value * weight for value, weight in zip(values, range(10, 0, -1), strict=True)) % 11 == 0
