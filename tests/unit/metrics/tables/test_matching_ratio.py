@@ -1,4 +1,4 @@
-"""The ratio is difflib's to the last bit, whichever way the runs are found."""
+"""The ratio is difflib's to the last bit."""
 
 from __future__ import annotations
 
@@ -6,22 +6,13 @@ import difflib
 import random
 from typing import TYPE_CHECKING
 
-import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evalsuite.metrics.tables import sequences
 from evalsuite.metrics.tables.sequences import compute_matching_ratio
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
-
-WAYS = {"as it is": sequences.MOST_PAIRS, "by difflib": sequences.LONGEST, "by names of substrings": -1}
-
-
-@pytest.fixture(params=WAYS)
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sequences, "MOST_PAIRS", WAYS[request.param])
 
 
 @st.composite
@@ -41,8 +32,7 @@ def few_letters() -> SearchStrategy[list[str]]:
     return st.lists(st.sampled_from("abc"), max_size=30)
 
 
-@pytest.mark.usefixtures("way")
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None)
 @given(pair=edited())
 def test_the_ratio_of_an_edited_copy_is_difflibs(pair: tuple[list[str], list[str]]) -> None:
     prediction, reference = pair
@@ -50,16 +40,14 @@ def test_the_ratio_of_an_edited_copy_is_difflibs(pair: tuple[list[str], list[str
     assert compute_matching_ratio(prediction, reference) == expected
 
 
-@pytest.mark.usefixtures("way")
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None)
 @given(few_letters(), few_letters())
 def test_the_ratio_of_unlike_sequences_is_difflibs(prediction: list[str], reference: list[str]) -> None:
     expected = difflib.SequenceMatcher(None, prediction, reference).ratio()
     assert compute_matching_ratio(prediction, reference) == expected
 
 
-@pytest.mark.usefixtures("way")
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None)
 @given(st.text("\x02\x03ab\U0001f600", max_size=300), st.text("\x02\x03ab\U0001f600", max_size=300))
 @example("\x03", "\x02")  # Characters whose codes are as small as the number of characters.
 def test_strings_are_compared_character_by_character(prediction: str, reference: str) -> None:
