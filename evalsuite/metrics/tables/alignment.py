@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -37,58 +36,47 @@ MOST_ASSIGNED = 2_500
 MOST_CHARACTERS = 64  # Maximum characters of a value that `_make_line_profiles` counts.
 
 
-class TableAligner:
-    """Aligns two tables; each table must have a cell, and its rows must have equal lengths.
+def are_fully_alignable(first: _Table, second: _Table) -> bool:
+    """Tell whether two tables are small enough for a full alignment."""
+    shapes = [(len(table), len(table[0])) for table in (first, second)]
+    return all(max(shape) <= MOST_LINES and math.prod(shape) <= MOST_CELLS for shape in shapes)
 
-    Attributes:
-        is_full: whether both tables are small enough for a full alignment.
+
+def align_tables(
+    first: _Table, second: _Table, *, row_order: bool = True, column_order: bool = True
+) -> tuple[Pairs, Pairs]:
+    """Return the pairs of aligned rows, and the pairs of aligned columns.
+
+    Each table must have a cell, and its rows must have equal lengths.
     """
+    if are_fully_alignable(first, second):
+        return _align_all_lines(first, second, row_order=row_order, column_order=column_order)
+    if max(len(first), len(second)) >= max(len(first[0]), len(second[0])):
+        return _align_by_anchors(first, second, row_order=row_order, column_order=column_order)
+    columns, rows = _align_by_anchors(
+        _transpose(first), _transpose(second), row_order=column_order, column_order=row_order
+    )
+    return rows, columns
 
-    def __init__(self, first: _Table, second: _Table) -> None:
-        self._first, self._second = first, second
-        shapes = [(len(table), len(table[0])) for table in (first, second)]
-        self.is_full = all(max(shape) <= MOST_LINES and math.prod(shape) <= MOST_CELLS for shape in shapes)
 
-    def align_tables(self, *, row_order: bool = True, column_order: bool = True) -> tuple[Pairs, Pairs]:
-        """Return the pairs of aligned rows, and the pairs of aligned columns."""
-        first, second = self._first, self._second
-        if self.is_full:
-            return self.align_all_lines(row_order=row_order, column_order=column_order)
-        if max(len(first), len(second)) >= max(len(first[0]), len(second[0])):
-            return _align_by_anchors(first, second, row_order=row_order, column_order=column_order)
-        sides = (list(zip(*side, strict=True)) for side in (first, second))
-        columns, rows = _align_by_anchors(*sides, row_order=column_order, column_order=row_order)
-        return rows, columns
+def _transpose(table: _Table) -> _Table:
+    return list(zip(*table, strict=True))
 
-    def align_all_lines(self, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
-        """Align all rows and columns at once, whatever the size of the tables."""
-        one, two = self._encoded_tables
-        likely_rows, likely_columns = self._character_similarities
-        rows = _pair_lines(self._row_similarities, ordered=row_order)
-        columns: Pairs = []
-        for _ in range(2):
-            before = rows
-            columns = _pair_lines(_count_equal_cells(one.T, two.T, rows) + likely_columns, ordered=column_order)
-            rows = _pair_lines(_count_equal_cells(one, two, columns) + likely_rows, ordered=row_order)
-            if rows == before:
-                break
-        return rows, columns
 
-    @cached_property
-    def _encoded_tables(self) -> tuple[Codes, Codes]:
-        return _encode_values(self._first, self._second)
-
-    @cached_property
-    def _character_similarities(self) -> tuple[Floats, Floats]:
-        """The similarity in characters of each pair of rows, and of each pair of columns."""
-        short = [[[value[:MOST_CHARACTERS] for value in row] for row in side] for side in (self._first, self._second)]
-        columns = (list(zip(*side, strict=True)) for side in short)
-        return _score_line_pairs(*short), _score_line_pairs(*columns)
-
-    @cached_property
-    def _row_similarities(self) -> Floats:
-        """For each pair of rows, the number of shared values plus the similarity in characters."""
-        return _count_shared_values(*self._encoded_tables) + self._character_similarities[0]
+def _align_all_lines(first: _Table, second: _Table, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
+    """Align all rows and columns at once, whatever the size of the tables."""
+    one, two = _encode_values(first, second)
+    short = [[[value[:MOST_CHARACTERS] for value in row] for row in side] for side in (first, second)]
+    likely_rows, likely_columns = _score_line_pairs(*short), _score_line_pairs(*map(_transpose, short))
+    rows = _pair_lines(_count_shared_values(one, two) + likely_rows, ordered=row_order)
+    columns: Pairs = []
+    for _ in range(2):
+        before = rows
+        columns = _pair_lines(_count_equal_cells(one.T, two.T, rows) + likely_columns, ordered=column_order)
+        rows = _pair_lines(_count_equal_cells(one, two, columns) + likely_rows, ordered=row_order)
+        if rows == before:
+            break
+    return rows, columns
 
 
 def _encode_values(first: _Table, second: _Table) -> tuple[Codes, Codes]:
@@ -213,7 +201,7 @@ def _align_by_anchors(first: _Table, second: _Table, *, row_order: bool, column_
     def align_block(one: _Table, two: _Table) -> tuple[Pairs, Pairs]:
         if width > MOST_LINES:
             return _pair_lines_by_position(len(one), len(two)), _pair_lines_by_position(len(first[0]), len(second[0]))
-        return TableAligner(one, two).align_all_lines(row_order=row_order, column_order=column_order)
+        return _align_all_lines(one, two, row_order=row_order, column_order=column_order)
 
     rows = _find_anchors(first, second, ordered=row_order)
     for ones, twos in list(_find_gaps(rows, len(first), len(second), ordered=row_order)):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import astuple, dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 from operator import add
 from typing import TYPE_CHECKING
 
-from evalsuite.metrics.tables.alignment import TableAligner
+from evalsuite.metrics.tables.alignment import align_tables, are_fully_alignable
 from evalsuite.metrics.tables.cells import INCOMPLETE, measure_cell_similarity, measure_value_similarity, normalise_cell
 
 if TYPE_CHECKING:
@@ -212,16 +212,10 @@ def _align_and_compare_tables(
     if not left.width or not right.width:
         overlap = Overlap(predicted=left.counts.total(), wanted=right.counts.total())
         return TablePair(predicted, wanted, left, right, [], [], overlap)
-    rows, columns = _make_aligner(left, right).align_tables(**order)
+    rows, columns = align_tables(left.rows, right.rows, **order)
     rows = _pair_unaligned_lines(rows, len(left.rows), len(right.rows))
     columns = _pair_unaligned_lines(columns, left.width, right.width)
     return TablePair(predicted, wanted, left, right, rows, columns, _measure_overlap(left, right, rows, columns))
-
-
-@lru_cache(maxsize=2)
-def _make_aligner(left: ValueGrid, right: ValueGrid) -> TableAligner:
-    """Make an aligner of two tables, or return the aligner of an earlier call with the same tables."""
-    return TableAligner(left.rows, right.rows)
 
 
 def _pair_unaligned_lines(pairs: Pairs, height: int, other: int) -> Pairs:
@@ -246,13 +240,13 @@ def _pair_unaligned_lines(pairs: Pairs, height: int, other: int) -> Pairs:
 def _realign_in_any_order(pair: TablePair) -> TablePair:
     """Align a pair again, with rows and columns in any order or transposed; return the pair with the larger overlap."""
     left, right, overlap = pair.left, pair.right, pair.overlap
-    if overlap.f1 == 1.0 or not (left.width and _make_aligner(left, right).is_full):
+    if overlap.f1 == 1.0 or not (left.width and are_fully_alignable(left.rows, right.rows)):
         return pair
     if left.compute_dice_coefficient(right) <= 2 * overlap.equal / (overlap.predicted + overlap.wanted):
         return pair  # Every value that both tables contain is already at its wanted position.
     best = pair
     for side in (left, left.transpose()) if left.is_transposed(right) else (left,):
-        rows, columns = _make_aligner(side, right).align_tables(row_order=False, column_order=False)
+        rows, columns = align_tables(side.rows, right.rows, row_order=False, column_order=False)
         found = _measure_overlap(side, right, rows, columns)
         if found.f1 > best.overlap.f1:
             best = replace(pair, left=side, rows=rows, columns=columns, overlap=found, displaced=True)
