@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 from evalsuite.metrics.tables.grid import WIDEST_SPAN, CellGrid, Span, normalise_text
@@ -84,22 +84,15 @@ TABS = frozenset("=>")  # Signs that separate the cells of a `tabbing`.
 HEADS_AND_FEET = frozenset({"endfirsthead", "endhead", "endfoot", "endlastfoot"})
 
 
-@dataclass(frozen=True, slots=True)
-class CellReach:
-    """The numbers of columns and rows that a cell covers."""
+@dataclass(slots=True)
+class SpanningCell:
+    """A cell whose text has not yet been copied to the positions that it covers."""
 
-    columns: int = 1  # At least 1.
+    text: str = ""
+    columns: int = 1  # The number of columns, at least 1.
     rows: int = 1  # The number of rows, at least 1; negative if the covered rows are above the cell.
     # Whether the markup contains a blank cell for each column that the cell covers on its right.
     writes_columns: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SpanningCell:
-    """A spanning cell whose text has not yet been copied to the positions that it covers."""
-
-    text: str
-    span: CellReach
 
 
 class Tabular:
@@ -118,7 +111,7 @@ class Tabular:
         self.caption = ""
         self._rows: list[list[SpanningCell]] = [[]]
         self._text = TextReader(source)
-        self._span = CellReach()
+        self._cell = SpanningCell()
         self._head_starts = self._refused = self._filled = 0
         self._has_first_head = self._is_bold = self._draws_rules = False
         self._bold: list[str] = []
@@ -167,7 +160,7 @@ class Tabular:
         tokens = self.source.tokens
         if (
             not self._text.has_text
-            or self._filled + self._span.columns != len(self.alignment)
+            or self._filled + self._cell.columns != len(self.alignment)
             or "\n" not in self.source.text[tokens[place].start : tokens[place].end]
         ):
             return False
@@ -191,15 +184,15 @@ class Tabular:
             row: list[str] = []
             over: list[tuple[int, SpanningCell]] = []
             for cell in cells:
-                columns = min(cell.span.columns, WIDEST_SPAN, max(0, allowance) + 1)
-                if cell.span.rows > 1 or columns > 1:
+                columns = min(cell.columns, WIDEST_SPAN, max(0, allowance) + 1)
+                if cell.rows > 1 or columns > 1:
                     spanning.append((len(grid), len(row), cell))
                 allowance -= columns - 1
-                if cell.span.writes_columns:
+                if cell.writes_columns:
                     over += [(len(row) + place, cell) for place in range(columns)]
                     row.append(cell.text)
                     continue
-                if cell.span.rows != 1:
+                if cell.rows != 1:
                     hanging += [(len(grid), len(row) + place, cell) for place in range(columns)]
                 row += [cell.text] * columns
             for place, cell in over:
@@ -218,9 +211,9 @@ class Tabular:
             alignment=self.alignment,
             head_rows=self._count_head_rows(kept),
             spans=tuple(
-                Span(cell.text, kept[row], column, max(1, kept[end] - kept[row]), cell.span.columns)
+                Span(cell.text, kept[row], column, max(1, kept[end] - kept[row]), cell.columns)
                 for row, column, cell in spanning
-                if (end := min(len(written), row + max(1, cell.span.rows))) > row
+                if (end := min(len(written), row + max(1, cell.rows))) > row
             ),
             bold=tuple(self._bold),
             rules=len(self._rules) + self._draws_rules,
@@ -312,9 +305,9 @@ class Tabular:
         if name == "multicolumn":
             # TeX refuses a span that does not begin its cell.
             self._refused += self._text.has_text
-            self._span = replace(self._span, columns=max(1, number))
+            self._cell.columns = max(1, number)
         else:
-            self._span = replace(self._span, rows=number)
+            self._cell.rows = number
         return place
 
     def _read_written_span(self, name: str, place: int) -> int:
@@ -330,15 +323,16 @@ class Tabular:
             reach = dict(SET_CELL.findall(raw))
             rows, columns = int(reach.get("r", 1)), int(reach.get("c", 1))
             place = self.source.find_group_end(option)
-        self._span = CellReach(max(1, columns), max(1, rows), writes_columns=True)
+        self._cell = SpanningCell("", max(1, columns), max(1, rows), writes_columns=True)
         return place
 
     def _end_cell(self) -> None:
-        self._rows[-1].append(SpanningCell(self._text.take_text(), self._span))
-        self._filled += self._span.columns
+        self._cell.text = self._text.take_text()
+        self._rows[-1].append(self._cell)
+        self._filled += self._cell.columns
         if self._is_bold:
-            self._bold.append(self._rows[-1][-1].text)
-        self._span, self._is_bold = CellReach(), False
+            self._bold.append(self._cell.text)
+        self._cell, self._is_bold = SpanningCell(), False
 
     def _end_row(self) -> None:
         self._end_cell()
@@ -350,8 +344,8 @@ def _fill_spanned_cells(grid: list[list[str]], row: int, column: int, cell: Span
     """Copy the text of a cell that spans rows into the blank cells that it covers, below or above it."""
     if not cell.text:
         return  # Copying a blank text would only take time.
-    step = 1 if cell.span.rows > 0 else -1
-    for place in range(row + step, row + cell.span.rows, step):
+    step = 1 if cell.rows > 0 else -1
+    for place in range(row + step, row + cell.rows, step):
         if not 0 <= place < len(grid) or column >= len(grid[place]) or grid[place][column]:
             return
         grid[place][column] = cell.text

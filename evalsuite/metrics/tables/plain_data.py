@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.metrics.tables.grid import CellGrid, normalise_text
@@ -77,24 +77,26 @@ def write_as_markup(table: Any, markup: Format) -> str:
 
 def _list_rows(table: Any) -> list[list[str]]:
     """Return the rows of a frame or list as texts, the names of columns first."""
+    rows: Iterable[Sequence[Any]]
     if hasattr(table, "columns") and hasattr(table, "itertuples"):
         # An index that counts from 0 is pandas' default and not part of the table.
         numbered = type(table.index).__name__ == "RangeIndex"
         filled = (table if numbered else table.reset_index()).astype(object)
         filled = filled.where(filled.notna(), None)
         rows = (filled.columns, *filled.itertuples(index=False, name=None))
-        return [list(map(_convert_cell_to_text, row)) for row in rows]
-    if hasattr(table, "columns") and hasattr(table, "rows"):
-        return [list(map(_convert_cell_to_text, row)) for row in (table.columns, *table.rows())]
-    if isinstance(table, Sequence) and table and all(isinstance(row, Mapping) for row in table):
+    elif hasattr(table, "columns") and hasattr(table, "rows"):
+        rows = (table.columns, *table.rows())
+    elif isinstance(table, Sequence) and table and all(isinstance(row, Mapping) for row in table):
         names = list(dict.fromkeys(name for record in table for name in record))
-        records = ([record.get(name) for name in names] for record in table)
-        return [list(map(_convert_cell_to_text, row)) for row in (names, *records)]
-    if isinstance(table, Sequence) and all(isinstance(row, Sequence) and not isinstance(row, str) for row in table):
-        return [list(map(_convert_cell_to_text, row)) for row in table]
-    raise TypeError(
-        f"a table is a text, a pandas or polars frame, a list of rows or a list of records, not {type(table).__name__}"
-    )
+        rows = (names, *([record.get(name) for name in names] for record in table))
+    elif isinstance(table, Sequence) and all(isinstance(row, Sequence) and not isinstance(row, str) for row in table):
+        rows = table
+    else:
+        raise TypeError(
+            "a table is a text, a pandas or polars frame, a list of rows or a list of records, "
+            f"not {type(table).__name__}"
+        )
+    return [list(map(_convert_cell_to_text, row)) for row in rows]
 
 
 def _convert_cell_to_text(value: Any) -> str:

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import dropwhile, groupby, pairwise, product, zip_longest
 from operator import itemgetter
@@ -266,43 +266,6 @@ BOLD = re.compile(r"(\*\*|__)\S[^*_]*\1")
 LONGEST_NAME = 80
 
 
-@dataclass(slots=True)
-class _PipeBlock:
-    """A block of adjacent lines with pipes, and the table name above them."""
-
-    name: str = ""
-    lines: list[str] = field(default_factory=list)
-    # Whether to join the text lines between two rules into one row; None joins them if cells of these lines are blank.
-    joins: bool | None = None
-
-    def read_block(self) -> list[CellGrid]:
-        self.lines, written = [line.strip() for line in self.lines], self.lines
-        if not _is_table(self.lines):
-            return []
-        name = normalise_text(self.name.lstrip("-+>").strip("#*_:` \t"))
-        if grid := _read_spanned_grid(self.lines):
-            return [replace(grid, name=name)]
-        self.lines = [line.strip() for line in _escape_inner_bars(written)]
-        split = [_split_row_into_cells(line) for line in self.lines]
-        separators = [
-            GRID_RULE.fullmatch(line) is not None or _is_separator_row(place, row)
-            for place, (line, row) in enumerate(zip(self.lines, split, strict=True))
-        ]
-        split = _keep_bars_in_code(self.lines, split, separators)
-        if (types := _find_polars_types(split)) is not None:
-            name = "" if POLARS_SHAPE.fullmatch(name) else name
-            separators[types] = True
-            split = [tuple("" if cell == "null" else cell for cell in row) for row in split if set(row) != {"\u2026"}]
-        if any("+" in line for line in self.lines):
-            split, separators = _join_wrapped_rows(self.lines, split, separators, joins=self.joins)
-        rows = [row for row, is_separator in zip(split, separators, strict=True) if any(row) and not is_separator]
-        first = separators.index(False) if False in separators else 0
-        head = sum(map(any, split[first : separators.index(True, first)])) if True in separators[first:] else 0
-        is_bold = any("**" in line or "__" in line for line in self.lines)
-        bold = tuple(cell for row in rows for cell in row if BOLD.search(cell)) if is_bold else ()
-        return [CellGrid(tuple(rows), name=name, head_rows=head, bold=bold)] if rows else []
-
-
 def _read_raw_text(text: str, *, joins: bool | None = None) -> list[CellGrid]:
     """Read all raw-text tables in order; if the text has no pipes, read tab- or comma-separated values.
 
@@ -311,21 +274,56 @@ def _read_raw_text(text: str, *, joins: bool | None = None) -> list[CellGrid]:
     also a table's name, if it ends with a colon and the next line begins with a pipe.
     """
     tables: list[CellGrid] = []
-    block = _PipeBlock(joins=joins)
+    block, name = list[str](), ""
     text = "\n".join(map(_write_box_in_ascii, LINE_END.split(text)))
-    for written in _split_lines(text):
+    # The blank line at the end ends the last block.
+    for written in (*_split_lines(text), ""):
         line = written.strip()
-        if _is_pipe_row(line) or (block.lines and (GRID_RULE.fullmatch(line) or RULE_AROUND_SPAN.fullmatch(line))):
-            block.lines.append(written)
+        if _is_pipe_row(line) or (block and (GRID_RULE.fullmatch(line) or RULE_AROUND_SPAN.fullmatch(line))):
+            block.append(written)
             continue
-        tables += block.read_block()
-        if block.lines:
-            block = _PipeBlock(joins=joins)
+        if block:
+            tables += _read_pipe_block(block, name, joins=joins)
+            block, name = [], ""
         if _is_table_name(line):
-            block.name = line
+            name = line
         elif line and not _is_fence_or_rule(line):
-            block.name = ""
-    return tables + block.read_block() or _read_delimited_tables(text)
+            name = ""
+    return tables or _read_delimited_tables(text)
+
+
+def _read_pipe_block(block: list[str], name: str, *, joins: bool | None) -> list[CellGrid]:
+    """Read a block of adjacent lines with pipes as a table; return an empty list if the block is not a table.
+
+    Args:
+        name: the line above the block that names the table.
+        joins: see `_join_wrapped_rows`.
+    """
+    lines = [line.strip() for line in block]
+    if not _is_table(lines):
+        return []
+    name = normalise_text(name.lstrip("-+>").strip("#*_:` \t"))
+    if grid := _read_spanned_grid(lines):
+        return [replace(grid, name=name)]
+    lines = [line.strip() for line in _escape_inner_bars(block)]
+    split = [_split_row_into_cells(line) for line in lines]
+    separators = [
+        GRID_RULE.fullmatch(line) is not None or _is_separator_row(place, row)
+        for place, (line, row) in enumerate(zip(lines, split, strict=True))
+    ]
+    split = _keep_bars_in_code(lines, split, separators)
+    if (types := _find_polars_types(split)) is not None:
+        name = "" if POLARS_SHAPE.fullmatch(name) else name
+        separators[types] = True
+        split = [tuple("" if cell == "null" else cell for cell in row) for row in split if set(row) != {"\u2026"}]
+    if any("+" in line for line in lines):
+        split, separators = _join_wrapped_rows(lines, split, separators, joins=joins)
+    rows = [row for row, is_separator in zip(split, separators, strict=True) if any(row) and not is_separator]
+    first = separators.index(False) if False in separators else 0
+    head = sum(map(any, split[first : separators.index(True, first)])) if True in separators[first:] else 0
+    is_bold = any("**" in line or "__" in line for line in lines)
+    bold = tuple(cell for row in rows for cell in row if BOLD.search(cell)) if is_bold else ()
+    return [CellGrid(tuple(rows), name=name, head_rows=head, bold=bold)] if rows else []
 
 
 def _write_box_in_ascii(line: str) -> str:
