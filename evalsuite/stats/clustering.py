@@ -178,10 +178,10 @@ def make_constant_statistic_interval(
     return Interval(value - share * (value - bounds[0]), value + share * (bounds[1] - value))
 
 
-def make_bounded_interval(mean: ClusteredMean, clusters: int, confidence: float, scale: float) -> Interval:
+def make_bounded_interval(mean: ClusteredMean, confidence: float, scale: float) -> Interval:
     """Clip the t interval to [-scale, scale]; for equal clusters, use `make_constant_statistic_interval` instead."""
     if mean.error == 0:
-        return make_constant_statistic_interval(mean.mean, clusters, (-scale, scale), confidence)
+        return make_constant_statistic_interval(mean.mean, mean.clusters, (-scale, scale), confidence)
     interval = mean.interval(confidence)
     return Interval(max(-scale, interval.low), min(scale, interval.high))
 
@@ -227,6 +227,14 @@ def jackknife_interval(
     return make_replicates_interval(value, without, bounds=bounds, confidence=confidence)
 
 
+def estimate_by_jackknife(value: float, without: Sequence[float]) -> ClusteredMean:
+    """Return a statistic with the standard error that its values without each of at least two clusters give."""
+    count = len(without)
+    centre = math.fsum(without) / count
+    squares = math.fsum((left - centre) ** 2 for left in without)
+    return ClusteredMean(value, math.sqrt(squares * (count - 1) / count), count, count - 1.0)
+
+
 def make_replicates_interval(
     value: float,
     without: Sequence[float],
@@ -235,27 +243,17 @@ def make_replicates_interval(
     confidence: float = 0.95,
 ) -> Interval:
     """Compute the jackknife interval from the statistic of all items and its values without each cluster."""
-    from scipy.special import stdtrit
-
     check_probability(confidence, "confidence")
-    count = len(without)
-    if count < FEWEST_CLUSTERS:
+    if len(without) < FEWEST_CLUSTERS:
         return Interval(math.nan, math.nan)
-    centre = math.fsum(without) / count
-    squares = math.fsum((value - centre) ** 2 for value in without)
-    reach = float(stdtrit(count - 1, (1 + confidence) / 2)) * math.sqrt(squares * (count - 1) / count)
-    if math.isnan(value + reach) or reach < NO_WIDTH:
+    interval = estimate_by_jackknife(value, without).interval(confidence)
+    if not interval.high - interval.low >= 2 * NO_WIDTH:  # The width is nan if the statistic is undefined.
         return Interval(math.nan, math.nan)
-    return Interval(max(bounds[0], value - reach), min(bounds[1], value + reach))
+    return Interval(max(bounds[0], interval.low), min(bounds[1], interval.high))
 
 
 def compute_replicates_pvalue(value: float, without: Sequence[float]) -> float:
     """Compute the two-sided p-value of the hypothesis that the statistic is 0, by a jackknife t test."""
-    from scipy.special import stdtr, stdtrit
-
-    interval = make_replicates_interval(value, without)
-    if math.isnan(interval.low) or not interval.low < interval.high:
+    if math.isnan(make_replicates_interval(value, without).low):
         return math.nan
-    freedom = len(without) - 1
-    error = (interval.high - interval.low) / 2 / float(stdtrit(freedom, 0.975))
-    return 2 * float(stdtr(freedom, -abs(value) / error))
+    return estimate_by_jackknife(value, without).pvalue_two_sided()

@@ -120,7 +120,7 @@ def rank_interval(
     with_more = [
         compute_rank_replicates(
             [_add_extreme_cases(x, y, size, up=up, opposite=opposite) for x, y in variables],
-            [*((0, cluster) for cluster in clusters), *[(1, "")] * size],
+            [""] * (len(clusters) + size),  # One cluster, because no replicates are needed.
             coefficient,
         )[0]
         for up in (True, False)

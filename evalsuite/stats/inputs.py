@@ -37,6 +37,11 @@ def check_binary_values(values: Values, name: str = "values") -> Array:
     return array
 
 
+def are_binary(*arrays: Array) -> bool:
+    """Tell whether all values of the arrays are 0 or 1."""
+    return all(((array == 0) | (array == 1)).all() for array in arrays)
+
+
 def check_range(array: Array, low: float, high: float, name: str) -> Array:
     """Check that all values lie in [low, high], and return the array."""
     if array.min() < low or array.max() > high:

@@ -9,11 +9,18 @@ from typing import Literal
 
 import numpy as np
 
-from evalsuite.stats.clustering import ClusteredMean, compute_mean_of_clusters, make_bounded_interval, sum_clusters
+from evalsuite.stats.clustering import (
+    ClusteredMean,
+    compute_mean_of_clusters,
+    estimate_by_jackknife,
+    make_bounded_interval,
+    sum_clusters,
+)
 from evalsuite.stats.inputs import (
     Array,
     Labels,
     Values,
+    are_binary,
     check_probability,
     check_range,
     check_same_length,
@@ -237,7 +244,7 @@ def compare_paired(
         *sum_clusters(after - lowest, clusters),
         margin=margin,
         scale=scale,
-        shares=scale == 1 and _are_unclustered_binary_scores(before, after, clusters),
+        shares=scale == 1 and are_binary(before, after) and (clusters is None or len(set(clusters)) == len(clusters)),
     )
     totals, sizes = sum_clusters(after - before, clusters)
     mean, n = compute_mean_of_clusters(totals, sizes), len(before)
@@ -247,7 +254,7 @@ def compare_paired(
         detectable = detectable_share(n, (lost + won) / n, confidence=confidence)
         method = "exact McNemar test, Tango's score interval"
     else:
-        interval = make_bounded_interval(mean, mean.clusters, confidence, scale)
+        interval = make_bounded_interval(mean, confidence, scale)
         widening = compute_dispersion(np.append(before, after), scale) / n
         detectable = _compute_detectable_loss(mean, confidence, scale, widening)
         method = "paired t test" if clusters is None else "paired t test, cluster-robust"
@@ -266,11 +273,6 @@ def compare_paired(
         method=method,
         pairs=pairs,
     )
-
-
-def _are_unclustered_binary_scores(before: Array, after: Array, clusters: Labels | None) -> bool:
-    binary = all(((array == 0) | (array == 1)).all() for array in (before, after))
-    return binary and (clusters is None or len(set(clusters)) == len(clusters))
 
 
 def _compute_guarded_deviation(mean: ClusteredMean, n: int, margin: float, scale: float) -> float:
@@ -350,20 +352,15 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
     """
     if not 0 < margin < scale:
         raise ValueError(f"the margin must lie between 0 and the score's range of {scale:g}; got {margin}")
-    count = len(without)
-    if count < 2:
-        raise ValueError(f"a jackknife needs two groups; got {count}")
-    left_out = [after - before for before, after in without]
-    centre = math.fsum(left_out) / count
-    error = math.sqrt(math.fsum((value - centre) ** 2 for value in left_out) * (count - 1) / count)
+    if len(without) < 2:
+        raise ValueError(f"a jackknife needs two groups; got {len(without)}")
+    check_probability(confidence, "confidence")
     difference = values[1] - values[0]
     gain = -difference if lower_is_better else difference
-    gained = ClusteredMean(gain, error, count, count - 1.0)
+    gained = estimate_by_jackknife(gain, [after - before for before, after in without])
     one = scale / (clusters + 1)
-    guarded = replace(gained, mean=gain - one, error=math.hypot(error, one))
-    interval = make_bounded_interval(
-        replace(gained, mean=difference), clusters, check_probability(confidence, "confidence"), scale
-    )
+    guarded = replace(gained, mean=gain - one, error=math.hypot(gained.error, one))
+    interval = make_bounded_interval(replace(gained, mean=difference, clusters=clusters), confidence, scale)
     return NonInferiority(
         n=n,
         baseline=values[0],

@@ -10,6 +10,7 @@ from evalsuite.stats.clustering import Interval, clustered_mean, make_bounded_in
 from evalsuite.stats.inputs import (
     Labels,
     Values,
+    are_binary,
     check_binary_values,
     check_probability,
     check_same_length,
@@ -68,10 +69,10 @@ def paired_difference(
     before, after = convert_to_floats(baseline, "baseline"), convert_to_floats(candidate, "candidate")
     mean = clustered_mean(after - before, clusters)
     interval = mean.interval(confidence)
-    if scale == 1 and clusters is None and all(((each == 0) | (each == 1)).all() for each in (before, after)):
+    if scale == 1 and clusters is None and are_binary(before, after):
         interval = tango_interval(*count_discordant_cases(before, after), len(before), confidence)
     elif scale is not None:
-        interval = make_bounded_interval(mean, mean.clusters, confidence, scale)
+        interval = make_bounded_interval(mean, confidence, scale)
     return PairedDifference(mean.mean, interval.low, interval.high, mean.pvalue_two_sided())
 
 
