@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from numbers import Real
@@ -373,41 +373,46 @@ def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
         ValueError: there are fewer than two raters, the lists differ in length, no item has two ratings, or a rating is
             not a number although the level needs numbers.
     """
-    counts, values = _count_ratings(ratings)
-    if level != "nominal" and not _are_numbers(values):
+    lengths = {len(rater) for rater in ratings}
+    if len(ratings) < 2 or len(lengths) != 1:
+        raise ValueError(
+            f"agreement needs at least two raters with one entry per item; got lengths {sorted(lengths)} "
+            f"of {len(ratings)} raters"
+        )
+    values = list(dict.fromkeys(value for rater in ratings for value in rater if not is_missing(value)))
+    if level != "nominal" and not all(isinstance(value, Real) for value in values):
         raise ValueError(f"{level} ratings must be numbers; found {values[:5]}")
-    counts = counts[counts.sum(axis=1) >= 2]
-    if not len(counts):
+    items = [[value for value in item if not is_missing(value)] for item in zip(*ratings, strict=True)]
+    if all(len(item) < 2 for item in items):
         raise ValueError("no item has two ratings: no agreement can be measured")
-    totals = counts.sum(axis=0)
-    distances = _compute_distances(level, values, totals)
-    expected = float(totals @ distances @ totals) / (totals.sum() - 1)
-    # An item's observed disagreement is the sum of its pairs' squared differences, divided by its number of ratings
-    # minus 1.
-    observed = ((counts @ distances) * counts).sum(axis=1) / (counts.sum(axis=1) - 1)
-    return 1 - math.fsum(observed) / expected if expected > 0 else math.nan
+    return compute_alpha_replicates(items, [0] * len(items), level=level)[0]
 
 
 def compute_alpha_replicates(
-    items: Sequence[Sequence[Hashable]], clusters: Sequence[Hashable], *, level: Literal["nominal", "interval"]
+    items: Sequence[Sequence[Hashable]], clusters: Sequence[Hashable], *, level: Level
 ) -> tuple[float, list[float]]:
     """Compute alpha of all items, and per cluster (in order of first appearance) alpha without this cluster's items.
 
     Each entry of `items` is the list of one item's ratings. Alpha depends only on sums over items, so a cluster is left
-    out by subtracting its part of these sums.
+    out by subtracting its part of these sums. An ordinal distance depends on all items, so the values without a cluster
+    are exact for the other levels only.
     """
     import numpy as np
 
-    distinct = {value: None for ratings in items for value in ratings}
-    column = {value: at for at, value in enumerate(distinct)}
+    counted = [(ratings, cluster) for ratings, cluster in zip(items, clusters, strict=True) if len(ratings) > 1]
+    distinct = dict.fromkeys(value for ratings, _ in counted for value in ratings)
+    values = list(distinct) if level == "nominal" else sorted(distinct)  # type: ignore[type-var]  # these are numbers
+    column = {value: at for at, value in enumerate(values)}
     number = {cluster: at for at, cluster in enumerate(dict.fromkeys(clusters))}
-    distances = _compute_distances(level, list(distinct), np.zeros(len(distinct)))
-    observed, totals = np.zeros(len(number)), np.zeros((len(number), len(distinct)))
-    for ratings, cluster in zip(items, clusters, strict=True):
-        if len(ratings) > 1:
-            at = [column[value] for value in ratings]
-            observed[number[cluster]] += distances[np.ix_(at, at)].sum() / (len(at) - 1)
-            np.add.at(totals[number[cluster]], at, 1.0)
+    observed, totals = np.zeros(len(number)), np.zeros((len(number), len(values)))
+    for ratings, cluster in counted:
+        np.add.at(totals[number[cluster]], [column[value] for value in ratings], 1.0)
+    distances = _compute_distances(level, values, totals.sum(axis=0))
+    for ratings, cluster in counted:
+        at = [column[value] for value in ratings]
+        # An item's observed disagreement is the sum of its pairs' squared differences, divided by its number of ratings
+        # minus 1.
+        observed[number[cluster]] += distances[np.ix_(at, at)].sum() / (len(at) - 1)
     without = _compute_alphas(observed.sum() - observed, totals.sum(axis=0) - totals, distances)
     return float(_compute_alphas(observed.sum(), totals.sum(axis=0)[None], distances)[0]), without.tolist()
 
@@ -417,33 +422,9 @@ def _compute_alphas(observed: Array | float, totals: Array, distances: Array) ->
     import numpy as np
 
     expected = ((totals @ distances) * totals).sum(axis=1) / np.maximum(totals.sum(axis=1) - 1, 1)
-    undefined = expected < 1e-9  # Not `== 0`, because subtracting a cluster's sums leaves rounding errors.
+    # Not `== 0`, because subtracting a cluster's sums leaves rounding errors.
+    undefined = expected <= 1e-9 * np.max(distances, initial=0.0)
     return np.where(undefined, math.nan, 1 - observed / np.where(undefined, 1.0, expected))
-
-
-def _count_ratings(ratings: Sequence[Labels]) -> tuple[Array, list[Hashable]]:
-    """Count how often each item got each value; return also the sorted values."""
-    import numpy as np
-
-    lengths = {len(rater) for rater in ratings}
-    if len(ratings) < 2 or len(lengths) != 1:
-        raise ValueError(
-            f"agreement needs at least two raters with one entry per item; got lengths {sorted(lengths)} "
-            f"of {len(ratings)} raters"
-        )
-    rated = [[(at, value) for at, value in enumerate(rater) if not is_missing(value)] for rater in ratings]
-    distinct = {value: None for rater in rated for _, value in rater}
-    values = sorted(distinct) if _are_numbers(distinct) else list(distinct)
-    column = {value: number for number, value in enumerate(values)}
-    counts = np.zeros((lengths.pop(), len(values)))
-    for rater in rated:
-        for at, value in rater:
-            counts[at, column[value]] += 1
-    return counts, values
-
-
-def _are_numbers(values: Iterable[Hashable]) -> bool:
-    return all(isinstance(value, Real) for value in values)
 
 
 def _compute_distances(level: Level, values: Sequence[Hashable], totals: Array) -> Array:
