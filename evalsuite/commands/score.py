@@ -115,7 +115,7 @@ def _get_value_content_form(score: TableScore) -> tuple[float, float, float]:
 
 
 def _print_score_table(scored: Sequence[tuple[str, TableScore]]) -> None:
-    from evalsuite.metrics.tables.table_score import replace_control_characters
+    from evalsuite.metrics.tables.table_score import shorten_to_printable
 
     width = max(len("mean"), *(len(name) for name, _ in scored))
     numbers = [(name, _get_value_content_form(score)) for name, score in scored]
@@ -123,7 +123,7 @@ def _print_score_table(scored: Sequence[tuple[str, TableScore]]) -> None:
     write = sys.stdout.write
     write(f"{'pair':<{width}}  value  content  form\n")
     for name, (value, content, form) in [*numbers, ("mean", means)]:
-        write(f"{replace_control_characters(name):<{width}}  {value:.3f}    {content:.3f} {form:.3f}\n")
+        write(f"{shorten_to_printable(name):<{width}}  {value:.3f}    {content:.3f} {form:.3f}\n")
     write("\n")
     for signature in dict.fromkeys(score.signature for _, score in scored):
         write(f"{signature}\n")

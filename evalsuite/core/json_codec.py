@@ -245,6 +245,7 @@ WRITTEN = ("tags", "scores", "error", "usage", "seconds")
 
 
 def _make_schema_requiring_usage(source: Any, handler: GetCoreSchemaHandler) -> Any:
+    """Return pydantic's schema of `Record`, changed so that `usage` is required."""
     schema = handler(source)
     for argument in handler.resolve_ref_schema(schema)["schema"]["fields"]:
         if argument["name"] == "usage":  # Require usage, because a record without usage would seem free.

@@ -96,4 +96,5 @@ def _describe_accepted_arguments(names: list[str]) -> str:
 
 
 def _describe_owner(owner: Callable[..., Any] | str) -> str:
+    """Return the name by which messages mention the owner, for example `generate()` for a function."""
     return owner if isinstance(owner, str) else f"{owner.__name__}()"

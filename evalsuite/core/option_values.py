@@ -28,6 +28,7 @@ class Option:
 
     @property
     def flag(self) -> str:
+        """The option as it is written on the command line."""
         return "--" + self.name.replace("_", "-")
 
     @property

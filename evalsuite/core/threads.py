@@ -28,12 +28,12 @@ async def run_in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.
     loop = asyncio.get_running_loop()
     result: asyncio.Future[T] = loop.create_future()
 
-    def set_if_pending(set_outcome: Callable[[Any], None], outcome: object) -> None:
+    def resolve_future_if_pending(set_outcome: Callable[[Any], None], outcome: object) -> None:
         # If the caller was cancelled, the future is already done and must not be set again.
         if not result.done():
             set_outcome(outcome)
 
-    def call_and_set_outcome() -> None:
+    def call_function_and_resolve_future() -> None:
         set_outcome: Callable[[Any], None] = result.set_result
         outcome: object
         try:
@@ -42,10 +42,12 @@ async def run_in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.
             set_outcome, outcome = result.set_exception, _make_raisable_error(error)
         # If the event loop has ended, nobody waits for the result.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(set_if_pending, set_outcome, outcome)
+            loop.call_soon_threadsafe(resolve_future_if_pending, set_outcome, outcome)
 
     context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(call_and_set_outcome,), name="evalsuite-call", daemon=True).start()
+    threading.Thread(
+        target=context.run, args=(call_function_and_resolve_future,), name="evalsuite-call", daemon=True
+    ).start()
     return await result
 
 

@@ -270,10 +270,10 @@ class PairResamples:
         return len(self._draws)
 
     def interval(
-        self, statistic: Statistic, has: NDArray[np.bool_] | None = None, *, resamples: int | None = None
+        self, statistic: Statistic, is_complete: NDArray[np.bool_] | None = None, *, resamples: int | None = None
     ) -> Correlation:
-        """Compute a statistic and its percentile interval over the resamples, for the pairs where `has` is true."""
-        counted = np.ones(self._size, dtype=bool) if has is None else has
+        """Compute a statistic and its percentile interval over the resamples, for the pairs that are complete."""
+        counted = np.ones(self._size, dtype=bool) if is_complete is None else is_complete
         if counted.sum() < FEWEST:
             return Correlation(np.nan, np.nan, np.nan)
         drawn = np.array([statistic(draw[counted[draw]]) for draw in self._draws[:resamples]])
@@ -323,11 +323,11 @@ SHARE_OF_SLOW = 5
 
 def compute_correlations(one: NDArray[Any], two: NDArray[Any], draws: PairResamples) -> dict[str, Correlation]:
     """Compute Pearson's, Spearman's and Kendall's coefficients, leaving out pairs that contain NaN."""
-    has = ~(np.isnan(one) | np.isnan(two))
+    is_complete = ~(np.isnan(one) | np.isnan(two))
 
-    def compute_interval(name: str) -> Correlation:
+    def compute_correlation(name: str) -> Correlation:
         resamples = len(draws) // SHARE_OF_SLOW if name == SLOW else None
         coefficient = COEFFICIENTS[name]
-        return draws.interval(lambda at: coefficient(one[at], two[at]), has, resamples=resamples)
+        return draws.interval(lambda at: coefficient(one[at], two[at]), is_complete, resamples=resamples)
 
-    return {name: compute_interval(name) for name in COEFFICIENTS}
+    return {name: compute_correlation(name) for name in COEFFICIENTS}

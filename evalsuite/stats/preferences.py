@@ -136,6 +136,8 @@ def bradley_terry(
 
 @dataclass(frozen=True, slots=True)
 class _LogisticFit:
+    """A fitted logistic regression: its coefficients, with two estimates of their covariance."""
+
     coefficients: Array
     robust: Array  # The cluster-robust covariance.
     independent: Array  # The covariance of independent wins and losses.

@@ -198,10 +198,12 @@ def _align_by_anchors(first: _Table, second: _Table, *, row_order: bool, column_
     width = max(len(first[0]), len(second[0]))
     size = max(1, min(MOST_LINES, MOST_CELLS // width)) if row_order else MOST_ASSIGNED
 
-    def align_block(one: _Table, two: _Table) -> tuple[Pairs, Pairs]:
+    def align_block(first_rows: _Table, second_rows: _Table) -> tuple[Pairs, Pairs]:
         if width > MOST_LINES:
-            return _pair_lines_by_position(len(one), len(two)), _pair_lines_by_position(len(first[0]), len(second[0]))
-        return _align_all_lines(one, two, row_order=row_order, column_order=column_order)
+            return _pair_lines_by_position(len(first_rows), len(second_rows)), _pair_lines_by_position(
+                len(first[0]), len(second[0])
+            )
+        return _align_all_lines(first_rows, second_rows, row_order=row_order, column_order=column_order)
 
     rows = _find_anchors(first, second, ordered=row_order)
     for ones, twos in list(_find_gaps(rows, len(first), len(second), ordered=row_order)):

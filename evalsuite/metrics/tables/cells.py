@@ -92,7 +92,7 @@ def _convert_latex_to_text(text: str) -> str:
 
     # Outside of LaTeX, a percent sign does not begin a comment.
     source = LatexSource(re.sub(r"(?<!\\)%", r"\%", text))
-    return TextReader(source).read_all_tokens(0, len(source.tokens))
+    return TextReader(source).read_text_of_tokens(0, len(source.tokens))
 
 
 BLANK = frozenset({"", "-", "--", "---", "\u2013", "\u2014", "n/a", "na", "none", "null", "nan", "?"})
@@ -219,7 +219,7 @@ SCRIPT_SIGN = re.compile(r"[_^](?=\S)")
 
 
 def compare_cells(predicted: str, wanted: str) -> CellVerdict:
-    """Compare a predicted cell with the wanted cell; the cells may contain markup."""
+    """Return the verdict on a predicted cell compared with the wanted cell; the cells may contain markup."""
     value, target = normalise_cell(predicted), normalise_cell(wanted)
     blank = {"", ABSENT_VALUE}
     if target in blank and value not in blank:
@@ -252,7 +252,7 @@ def measure_value_similarity(value: str, target: str) -> float:
     """Measure the similarity of two cells with different values, from 0 to 1."""
     if TWO_NUMBERS.fullmatch(f"{value} {target}"):
         return 0.0
-    alike = _compare_values(value, target)
+    alike = _compute_value_similarity(value, target)
     return INCOMPLETE if alike < INCOMPLETE and _differ_only_in_sign(value, target) else alike
 
 
@@ -293,7 +293,7 @@ def _list_signs(text: str) -> list[list[str]]:
     return [symbols, units, *(group.findall(plain) for group in SIGNS)]
 
 
-def _compare_values(one: str, other: str) -> float:
+def _compute_value_similarity(one: str, other: str) -> float:
     """Measure the similarity of two cell values, from 0 to 1.
 
     A missing or unwanted value counts 0. For cells without letters, the similarity is the share of equal numbers

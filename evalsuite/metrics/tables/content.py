@@ -209,6 +209,7 @@ def _assign_tables(
 def _align_and_compare_tables(
     left: ValueGrid, right: ValueGrid, predicted: int | None, wanted: int, order: Mapping[str, bool]
 ) -> TablePair:
+    """Align a predicted table with a wanted table, and measure their overlap; `predicted` and `wanted` are indexes."""
     if not left.width or not right.width:
         overlap = Overlap(predicted=left.counts.total(), wanted=right.counts.total())
         return TablePair(predicted, wanted, left, right, [], [], overlap)

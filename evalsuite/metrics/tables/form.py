@@ -93,6 +93,7 @@ def _list_document_facts(predicted: MarkupReading, wanted: MarkupReading) -> Ite
 def _list_table_facts(
     table: CellGrid | None, size: tuple[int, int], counts: Counter[str], wanted: CellGrid, markup: str
 ) -> Iterator[FormFact]:
+    """Yield statements about a wanted table; `size` and `counts` (of each value) belong to the predicted table."""
     height, width = len(wanted.rows), wanted.width
     yield FormFact("rows", f"The table has {_write_count(height, 'row')}", size[0] == height)
     yield FormFact("columns", f"The table has {_write_count(width, 'column')}", size[1] == width)

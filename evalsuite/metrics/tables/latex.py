@@ -137,7 +137,7 @@ class Tabular:
             tokens, start = self.source.tokens, first + match.end()
             place = next((at for at in range(begin, end) if tokens[at].end > start), end)
             if place < end and tokens[place].kind == "open":
-                self.caption = self._text.read_all_tokens(place, self.source.find_group_end(place))
+                self.caption = self._text.read_text_of_tokens(place, self.source.find_group_end(place))
             else:
                 self.caption = normalise_text(re.split(r"[,\]{}]", self.source.text[start : tokens[end - 1].end])[0])
 

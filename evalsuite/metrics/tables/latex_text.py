@@ -323,7 +323,7 @@ class TextReader:
         self._accent, self.has_text = "", False
         return text
 
-    def read_all_tokens(self, place: int, end: int) -> str:
+    def read_text_of_tokens(self, place: int, end: int) -> str:
         while place < end:
             place = self.read_token(place)
         return self.take_text()
@@ -443,4 +443,4 @@ def read_caption(source: LatexSource, place: int) -> tuple[str, int]:
         start = source.find_group_end(start)
     start = source.find_option_end(start)
     end = source.find_group_end(start)
-    return TextReader(source).read_all_tokens(start, end), max(end, place + 1)
+    return TextReader(source).read_text_of_tokens(start, end), max(end, place + 1)

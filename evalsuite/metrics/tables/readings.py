@@ -403,11 +403,11 @@ def _escape_inner_bars(lines: list[str]) -> list[str]:
             and max(map(len, written)) <= len(rules[0])
             and all(edges <= {bar.start() for bar in bars.finditer(line)} for line in rows)
         ):
-            return [_escape_bars(line, edges).replace(FILLER, "") for line in written]
+            return [_escape_bars_within_cells(line, edges).replace(FILLER, "") for line in written]
     return lines
 
 
-def _escape_bars(line: str, edges: Collection[int]) -> str:
+def _escape_bars_within_cells(line: str, edges: Collection[int]) -> str:
     return BARE_BAR.sub(lambda bar: bar[0] if bar.start() in edges else "\\|", line)
 
 

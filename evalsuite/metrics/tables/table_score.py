@@ -76,6 +76,7 @@ class TableMatch:
 
     @property
     def value(self) -> float:
+        """The table score, in [0, 1]."""
         content = self.content.overlap.f1
         return content * (3 * content + self.printed_form) / 4
 
@@ -127,16 +128,14 @@ class TableScore:
     @property
     def compared(self) -> list[list[list[ComparedCell]]]:
         """The compared cells by table and row, including rows and columns that only one side has."""
-        return [_compare_table_pair(pair) for pair in self.match.content.pairs]
+        return [_list_compared_cells(pair) for pair in self.match.content.pairs]
 
     def show(self, *, colour: bool = False) -> str:
         """Write the score, the statements about form and the differing cells for a terminal."""
         from tabulate import tabulate
 
         lines = [f"table score {self.value:.3f}   content {self.content:.3f}   form {self.form:.3f}", ""]
-        lines += [
-            f"{'[x]' if fact.fulfilled else '[ ]'} {replace_control_characters(fact.text)}" for fact in self.facts
-        ]
+        lines += [f"{'[x]' if fact.fulfilled else '[ ]'} {shorten_to_printable(fact.text)}" for fact in self.facts]
         for rows in self.compared:
             shown = [[_format_cell(cell, colour=colour) for cell in row] for row in rows]
             lines += ["", tabulate(shown, tablefmt="presto", disable_numparse=True)]
@@ -320,8 +319,8 @@ class ComparedCell:
     def __str__(self) -> str:
         """Describe the difference in one line, such as `Gulls / Wins: 7, not 8`."""
         names = ("head",) if self.column and self.column == (self.wanted or self.predicted) else (self.row, self.column)
-        where = " / ".join(map(replace_control_characters, filter(None, names)))
-        predicted, wanted = (replace_control_characters(text) or "(blank)" for text in (self.predicted, self.wanted))
+        where = " / ".join(map(shorten_to_printable, filter(None, names)))
+        predicted, wanted = (shorten_to_printable(text) or "(blank)" for text in (self.predicted, self.wanted))
         value = {
             "equal": wanted,
             "differs": f"{predicted}, not {wanted}",
@@ -331,7 +330,7 @@ class ComparedCell:
         return f"{where}: {value}" if where else value
 
 
-def _compare_table_pair(pair: TablePair) -> list[list[ComparedCell]]:
+def _list_compared_cells(pair: TablePair) -> list[list[ComparedCell]]:
     columns = list(_merge_lines(pair.columns, pair.left.width, pair.right.width))
     rows = list(_merge_lines(pair.rows, len(pair.left.rows), len(pair.right.rows)))
     names = [_find_line_name(pair, rows[0], column) for column in columns] if rows else []
@@ -385,7 +384,7 @@ def _find_line_name(pair: TablePair, row: Place, column: Place) -> str:
 
 
 def _format_cell(cell: ComparedCell, *, colour: bool) -> str:
-    wanted, predicted = replace_control_characters(cell.wanted), replace_control_characters(cell.predicted)
+    wanted, predicted = shorten_to_printable(cell.wanted), shorten_to_printable(cell.predicted)
     text = {
         "equal": wanted,
         "differs": f"{predicted or '(blank)'} → {wanted or '(blank)'}",
@@ -395,7 +394,7 @@ def _format_cell(cell: ComparedCell, *, colour: bool) -> str:
     return f"\033[{COLOURS[cell.state]}m{text}\033[0m" if colour and COLOURS[cell.state] else text
 
 
-def replace_control_characters(text: str) -> str:
+def shorten_to_printable(text: str) -> str:
     """Shorten a long text, and replace characters that control a terminal or the text direction by spaces."""
     return "".join(char if char.isprintable() else " " for char in shorten_line(text, LONGEST_SHOWN))
 
@@ -407,13 +406,13 @@ def write_html_page(scores: Iterable[tuple[str, TableScore]]) -> str:
 
 def _render_score_as_html(score: TableScore, name: str = "") -> str:
     facts = "".join(
-        f"<li>{'&#10003;' if fact.fulfilled else '&#10007;'} {html.escape(replace_control_characters(fact.text))}</li>"
+        f"<li>{'&#10003;' if fact.fulfilled else '&#10007;'} {html.escape(shorten_to_printable(fact.text))}</li>"
         for fact in score.facts
     )
     tables = "".join(map(_render_table_as_html, score.compared))
     return (
         f'<div class="evalsuite-tables"><style>{STYLE}</style>'
-        f"<h1>{html.escape(replace_control_characters(name))}table score {score.value:.3f}</h1>\n"
+        f"<h1>{html.escape(shorten_to_printable(name))}table score {score.value:.3f}</h1>\n"
         f"<p>Content {score.content:.3f}, form {score.form:.3f}. A cell that differs shows the predicted text struck "
         "through and the wanted text after it; red cells are missing, violet ones were not wanted.</p>\n"
         f"{tables}\n<h2>Form</h2><ul>{facts}</ul>\n<p><code>{html.escape(score.signature)}</code></p></div>"
@@ -425,6 +424,6 @@ def _render_table_as_html(rows: Iterable[Sequence[ComparedCell]]) -> str:
 
 
 def _render_cell_as_html(cell: ComparedCell) -> str:
-    wanted, predicted = (html.escape(replace_control_characters(text)) for text in (cell.wanted, cell.predicted))
+    wanted, predicted = (html.escape(shorten_to_printable(text)) for text in (cell.wanted, cell.predicted))
     text = f"<del>{predicted}</del> <ins>{wanted}</ins>" if cell.state == "differs" else wanted or predicted
     return f'<td class="{cell.state}">{text}</td>'
