@@ -14,7 +14,7 @@ from evalsuite.applications.call_log import CallLog, LoggedCall
 from evalsuite.core.errors import CallFailed, EvalsuiteError, RequestRefused, RunError, SettingsError
 from evalsuite.core.types import Completion, Message, Request
 from evalsuite.gateway.handle import CaseAsker, CaseEffects, ModelHandle, convert_prompt
-from evalsuite.gateway.loop import await_on_loop, refuse_in_forked_child
+from evalsuite.gateway.loop import await_on_loop, refuse_work_in_forked_child
 from evalsuite.models.embeddings_format import decode_vector
 
 if TYPE_CHECKING:
@@ -258,5 +258,5 @@ class BlockingModel:
             self._wait_for_result(self._model.finish())
 
     def _wait_for_result(self, call: Coroutine[Any, Any, T]) -> T:
-        refuse_in_forked_child(self._process, call)
+        refuse_work_in_forked_child(self._process, call)
         return asyncio.run_coroutine_threadsafe(call, self._loop).result()

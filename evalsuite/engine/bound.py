@@ -94,7 +94,7 @@ def bind_benchmark(declaration: Declaration, settings: Settings, model: str, roo
         scorers,
         sorted_scorers,
         {name: encode_metric(metric) for name, metric in metrics.items()},
-        FaultInjector.parse_faults([*settings.inject, *declaration.faults], settings.seed),
+        FaultInjector.from_texts([*settings.inject, *declaration.faults], settings.seed),
     )
 
 

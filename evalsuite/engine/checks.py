@@ -72,7 +72,7 @@ def check_given_options(settings: Settings, root: Path, given_models: AbstractSe
     from evalsuite.results.runs import load_run
 
     parse_gates(settings.gate)
-    FaultInjector.parse_faults(settings.inject, settings.seed)
+    FaultInjector.from_texts(settings.inject, settings.seed)
     if settings.price:
         from evalsuite.gateway.spend import read_prices
 

@@ -250,7 +250,7 @@ class Prefetcher:
 
     def wait_for_result(self, case: Case) -> SolvedCase:
         """Wait for a case's result; start the case if it is not started yet."""
-        self._background.refuse_forked_child()
+        self._background.raise_in_forked_child()
         future = self._results.get(case) or self._background.run(self._get_or_start_future(case))
         try:
             return future.result()

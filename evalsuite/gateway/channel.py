@@ -48,18 +48,20 @@ class ChannelAsker:
 
     async def ask(self, request: Request) -> Completion:
         """Request a completion from the gateway."""
-        return decode_completion((await self._request_answer({"request": encode_request(request)}))["completion"])
+        return decode_completion(
+            (await self._send_and_await_answer({"request": encode_request(request)}))["completion"]
+        )
 
     async def record_cancellation(self, request: Request, seconds: float) -> None:
-        await self._request_answer({"cancelled": encode_request(request), "seconds": seconds})
+        await self._send_and_await_answer({"cancelled": encode_request(request), "seconds": seconds})
 
     async def read_tool_result(self, effect: Effect) -> Any:
-        return (await self._request_answer({"read_tool_result": asdict(effect)}))["result"]
+        return (await self._send_and_await_answer({"read_tool_result": asdict(effect)}))["result"]
 
     async def store_tool_result(self, effect: Effect, result: Any) -> None:
-        await self._request_answer({"keep": asdict(effect), "result": result})
+        await self._send_and_await_answer({"keep": asdict(effect), "result": result})
 
-    async def _request_answer(self, fields: dict[str, Any]) -> dict[str, Any]:
+    async def _send_and_await_answer(self, fields: dict[str, Any]) -> dict[str, Any]:
         number = next(self._numbers)
         import asyncio
 

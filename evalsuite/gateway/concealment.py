@@ -182,7 +182,7 @@ def get_case_name(draw: str) -> str:
     return remove_epoch_mark(draw.rpartition(" #")[0].partition(", fixture ")[0])
 
 
-def make_request_keys(identity: str, request: Request, *, with_older_keys: bool = False) -> tuple[str, ...]:
+def make_request_keys(backend_identity: str, request: Request, *, with_older_keys: bool = False) -> tuple[str, ...]:
     """Compute the key under which a request's completion is stored, then the keys that older versions used.
 
     Two requests share a key only if all of these are equal: backend, address, model, parameters, messages, tools,
@@ -190,13 +190,13 @@ def make_request_keys(identity: str, request: Request, *, with_older_keys: bool 
     because evalsuite sends a question mark in its place.
     """
     names = dict.fromkeys((remove_epoch(request.draw), remove_epoch_mark(request.draw)))
-    hashes = (_hash_request(identity, dataclasses.replace(request, draw=name), KEY_VERSION) for name in names)
+    hashes = (_hash_request(backend_identity, dataclasses.replace(request, draw=name), KEY_VERSION) for name in names)
     keys = tuple(KEY_MARK + each[len(KEY_MARK) :] for each in hashes)
     if not with_older_keys:
         return keys
-    return (*keys, _hash_request(identity, dataclasses.replace(request, draw=""), 1))
+    return (*keys, _hash_request(backend_identity, dataclasses.replace(request, draw=""), 1))
 
 
-def _hash_request(identity: str, request: Request, version: int) -> str:
-    plain = encode_request(request) | {"base_url": identity, "version": version}
+def _hash_request(backend_identity: str, request: Request, version: int) -> str:
+    plain = encode_request(request) | {"base_url": backend_identity, "version": version}
     return hashlib.sha256(dumps(plain).encode()).hexdigest()

@@ -73,8 +73,8 @@ class FaultInjector:
     seed: int
 
     @classmethod
-    def parse_faults(cls, texts: Iterable[str], seed: int) -> FaultInjector:
-        """Read the texts of all faults; a text that is given twice counts once."""
+    def from_texts(cls, texts: Iterable[str], seed: int) -> FaultInjector:
+        """Make an injector from the texts of its faults; a text that is given twice counts once."""
         return cls(tuple(map(parse_fault, dict.fromkeys(texts))), seed)
 
     def __bool__(self) -> bool:

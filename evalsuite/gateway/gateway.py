@@ -141,7 +141,7 @@ class Gateway:
 
     async def _ask_model(self, request: Request) -> Completion:
         """Return a completion from the store, from an equal call under way, or from a new call."""
-        upstream = self._open_upstream(request)
+        upstream = self._get_or_open_upstream(request)
         request = self._vault.conceal_request(request)
         keys = make_request_keys(upstream.backend.identity, request, with_older_keys=self.store.has_older_keys)
         key, outcomes = keys[0], self.store.outcomes
@@ -166,13 +166,15 @@ class Gateway:
             self.served["asked"] += 1
             call = asyncio.create_task(self._call_and_store_completion(key, upstream, request))
             self._calls[key] = call
-            call.add_done_callback(lambda done: self._forget_call(key, done))
+            call.add_done_callback(lambda done: self._remove_ended_call(key, done))
         # The call continues even if the caller gives up, because the call is paid for.
         return await asyncio.shield(call)
 
     async def record_cancellation(self, request: Request, seconds: float) -> None:
         """Store that a case cancelled a request after `seconds`, so that a rerun repeats the cancellation."""
-        key, *_ = make_request_keys(self._open_upstream(request).backend.identity, self._vault.conceal_request(request))
+        key, *_ = make_request_keys(
+            self._get_or_open_upstream(request).backend.identity, self._vault.conceal_request(request)
+        )
         self._cancelled.add(key)
         if self.store.outcomes and not self.store.read_only:
             await self.store.outcomes.store_cancellation(key, seconds)
@@ -191,7 +193,7 @@ class Gateway:
                     f"{effect.number}, {effect.name} with {effect.arguments!r:.200}; a replay never runs a tool"
                 )
             return None
-        for request, usage, _ in ModelCalls.split_stored_result(kept[2])[1].iterate_usages():
+        for request, usage, _ in ModelCalls.unpack_result_and_calls(kept[2])[1].iterate_usages():
             self._used[f"recalled {request}"] = usage
         return kept[2]
 
@@ -212,14 +214,14 @@ class Gateway:
             self._on_hopeless(error)
             raise
 
-    def _forget_call(self, key: str, call: asyncio.Task[Completion]) -> None:
+    def _remove_ended_call(self, key: str, call: asyncio.Task[Completion]) -> None:
         self._calls.pop(key, None)
         self._storing.discard(call)
         # Retrieve the exception of the task, because asyncio logs exceptions that nobody retrieves.
         if not call.cancelled():
             call.exception()
 
-    def _open_upstream(self, request: Request) -> Upstream:
+    def _get_or_open_upstream(self, request: Request) -> Upstream:
         address = (request.model, request.base_url)
         if address not in self._backends:
             self._backends[address] = self._open_backend(*address)
@@ -238,7 +240,7 @@ class Gateway:
             self._report_unavailable_model(upstream, unavailable)
             raise unavailable
         try:
-            completion = await self._retry_request(key, upstream, request, price)
+            completion = await self._send_request_with_retries(key, upstream, request, price)
         except ModelError as error:
             if self.store.outcomes and not self.store.read_only and not isinstance(error, Detached):
                 with suppress(RunError):
@@ -257,7 +259,9 @@ class Gateway:
             self.on_answer(request, completion)
         return kept
 
-    async def _retry_request(self, key: str, upstream: Upstream, request: Request, price: Price | None) -> Completion:
+    async def _send_request_with_retries(
+        self, key: str, upstream: Upstream, request: Request, price: Price | None
+    ) -> Completion:
         retries, limiter = RetrySchedule(self._clock, self._patience), upstream.limiter
         while True:
             try:
@@ -306,7 +310,7 @@ class Gateway:
             completion = await upstream.send_call(
                 lambda: self._ask_backend(upstream.backend, call), call.tokens, is_retry=is_retry
             )
-            usage = self._compute_usage(upstream.backend, request, completion, price)
+            usage = self._compute_usage_with_cost(upstream.backend, request, completion, price)
             self._record_call_end(call, "answered", usage)
         except (LostAnswer, WithheldAnswer, asyncio.CancelledError) as error:
             # A call without an attempt's number was never sent, so it cost nothing.
@@ -353,7 +357,9 @@ class Gateway:
         if call.attempt is not None:
             self.store.record_call_end(call.attempt, state, usage, error)
 
-    def _compute_usage(self, backend: Backend, request: Request, completion: Completion, price: Price | None) -> Usage:
+    def _compute_usage_with_cost(
+        self, backend: Backend, request: Request, completion: Completion, price: Price | None
+    ) -> Usage:
         if price is None and not backend.metered:
             return completion.usage
         usage = find_plausible_usage(request, completion)

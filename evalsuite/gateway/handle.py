@@ -60,13 +60,13 @@ class ModelCalls:
         self.requests += other.requests
         self.answers += other.answers
 
-    def make_stored_result(self, result: Any) -> Any:
+    def pack_result_with_calls(self, result: Any) -> Any:
         if not self.requests:
             return result
         return {self.RESULT: result, self.CALLS: {"requests": self.requests, "answers": self.answers}}
 
     @classmethod
-    def split_stored_result(cls, stored: Any) -> tuple[Any, ModelCalls]:
+    def unpack_result_and_calls(cls, stored: Any) -> tuple[Any, ModelCalls]:
         if isinstance(stored, dict) and stored.keys() == {cls.RESULT, cls.CALLS}:
             return stored[cls.RESULT], cls(**stored[cls.CALLS])
         return stored, cls()
@@ -153,7 +153,7 @@ class CaseEffects:
         if kept is None:
             return effect, None
         self.recalled.append(effect)
-        result, calls = ModelCalls.split_stored_result(kept)
+        result, calls = ModelCalls.unpack_result_and_calls(kept)
         for digests in calls.requests:
             self.meter.count_request(digests["content"], digests.copy)
         for _, usage, by_simulator in calls.iterate_usages():
@@ -167,7 +167,7 @@ class CaseEffects:
         if self._outer is not None:
             self._outer.add_calls(calls)
         if self._keeper is not None:
-            await self._keeper.store_tool_result(effect, calls.make_stored_result(result))
+            await self._keeper.store_tool_result(effect, calls.pack_result_with_calls(result))
 
 
 CASE_EFFECTS: ContextVar[tuple[CaseEffects, asyncio.AbstractEventLoop] | None] = ContextVar("effects", default=None)
@@ -282,7 +282,7 @@ class Meter:
         """
         plain = encode_request(request)
         # Leave out the server's address and login, because the separate fingerprint `model` covers them.
-        content, digest_parts = digest(plain | {"base_url": None}), partial(_digest_request_parts, plain)
+        content, digest_parts = digest(plain | {"base_url": None}), partial(_digest_prompt_and_params, plain)
         ordinal, during = self.count_request(content, digest_parts), DURING.get()
         if during is not None:
             during.requests.append({"content": content, **digest_parts()})
@@ -293,13 +293,15 @@ class Meter:
         parts = (request.model, request.messages, request.params, request.tools, request.base_url, request.epoch)
         return Request(*parts, draw=f"{self.scope} #{ordinal}")
 
-    def count_request(self, content: str, digest_parts: Callable[[], Mapping[str, str]]) -> int:
+    def count_request(self, content_digest: str, digest_parts: Callable[[], Mapping[str, str]]) -> int:
         """Count a request; return how often the case has sent this content."""
         if not self._requests:
             digests = digest_parts()
             self._first = {name: digests[name] for name in ("prompt", "params")}
-        self._requests[content] += 1
-        return self._whole.count_request(content, digest_parts) if self._whole else self._requests[content]
+        self._requests[content_digest] += 1
+        if self._whole:
+            return self._whole.count_request(content_digest, digest_parts)
+        return self._requests[content_digest]
 
     def record_cancellation(self, request: Request, seconds: float) -> None:
         """Record a cancelled request, which is stored later if the case itself cancelled it."""
@@ -405,7 +407,7 @@ class ModelHandle:
         return handle
 
 
-def _digest_request_parts(request: Plain) -> dict[str, str]:
+def _digest_prompt_and_params(request: Plain) -> dict[str, str]:
     prompt = {"messages": request["messages"], "tools": request["tools"]}
     return {"prompt": digest(prompt), "params": digest(request["params"])}
 

@@ -230,7 +230,7 @@ class Limiter:
             self._requests.book_amount(1, now)
             self._tokens.book_amount(tokens, now)
             self.connections.in_flight += 1
-            call = self.pacing.start_call(now)
+            call = self.pacing.record_sent_call(now)
             if self.breaker.refusing_since is not None:
                 self.breaker.probe = call
             turn.set_result(call)

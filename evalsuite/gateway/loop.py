@@ -21,9 +21,9 @@ MOST_THREADS = 4096
 wait in threads for the model, the model's client gets no thread, so all would wait for ever."""
 
 
-def refuse_in_forked_child(process: int, work: Coroutine[Any, Any, object] | None = None) -> None:
+def refuse_work_in_forked_child(parent_pid: int, work: Coroutine[Any, Any, object] | None = None) -> None:
     """Refuse work in a forked child, because the parent's loop would never run it."""
-    if os.getpid() != process:
+    if os.getpid() != parent_pid:
         if work is not None:
             work.close()
         raise SettingsError(
@@ -65,11 +65,11 @@ class BackgroundLoop:
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Start a coroutine; threads other than the loop's may wait for the returned future."""
-        refuse_in_forked_child(self._process, work)
+        refuse_work_in_forked_child(self._process, work)
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
-    def refuse_forked_child(self) -> None:
-        refuse_in_forked_child(self._process)
+    def raise_in_forked_child(self) -> None:
+        refuse_work_in_forked_child(self._process)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the loop, and wait for its result in the calling thread."""

@@ -23,7 +23,7 @@ RESERVED_DESCRIPTORS = 40  # Open files allowed for other purposes: journal, rep
 FEWEST = 4  # Minimum number of connections, even if few file descriptors are left.
 
 
-def limit_connections(wanted: int, servers: int = 1) -> int:
+def compute_connection_limit(wanted: int, servers: int = 1) -> int:
     """Limit the connections by the process's limit on open files, because each connection needs a file descriptor."""
     try:
         import resource
@@ -89,7 +89,7 @@ def open_gateway(
     if settings.batch:
         prices = {model: price.multiply_prices(BATCH_SHARE) for model, price in prices.items()}
     vault.conceal_settings(settings)
-    connections = limit_connections(settings.max_connections, 2 if settings.judge_model else 1)
+    connections = compute_connection_limit(settings.max_connections, 2 if settings.judge_model else 1)
     gateway = Gateway(
         lambda model, base_url: wrap_backend(open_backend(model, base_url, credentials), model),
         store,

@@ -102,7 +102,8 @@ class Pacing:
         self._held |= free_at > now
         return min(free_at, due) - now
 
-    def start_call(self, now: float) -> CallInFlight:
+    def record_sent_call(self, now: float) -> CallInFlight:
+        """Count a call as sent now, and return it."""
         self._period.sent += 1
         # A late request may catch up by at most half an interval; with a whole interval, two could be sent at once.
         self._free_at = max(self._free_at, now - 0.5 / self.limit) + 1.0 / self.limit

@@ -288,6 +288,7 @@ def _find_extra_body(request: Request) -> Mapping[str, Any]:
 
 
 def _walk_fields(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the name and value of each field of JSON data, at any depth."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield name, inner

@@ -98,17 +98,17 @@ def read_answers_file(file: str) -> ReadyAnswers:
     return ReadyAnswers(file, answers)
 
 
-def _parse_answer_line(line: str, where: str) -> tuple[tuple[str, str], Mapping[str, Any]]:
+def _parse_answer_line(line: str, error_prefix: str) -> tuple[tuple[str, str], Mapping[str, Any]]:
     """Return an answer's key (benchmark and id) and its record."""
     try:
         record: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise BackendUnavailable(f"{where}: not JSON ({error}); expected {EXPECTED}") from error
+        raise BackendUnavailable(f"{error_prefix}: not JSON ({error}); expected {EXPECTED}") from error
     if not isinstance(record, dict):
-        raise BackendUnavailable(f"{where}: {type(record).__name__}; expected {EXPECTED}")
+        raise BackendUnavailable(f"{error_prefix}: {type(record).__name__}; expected {EXPECTED}")
     name, answer, benchmark = record.get("id"), record.get("answer"), record.get("benchmark", "")
     if not isinstance(name, str | int) or not isinstance(answer, str) or not isinstance(benchmark, str):
-        raise BackendUnavailable(f"{where}: fields {', '.join(map(str, record))}; expected {EXPECTED}")
+        raise BackendUnavailable(f"{error_prefix}: fields {', '.join(map(str, record))}; expected {EXPECTED}")
     # Replace lone surrogates, because they cannot be written to a file.
     return (benchmark, str(name)), {**record, "answer": answer.encode("utf-8", "replace").decode()}
 

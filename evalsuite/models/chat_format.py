@@ -213,9 +213,9 @@ def _join_events_into_answer(events: list[dict[str, Any]]) -> dict[str, Any]:
     return {"usage": usage, "choices": [choice]}
 
 
-def _add_call_delta(calls: dict[int, dict[str, Any]], part: dict[str, Any]) -> None:
-    call = calls.setdefault(part.get("index") or 0, {"id": "", "function": {"name": "", "arguments": ""}})
-    call["id"] = part.get("id") or call["id"]
-    function = part.get("function") or {}
+def _add_call_delta(calls: dict[int, dict[str, Any]], delta: dict[str, Any]) -> None:
+    call = calls.setdefault(delta.get("index") or 0, {"id": "", "function": {"name": "", "arguments": ""}})
+    call["id"] = delta.get("id") or call["id"]
+    function = delta.get("function") or {}
     for name in ("name", "arguments"):
         call["function"][name] += function.get(name) or ""

@@ -198,8 +198,8 @@ class Credentials:
         names = (AZURE_KEY, AZURE_TOKEN, OPENAI_KEY)
         return next((name for name in names if self._environ.get(name)), AZURE_KEY)
 
-    def _make_access_with_key(self, name: str, *, is_required: bool = False) -> Access:
-        key = read_key(name, self._environ)
+    def _make_access_with_key(self, key_env: str, *, is_required: bool = False) -> Access:
+        key = read_key(key_env, self._environ)
         if key is None and is_required:
-            raise SettingsError(f"evalsuite_model_key_env or evalsuite_judge_key_env names {name}, which is not set")
-        return replace(self._access, key=key, key_name=name, trusted=True, advice=REFUSED.format(name=name))
+            raise SettingsError(f"evalsuite_model_key_env or evalsuite_judge_key_env names {key_env}, which is not set")
+        return replace(self._access, key=key, key_name=key_env, trusted=True, advice=REFUSED.format(name=key_env))

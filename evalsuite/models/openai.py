@@ -156,6 +156,7 @@ class OpenAIBackend:
         return completion
 
     def _read_completion(self, request: Request, answer: Any, content: bytes) -> Completion:
+        """Convert a server's JSON to a completion; if the JSON states an error, raise this error."""
         error = answer.get("error") if isinstance(answer, dict) else None
         if error:
             status = error.get("code") if isinstance(error, dict) else None
@@ -301,11 +302,12 @@ class LazyPackageFinder:
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> Any:
         spec: Any = PathFinder.find_spec(name, path, target) if name in UNUSED_TYPES else None
         if spec is not None:
-            spec.loader.exec_module = partial(_execute_when_read, spec.loader.exec_module)
+            spec.loader.exec_module = partial(_delay_execution_until_read, spec.loader.exec_module)
         return spec
 
 
-def _execute_when_read(execute: Callable[[ModuleType], None], module: ModuleType) -> None:
+def _delay_execution_until_read(execute: Callable[[ModuleType], None], module: ModuleType) -> None:
+    """Make a module execute itself when one of its names is first read."""
     names, executing = vars(module), set[int]()
 
     def get_attribute(name: str) -> Any:

@@ -117,10 +117,10 @@ def _open_azure_client(address: Address, access: Access, shared: dict[str, Any])
         return AsyncAzureOpenAI(**placed)
     if not access.trusted:
         raise BackendUnavailable(f"{address.shown} needs a key: {access.advice}")
-    return _EntraClient(_make_machine_credential(address), **placed)
+    return _EntraClient(_make_default_azure_credential(address), **placed)
 
 
-def _make_machine_credential(address: Address) -> AsyncTokenCredential:
+def _make_default_azure_credential(address: Address) -> AsyncTokenCredential:
     try:
         from azure.identity.aio import DefaultAzureCredential
     except ImportError:

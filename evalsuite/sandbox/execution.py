@@ -288,6 +288,7 @@ def encode_files(files: Sequence[ProgramFile]) -> Mapping[str, Any]:
 
 
 def _unpack_files(data: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of each complete file that a program's process sent."""
     at = 0
     while at + HEAD.size <= len(data):
         name_size, size = HEAD.unpack_from(data, at)

@@ -271,7 +271,7 @@ class ProgramSession:
     async def _run_round(self, interpreter: WarmInterpreter, code: str, seconds: float) -> RoundEnd:
         if self._key is not None:
             self._write_payload(code, {}, is_last=False)
-            end = await interpreter.continue_program(self._key, seconds)
+            end = await interpreter.run_next_round(self._key, seconds)
             if end.ending != "gone":
                 return end
         await interpreter.import_mentioned_packages(code)

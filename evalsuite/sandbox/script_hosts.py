@@ -145,7 +145,7 @@ class ContainerHost:
         name, started = f"evalsuite-{secrets.token_hex(8)}", time.monotonic()
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
-            *self.build_command(name), stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+            *self.build_container_command(name), stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
         )
         timed_out = False
         answer = asyncio.ensure_future(process.communicate(script.encode()))
@@ -164,10 +164,10 @@ class ContainerHost:
             raise SandboxError(f"{self.tier}: a container could not be started: {message}")
         return ScriptEnd(stdout, stderr, status, time.monotonic() - started, timed_out)
 
-    def build_command(self, name: str) -> list[str]:
+    def build_container_command(self, container_name: str) -> list[str]:
         limits = self._limits
         return [
-            *(self._command, "run", "--rm", "--interactive", "--name", name, "--network", "none"),
+            *(self._command, "run", "--rm", "--interactive", "--name", container_name, "--network", "none"),
             *("--read-only", "--tmpfs", f"/tmp:rw,nosuid,nodev,size={limits.files}"),  # noqa: S108 - a private tmpfs
             *("--workdir", "/tmp", "--user", f"{NOBODY}:{NOBODY}", "--cap-drop", "ALL"),  # noqa: S108 - as above
             *("--security-opt", "no-new-privileges", "--pids-limit", str(limits.processes)),

@@ -117,7 +117,7 @@ class WarmInterpreter:
         """Fork a process for a program, and wait until its first round ends."""
         return await self._run_round({"op": "start", "key": key, "timeout": seconds, "once": once}, seconds, files)
 
-    async def continue_program(self, key: int, seconds: float) -> RoundEnd:
+    async def run_next_round(self, key: int, seconds: float) -> RoundEnd:
         self._remove_idle_session(key)
         return await self._run_round({"op": "go", "key": key, "timeout": seconds}, seconds)
 
@@ -180,7 +180,7 @@ class WarmInterpreter:
             except BlockingIOError:
                 await asyncio.sleep(0.01)
             except OSError:
-                self._handle_disconnect()
+                self._close_after_disconnect()
             else:
                 return
         raise SandboxError(f"the sandbox has ended{self.last_message}")
@@ -193,7 +193,7 @@ class WarmInterpreter:
         except OSError:
             packet = b""
         if not packet:
-            self._handle_disconnect()
+            self._close_after_disconnect()
             return
         answer = json.loads(packet)
         ready = "ready" in answer
@@ -201,7 +201,7 @@ class WarmInterpreter:
         if future is not None and not future.done():
             future.set_result(None if ready else RoundEnd(**answer))
 
-    def _handle_disconnect(self) -> None:
+    def _close_after_disconnect(self) -> None:
         message = os.pread(self.stderr.fileno(), 4000, 0).decode("utf-8", "replace").strip()
         self.last_message = f": {message}" if message else ""
         self.close(f"the sandbox has ended{self.last_message}")

@@ -22,14 +22,14 @@ def test_lines(scores):
 GATEWAY = """
 from evalsuite.gateway.gateway import Gateway
 
-persist = Gateway._retry_request
+persist = Gateway._send_request_with_retries
 
 async def fail_once(self, key, upstream, request, price):
     if request.messages[-1].content == "57":
         raise RuntimeError("Lock is bound to a different event loop")
     return await persist(self, key, upstream, request, price)
 
-Gateway._retry_request = fail_once
+Gateway._send_request_with_retries = fail_once
 """
 
 JOURNAL = '''

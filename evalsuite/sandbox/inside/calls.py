@@ -81,7 +81,7 @@ _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _AT_NUMBER, _AT_ARCHITECTURE, _AT_FIRST_ARGUMENT, _AT_SECOND_ARGUMENT = 0, 4, 16, 24
 
 
-def make_call_filter(machine: str, *, own_pid: int | None = None, signals_closed: bool = True) -> bytes:
+def make_call_filter(machine: str, *, own_pid: int | None = None, landlock_blocks_signals: bool = True) -> bytes:
     """Make the seccomp filter for a machine type, as classic BPF instructions."""
     machine_column = list(AUDIT_ARCH).index(machine)
     numbers = sorted(number for pair in DENIED.values() if (number := pair[machine_column]) is not None)
@@ -111,7 +111,7 @@ def make_call_filter(machine: str, *, own_pid: int | None = None, signals_closed
         (_RETURN, 0, 0, _ALLOW),
     ]
     if own_pid is not None:
-        steps += _list_landlock_instructions(machine_column, own_pid, signals_closed=signals_closed)
+        steps += _list_landlock_instructions(machine_column, own_pid, landlock_blocks_signals=landlock_blocks_signals)
     steps += [
         (_EQUALS, 0, 4, CLONE[machine]),
         (_LOAD, 0, 0, _AT_FIRST_ARGUMENT),
@@ -129,7 +129,7 @@ def make_call_filter(machine: str, *, own_pid: int | None = None, signals_closed
 
 
 def _list_landlock_instructions(
-    machine_column: int, own_pid: int, *, signals_closed: bool
+    machine_column: int, own_pid: int, *, landlock_blocks_signals: bool
 ) -> list[tuple[int, int, int, int]]:
     refuse, nothing = _REFUSE | errno.EPERM, _REFUSE
     steps = []
@@ -138,7 +138,7 @@ def _list_landlock_instructions(
             if (number := pair[machine_column]) is not None:
                 steps += [(_EQUALS, 0, 1, number), (_RETURN, 0, 0, answer)]
     own_only: list[tuple[int, tuple[int, ...]]] = [(pair[machine_column], (0, own_pid)) for pair in OWN_ONLY.values()]
-    if not signals_closed:
+    if not landlock_blocks_signals:
         own_only += [(pair[machine_column], (own_pid,)) for pair in SIGNALS.values()]
     for number, allowed in own_only:
         steps += [

@@ -107,7 +107,7 @@ class ForkingInterpreter:
                     # the same numbers.
                     break
                 if (forked := self.by_descriptor.get(descriptor)) is not None:
-                    self._handle_ready_descriptor(forked, descriptor)
+                    self._read_statuses_or_reap(forked, descriptor)
             self._kill_programs_over_limits()
 
     def _receive_and_execute_order(self) -> None:
@@ -168,7 +168,7 @@ class ForkingInterpreter:
         end = time.monotonic() + DYING_SECONDS
         for forked in [forked for forked in self.programs.values() if forked.killed]:
             if forked.wait_for_death(end - time.monotonic()):
-                self._handle_ready_descriptor(forked, forked.pidfd)
+                self._read_statuses_or_reap(forked, forked.pidfd)
 
     def _fork_child(self, descriptors: dict[int, int], key: int) -> int:
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
@@ -190,17 +190,18 @@ class ForkingInterpreter:
                 os._exit(1)
         return pid
 
-    def _handle_ready_descriptor(self, forked: ForkedProgram, descriptor: int) -> None:
+    def _read_statuses_or_reap(self, forked: ForkedProgram, descriptor: int) -> None:
         if descriptor == forked.pidfd:
             while status := forked.read_status():
-                self._handle_status(forked, status)
+                self._update_round_by_status(forked, status)
             self._reap_program(forked)
         elif status := forked.read_status():
-            self._handle_status(forked, status)
+            self._update_round_by_status(forked, status)
         else:
             self._close_channel(forked)  # Closing the channel does not end the round; the end of the process does.
 
-    def _handle_status(self, forked: ForkedProgram, status: bytes) -> None:
+    def _update_round_by_status(self, forked: ForkedProgram, status: bytes) -> None:
+        """Record by a program's status byte that its tables are loaded, or end its round."""
         if status == program.LOADED:
             forked.loaded = True
         elif not forked.loaded:

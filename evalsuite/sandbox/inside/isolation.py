@@ -211,7 +211,7 @@ class LandlockIsolation:
         self._tasks = _count_own_tasks()
         # If this process is root, run each program as a user of its own, provided that such users can read the
         # interpreter.
-        self._switches_user = os.geteuid() == 0 and all(map(_is_reachable_by_all, [*readable, scratch]))
+        self._switches_user = os.geteuid() == 0 and all(map(_is_reachable_by_all_users, [*readable, scratch]))
         kernel.become_subreaper()
 
     @contextmanager
@@ -249,7 +249,7 @@ class LandlockIsolation:
         processes = self._limits.processes
         most = processes if self._switches_user else self._tasks + 4 * processes
         kernel.limit_resources(self._limits, processes=most, core=0)
-        calls = make_call_filter(platform.machine(), own_pid=os.getpid(), signals_closed=self._version >= 6)
+        calls = make_call_filter(platform.machine(), own_pid=os.getpid(), landlock_blocks_signals=self._version >= 6)
         kernel.install_seccomp_filter(calls)
 
     def _restrict_to_files(self, own_folder: int, readable: Sequence[int], devices: Sequence[int]) -> None:
@@ -343,7 +343,7 @@ def _call_landlock(number: int, *args: object) -> int:
     return result
 
 
-def _is_reachable_by_all(path: str) -> bool:
+def _is_reachable_by_all_users(path: str) -> bool:
     return all(folder.stat().st_mode & stat.S_IXOTH for folder in Path(path).resolve().parents)
 
 

@@ -222,6 +222,8 @@ def _install_notebook_functions(variables: dict[str, Any]) -> None:
     """Provide IPython's `display` module if IPython is missing, and a `get_ipython` whose methods do nothing."""
 
     class NotebookShell:
+        """Stands in for IPython's shell; all of its methods do nothing."""
+
         def __getattr__(self, name: str) -> Callable[..., None]:
             return lambda *_, **_options: None
 
@@ -277,7 +279,7 @@ def _flush_output() -> None:
 
 
 def _load_payload(variables: dict[str, Any]) -> tuple[str, list[str], bool]:
-    """Read the payload: make its tables variables, and provide its standard input."""
+    """Provide the payload's inputs; return its code, the code of earlier rounds, and whether this round is the last."""
     size = int.from_bytes(os.pread(PAYLOAD, 8, 0), "big")
     header = json.loads(os.pread(PAYLOAD, size, 8))
     at = 8 + size
@@ -424,7 +426,9 @@ def _run_child(descriptors: dict[int, int]) -> NoReturn:
                 # Install evalsuite's filter as well, because the filters of container engines differ. Podman's filter,
                 # for example, allows programs to make namespaces and mount in them.
                 own = os.getpid()
-                kernel.install_seccomp_filter(make_call_filter(platform.machine(), own_pid=own, signals_closed=False))
+                kernel.install_seccomp_filter(
+                    make_call_filter(platform.machine(), own_pid=own, landlock_blocks_signals=False)
+                )
         except OSError as error:
             report_failed_isolation(error)
         os.chdir(tempfile.mkdtemp())

@@ -23,7 +23,7 @@ class Clock:
 
 
 def call_at(seconds: float) -> CallInFlight:
-    return Pacing(8).start_call(seconds)
+    return Pacing(8).record_sent_call(seconds)
 
 
 def down(breaker: CircuitBreaker, times: int = LEAST_ROW) -> None:

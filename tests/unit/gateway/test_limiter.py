@@ -210,7 +210,7 @@ def serve_one_at_once(pacing: Pacing, calls: int) -> float:
     """Send two calls at a time, of which the server answers one; return the time of the last answer."""
     time = 0.0
     for _ in range(calls):
-        served, refused = pacing.start_call(time), pacing.start_call(time)
+        served, refused = pacing.record_sent_call(time), pacing.record_sent_call(time)
         pacing.record_refusal(refused, time + 0.01)
         pacing.calls.pop(refused)
         time += 0.2
@@ -231,7 +231,7 @@ def test_a_call_that_never_ends_delays_the_others_only_until_paced_calls_fall_be
     pacing = Pacing(4)
     time = serve_one_at_once(pacing, 40)
     assert not pacing.plain
-    pacing.start_call(time)
+    pacing.record_sent_call(time)
     delay = pacing.compute_delay(time, None)
     assert 0 < delay < 2
     assert pacing.compute_delay(time + delay, None) == 0

@@ -51,7 +51,7 @@ def test_the_call_numbers_are_those_of_the_kernels_headers(machine: str) -> None
 
 @pytest.mark.parametrize("machine", sorted(AUDIT_ARCH))
 @pytest.mark.parametrize(
-    "options", [{}, {"own_pid": 77}, {"own_pid": 77, "signals_closed": False}], ids=["tier 1", "tier 2", "old"]
+    "options", [{}, {"own_pid": 77}, {"own_pid": 77, "landlock_blocks_signals": False}], ids=["tier 1", "tier 2", "old"]
 )
 def test_every_jump_of_the_filter_lands_within_it(machine: str, options: dict[str, Any]) -> None:
     steps = instructions(make_call_filter(machine, **options))
@@ -86,7 +86,7 @@ def answer(program: bytes, machine: str, number: int | None, first: int = 0, sec
 @pytest.mark.parametrize("machine", sorted(AUDIT_ARCH))
 def test_without_namespaces_limits_and_signals_are_for_the_program_alone(machine: str) -> None:
     column = list(AUDIT_ARCH).index(machine)
-    old = make_call_filter(machine, own_pid=77, signals_closed=False)
+    old = make_call_filter(machine, own_pid=77, landlock_blocks_signals=False)
     new = make_call_filter(machine, own_pid=77)
     for name, pair in (OWN_ONLY | SIGNALS).items():
         assert answer(old, machine, pair[column], 77) == ALLOWED, name

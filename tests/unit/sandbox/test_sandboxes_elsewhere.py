@@ -212,7 +212,7 @@ def containers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_container_is_without_network_rights_and_room_but_what_limits_allow(containers: Path) -> None:
-    words = ContainerHost("python:mine", Limits(memory=1 << 30)).build_command("box")
+    words = ContainerHost("python:mine", Limits(memory=1 << 30)).build_container_command("box")
     told = " ".join(words)
     for word in ("--rm", "--network none", "--read-only", "--cap-drop ALL", "--user 65534:65534", "--pids-limit 32"):
         assert word in told
