@@ -64,12 +64,16 @@ def make_credentials(settings: Settings) -> Credentials:
         )
         if name
     ]
-    access = Access(
+    return Credentials(grants, make_access_without_key(settings))
+
+
+def make_access_without_key(settings: Settings) -> Access:
+    """Return an access to servers that has a session's limits, but no key."""
+    return Access(
         connect_timeout=settings.connect_timeout,
         silence_timeout=settings.silence_timeout,
         max_answer=int(settings.max_answer_mb * MEBIBYTE),
     )
-    return Credentials(grants, access)
 
 
 def open_gateway(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 import math
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -41,9 +40,8 @@ class Price:
     cache_write: float | None = None
 
     def multiply_prices(self, factor: float) -> Price:
-        names = ("prompt", "completion", "long_prompt", "long_completion", "cached", "cache_write")
-        prices = {name: getattr(self, name) for name in names}
-        return replace(self, **{name: factor * price for name, price in prices.items() if price is not None})
+        prices = {name: value for name, value in asdict(self).items() if name != "longest" and value is not None}
+        return replace(self, **{name: factor * price for name, price in prices.items()})
 
     def compute_cost(
         self, prompt_tokens: float, completion_tokens: float, *, cached: float = 0, cache_writes: float = 0
@@ -232,7 +230,7 @@ def limit_completion_tokens(request: Request) -> Request:
         return request
     # Remove negative and null limits, because some servers read such a limit as "unlimited", even if another field sets
     # a limit.
-    bounded = dataclasses.replace(request, params=_drop_unlimited_fields(request.params))
+    bounded = replace(request, params=_drop_unlimited_fields(request.params))
     body = _find_body(bounded)
     if any(_parse_limit(body.get(name)) for name in LIMITS[api]):
         return bounded
@@ -244,7 +242,7 @@ def limit_completion_tokens(request: Request) -> Request:
     params = {name: value for name, value in bounded.params.items() if name not in names}
     if extra:
         params["extra_body"] = {name: value for name, value in _find_extra_body(bounded).items() if name not in names}
-    return dataclasses.replace(request, params={**params, limit: UNBOUNDED_ANSWER})
+    return replace(request, params={**params, limit: UNBOUNDED_ANSWER})
 
 
 def can_call_other_model(request: Request) -> bool:
@@ -278,7 +276,7 @@ def _find_body(request: Request) -> Mapping[str, Any]:
         return request.params
     form = responses_format if _find_api_name(request) == "responses" else chat_format
     params = {**request.params, "extra_body": _find_extra_body(request)}
-    body: Mapping[str, Any] = form.build_body(dataclasses.replace(request, messages=(), tools=(), params=params), "")
+    body: Mapping[str, Any] = form.build_body(replace(request, messages=(), tools=(), params=params), "")
     return body
 
 
@@ -306,7 +304,7 @@ def find_plausible_usage(request: Request, completion: Completion) -> Usage:
         return usage
     text = completion.text + completion.reasoning + "".join(call.arguments for call in completion.tool_calls)
     written = min(bound_completion_tokens(request), len(text.encode("utf-8", "replace")) // 2 + 8)
-    return dataclasses.replace(usage, prompt_tokens=estimate_tokens(request), completion_tokens=written, estimated=1)
+    return replace(usage, prompt_tokens=estimate_tokens(request), completion_tokens=written, estimated=1)
 
 
 def _parse_limit(value: object) -> int:

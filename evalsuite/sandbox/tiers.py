@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import SandboxUnavailable, SettingsError
-from evalsuite.sandbox.inside import LOADING, OWN_FILES
+from evalsuite.sandbox.inside import DEVICES, LOADING, OWN_FILES
 from evalsuite.sandbox.inside.calls import AUDIT_ARCH
 
 if TYPE_CHECKING:
@@ -99,7 +99,6 @@ def _list_readable_paths(environment: ProgramEnvironment) -> list[str]:
 INSIDE = Path(__file__).parent / "inside"
 SYSTEM_LIBRARIES = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64")
 SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/mime.types", "/usr/share/zoneinfo")
-DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 ENVIRONMENT = {
     "PATH": "/usr/bin",
     "HOME": OWN_FILES,

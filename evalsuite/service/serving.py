@@ -20,8 +20,8 @@ from evalsuite.core.redaction import redact
 from evalsuite.gateway.concealment import Vault
 from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
+from evalsuite.gateway.opening import make_access_without_key
 from evalsuite.gateway.spend import read_prices
-from evalsuite.models.credentials import MEBIBYTE, Access
 from evalsuite.service.audit import AuditLog
 from evalsuite.service.clients import ANYBODY, ClientRegistry, SharedLedger, is_loopback, read_clients
 from evalsuite.service.server import GatewayServer
@@ -82,12 +82,7 @@ def _make_tls_context(service: ServiceSettings) -> ssl.SSLContext | None:
 async def _run_service(service: ServiceSettings, clients: ClientRegistry, tls: ssl.SSLContext | None) -> None:
     settings = service.settings
     audit = AuditLog(service.audit, _print_error) if service.audit else None
-    access = Access(
-        connect_timeout=settings.connect_timeout,
-        silence_timeout=settings.silence_timeout,
-        max_answer=int(settings.max_answer_mb * MEBIBYTE),
-    )
-    upstreams = Upstreams(service.models, service.upstreams, access)
+    upstreams = Upstreams(service.models, service.upstreams, make_access_without_key(settings))
     prices = read_prices(settings.price)
     store = open_store(service.store, clients.known or (ANYBODY,), service.max_age)
     ledger = SharedLedger(settings.max_cost, clients.known or (ANYBODY,), store.read_paid_amounts())

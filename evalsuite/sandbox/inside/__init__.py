@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 OWN_FILES = "/tmp"  # noqa: S108 - each program has its own tmpfs there
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 LOADING = "/sandbox/loading"  # Folder in which packages may write while the warm interpreter imports them.
 
 

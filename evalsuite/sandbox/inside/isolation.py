@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import LOADING, OWN_FILES, kernel
+from . import DEVICES, LOADING, OWN_FILES, kernel
 from .calls import make_call_filter
 from .kernel import STDERR
 
@@ -169,7 +169,6 @@ _ALL_OF_VERSION_3 = (1 << 15) - 1
 _FILE_RIGHTS = _EXECUTE | _WRITE | _READ | _TRUNCATE
 # Landlock's bits for binding and connecting TCP sockets, and for abstract sockets and signals.
 _NETWORK, _SCOPES = 0b11, 0b11
-DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _FIRST_USER, _USERS = 20_000, 40_000  # If the sandbox runs as root, programs get user ids from this range.
 _libc = ctypes.CDLL(None, use_errno=True)
 

@@ -405,12 +405,8 @@ def run_in_child(payload: str, result: str, seconds: float, most: tuple[int, int
     if result:
         with contextlib.suppress(OSError):
             os.unlink(result)  # noqa: PTH108 - without pathlib
-        target = os.open(result, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-    else:
-        target = STDOUT
-    content = len(header).to_bytes(8, "big") + header + out + error + files
-    while content:
-        content = content[os.write(target, content) :]
+    with open(result or STDOUT, "xb" if result else "wb") as target:  # noqa: PTH123 - as above
+        target.write(len(header).to_bytes(8, "big") + header + out + error + files)
     os._exit(0)
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from evalsuite.sandbox import sandbox, tiers
 from evalsuite.sandbox.environments import get_own_environment, get_own_interpreter
+from evalsuite.sandbox.inside import DEVICES
 from evalsuite.sandbox.inside.calls import DENIED
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def test_the_hosts_files_cannot_be_read(bare: Lab, secret: Path) -> None:
 
 def test_nothing_is_seen_but_the_interpreter_its_packages_and_system_libraries(bare: Lab) -> None:
     allowed = [*tiers.list_python_paths(get_own_environment()), *tiers.SYSTEM_LIBRARIES, *tiers.SYSTEM_FILES]
-    allowed += ["/sandbox/inside", *tiers.DEVICES]
+    allowed += ["/sandbox/inside", *DEVICES]
     found = bare.run(
         "import os\n"
         f"allowed = {allowed!r}\n"
