@@ -182,7 +182,7 @@ class CallLog:
                     if call.id == tool_call.id:
                         # Compare the parsed arguments, because an application may reformat them.
                         is_own = call.name == tool_call.name and (
-                            _parse_tool_arguments(call.arguments) == _parse_tool_arguments(tool_call.arguments)
+                            parse_tool_arguments(call.arguments) == parse_tool_arguments(tool_call.arguments)
                         )
                 if is_own and message.role == "tool" and message.tool_call_id == tool_call.id:
                     found = message.content
@@ -206,7 +206,7 @@ def _add_tool_executions(events: tuple[Mapping[str, Any], ...], spans: Sequence[
 
 
 def _make_tool_call_event(turn: int, call: ToolCall, observation: str) -> Mapping[str, Any]:
-    arguments = _parse_tool_arguments(call.arguments)
+    arguments = parse_tool_arguments(call.arguments)
     return {
         "kind": "call",
         "turn": turn,
@@ -220,11 +220,11 @@ def _make_tool_call_event(turn: int, call: ToolCall, observation: str) -> Mappin
     }
 
 
-def _parse_tool_arguments(arguments: str) -> dict[str, Any] | None:
+def parse_tool_arguments(arguments: str) -> dict[str, Any] | None:
     """Parse a tool call's arguments; return None if they are not a JSON object."""
     try:
         value = json.loads(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evalsuite.applications.call_log import parse_tool_arguments
 from evalsuite.core.errors import (
     BackendUnavailable,
     EvalsuiteError,
@@ -103,17 +104,14 @@ def make_message_content(parts: Sequence[str | Mapping[str, Any]]) -> dict[str, 
     return {"parts": parts}
 
 
-def parse_arguments(call: ToolCall) -> dict[str, Any]:
+def require_object_arguments(call: ToolCall) -> dict[str, Any]:
     """Parse a tool call's arguments for an API that sends them as an object instead of JSON text.
 
     Raises:
         BadRequest: the arguments are not a JSON object.
     """
-    try:
-        arguments = json.loads(call.arguments or "{}")
-    except (ValueError, RecursionError):
-        arguments = None
-    if not isinstance(arguments, dict):
+    arguments = parse_tool_arguments(call.arguments or "{}")
+    if arguments is None:
         raise BadRequest(f"the model called {call.name} with {call.arguments!r:.200}, which is not a JSON object")
     return arguments
 

@@ -15,7 +15,7 @@ from evalsuite.applications.chat_api import (
     ChatRequest,
     make_field_error,
     make_message_content,
-    parse_arguments,
+    require_object_arguments,
     split_into_words,
 )
 from evalsuite.core.json_codec import dumps
@@ -204,7 +204,7 @@ def make_content_response(completion: Completion, model: str, number: int) -> di
     """
     parts: list[dict[str, Any]] = [{"text": completion.text}] if completion.text else []
     parts += [
-        {"functionCall": {"id": call.id, "name": call.name, "args": parse_arguments(call)}}
+        {"functionCall": {"id": call.id, "name": call.name, "args": require_object_arguments(call)}}
         for call in completion.tool_calls
     ]
     usage = completion.usage

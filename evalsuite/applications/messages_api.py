@@ -14,7 +14,7 @@ from evalsuite.applications.chat_api import (
     ChatRequest,
     make_field_error,
     make_message_content,
-    parse_arguments,
+    require_object_arguments,
     split_into_words,
 )
 from evalsuite.core.types import Completion, Message, ToolCall
@@ -142,7 +142,7 @@ def make_message_object(completion: Completion, model: str, number: int) -> dict
     """
     content: list[dict[str, Any]] = [{"type": "text", "text": completion.text}] if completion.text else []
     content += [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": parse_arguments(call)}
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": require_object_arguments(call)}
         for call in completion.tool_calls
     ]
     usage = completion.usage
