@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.keywords import select_generation_params
 from evalsuite.core.types import Completion, Message, Sample, ToolCall
+from evalsuite.gateway.handle import convert_prompt
 from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT, PARAMETERS, TOOL_SECONDS, Call, ParsedTurn, ToolLoop
 from evalsuite.tools.arguments import parse_arguments
 
@@ -45,8 +46,8 @@ class NativeProtocol:
     finishes: bool = True  # Whether the tool `finish` ends an episode.
 
     def make_opening_messages(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:  # noqa: ARG002 - the protocol's signature
-        rest = (Message("user", sample.input),) if isinstance(sample.input, str) else sample.input
-        return (Message("system", self.system), *rest) if self.system else tuple(rest)
+        prompt = convert_prompt(sample.input)
+        return (Message("system", self.system), *prompt) if self.system else prompt
 
     def list_request_tools(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:
         return [document.openai() for document in documents]
@@ -128,8 +129,7 @@ class ReActProtocol:
         system = _REACT_SYSTEM.replace("{form}", FORM).replace("{documents}", shown)
         if self.examples:
             system += _EXAMPLES
-        rest = (Message("user", sample.input),) if isinstance(sample.input, str) else sample.input
-        return (Message("system", system), *chain.from_iterable(self.examples), *rest)
+        return (Message("system", system), *chain.from_iterable(self.examples), *convert_prompt(sample.input))
 
     def list_request_tools(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002 - the protocol's signature
         """Return an empty list: in this protocol, the system message describes the tools."""

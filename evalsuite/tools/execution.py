@@ -337,13 +337,13 @@ def tools_of(made: object) -> list[Tool]:
     return tools
 
 
-def list_tool_documents(kind: type) -> list[ToolDocument]:
+def list_tool_documents(tool_class: type) -> list[ToolDocument]:
     """List the documents of a class's `@tool` methods, inherited methods first, without making an object."""
-    return [method.document for method in find_tool_methods(kind).values()]
+    return [method.document for method in find_tool_methods(tool_class).values()]
 
 
-def find_tool_methods(kind: type) -> dict[str, Tool]:
+def find_tool_methods(tool_class: type) -> dict[str, Tool]:
     """Return a class's `@tool` methods by name, inherited methods first."""
     # Look at the classes instead of the object, because reading all attributes of the object would run its properties.
-    members = {name: member for base in reversed(kind.__mro__) for name, member in vars(base).items()}
+    members = {name: member for base in reversed(tool_class.__mro__) for name, member in vars(base).items()}
     return {name: member for name, member in members.items() if isinstance(member, Tool)}

@@ -39,6 +39,7 @@ class ObservationStore:
         self._connection: sqlite3.Connection | None = None
 
     def find_answer(self, question: Any) -> str | None:
+        """Return the stored answer to a question; None if there is none."""
         row = self._run_and_fetch_row("SELECT observation FROM observations WHERE key = ?", _hash_question(question))
         return row[0] if row else None
 

@@ -253,8 +253,8 @@ class OpenWorld:
         return {"initial": self._initial, "changes": list(list_changes(decompress_state(self._initial), state))}
 
     @staticmethod
-    def _has_state_method(kind: type) -> bool:
-        method = getattr(kind, "state", None)
+    def _has_state_method(world_class: type) -> bool:
+        method = getattr(world_class, "state", None)
         return callable(method) and not isinstance(method, Tool)
 
     @staticmethod
