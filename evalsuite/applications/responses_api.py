@@ -199,13 +199,13 @@ def _convert_params(body: Mapping[str, Any]) -> dict[str, Any]:
     return params
 
 
-def _rename_fields(parent: str, fields: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def _rename_fields(parent: str, fields: Mapping[str, Any], new_names: Mapping[str, str]) -> dict[str, Any]:
     """Return the given fields under their new names; raise BadRequest for a field without a new name."""
     given = {field: value for field, value in fields.items() if value is not None}
-    unknown = next((field for field in given if field not in names), None)
+    unknown = next((field for field in given if field not in new_names), None)
     if unknown is not None:
         raise make_field_error(f"{parent}.{unknown}", given[unknown])
-    return {names[field]: value for field, value in given.items()}
+    return {new_names[field]: value for field, value in given.items()}
 
 
 def _make_response_format_params(text_format: Mapping[str, Any]) -> dict[str, Any]:

@@ -183,7 +183,7 @@ class OpenWorld:
         return tools
 
     async def _make_world_object(self) -> Any:
-        world = await self._enter_context(await call_maybe_async(self.world.make, self.sample))
+        world = await self._enter_world_context(await call_maybe_async(self.world.make, self.sample))
         if self.world.prepare is not None:
             await self.world.prepare(world, self.sample)
         if self.effects.has_journal and self._has_state_method(type(world)):
@@ -192,7 +192,7 @@ class OpenWorld:
                 self._initial = compress_state(state)
         return world
 
-    async def _enter_context(self, world: Any) -> Any:
+    async def _enter_world_context(self, world: Any) -> Any:
         """Enter the object if it is a context manager; otherwise, call `aclose` or `close` when the episode ends."""
         if hasattr(world, "__aenter__"):
             return await self.stack.enter_async_context(world)
@@ -247,6 +247,7 @@ class OpenWorld:
         return apply_changes(decompress_state(kept["initial"]), kept["changes"])
 
     async def _encode_final_state(self) -> dict[str, Any]:
+        """Return the final state, or the changes of a large state, in the form that the journal stores."""
         state = await self._read_state(await self.get_world_object())
         if self._initial is None:
             return {"state": state}
