@@ -247,13 +247,15 @@ class _SheetQuestion:
         if isinstance(scorer, Rubric):
             criteria = scorer.criteria or read_criteria(sample)
             question, media = scorer.write_question(sample), list(scorer.list_media(*case))
-            sections = scorer.make_sections(*case)
+            sections = scorer.make_prompt_sections(*case)
             low, high = criteria.worst, criteria.best
             choices = choices if isinstance(criteria, YesNo) else _list_scale_points(criteria)
         elif isinstance(scorer, JudgeScorer):
             swapped = bool(scorer.rivals) and Random(f"{seed} {record.case}").random() < 0.5  # noqa: S311 - no secret
             aspect = scorer.aspects[self.score]
-            question = ChoiceForm(aspect).write_task() if scorer.rivals else ScoresForm((aspect,)).write_task()
+            question = (
+                ChoiceForm(aspect).write_judging_task() if scorer.rivals else ScoresForm((aspect,)).write_judging_task()
+            )
             sections = scorer.make_judged_input(*case).list_parts(swapped=swapped)
             first, second = ("second", "first") if swapped else ("first", "second")
             choices = [("1", "answer 1 is better", first), ("2", "answer 2 is better", second), ("0", "tie", "tie")]

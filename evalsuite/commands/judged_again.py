@@ -328,7 +328,7 @@ class _MutationTest:
 
     def _has_other_prompt(self, before: Case, after: Case) -> bool:
         """Tell whether the judge would get different prompts for two cases; if unknown, assume that it would."""
-        shown = getattr(self.scorer, "make_sections", None)
+        shown = getattr(self.scorer, "make_prompt_sections", None)
         return shown is None or shown(*before) != shown(*after)
 
     def _find_rival(self) -> tuple[JudgeScorer, str] | None:

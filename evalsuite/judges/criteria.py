@@ -217,7 +217,7 @@ class Each(ScaleCriteria):
         if entries is None or not all(isinstance(entry, Mapping) for entry in entries):
             raise ValueError('it is not a JSON object with a list of objects under "items".')
         items = [str(entry.get(self.item, "")) for entry in entries]
-        readings = [Reading(self._read_entry_score(each), shorten_to_line(each.get("reason"))) for each in entries]
+        readings = [Reading(self._read_item_score(each), shorten_to_line(each.get("reason"))) for each in entries]
         return self.combine_readings(items, readings)
 
     def split_items(self, parts: Sequence[Part]) -> tuple[list[Part], list[str]] | None:
@@ -227,7 +227,7 @@ class Each(ScaleCriteria):
             return None
         return [part for part in parts if part not in held], [text for _, text in held if text != NONE]
 
-    def make_listing(self) -> ItemListing:
+    def make_item_listing(self) -> ItemListing:
         return ItemListing(self.item, self.section)
 
     def make_item_question(self) -> YesNo | Likert:
@@ -251,7 +251,7 @@ class Each(ScaleCriteria):
         value = _compute_average_precision(scores) if self.ranked else math.fsum(scores) / len(scores)
         return Reading(value, f"{name[:80]}: {worst.reason}", {name: reading.value for name, reading in told})
 
-    def _read_entry_score(self, entry: Mapping[str, Any]) -> float:
+    def _read_item_score(self, entry: Mapping[str, Any]) -> float:
         value = entry.get("score", entry.get("verdict"))
         if self.high == 1:
             return read_yes_or_no(value)

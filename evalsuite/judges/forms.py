@@ -221,14 +221,14 @@ class ScoresForm:
     aspects: tuple[Likert, ...] = (QUALITY,)
     is_comparison = False
 
-    def write_task(self) -> str:
+    def write_judging_task(self) -> str:
         listed = "; ".join(aspect.describe_scale() for aspect in self.aspects)
         return f"Score the answer on {listed}. The highest number is the best."
 
     def write_request(self, lead: Lead = "Reply") -> str:
         *most, last = (f"`{aspect.label}: `" for aspect in self.aspects)
         lines = f"one line for each: {', '.join(most)} and {last}, each" if most else f"one line: {last},"
-        return f"{self.write_task()} {lead} with {lines} followed by your number."
+        return f"{self.write_judging_task()} {lead} with {lines} followed by your number."
 
     def make_schema(self) -> dict[str, Any]:
         scores = {aspect.label: make_number_schema(aspect.low, aspect.high) for aspect in self.aspects}
@@ -248,12 +248,12 @@ class PairedScores:
     aspect: Likert = QUALITY
     is_comparison = True
 
-    def write_task(self) -> str:
+    def write_judging_task(self) -> str:
         return f"Score both answers on {self.aspect.describe_scale()}. The highest number is the best."
 
     def write_request(self, lead: Lead = "Reply") -> str:
         return (
-            f"{self.write_task()} {lead} with two lines: `Score of answer 1: ` and `Score of answer 2: `, each "
+            f"{self.write_judging_task()} {lead} with two lines: `Score of answer 1: ` and `Score of answer 2: `, each "
             "followed by your number."
         )
 
@@ -279,24 +279,24 @@ class ChoiceForm:
     is_comparison = True
     words: ClassVar[tuple[str, ...]] = ("1", "2", "tie")
 
-    def write_task(self) -> str:
+    def write_judging_task(self) -> str:
         if self.aspect == QUALITY:
             return "Which answer is better?"
         meaning = f" {self.aspect.question}" if self.aspect.question else ""
         return f"Which answer is better in {self.aspect.name or 'this respect'}?{meaning}"
 
     def write_request(self, lead: Lead = "Reply") -> str:
-        return _write_choice_request(self.write_task(), lead, self._list_verdicts())
+        return _write_choice_request(self.write_judging_task(), lead, self._list_allowed_verdicts())
 
     def make_schema(self) -> dict[str, Any]:
-        return _make_choice_schema(self._list_verdicts())
+        return _make_choice_schema(self._list_allowed_verdicts())
 
     def parse_opinion(self, text: str) -> Opinion:
         choices = CHOICES_OR_NONE if self.cannot_tell else CHOICES
-        verdict: PairVerdict = _read_verdict(text, choices, self._list_verdicts())
+        verdict: PairVerdict = _read_verdict(text, choices, self._list_allowed_verdicts())
         return Opinion(verdict=verdict)
 
-    def _list_verdicts(self) -> tuple[str, ...]:
+    def _list_allowed_verdicts(self) -> tuple[str, ...]:
         return (*self.words, CANNOT_TELL) if self.cannot_tell else self.words
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
@@ -312,12 +312,12 @@ class GradedChoice(ChoiceForm):
 
     words: ClassVar[tuple[str, ...]] = tuple(LEVELS)
 
-    def write_task(self) -> str:
-        return f"{ChoiceForm.write_task(self)} By how much?"
+    def write_judging_task(self) -> str:
+        return f"{ChoiceForm.write_judging_task(self)} By how much?"
 
     def parse_opinion(self, text: str) -> Opinion:
         """Read the preference; raise ValueError if the verdict does not say how much better an answer is."""
-        read = _read_verdict(text, GRADES_OR_NONE if self.cannot_tell else GRADES, self._list_verdicts())
+        read = _read_verdict(text, GRADES_OR_NONE if self.cannot_tell else GRADES, self._list_allowed_verdicts())
         return Opinion(verdict=CANNOT_TELL) if isinstance(read, str) else _make_opinion_from_preference(read)
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
@@ -334,18 +334,18 @@ class BestOfForm:
     count: int  # The number of answers, at most 9.
 
     def write_request(self) -> str:
-        task = ChoiceForm(self.aspect).write_task().replace("better", "best")
-        return _write_choice_request(task, "Reply", self._list_verdicts())
+        task = ChoiceForm(self.aspect).write_judging_task().replace("better", "best")
+        return _write_choice_request(task, "Reply", self._list_allowed_verdicts())
 
     def make_schema(self) -> dict[str, Any]:
-        return _make_choice_schema(self._list_verdicts())
+        return _make_choice_schema(self._list_allowed_verdicts())
 
     def read_best_answer(self, text: str) -> int:
         """Read which answer is the best, counted from 1; 0 means a tie."""
         places = {at: _make_answer_pattern(f"{at}|{chr(96 + at)}") + _WINS for at in range(1, self.count + 1)}
-        return _read_verdict(text, ChoiceFormat({**places, 0: _TIE.replace("|c|", "|")}), self._list_verdicts())
+        return _read_verdict(text, ChoiceFormat({**places, 0: _TIE.replace("|c|", "|")}), self._list_allowed_verdicts())
 
-    def _list_verdicts(self) -> tuple[str, ...]:
+    def _list_allowed_verdicts(self) -> tuple[str, ...]:
         return (*map(str, range(1, self.count + 1)), "tie")
 
 

@@ -112,7 +112,7 @@ class Form(Protocol):
     def is_comparison(self) -> bool:
         """Whether the form judges two answers, which may be shown in either order."""
 
-    def write_task(self) -> str: ...
+    def write_judging_task(self) -> str: ...
 
     def write_request(self, lead: Lead = "Reply") -> str:
         """Write the task and the form of the answer; if `lead` is "End", the judge may write other text before it."""

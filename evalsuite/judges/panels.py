@@ -110,7 +110,7 @@ class PromptWriter:
     ) -> list[Message]:
         """Write a prompt for one debater, who sees these speeches, each with its speaker."""
         sections = mark_sections([*subject.list_parts(), *((f"said by {speaker}", text) for speaker, text in speeches)])
-        task = "" if stage == "secret ballot" else TASK.format(task=self.form.write_task())
+        task = "" if stage == "secret ballot" else TASK.format(task=self.form.write_judging_task())
         judgement = JUDGEMENT.format(name=debater.name) + REASONS + self.form.write_request("End")
         request = task + (TALK.format(name=debater.name) if stage == "talk" else judgement)
         return write_messages(sections, request, subject.media, system=self.describe_debater(debater))
@@ -121,7 +121,7 @@ class PromptWriter:
 
     def list_sentences(self) -> Sequence[str]:
         """List the prompts' fixed sentences, for the judge's signature."""
-        task, request = self.form.write_task(), self.form.write_request("End")
+        task, request = self.form.write_judging_task(), self.form.write_request("End")
         return (SYSTEM_PROMPT, ROLE_PROMPT, TASK, TALK, JUDGEMENT, REASONS, SUMMARY_PROMPT, task, request)
 
 
@@ -202,12 +202,12 @@ class Debate:
         """Run the debate; if a `JudgeError` ends it, the result has no ballots."""
         try:
             for turn in range(1, self.panel.turns + 1):
-                await self._run_turn(turn)
+                await self._run_debate_turn(turn)
         except JudgeError as error:
             return RoundResult((), (str(error),), tuple(error.log))
         return collect_round(self.judgements, self.log, swapped=self.swapped)
 
-    async def _run_turn(self, turn: int) -> None:
+    async def _run_debate_turn(self, turn: int) -> None:
         stage: Stage = "judgement" if turn == self.panel.turns else "talk"
         if self.panel.strategy == "one_by_one":
             for debater in self.panel.debaters:

@@ -112,6 +112,7 @@ class ChoiceFormat(Generic[T]):
 
     @cached_property
     def pattern(self) -> str:
+        """The regular expression that matches every synonym of every option."""
         return "|".join(f"(?:{synonyms})" for synonyms in self.options.values())
 
     def read_value(self, text: str) -> T | None:
@@ -257,19 +258,19 @@ class AnswerForm(Generic[T]):
         return []
 
 
-def parse_answer_value(json_value: Any, form: ValueFormat[T]) -> T | None:
-    """Read a JSON number or text as a value; None if it does not have this form."""
+def parse_answer_value(json_value: Any, value_format: ValueFormat[T]) -> T | None:
+    """Read a JSON number or text as a value; None if it does not have this format."""
     if not isinstance(json_value, (str, int, float)):
         return None
     text = DECORATION.sub("", str(json_value).translate(FULL_WIDTH)).strip()
-    match = re.fullmatch(rf"{OPENING}(?P<value>{form.pattern}){CLOSING}{REASON}", text, re.IGNORECASE)
-    return form.read_value(match["value"]) if match and is_unchanged_by_reason(match, form) else None
+    match = re.fullmatch(rf"{OPENING}(?P<value>{value_format.pattern}){CLOSING}{REASON}", text, re.IGNORECASE)
+    return value_format.read_value(match["value"]) if match and is_unchanged_by_reason(match, value_format) else None
 
 
-def is_unchanged_by_reason(match: re.Match[str], form: ValueFormat[Any]) -> bool:
+def is_unchanged_by_reason(match: re.Match[str], value_format: ValueFormat[Any]) -> bool:
     """Tell whether the reason after a value neither contradicts nor weakens the value."""
     why = match.groupdict().get("why")
-    return why is None or (not HEDGE.match(why) and form.is_clear_before_reason(why))
+    return why is None or (not HEDGE.match(why) and value_format.is_clear_before_reason(why))
 
 
 def _is_remark_introduction(match: re.Match[str]) -> bool:

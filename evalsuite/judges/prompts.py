@@ -167,7 +167,7 @@ def _make_tool_call_sections(transcript: Transcript) -> list[Part]:
     }
     calls = [call for message in transcript.messages for call in message.tool_calls]
     shown = [f"{call.name}({call.arguments})\n-> {results.get(call.id, '(no result)')}" for call in calls]
-    shown = shown or [_format_value(event) for event in transcript.events if "tool" in event or "calls" in event]
+    shown = shown or [_write_text_or_json(event) for event in transcript.events if "tool" in event or "calls" in event]
     parts = [(f"tool call {at}", text) for at, text in enumerate(shown, 1)]
     return parts or [("tool calls", NONE)]
 
@@ -189,9 +189,9 @@ def _get_field_value(source: str, sample: Sample, transcript: Transcript) -> Any
 
 def _make_numbered_sections(name: str, value: Any) -> list[Part]:
     if not isinstance(value, (list, tuple)):
-        return [(name, _format_value(value))]
-    return [(f"{name} {at}", _format_value(item)) for at, item in enumerate(value, 1)] or [(name, NONE)]
+        return [(name, _write_text_or_json(value))]
+    return [(f"{name} {at}", _write_text_or_json(item)) for at, item in enumerate(value, 1)] or [(name, NONE)]
 
 
-def _format_value(value: Any) -> str:
+def _write_text_or_json(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str, indent=1)

@@ -165,7 +165,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
             raise SettingsError(
                 "a template is the whole prompt; leave out criteria, steps, examples, anchors and cannot_tell"
             )
-        asked = _make_template(template, scale or (1, 5), read, map_sections_to_fields(fields) or DEFAULT_SLOTS)
+        asked = _make_prompt_template(template, scale or (1, 5), read, map_sections_to_fields(fields) or DEFAULT_SLOTS)
     else:
         asked = None if criteria is None else make_criteria(cast("Any", criteria), scale, anchors or {})
     _check_rubric_options(asked, read, levels, swap=swap, lacks_passes=bool(confirm_failures) and passes is None)
@@ -199,7 +199,7 @@ def _check_rubric_options(criteria: Criteria | None, read: Any, levels: int, *, 
 DEFAULT_SLOTS = {"question": "input", "answer": "answer", "reference": "target"}
 
 
-def _make_template(
+def _make_prompt_template(
     text: str, scale: tuple[int, int], read: str | Callable[[str], float] | None, fields: Mapping[str, str]
 ) -> Template:
     template = Template(text, *scale, read)
@@ -246,7 +246,7 @@ class Rubric:
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         criteria = self.criteria or read_criteria(sample)
-        shown = JudgedParts(self.make_sections(sample, transcript), self.list_media(sample, transcript))
+        shown = JudgedParts(self.make_prompt_sections(sample, transcript), self.list_media(sample, transcript))
         models = [judge.peer(name) for name in self.models] or [judge]
         seats = [(model, at) for model in models for at in range(self.samples)]
         if self._is_answer_empty(criteria, sample, transcript):
@@ -268,7 +268,7 @@ class Rubric:
         on_scale = isinstance(criteria, ScaleCriteria) and (criteria.worst, criteria.best) != (0.0, 1.0)
         return self.passes if on_scale or self.passes is not None else criteria.best
 
-    def make_sections(self, sample: Sample, transcript: Transcript) -> list[Part]:
+    def make_prompt_sections(self, sample: Sample, transcript: Transcript) -> list[Part]:
         return make_field_sections(sample, transcript, self._choose_shown_fields(sample))
 
     def _choose_shown_fields(self, sample: Sample) -> Mapping[str, str]:
@@ -316,7 +316,7 @@ class Rubric:
         return AGGREGATES[self.aggregate](values) if values else math.nan
 
     def _make_score(
-        self, value: float, votes: Sequence[Vote[Reading]], models: Sequence[Model], people: Mapping[str, Any]
+        self, value: float, votes: Sequence[Vote[Reading]], models: Sequence[Model], people_facts: Mapping[str, Any]
     ) -> Score:
         readings = [vote.value for vote in votes if vote.value]
         ballots = []
@@ -329,7 +329,7 @@ class Rubric:
         nearest = min(alike, key=lambda reading: abs(reading.value - value))
         lost, untold = len(votes) - len(readings), sum(not reading.is_decided for reading in readings)
         calls = sum(entry["role"] == "assistant" for entry in log)
-        facts: dict[str, Any] = {"verdict": None, "calls": calls, "ballots": ballots, **people}
+        facts: dict[str, Any] = {"verdict": None, "calls": calls, "ballots": ballots, **people_facts}
         facts |= {"parts": dict(nearest.parts)} if nearest.parts else {}
         facts |= {"unreadable": lost} if lost else {}
         facts |= {"cannot_tell": untold} if untold else {}
@@ -364,7 +364,8 @@ class Rubric:
         plain = replace(self, steps=(), examples=())
         votes: list[Vote[Reading]] = []
         if not criteria.given:
-            votes.append(await replace(plain, cannot_tell=False).ask_for_vote(criteria.make_listing(), shown, **seat))
+            lister = replace(plain, cannot_tell=False)
+            votes.append(await lister.ask_for_vote(criteria.make_item_listing(), shown, **seat))
             items = list(votes[0].value.parts) if votes[0].value else []
         question = criteria.make_item_question()
         inputs = [replace(shown, parts=[*others, (criteria.item, item)]) for item in items]
@@ -393,7 +394,8 @@ class Rubric:
         settings = [self.samples, self.aggregate, self.quorum, self.passes, self.confirm_failures, dict(self.params)]
         apart: list[str] = [CANNOT_TELL] if self.cannot_tell else []
         if isinstance(self.criteria, Each) and self.criteria.section:
-            apart += [self.criteria.make_listing().write_request(), self.criteria.make_item_question().write_request()]
+            asked = (self.criteria.make_item_listing(), self.criteria.make_item_question())
+            apart += [criteria.write_request() for criteria in asked]
         return write_signature("rubric", models, shown, write_stable_repr(self.criteria), settings, *apart)
 
 

@@ -234,13 +234,13 @@ class Sampled:
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         orders = (False, True) if self.form.is_comparison and self.swap else (False,)
-        rounds = await wait_for_all(self._judge_in_order(subject, model, swapped=swapped) for swapped in orders)
+        rounds = await wait_for_all(self._judge_in_one_order(subject, model, swapped=swapped) for swapped in orders)
         return combine_rounds(self.form, rounds, self.quorum)
 
     def list_prompts(self) -> Sequence[str]:
         return (SYSTEM_PROMPT, self._write_request())
 
-    async def _judge_in_order(self, subject: JudgedInput, model: Model, *, swapped: bool) -> RoundResult:
+    async def _judge_in_one_order(self, subject: JudgedInput, model: Model, *, swapped: bool) -> RoundResult:
         repeats = range(self.repeats)
         votes = await wait_for_all(self._ask_for_vote(subject, model, at, swapped=swapped) for at in repeats)
         return collect_round(votes, join_logs(votes), swapped=swapped)
@@ -315,13 +315,13 @@ class BestOf:
         shown = replace(subject, answers=answers[first:] + answers[:first]).format_parts()
         prompt = write_messages(shown, form.write_request(), subject.media)
 
-        def read_shares(text: str) -> list[float]:
+        def read_win_shares(text: str) -> list[float]:
             place = form.read_best_answer(text)
             chosen = (place - 1 + first) % count
             return [float(at == chosen) if place else 1 / count for at in range(count)]
 
         options: dict[str, Any] = {"attempts": self.attempts, **self.params}
-        judgement = await self.structured.ask_with_schema(model, prompt, read_shares, form.make_schema(), **options)
+        judgement = await self.structured.ask_with_schema(model, prompt, read_win_shares, form.make_schema(), **options)
         return replace(judgement, log=label_log(judgement.log, "judge", model, order=f"answer {first + 1} first"))
 
 
@@ -370,9 +370,9 @@ class JudgeScorer:
     @property
     def metrics(self) -> Mapping[str, Metric]:
         """The declarations of the scores; empty unless the judge may answer `cannot tell`."""
-        return declare_scores(self.prefix + PREFERENCE, (0.0, 1.0)) if self._can_abstain() else {}
+        return declare_scores(self.prefix + PREFERENCE, (0.0, 1.0)) if self._is_abstention_allowed() else {}
 
-    def _can_abstain(self) -> bool:
+    def _is_abstention_allowed(self) -> bool:
         return bool(getattr(getattr(self.judge, "form", None), "cannot_tell", False))
 
     def _make_score_values(self, opinion: Opinion) -> dict[str, float]:
@@ -380,7 +380,7 @@ class JudgeScorer:
             return dict(opinion.scores)
         if opinion.verdict == CANNOT_TELL:
             return {PREFERENCE + COUNTED_APART: 1.0}
-        apart = {PREFERENCE + COUNTED_APART: 0.0} if self._can_abstain() else {}
+        apart = {PREFERENCE + COUNTED_APART: 0.0} if self._is_abstention_allowed() else {}
         return {PREFERENCE: opinion.scores.get(PREFERENCE, WINS[opinion.verdict]), **apart}
 
     def write_signature(self, models: Sequence[Model]) -> str:
@@ -397,7 +397,7 @@ class JudgeScorer:
         }
         return replace(self, **{name: value for name, value in changes.items() if value is not None})
 
-    def make_sections(self, sample: Sample, transcript: Transcript) -> list[Part]:
+    def make_prompt_sections(self, sample: Sample, transcript: Transcript) -> list[Part]:
         return self.make_judged_input(sample, transcript).list_parts()
 
     @property

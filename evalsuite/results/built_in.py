@@ -39,7 +39,7 @@ def is_resource_metric(name: str) -> bool:
     return name in AMOUNTS or LATENCY.fullmatch(name) is not None
 
 
-def _get_amount(name: str, row: Row) -> float:
+def _get_resource_amount(name: str, row: Row) -> float:
     if name == "seconds":
         return row.seconds
     prefix, _, part = name.rpartition("_")
@@ -116,7 +116,7 @@ def estimate_mean_amount(name: str, tally: Tally, confidence: float = 0.95) -> E
     from evalsuite import stats
 
     ran = tally.ran()
-    values = [_get_amount(name, row) for row in ran]
+    values = [_get_resource_amount(name, row) for row in ran]
     if not values:
         return None
     interval = stats.amount_interval(values, clusters=[row.cluster for row in ran], confidence=confidence)

@@ -144,7 +144,7 @@ class RowFile(Mapping[str, int]):
                 last = row.case
             self._length += len(block)
             self._firsts.append(block[0][2].case)
-            self._file.write(_encode_block(block))
+            self._file.write(_encode_row_block(block))
             self._starts.append(self._file.tell())
         self._file.flush()
 
@@ -165,13 +165,13 @@ class RowFile(Mapping[str, int]):
             number, at = divmod(row_number, BLOCK)
             if block is None or number != current:
                 current, block = number, self.read_block(number)
-            yield block.make_row(at)
+            yield block.decode_row(at)
 
     def iterate_records(self) -> Iterator[Found]:
         for number in range(len(self._firsts)):
             block = self.read_block(number)
             for at, (offset, benchmark) in enumerate(block.where):
-                yield offset, benchmark, block.make_row(at)
+                yield offset, benchmark, block.decode_row(at)
 
     def __iter__(self) -> Iterator[str]:
         return (row.case for _, _, row in self.iterate_records())
@@ -190,7 +190,7 @@ class RowFile(Mapping[str, int]):
         raise KeyError(case)
 
 
-def _encode_block(block: Sequence[Found]) -> bytes:
+def _encode_row_block(block: Sequence[Found]) -> bytes:
     packed: dict[int, Any] = {}  # Maps the identity of a usage, which rows may share, to the usage as a plain tuple.
     rows = []
     for _, _, row in block:
@@ -207,12 +207,14 @@ def _encode_block(block: Sequence[Found]) -> bytes:
 
 
 class _RowBlock:
+    """A block of rows that was read from the file; each row is decoded when it is needed."""
+
     def __init__(self, data: bytes) -> None:
         read: tuple[list[tuple[int, str]], list[list[Any]]] = marshal.loads(data)  # noqa: S302 - written by this process
         self.where, self.rows = read
         self._usages: dict[int, Usage] = {}
 
-    def make_row(self, index: int) -> Row:
+    def decode_row(self, index: int) -> Row:
         plain = self.rows[index].copy()
         for usage in _USAGES:
             amounts = plain[usage]

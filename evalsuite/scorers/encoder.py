@@ -69,8 +69,8 @@ class Encoder:
     def _apply_attention(self, states: Array, name: str) -> Array:
         import numpy as np
 
-        def project_heads(part: str) -> Array:
-            return self._apply_linear(states, name + part).reshape(len(states), HEADS, -1).transpose(1, 0, 2)
+        def project_heads(projection: str) -> Array:
+            return self._apply_linear(states, name + projection).reshape(len(states), HEADS, -1).transpose(1, 0, 2)
 
         query, key, value = project_heads("query"), project_heads("key"), project_heads("value")
         weights = query @ key.transpose(0, 2, 1) / math.sqrt(query.shape[-1])

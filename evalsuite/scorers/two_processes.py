@@ -355,7 +355,7 @@ class CheckProcess:
         self._thread.start()
         _send_message(self._token, self._requests.get())
 
-    def pass_result(self, result: str) -> None:
+    def resume_check(self, result: str) -> None:
         self._results.put(result)
         _send_message(self._token, self._requests.get())
 

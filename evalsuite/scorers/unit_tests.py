@@ -159,7 +159,7 @@ class PassesTests:
                 execution, result = await run_step(answer, f"_answer.perform_request({token!r}, {rest[0]!r})")
                 if execution.error is not None or execution.variables_lost or not result:
                     return _get_last_error_line(execution)
-                execution, sent = await run_step(checker, f"_tests.pass_result({result!r})")
+                execution, sent = await run_step(checker, f"_tests.resume_check({result!r})")
             return _get_last_error_line(execution)
 
     async def _check_in_one_process(self, code: str, check: str) -> str:
