@@ -301,3 +301,19 @@ def _reopen_files(files: tuple[int, ...]) -> Iterator[list[int]]:
     finally:
         for file in opened:
             os.close(file)
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxUser:
+    """Base of the scorers and solvers that run programs in a sandbox."""
+
+    sandbox: Sandbox
+    owns_sandbox: bool  # Whether `aclose` ends the sandbox; false for a sandbox that is shared.
+
+    def sandbox_for(self, _sample: object) -> Sandbox:
+        """Return the sandbox in which the sample's programs run."""
+        return self.sandbox
+
+    async def aclose(self) -> None:
+        if self.owns_sandbox:
+            await self.sandbox.aclose()

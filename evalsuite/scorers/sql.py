@@ -12,8 +12,8 @@ from typing import Any, Literal
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import SHARE, Metric, Sample, Score, Transcript
-from evalsuite.sandbox import Sandbox
-from evalsuite.sandbox.inside import Limits
+from evalsuite.sandbox import Limits, Sandbox
+from evalsuite.sandbox.sandbox import SandboxUser
 
 Match = Literal["spider", "bird"]
 _SANDBOX_CODE = files(__package__).joinpath("sql_inside.py").read_text("utf-8")
@@ -36,11 +36,9 @@ LOADING = 30.0  # Extra seconds, besides the two queries' time, to copy the data
 
 
 @dataclass(frozen=True, slots=True)
-class SqlExecution:
+class SqlExecution(SandboxUser):
     """Scores an SQL query by its result; the function `sql_execution` makes it."""
 
-    sandbox: Sandbox
-    owns_sandbox: bool
     match: Match
     timeout: float
     root: Path
@@ -77,13 +75,6 @@ class SqlExecution:
         failure = last.get("failed") or execution.error or "the program ended early"
         timed_out = execution.timed_out or failure == "interrupted"
         return ("timed out", f"ran longer than {self.timeout:g} s") if timed_out else ("failed", failure[:300])
-
-    def sandbox_for(self, _sample: Sample) -> Sandbox:
-        return self.sandbox
-
-    async def aclose(self) -> None:
-        if self.owns_sandbox:
-            await self.sandbox.aclose()
 
 
 def _read_database(path: Path) -> bytes:

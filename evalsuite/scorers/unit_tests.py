@@ -14,8 +14,8 @@ from typing import Any
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.types import Sample, Score, Transcript
-from evalsuite.sandbox import Execution, ProgramSession, Sandbox
-from evalsuite.sandbox.inside import Limits
+from evalsuite.sandbox import Execution, Limits, ProgramSession, Sandbox
+from evalsuite.sandbox.sandbox import SandboxUser
 from evalsuite.solvers.program_text import find_program, list_bound_names, list_unbound_names
 
 SHAPES = (
@@ -102,11 +102,9 @@ def _list_used_modules(tree: ast.Module) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class PassesTests:
+class PassesTests(SandboxUser):
     """Scores code by running unit tests in the sandbox; the function `passes_tests` makes it."""
 
-    sandbox: Sandbox
-    owns_sandbox: bool
     timeout: float
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
@@ -185,13 +183,6 @@ class PassesTests:
             if _split_and_strip_lines(execution.stdout) != _split_and_strip_lines(expected):
                 return f"for input {stdin[:60]!r} it prints {execution.stdout[:60]!r}, not {expected[:60]!r}"
         return ""
-
-    def sandbox_for(self, _sample: Sample) -> Sandbox:
-        return self.sandbox
-
-    async def aclose(self) -> None:
-        if self.owns_sandbox:
-            await self.sandbox.aclose()
 
 
 def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> PassesTests:

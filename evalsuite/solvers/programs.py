@@ -18,7 +18,7 @@ from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.sandbox import Execution, Sandbox, TableSource
 from evalsuite.sandbox.execution import compute_table_key, encode_files
-from evalsuite.sandbox.sandbox import TIMEOUT
+from evalsuite.sandbox.sandbox import TIMEOUT, SandboxUser
 from evalsuite.solvers.program_text import FoundProgram, find_last_answer, find_program
 
 if TYPE_CHECKING:
@@ -96,11 +96,9 @@ def _find_missing_package(execution: Execution) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramSolver:
+class ProgramSolver(SandboxUser):
     """Base of the solvers that run programs; `program_of_thought` describes the fields."""
 
-    sandbox: Sandbox
-    owns_sandbox: bool
     prompt: Prompt
     tables: Tables
     describe: Describe | None
@@ -142,13 +140,6 @@ class ProgramSolver:
             **({} if environment.is_current else {"environment": environment.name}),
             "form": program.form,
         }
-
-    def sandbox_for(self, _sample: Sample) -> Sandbox:
-        return self.sandbox
-
-    async def aclose(self) -> None:
-        if self.owns_sandbox:
-            await self.sandbox.aclose()
 
 
 def _make_program_event(code: str, execution: Execution) -> Mapping[str, Any]:
