@@ -22,7 +22,7 @@ from evalsuite.batches.server import (
     BatchState,
     copy_error,
     explain_missing_answers,
-    format_line,
+    format_request_line,
     parse_result_lines,
     read_completion,
 )
@@ -144,7 +144,7 @@ class BatchBackend:
         path, body = self._backend.make_batch_line(request)
         try:
             if key not in self._earlier:
-                line = format_line(key, path, body)
+                line = format_request_line(key, path, body)
                 self._gathered.setdefault(path, {})[key] = line
                 self._size += len(line)
                 self._arrived.set()

@@ -45,7 +45,7 @@ class BatchState:
         return self.status in ENDED_STATUSES
 
 
-def format_line(key: str, path: str, body: Mapping[str, Any]) -> bytes:
+def format_request_line(key: str, path: str, body: Mapping[str, Any]) -> bytes:
     """Format a request as a line of the uploaded file."""
     return dumps({"custom_id": key, "method": "POST", "url": path, "body": body}).encode() + b"\n"
 

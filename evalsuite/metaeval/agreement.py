@@ -142,14 +142,14 @@ def is_readable(rated: RatedTable) -> bool:
 
 def compute_metrics(rated: Sequence[RatedTable]) -> dict[str, list[float]]:
     """Compute every metric for every prediction; NaN if a metric has no value for a prediction."""
-    values = {name: [_compute_value_or_nan(metric, pair) for pair in rated] for name, metric in METRICS.items()}
+    values = {name: [_compute_metric_or_nan(metric, pair) for pair in rated] for name, metric in METRICS.items()}
     others = dict.fromkeys(name for pair in rated for name in pair.others)
     # Mark a score from the file if evalsuite has a metric of the same name, because the two implementations may differ.
     named = {name: f"{name}{FROM_FILE}" if name in values else name for name in others}
     return values | {named[name]: [pair.others.get(name, float("nan")) for pair in rated] for name in others}
 
 
-def _compute_value_or_nan(metric: TableMetric, rated: RatedTable) -> float:
+def _compute_metric_or_nan(metric: TableMetric, rated: RatedTable) -> float:
     try:
         return metric(rated.prediction, rated.reference, rated.format)
     except ScoringError:

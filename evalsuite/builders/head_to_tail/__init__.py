@@ -77,7 +77,7 @@ def run_build(args: Namespace) -> int:
         with closing(Workspace(folder, progress, args.seed)) as workspace:
             source = source_class(workspace, args.folder, *([args.templates] if args.templates else []))
             if isinstance(source, dbpedia.DbpediaSource) and args.draft:
-                return _write_drafts(source, args, folder)
+                return _write_drafted_templates(source, args, folder)
             of_paper = args.mix == "paper"
             selection = choose_questions(
                 source,
@@ -99,7 +99,7 @@ def run_build(args: Namespace) -> int:
     return 0
 
 
-def _write_drafts(source: dbpedia.DbpediaSource, args: Namespace, folder: Path) -> int:
+def _write_drafted_templates(source: dbpedia.DbpediaSource, args: Namespace, folder: Path) -> int:
     """Write a file of templates: those in use, and a model's drafts; return 1 if a draft failed."""
     examples = source.find_predicate_examples(args.draft)
     answers = args.to.with_suffix(".answers.sqlite")

@@ -317,9 +317,9 @@ class ImdbQuestionMaker:
         }
         return write_person_question(template, name, best.format_name()), answers[template]
 
-    def _list_names(self, people: str | None) -> list[Answer | None]:
+    def _list_names(self, person_ids: str | None) -> list[Answer | None]:
         """Return the people's names; if any name is unknown, return none, because the answers would be incomplete."""
-        names = [self._names.get(person) for person in people.split(",")] if people else []
+        names = [self._names.get(person) for person in person_ids.split(",")] if person_ids else []
         return [] if None in names else [*names]
 
     def _load_works_by_person(self) -> dict[str, list[str]]:

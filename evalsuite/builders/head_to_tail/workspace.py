@@ -198,9 +198,9 @@ def _make_csv_reader_sql(file: str, delimiter: str, types: Mapping[str, str]) ->
     )
 
 
-def _find_row_defect(text: str, types: Mapping[str, str]) -> tuple[str, str] | None:
-    cells = text.split("\t")
-    if text and len(cells) != len(types):
+def _find_row_defect(line: str, types: Mapping[str, str]) -> tuple[str, str] | None:
+    cells = line.split("\t")
+    if line and len(cells) != len(types):
         return f"{len(cells)} columns", f"{len(types)}, as in the first line"
     for cell, (name, kind) in zip(cells, types.items(), strict=False):
         if kind in _LIMITS and cell not in _NULLS and not _is_whole_number_in_range(cell, *_LIMITS[kind]):
@@ -215,15 +215,15 @@ def _is_whole_number_in_range(cell: str, least: int, limit: int) -> bool:
         return False
 
 
-def _find_json_defect(text: str, fields: Mapping[str, Any]) -> tuple[str, str] | None:
+def _find_json_defect(line: str, fields: Mapping[str, Any]) -> tuple[str, str] | None:
     try:
-        value: Any = json.loads(text or "null")
+        value: Any = json.loads(line or "null")
     except RecursionError:
-        return repr(text[:60]), "JSON of a few levels"
+        return repr(line[:60]), "JSON of a few levels"
     except ValueError as error:
-        return repr(text[:60]), f"JSON ({error})"
+        return repr(line[:60]), f"JSON ({error})"
     if not isinstance(value, dict):
-        return (repr(text[:60]), "a JSON object") if text else None
+        return (repr(line[:60]), "a JSON object") if line else None
     if missing := [name for name in fields if name not in value]:
         return f"only the fields {', '.join(map(repr, value))}"[:300], f"the field {missing[0]!r}"
     for name, kind in fields.items():
@@ -239,8 +239,8 @@ def _is_null_or_record_list(value: Any, fields: Iterable[str]) -> bool:
     )
 
 
-def _find_triple_defect(text: str) -> tuple[str, str] | None:
-    parts = text.split(" ")
+def _find_triple_defect(line: str) -> tuple[str, str] | None:
+    parts = line.split(" ")
     iris = all(part.startswith("<") and part.endswith(">") for part in parts[:3])
-    fine = not text or text.startswith("#") or (len(parts) == 4 and parts[3] == "." and iris)
-    return None if fine else (repr(text[:80]), _TRIPLE)
+    fine = not line or line.startswith("#") or (len(parts) == 4 and parts[3] == "." and iris)
+    return None if fine else (repr(line[:80]), _TRIPLE)

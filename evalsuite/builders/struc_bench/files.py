@@ -48,14 +48,14 @@ class FoundTable:
     unfit: str = ""  # Why the markup is unusable; empty if no defect was found on extraction.
 
 
-def find_defect(fragment: FoundTable, syntax: Format) -> str:
+def find_defect(found_table: FoundTable, syntax: Format) -> str:
     """Return the reason why a table cannot be an item; empty if the table is suitable."""
-    if fragment.unfit:
-        return fragment.unfit
+    if found_table.unfit:
+        return found_table.unfit
     try:
-        if not any(any(table.cells) for table in read_tables(fragment.markup, syntax)):
+        if not any(any(table.cells) for table in read_tables(found_table.markup, syntax)):
             return "no cell with text can be read"
-        score = table_score(fragment.markup, fragment.markup, format=syntax)
+        score = table_score(found_table.markup, found_table.markup, format=syntax)
     except ScoringError as error:
         return str(error)
     if score.value != 1.0:
@@ -73,7 +73,7 @@ PIECE = re.compile(
 """Matches table tags, and also comments and raw text, in which tags must be ignored."""
 
 
-def find_html_fragments(page: str) -> Iterator[FoundTable]:
+def find_html_tables(page: str) -> Iterator[FoundTable]:
     """Yield the outermost tables of a page, in order."""
     depth = begin = 0
     newlines = _list_newline_positions(page)
@@ -103,7 +103,7 @@ ELSEWHERE = re.compile(r"\\(?:input|include|csvautotabular|csvreader)\b")
 PARAMETER = re.compile(r"(?<!\\)#[1-9]")
 
 
-def find_latex_fragments(source: str) -> Iterator[FoundTable]:
+def find_latex_tables(source: str) -> Iterator[FoundTable]:
     """Yield the outermost tables of a source, in order; a float with its caption is one table."""
     read, newlines = LatexSource(source), _list_newline_positions(source)
     place = 0
@@ -186,7 +186,7 @@ sidewaystable, ...) or a tabular, longtable and the like on its own. The markup 
 comments. The item's text describes the table by rule, row by row. Tables and files that are left out are named with the
 reason."""
 SUFFIXES: Mapping[str, Format] = {".html": "html", ".htm": "html", ".tex": "latex"}
-CUT: dict[Format, Callable[[str], Iterator[FoundTable]]] = {"html": find_html_fragments, "latex": find_latex_fragments}
+CUT: dict[Format, Callable[[str], Iterator[FoundTable]]] = {"html": find_html_tables, "latex": find_latex_tables}
 INSTRUCTIONS: Mapping[Format, str] = {
     "html": "Write the table that the text below describes, as HTML.",
     "latex": "Write the table that the text below describes, as LaTeX, with its caption if it has one.",
@@ -246,17 +246,17 @@ def _build_items(
         progress.begin_stage(name)
         syntax = SUFFIXES[path.suffix.lower()]
         try:
-            fragments = list(CUT[syntax](read_text(path)))
-            if not fragments:
+            found_tables = list(CUT[syntax](read_text(path)))
+            if not found_tables:
                 left_out[name] = "it has no table"
         except DatasetError as error:
-            fragments, left_out[name] = [], f"found {error.found}, expected {error.expected}"
-        for fragment in fragments:
-            if reason := find_defect(fragment, syntax):
-                left_out[f"{name}, line {fragment.line}"] = reason
+            found_tables, left_out[name] = [], f"found {error.found}, expected {error.expected}"
+        for found_table in found_tables:
+            if reason := find_defect(found_table, syntax):
+                left_out[f"{name}, line {found_table.line}"] = reason
             else:
-                tables = [table for table in read_tables(fragment.markup, syntax) if any(table.cells)]
-                item = TableItem(INSTRUCTIONS[syntax], describe_tables(tables), fragment.markup)
+                tables = [table for table in read_tables(found_table.markup, syntax) if any(table.cells)]
+                item = TableItem(INSTRUCTIONS[syntax], describe_tables(tables), found_table.markup)
                 items_by_format.setdefault(syntax, []).append(item)
         progress.advance(sum_file_sizes([path]))
     return items_by_format, left_out

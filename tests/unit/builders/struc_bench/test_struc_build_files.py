@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.benchmarks.struc_bench.items import read_items
-from evalsuite.builders.struc_bench.files import describe_tables, find_defect, find_html_fragments, find_latex_fragments
+from evalsuite.builders.struc_bench.files import describe_tables, find_defect, find_html_tables, find_latex_tables
 from evalsuite.metrics.tables import CellGrid, read_tables, table_score
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def test_no_source_breaks_the_cutting_and_no_part_of_it_comes_twice(source: str)
 
 
 def _check(text: str, written: Format) -> None:
-    fragments = list((find_html_fragments if written == "html" else find_latex_fragments)(text))
+    fragments = list((find_html_tables if written == "html" else find_latex_tables)(text))
     assert sum(len(fragment.markup) for fragment in fragments) <= len(text)
     assert [fragment.line for fragment in fragments] == sorted(fragment.line for fragment in fragments)
     for fragment in fragments:
@@ -204,7 +204,7 @@ def _check(text: str, written: Format) -> None:
     ids=["unclosed tags", "nested", "many", "quotes", "comments", "ends", "scripts"],
 )
 def test_a_hostile_page_is_cut_in_linear_time(page: str) -> None:
-    assert sum(len(fragment.markup) for fragment in find_html_fragments(page)) <= len(page)
+    assert sum(len(fragment.markup) for fragment in find_html_tables(page)) <= len(page)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_a_hostile_page_is_cut_in_linear_time(page: str) -> None:
     ids=["unended", "many", "nested", "comments", "parameters"],
 )
 def test_a_hostile_source_is_cut_in_linear_time(source: str) -> None:
-    assert sum(len(fragment.markup) for fragment in find_latex_fragments(source)) <= len(source)
+    assert sum(len(fragment.markup) for fragment in find_latex_tables(source)) <= len(source)
 
 
 CELL = st.text("abcdef 0123", min_size=1, max_size=6).map(str.strip)
