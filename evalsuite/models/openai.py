@@ -115,8 +115,6 @@ class OpenAIBackend:
         """Return the completion, or the error; the caller raises it, so that its frames hold no key."""
         try:
             answer = await self._post_request(request)
-        except asyncio.CancelledError:
-            raise
         except Exception as error:  # noqa: BLE001 - whatever the client raises
             return self._make_error(error)
         if not 200 <= answer.status < 300:
@@ -191,8 +189,6 @@ class OpenAIBackend:
         try:
             client = await self._open_client()
             return await function(client.client, client.headers)
-        except asyncio.CancelledError:
-            raise
         except Exception as error:  # noqa: BLE001 - whatever the client raises
             return self._make_error(error)
 
