@@ -10,13 +10,10 @@ import hashlib
 import html
 import json
 import math
-import os
 import re
 import sqlite3
 import zlib
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
@@ -106,19 +103,13 @@ def encode_safe_json(value: Any) -> str:
 
 FOLDER = "page"  # Folder next to the page in which the chunks of a large run are stored.
 LEVEL = 1  # Compression level for zlib; each higher level doubles the time but saves only a few percent of the size.
-MOST_WAITING_CHUNKS = 8  # Maximum number of chunks that wait for compression, which limits memory.
 
 
-def compress_data(data: bytes) -> str:
-    """Compress data to a text that can be put into a script."""
-    return base64.b64encode(zlib.compress(data, LEVEL)).decode("ascii")
-
-
-def _compress_pieces(pieces: Iterable[str]) -> Iterator[str]:
-    """Compress and encode texts piece by piece; the joined pieces decode like one text from `compress_data`."""
+def _compress_pieces(pieces: Iterable[bytes]) -> Iterator[str]:
+    """Compress data piece by piece, and encode them as base64; the joined pieces decode to the joined data."""
     compressor, left = zlib.compressobj(LEVEL), b""
     for piece in pieces:
-        left += compressor.compress(piece.encode("utf-8", "replace"))
+        left += compressor.compress(piece)
         # Encode only multiples of three bytes (four base64 letters), because padding is allowed only at the end.
         whole = len(left) - len(left) % 3
         yield base64.b64encode(left[:whole]).decode("ascii")
@@ -127,48 +118,28 @@ def _compress_pieces(pieces: Iterable[str]) -> Iterator[str]:
 
 
 class Chunks:
-    """Stores chunks of records, in the page or in a folder next to it; compresses several chunks at the same time."""
+    """Stores compressed chunks of records, in the page or in a folder next to it.
+
+    Attributes:
+        inside: the name and the compressed text of each chunk that is inside the page.
+    """
 
     def __init__(self, folder: Path, *, beside: bool) -> None:
         self._folder, self._beside = folder / FOLDER, beside
-        self._inside: list[tuple[str, str]] = []
-        self._waiting: deque[tuple[str, Future[str]]] = deque()
-        # Threads suffice, because zlib releases the interpreter's lock.
-        self._pool = ThreadPoolExecutor(min(4, os.cpu_count() or 1))
-
-    def __enter__(self) -> Self:
+        self.inside: list[tuple[str, str]] = []
         for stale in self._folder.glob("*.js"):
             stale.unlink()
-        if self._beside:
+        if beside:
             self._folder.mkdir(parents=True, exist_ok=True)
         elif self._folder.is_dir() and not any(self._folder.iterdir()):
             self._folder.rmdir()
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self._pool.shutdown(cancel_futures=True)
-
-    def add_chunk(self, name: str, data: bytes) -> None:
-        """Add a chunk; its name may contain letters, digits and `-`."""
-        self._waiting.append((name, self._pool.submit(compress_data, data)))
-        while len(self._waiting) > MOST_WAITING_CHUNKS:
-            self._store_oldest_chunk()
-
-    def add_chunk_in_pieces(self, name: str, pieces: Iterable[str]) -> None:
-        """Add a chunk in pieces; a chunk next to the page is never completely in memory."""
-        if self._beside:
-            self._write_chunk(name, _compress_pieces(pieces))
-        else:
-            self.add_chunk(name, "".join(pieces).encode("utf-8", "replace"))
-
-    def _store_oldest_chunk(self) -> None:
-        name, packed = self._waiting.popleft()
-        if self._beside:
-            self._write_chunk(name, [packed.result()])
-        else:
-            self._inside.append((name, packed.result()))
-
-    def _write_chunk(self, name: str, packed: Iterable[str]) -> None:
+    def add_chunk(self, name: str, pieces: Iterable[bytes]) -> None:
+        """Add a chunk; its name may contain letters, digits and `-`. A chunk next to the page needs little memory."""
+        packed = _compress_pieces(pieces)
+        if not self._beside:
+            self.inside.append((name, "".join(packed)))
+            return
         file = self._folder / f"{name}.js"
         draft = file.with_name(f".{file.name}.draft")
         with draft.open("w", encoding="ascii") as stream:
@@ -177,12 +148,6 @@ class Chunks:
             stream.writelines(packed)
             stream.write('")\n')
         draft.replace(file)
-
-    def finish(self) -> Iterator[tuple[str, str]]:
-        """Wait until all chunks are compressed; yield the name and text of each chunk that is inside the page."""
-        while self._waiting:
-            self._store_oldest_chunk()
-        yield from self._inside
 
 
 CHUNK = 1 << 20  # Size of a chunk in bytes of records; to show one case, the browser loads one chunk.
@@ -200,25 +165,22 @@ def add_cases(file: Path, number: int, chunks: Chunks, table: CaseTable, other: 
     """
     lines: list[bytes] = []
     size = chunk = 0
-    for line in _list_whole_lines(file):
-        row = _make_page_row(json.loads(line))
-        compared = other and other.find_row(row["case"])
-        if other is None or (compared and any(row[part] != compared[part] for part in ("outcome", "scores"))):
-            row["at"] = (chunk, len(lines))
-            lines.append(line)
-            size += len(line)
-        table.add_row(row)
-        if size >= CHUNK:
-            chunks.add_chunk(f"r{number}-{chunk}", b"".join(lines))
-            lines, size, chunk = [], 0, chunk + 1
-    if lines:
-        chunks.add_chunk(f"r{number}-{chunk}", b"".join(lines))
-
-
-def _list_whole_lines(file: Path) -> Iterator[bytes]:
-    """Yield complete lines; omit an unfinished last line, which a killed process may leave."""
     with file.open("rb") as stream:
-        yield from (line for line in stream if line.endswith(b"\n"))
+        for line in stream:
+            if not line.endswith(b"\n"):  # A killed process may leave an unfinished last line.
+                break
+            row = _make_page_row(json.loads(line))
+            compared = other and other.find_row(row["case"])
+            if other is None or (compared and any(row[part] != compared[part] for part in ("outcome", "scores"))):
+                row["at"] = (chunk, len(lines))
+                lines.append(line)
+                size += len(line)
+            table.add_row(row)
+            if size >= CHUNK:
+                chunks.add_chunk(f"r{number}-{chunk}", lines)
+                lines, size, chunk = [], 0, chunk + 1
+    if lines:
+        chunks.add_chunk(f"r{number}-{chunk}", lines)
 
 
 def _make_page_row(record: Mapping[str, Any]) -> PageRow:
@@ -290,12 +252,12 @@ class CaseTable:
         stored = self._database.execute('SELECT row FROM cases WHERE "case" = ?', (_encode_as_blob(case),)).fetchone()
         return dict(zip(PARTS, json.loads(stored[0]), strict=True)) if stored else None
 
-    def encode_rows_in_pieces(self) -> Iterator[str]:
+    def encode_rows_in_pieces(self) -> Iterator[bytes]:
         """Yield a JSON array in pieces: first the columns' names, then the rows, sorted by benchmark and case id."""
-        yield f"[{dumps(PARTS)}"
+        yield f"[{dumps(PARTS)}".encode()
         for (row,) in self._database.execute('SELECT row FROM cases ORDER BY benchmark, "case"'):
-            yield f",{row}"
-        yield "]"
+            yield f",{row}".encode("utf-8", "replace")
+        yield b"]"
 
 
 def _encode_as_blob(text: str) -> bytes:

@@ -92,18 +92,17 @@ def write_comparison_page(
 
 
 def _write_page_file(file: Path, title: str, overview: dict[str, Any], runs: Sequence[Run], whole: int) -> Path:
+    chunks = Chunks(file.parent, beside=size > INSIDE)
     """Write a page with all records of the first `whole` runs, and the records of the others that differ."""
     records = [run.folder.path / RECORDS for run in runs]
     size = sum(path.stat().st_size for path in records if path.is_file())
     with ExitStack() as stack:
-        chunks = stack.enter_context(Chunks(file.parent, beside=size > INSIDE))
         tables: list[CaseTable] = []
         for number, path in enumerate(records):
             tables.append(stack.enter_context(CaseTable()))
             if path.is_file():
                 add_cases(path, number, chunks, tables[-1], tables[0] if number >= whole else None)
         for number, table in enumerate(tables):
-            chunks.add_chunk_in_pieces(f"index-{number}", table.encode_rows_in_pieces())
-        inside = list(chunks.finish())
-    replace_file(file, build_page(title, {**overview, "bytes": size}, inside))
+            chunks.add_chunk(f"index-{number}", table.encode_rows_in_pieces())
+    replace_file(file, build_page(title, {**overview, "bytes": size}, chunks.inside))
     return file
