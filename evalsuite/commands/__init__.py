@@ -131,6 +131,17 @@ def print_lines(lines: Iterable[object]) -> None:
     sys.stdout.writelines(f"{line}\n" for line in lines)
 
 
+def print_at_once(line: str) -> None:
+    """Write a line to standard output, and flush it so that a user or a program sees it before the command ends."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def run_pytest(*arguments: str) -> int:
+    """Run pytest with the user's own suite and options, and return its exit status."""
+    return subprocess.run([sys.executable, "-m", "pytest", *arguments], check=False).returncode  # noqa: S603
+
+
 def run_own_command(
     command: Sequence[str], environment: Mapping[str, str], folder: Path | None = None
 ) -> subprocess.CompletedProcess[str]:

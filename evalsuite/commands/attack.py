@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.commands import declare_arguments, require_suite, run_own_command
+from evalsuite.commands import declare_arguments, print_at_once, require_suite, run_own_command
 from evalsuite.core.declarations import is_suite_file
 from evalsuite.core.errors import RunError, escape_for_terminal, write_count
 from evalsuite.decisions.gates import read_gates, replace_metric_name
@@ -70,8 +70,7 @@ def run_attack(options: argparse.Namespace) -> int:
                 status, f"red ({status}): {verdict}"
             )
             advice = f"; {ADVICE[name]}" if not status and name in ADVICE else ""
-            sys.stdout.write(f"{name:<10}{mutant.summary}: {escape_for_terminal(told)}{advice}\n")
-            sys.stdout.flush()
+            print_at_once(f"{name:<10}{mutant.summary}: {escape_for_terminal(told)}{advice}")
     sys.stdout.write(f"{write_count(survivors, 'fault')} unnoticed\n" if survivors else "every fault is noticed\n")
     return int(bool(survivors))
 

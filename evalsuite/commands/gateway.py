@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.model_session import add_options
-from evalsuite.commands import declare_arguments, make_declarations, require_suite
+from evalsuite.commands import declare_arguments, make_declarations, print_at_once, require_suite
 from evalsuite.commands.gate import print_verdict
 from evalsuite.core.errors import SettingsError, write_count
 from evalsuite.core.settings import OPTIONS, make_settings
@@ -216,10 +216,9 @@ def _run_shards(
 
     def print_progress(words: str) -> None:
         nonlocal last_line
-        line = f"{words}, {write_count(sharded_run.case_count, 'case')}\n"
+        line = f"{words}, {write_count(sharded_run.case_count, 'case')}"
         if line != last_line:
             last_line = line
-            sys.stdout.write(line)
-            sys.stdout.flush()
+            print_at_once(line)
 
     return cluster.run_shards(jobs, sharded_run.add_records, print_progress)

@@ -7,6 +7,7 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -189,11 +190,8 @@ def judge_answers(
 
     values = {option: getattr(options, option) for option in TAKEN}
     settings = make_settings({**values, "judge_model": name})
-    background = BackgroundLoop()
-    try:
+    with closing(BackgroundLoop()) as background:
         return background.run(rejudge_answers(settings, answers, options.probes, store, people, seed))
-    finally:
-        background.close()
 
 
 def decide_judge_gates(

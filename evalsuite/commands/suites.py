@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sys
 
 from evalsuite.builders.model_session import add_options
-from evalsuite.commands import declare_arguments, require_suite
+from evalsuite.commands import declare_arguments, require_suite, run_pytest
 from evalsuite.core.settings import OPTIONS
 
 
@@ -38,12 +36,7 @@ def run_plan(options: argparse.Namespace) -> int:
     arguments += [f"--{name}={value}" for name in named if (value := getattr(options, name)) is not None]
     if options.detect is not None:
         arguments += ["-o", f"evalsuite_detect={options.detect}"]
-    return _run_pytest("--plan", "-qq", "--no-header", *arguments, *suite, *options.rest)
-
-
-def _run_pytest(*arguments: str) -> int:
-    # The command line is the user's own, passed on without a shell.
-    return subprocess.run([sys.executable, "-m", "pytest", *arguments], check=False).returncode  # noqa: S603
+    return run_pytest("--plan", "-qq", "--no-header", *arguments, *suite, *options.rest)
 
 
 ASKED = (
@@ -81,4 +74,4 @@ def run_doctor(options: argparse.Namespace) -> int:
     ]
     quietly = ["-p", "evalsuite.plugin", "-p", "evalsuite.plugin.doctor", "-p", "no:cacheprovider"]
     more = ["--doctor-without-programs"] if options.without_programs else []
-    return _run_pytest(*quietly, *more, *options_given, *options.suite)
+    return run_pytest(*quietly, *more, *options_given, *options.suite)

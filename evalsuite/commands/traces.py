@@ -6,8 +6,6 @@ import argparse
 import dataclasses
 import hashlib
 import json
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from typing import Any
 from evalsuite.applications.call_log import CallLog, LoggedCall, TraceSpan
 from evalsuite.applications.messages_api import convert_request
 from evalsuite.applications.spans import SPAN_ERRORS, list_spans, read_span
-from evalsuite.commands import declare_arguments, make_declarations, require_suite
+from evalsuite.commands import declare_arguments, make_declarations, print_at_once, require_suite, run_pytest
 from evalsuite.core.errors import DatasetError, SettingsError, write_count
 from evalsuite.core.json_codec import dumps, encode_message, encode_record, encode_transcript
 from evalsuite.core.types import Completion, Message
@@ -56,10 +54,8 @@ def run_traces(options: argparse.Namespace) -> int:
         raise DatasetError(options.sources[0], "", "no trace with an answer of a model", EXPECTED)
     options.to.parent.mkdir(parents=True, exist_ok=True)
     options.to.write_text("".join(f"{dumps(line)}\n" for line in lines.values()), "utf-8", "replace")
-    sys.stdout.write(f"{options.to}: {write_count(len(lines), 'trace')} of {write_count(len(files), 'file')}\n")
-    sys.stdout.flush()
-    command = [sys.executable, "-m", "pytest", f"--answers={options.to}", options.suite, *options.further]
-    return subprocess.run(command, check=False).returncode  # noqa: S603 - the user's own suite and options
+    print_at_once(f"{options.to}: {write_count(len(lines), 'trace')} of {write_count(len(files), 'file')}")
+    return run_pytest(f"--answers={options.to}", options.suite, *options.further)
 
 
 def _list_trace_paths(source: Path) -> list[Path]:
