@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from evalsuite.decisions.verdict import judge_run, measure_benchmarks
-from evalsuite.output.page.overview import summarise_benchmark
+from evalsuite.decisions.verdict import judge_run
+from evalsuite.output.page.overview import summarise_benchmarks
 from evalsuite.output.page.write import PAGE, write_page
 from evalsuite.output.reports.report import build_report
 from evalsuite.results.record_file import RECORDS
@@ -70,12 +70,10 @@ def make_run(folder: Path, cases: int, kilobytes: float) -> None:
 
 def write(folder: Path) -> None:
     run = load_run(RunFolder(folder))
-    measured = measure_benchmarks(run)
     verdict = judge_run(run)
-    sections = build_report(run, verdict, measured)
+    sections = build_report(run, verdict)
     wall, cpu = time.perf_counter(), time.process_time()
-    benchmarks = {name: summarise_benchmark(bench) for name, bench in measured.items()}
-    write_page(run, verdict, benchmarks, sections, None, folder)
+    write_page(run, verdict, summarise_benchmarks(run), sections, None, folder)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     beside = sum(file.stat().st_size for file in (folder / "page").glob("*.js"))
     size = (folder / RECORDS).stat().st_size

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import declare_arguments, make_declarations, print_lines
-from evalsuite.core.declarations import Declarations, is_run_folder
+from evalsuite.commands import declare_arguments, make_declarations, print_at_once, print_lines
+from evalsuite.core.declarations import is_run_folder
 from evalsuite.core.errors import RunError, SettingsError, describe_estimates, escape_for_terminal, write_count
 from evalsuite.core.json_codec import encode_record
 from evalsuite.output.reports.case_block import format_case_block
-from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, RunFolder, find_run_folder
+from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, find_run_folder
 from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
@@ -137,47 +137,40 @@ BETWEEN_LOOKS = 2.0  # Seconds between two updates of the page of a run in progr
 """)
 def run_view(options: argparse.Namespace) -> int:
     """Write the page or the index, open it, and update it while a run is in progress."""
-    from evalsuite.output.page.view import get_page_address, is_in_progress, list_runs, write_index
+    from evalsuite.output.page.view import (
+        is_in_progress,
+        list_runs,
+        update_page_until_end,
+        write_index,
+        write_live_page,
+    )
+    from evalsuite.output.page.write import PAGE
+    from evalsuite.output.reports.write import write_run_report
 
     folders = [find_run_folder(options.reports, name) for name in options.names] or list_runs(options.reports)
     if not folders:
         raise RunError(f"no run in {options.reports}; `pytest cases/` leaves them there")
     going_on = [folder for folder in folders if is_in_progress(folder)]
     if len(options.names) == 1:
-        _write_run_page(folders[0], make_declarations(options.code), live=bool(going_on))
-        address = get_page_address(folders[0])
+        page = folders[0].path / PAGE
+        if going_on:
+            write_live_page(folders[0], make_declarations(options.code))
+        elif not page.is_file():
+            write_run_report(folders[0], make_declarations(options.code))
     else:
-        address = write_index(folders, options.reports).absolute().as_uri()
-    sys.stdout.write(f"{address}\n")
-    sys.stdout.flush()
+        page = write_index(folders, options.reports)
+    address = page.absolute().as_uri()
+    print_at_once(address)
     if not options.no_open:
         webbrowser.open(address)
-    if len(going_on) == 1:
-        _keep_page_up_to_date(going_on[0], make_declarations(options.code))
-    return 0
-
-
-def _write_run_page(folder: RunFolder, declarations: Declarations, *, live: bool) -> None:
-    from evalsuite.output.page.view import write_live_page
-    from evalsuite.output.page.write import PAGE
-    from evalsuite.output.reports.write import write_run_report
-
-    if live:
-        write_live_page(folder, declarations)
-    elif not (folder.path / PAGE).is_file():
-        write_run_report(folder, declarations)
-
-
-def _keep_page_up_to_date(folder: RunFolder, declarations: Declarations) -> None:
-    from evalsuite.output.page.view import update_page_until_end
-
-    def print_case_count(cases: int) -> None:
-        sys.stdout.write(
-            f"{folder.name}: {write_count(cases, 'case')} so far; its page follows until it ends (Ctrl-C stops)\n"
-        )
-        sys.stdout.flush()
-
+    if len(going_on) != 1:
+        return 0
     try:
-        update_page_until_end(folder, declarations, print_case_count, lambda: time.sleep(BETWEEN_LOOKS))
+        for cases in update_page_until_end(going_on[0], make_declarations(options.code)):
+            if cases is not None:
+                counted = f"{going_on[0].name}: {write_count(cases, 'case')} so far"
+                print_at_once(f"{counted}; its page follows until it ends (Ctrl-C stops)")
+            time.sleep(BETWEEN_LOOKS)
     except KeyboardInterrupt:
         sys.stdout.write("\n")
+    return 0

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -146,11 +147,8 @@ def _print_run_checks(folder: RunFolder, declarations: Declarations) -> int:
     from evalsuite.journal.journal import Journal
     from evalsuite.results.record_file import JOURNAL
 
-    journal = Journal(folder.path / JOURNAL, read_only=True)
-    try:
+    with closing(Journal(folder.path / JOURNAL, read_only=True)) as journal:
         checks = [*check_journal(journal), *check_records(journal, folder), *check_report(folder, declarations)]
-    finally:
-        journal.close()
     for subject, fault in checks:
         sys.stdout.write(f"{'WRONG' if fault else 'ok':<6} {subject}{f': {fault}' if fault else ''}\n")
     return int(any(fault for _, fault in checks))
@@ -190,8 +188,7 @@ def check_report(folder: RunFolder, declarations: Declarations) -> Iterator[tupl
     for name, bench in report.run.benchmarks.items():
         if bench.stored:
             yield f"what {name} computes with its own code", f"not checked: {bench.gone}"
-    summary = summarise_run(report.run, report.verdict, report.measured, report.sections)
-    fault = _describe_difference(folder.path / SUMMARY, json.loads(json.dumps(summary)))
+    fault = _describe_difference(folder.path / SUMMARY, json.loads(json.dumps(summarise_run(report))))
     yield f"every number of {SUMMARY}", fault
     text = (folder.path / REPORT).read_text("utf-8", "replace")
     begins = text.startswith(format_heading(report.verdict, report.run.info.get("model")))

@@ -396,12 +396,12 @@ def measure_benchmarks(run: Run) -> dict[str, MeasuredBenchmark]:
     return {name: MeasuredBenchmark.collect_cases(run, name) for name in run.benchmarks}
 
 
-def estimate_metric(run: Run, name: str, metric: str | None) -> Estimate | None:
-    """Estimate a metric of a benchmark with its interval; None if the run does not have the metric."""
+def estimate_metric(run: Run, name: str, metric: str | None, cases: Tally | None = None) -> Estimate | None:
+    """Estimate a metric of a benchmark, over some or all of its cases; None if the run does not have the metric."""
     if metric is None or name not in run.benchmarks:
         return None
     measured = MeasuredBenchmark.collect_cases(run, name)
-    return measured.estimate_metric(metric, measured.tally)
+    return measured.estimate_metric(metric, measured.tally if cases is None else cases)
 
 
 def list_uncovered_failures(run: Run, gates: Sequence[Gate]) -> list[str]:

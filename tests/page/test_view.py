@@ -74,7 +74,8 @@ def test_the_open_page_follows_the_run_and_sees_its_end(going_on: RunFolder, mak
     def end() -> None:
         going_on.write_info({**json.loads((going_on.path / "run.json").read_text("utf-8")), "seconds": 1.0})
 
-    update_page_until_end(going_on, INSTALLED, lambda _cases: None, end)
+    for _cases in update_page_until_end(going_on, INSTALLED):
+        end()
     # The script that it followed is gone, which the browser reports as an error of the page's own making.
     page.get_by_text("Passed", exact=True).wait_for()
 

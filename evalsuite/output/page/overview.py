@@ -18,7 +18,7 @@ from evalsuite.decisions.comparison import (
 )
 from evalsuite.decisions.gates import read_gates
 from evalsuite.decisions.measured import PASS_RATE, MeasuredBenchmark
-from evalsuite.decisions.verdict import Verdict, estimate_metric
+from evalsuite.decisions.verdict import Verdict, estimate_metric, measure_benchmarks
 from evalsuite.output.reports.markdown import format_plain_cell
 from evalsuite.output.reports.section import Block, Chart, Section, Table, convert_cell, drop_unmeasured_columns
 from evalsuite.results.tally import Estimate, Tally
@@ -118,8 +118,12 @@ def _find_margin(run: Run, subject: ComparedMetric, comparison: BaselineComparis
     return rules.get_margin(subject.benchmark) * (high - low) if own is None else own
 
 
-def summarise_benchmark(measured: MeasuredBenchmark) -> dict[str, Any]:
-    """Estimate every metric of a benchmark, over all cases and over the cases with each tag value."""
+def summarise_benchmarks(run: Run) -> dict[str, dict[str, Any]]:
+    """Estimate every metric of each benchmark, over all cases and over the cases with each tag value."""
+    return {name: _summarise_benchmark(measured) for name, measured in measure_benchmarks(run).items()}
+
+
+def _summarise_benchmark(measured: MeasuredBenchmark) -> dict[str, Any]:
     tags = sorted({tag for row in measured.tally for tag in row.tags})
     metrics = _estimate_metrics(measured, measured.tally)
     # Read failures before the tags are measured, because a derived metric keeps only its latest failure.

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import platform
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from evalsuite.core.declarations import Declarations, is_run_folder
 from evalsuite.core.errors import RunError
-from evalsuite.decisions.verdict import judge_run, measure_benchmarks
+from evalsuite.decisions.verdict import judge_run
 from evalsuite.journal.lease import is_run_locked
 from evalsuite.output.page.document import FOLDER, build_page
-from evalsuite.output.page.overview import convert_block, summarise_benchmark
+from evalsuite.output.page.overview import convert_block, summarise_benchmarks
 from evalsuite.output.page.write import PAGE, write_page
 from evalsuite.output.reports.report import build_report
 from evalsuite.output.reports.section import Chart, Series
@@ -51,47 +51,30 @@ def write_live_page(folder: RunFolder, declarations: Declarations) -> int:
     """Write the page of an unfinished run with the cases that have ended; return the number of these cases."""
     run = load_run(folder, declarations)
     cases = sum(len(bench.tally) for bench in run.benchmarks.values())
-    measured = measure_benchmarks(run)
     verdict = judge_run(run)
-    benchmarks = {name: summarise_benchmark(bench) for name, bench in measured.items()}
-    write_page(run, verdict, benchmarks, build_report(run, verdict, measured), None, folder.path, live=cases)
+    write_page(run, verdict, summarise_benchmarks(run), build_report(run, verdict), None, folder.path, live=cases)
     beside = folder.path / FOLDER
     beside.mkdir(exist_ok=True)
     replace_file(beside / LIVE, f"keepChunk('live',{json.dumps(str(cases))})\n")
     return cases
 
 
-def update_page_until_end(
-    folder: RunFolder, declarations: Declarations, report_cases: Callable[[int], None], wait: Callable[[], None]
-) -> None:
-    """Keep the page of a run up to date until the run ends.
+def update_page_until_end(folder: RunFolder, declarations: Declarations) -> Iterator[int | None]:
+    """Keep the page of a run up to date until the run ends; the caller waits before each further look at the run.
 
-    Args:
-        report_cases: function that gets the number of ended cases whenever the page was written.
-        wait: function that waits until the run should be checked again.
+    Yields:
+        The number of ended cases if the page was written; None if no case had ended since the last look.
     """
     shown = 0.0
     while is_in_progress(folder):
-        written = _find_last_case_end(folder)
-        if written != shown:
-            shown = written
-            report_cases(write_live_page(folder, declarations))
-        wait()
+        last_end = _find_last_case_end(folder)
+        yield write_live_page(folder, declarations) if last_end != shown else None
+        shown = last_end
     # Write the final page again, because a live page may have replaced the final page that the run wrote.
-    write_final_page(folder, declarations)
-
-
-def write_final_page(folder: RunFolder, declarations: Declarations) -> None:
-    """Write the page of a run that has ended."""
     report = make_report(load_run(folder, declarations))
-    benchmarks = {name: summarise_benchmark(bench) for name, bench in report.measured.items()}
+    benchmarks = summarise_benchmarks(report.run)
     write_page(report.run, report.verdict, benchmarks, report.sections, report.baseline, folder.path)
     (folder.path / FOLDER / LIVE).unlink(missing_ok=True)
-
-
-def get_page_address(folder: RunFolder) -> str:
-    """Return the address of a run's page."""
-    return (folder.path / PAGE).absolute().as_uri()
 
 
 INDEX = "index.html"

@@ -8,7 +8,6 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.decisions.verdict import Verdict, measure_benchmarks
 from evalsuite.output.page.document import CaseTable, Chunks, add_cases, build_page
 from evalsuite.output.page.overview import (
     compare_run_pairs,
@@ -19,12 +18,13 @@ from evalsuite.output.page.overview import (
     make_benchmark_rows,
     make_comparison_rows,
     select_estimates,
-    summarise_benchmark,
+    summarise_benchmarks,
 )
 from evalsuite.results.record_file import RECORDS
 from evalsuite.results.run_folders import replace_file
 
 if TYPE_CHECKING:
+    from evalsuite.decisions.verdict import Verdict
     from evalsuite.output.reports.section import Section
     from evalsuite.results.runs import Run
 
@@ -78,10 +78,7 @@ def write_comparison_page(
         "verdict": None,
         "benchmarks": make_comparison_rows(runs),
         "lower_is_better": list_minimised_metrics(runs),
-        "estimates": [
-            select_estimates({name: summarise_benchmark(bench) for name, bench in measure_benchmarks(run).items()})
-            for run in runs
-        ],
+        "estimates": [select_estimates(summarise_benchmarks(run)) for run in runs],
         # A history has no comparison of all pairs of runs, because there would be too many.
         "differences": compare_run_pairs(runs, list(combinations(range(len(runs)), 2)) if history is None else []),
         "sections": convert_sections(sections, ()),
@@ -92,10 +89,10 @@ def write_comparison_page(
 
 
 def _write_page_file(file: Path, title: str, overview: dict[str, Any], runs: Sequence[Run], whole: int) -> Path:
-    chunks = Chunks(file.parent, beside=size > INSIDE)
     """Write a page with all records of the first `whole` runs, and the records of the others that differ."""
     records = [run.folder.path / RECORDS for run in runs]
     size = sum(path.stat().st_size for path in records if path.is_file())
+    chunks = Chunks(file.parent, beside=size > INSIDE)
     with ExitStack() as stack:
         tables: list[CaseTable] = []
         for number, path in enumerate(records):

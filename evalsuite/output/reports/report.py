@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.errors import describe_estimates, shorten_to_ends, write_count
 from evalsuite.core.json_codec import encode_usage
 from evalsuite.core.types import SHARE, Record, Usage
-from evalsuite.decisions.measured import MeasuredBenchmark, select_cases
+from evalsuite.decisions.measured import select_cases
+from evalsuite.decisions.verdict import Verdict, estimate_metric
 from evalsuite.gateway.faults import TAG as FAULT_TAG
 from evalsuite.gateway.faults import UNHARMED
 from evalsuite.output.reports.case_block import format_case_block
@@ -24,7 +25,6 @@ from evalsuite.results.tally import Estimate, RunView, Tally
 if TYPE_CHECKING:
     from evalsuite.decisions.comparison import BaselineComparison
     from evalsuite.decisions.gates import GateDecision
-    from evalsuite.decisions.verdict import Verdict
     from evalsuite.results.runs import Run, RunBenchmark
 
 LOWEST = 3  # How many of a benchmark's worst cases are shown.
@@ -64,20 +64,20 @@ def _make_own_section(name: str, views: Sequence[RunView], bench: RunBenchmark) 
     return Section(section.title, [note, *section.blocks])
 
 
-def build_report(run: Run, verdict: Verdict, measured: Mapping[str, MeasuredBenchmark]) -> list[Section]:
+def build_report(run: Run, verdict: Verdict) -> list[Section]:
     """Build all sections of a run's report, without the heading."""
     sections = [_make_run_section(run, verdict)]
     if verdict.decisions:
         sections.append(_make_gates_section(verdict.decisions))
     sections += map(make_baseline_section, verdict.against)
     if len(run.benchmarks) > 1:
-        sections.append(_make_benchmarks_section(run, measured))
+        sections.append(_make_benchmarks_section(run))
     by_name = {
         name: make_benchmark_section(name, [make_view(run, name, bench.model)], bench)
         for name, bench in run.benchmarks.items()
     }
     sections += by_name.values()
-    sections += _make_fault_sections(run, measured)
+    sections += _make_fault_sections(run)
     sections += _make_error_sections(run)
     cases_shown = {
         name
@@ -160,12 +160,12 @@ def _make_gates_section(decisions: Sequence[GateDecision]) -> Section:
     return Section("Gates", [Table("", [*columns, Column("reason")], rows)])
 
 
-def _make_benchmarks_section(run: Run, measured: Mapping[str, MeasuredBenchmark]) -> Section:
+def _make_benchmarks_section(run: Run) -> Section:
     rows: list[list[Cell]] = []
     for name, bench in run.benchmarks.items():
-        primary = bench.primary
-        found = measured[name].estimate_metric(primary, bench.tally) if primary else None
-        cases, scored = bench.tally, found.n if found else None
+        primary, cases = bench.primary, bench.tally
+        found = estimate_metric(run, name, primary)
+        scored = found.n if found else None
         rows.append([name, len(cases), cases.count("error"), primary, scored, found, bench.source])
     columns = parse_columns(
         "benchmark | cases: count | errors: count | metric | scored: count | mean with 95% interval: number 3 | samples"
@@ -173,14 +173,14 @@ def _make_benchmarks_section(run: Run, measured: Mapping[str, MeasuredBenchmark]
     return Section("Benchmarks", [Table("", columns, rows)])
 
 
-def _make_fault_sections(run: Run, measured: Mapping[str, MeasuredBenchmark]) -> list[Section]:
+def _make_fault_sections(run: Run) -> list[Section]:
     """Tabulate each primary metric by kind of injected fault; cases without faults have a row of their own."""
     rows: list[list[Cell]] = []
     for name, bench in run.benchmarks.items():
         kinds = Counter(row.tags[FAULT_TAG] for row in bench.tally if FAULT_TAG in row.tags)
         for kind in sorted(kinds, key=lambda kind: (kind != UNHARMED, kind)):
             part = select_cases(bench.tally, FAULT_TAG, kind)
-            found = measured[name].estimate_metric(bench.primary, part) if bench.primary else None
+            found = estimate_metric(run, name, bench.primary, part)
             rows.append([name, kind, len(part), part.count("error"), bench.primary, found])
     columns = parse_columns(
         "benchmark | fault | cases: count | errors: count | metric | mean with 95% interval: number 3"

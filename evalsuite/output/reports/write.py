@@ -5,14 +5,14 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import describe_exception, shorten_to_ends
-from evalsuite.decisions.verdict import Status, Verdict, judge_run, measure_benchmarks
-from evalsuite.output.page.overview import summarise_benchmark
+from evalsuite.decisions.verdict import Status, Verdict, judge_run
+from evalsuite.output.page.overview import summarise_benchmarks
 from evalsuite.output.page.write import PAGE, write_page
 from evalsuite.output.reports.case_block import format_case_blocks, list_cases_to_show
 from evalsuite.output.reports.markdown import (
@@ -32,7 +32,6 @@ from evalsuite.results.runs import Run, load_run
 if TYPE_CHECKING:
     from evalsuite.core.declarations import Declarations
     from evalsuite.decisions.comparison import BaselineComparison
-    from evalsuite.decisions.measured import MeasuredBenchmark
 
     MoreSections = Callable[[Run, Verdict], Sequence[Section]]
 
@@ -57,7 +56,6 @@ class RunReport:
     run: Run  # The run with its records.
     baselines: Sequence[Run]  # The runs that this run was compared with.
     verdict: Verdict  # The run's verdict.
-    measured: Mapping[str, MeasuredBenchmark]  # Each benchmark's metrics.
     sections: Sequence[Section]  # The sections of the report.
 
     def render_text(self, pictures: Sequence[str] = ()) -> str:
@@ -81,16 +79,16 @@ class RunReport:
 def make_report(run: Run, make_sections: MoreSections | None = None) -> RunReport:
     """Decide a run's verdict and make its report, without writing files."""
     baselines = [load_run(find_run_folder(run.folder.path.parent, name)) for name in run.baselines]
-    measured, verdict = measure_benchmarks(run), judge_run(run, *baselines)
-    sections = build_report(run, verdict, measured)
+    verdict = judge_run(run, *baselines)
+    sections = build_report(run, verdict)
     sections[-1:-1] = make_sections(run, verdict) if make_sections else ()
-    return RunReport(run, baselines, verdict, measured, sections)
+    return RunReport(run, baselines, verdict, sections)
 
 
 def write_report(report: RunReport, target: Path) -> None:
     """Write report, page, summary and charts into a folder; create the folder if it is missing."""
     target.mkdir(parents=True, exist_ok=True)
-    summary = summarise_run(report.run, report.verdict, report.measured, report.sections)
+    summary = summarise_run(report)
     replace_file(target / SUMMARY, json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
     replace_file(target / COMMENT, format_comment(report) + "\n")
     replace_file(target / REPORT, report.render_text())
@@ -180,10 +178,9 @@ def _append_text(file: str, text: str, consequence: str) -> str:
 VERSION = 1  # Version of the format of `summary.json`; the format is described in `schemas/summary.json`.
 
 
-def summarise_run(
-    run: Run, verdict: Verdict, measured: Mapping[str, MeasuredBenchmark], sections: Iterable[Section]
-) -> dict[str, Any]:
+def summarise_run(report: RunReport) -> dict[str, Any]:
     """Convert the run's results to JSON data for `summary.json`."""
+    run, verdict = report.run, report.verdict
     return {
         "version": VERSION,
         "run": run.folder.name,
@@ -210,14 +207,10 @@ def summarise_run(
             for decision in verdict.decisions
         ],
         "benchmarks": {
-            name: {
-                "title": run.benchmarks[name].title,
-                "primary": run.benchmarks[name].primary,
-                **summarise_benchmark(metrics),
-            }
-            for name, metrics in measured.items()
+            name: {"title": run.benchmarks[name].title, "primary": run.benchmarks[name].primary, **summary}
+            for name, summary in summarise_benchmarks(run).items()
         },
-        "tables": convert_tables(sections),
+        "tables": convert_tables(report.sections),
     }
 
 
