@@ -150,6 +150,8 @@ def tabulate_debates(title: str, tally: Tally, prefix: str = "") -> Table | None
 
 
 def _make_debate_row(name: str, cases: Sequence[JudgedCase]) -> tuple[Cell, ...]:
+    from evalsuite.stats import paired_difference
+
     calls = sum(case.facts["calls"] for case in cases) / len(cases)
     labelled = [case for case in cases if case.facts.get("human") in WINS]
     if not labelled:
@@ -160,7 +162,8 @@ def _make_debate_row(name: str, cases: Sequence[JudgedCase]) -> tuple[Cell, ...]
     further = sum(case.facts["calls"] - case.facts[ALONE]["calls"] for case in labelled) / len(labelled)
     if not further:
         return (name, len(cases), calls, len(labelled), before, after, None, None, None)
-    gain = _estimate_panel_gain(alone, joint, [case.sample for case in labelled])
+    found = paired_difference(alone, joint, clusters=[case.sample for case in labelled], scale=1)
+    gain = Estimate(found.difference, found.low, found.high, len(labelled))
     price = further / gain.value if gain.value > 0 else None
     earned = "yes" if gain.low is not None and gain.low > 0 else "not shown"
     return (name, len(cases), calls, len(labelled), before, after, gain, price, earned)
@@ -175,10 +178,3 @@ def _estimate_mean_in_unit_interval(values: Sequence[float]) -> Estimate:
     return (
         mean if mean.low is None or mean.high is None else replace(mean, low=max(0, mean.low), high=min(1, mean.high))
     )
-
-
-def _estimate_panel_gain(alone: Sequence[float], joint: Sequence[float], samples: Sequence[str]) -> Estimate:
-    from evalsuite.stats import paired_difference
-
-    found = paired_difference(alone, joint, clusters=samples, scale=1)
-    return Estimate(found.difference, found.low, found.high, len(samples))

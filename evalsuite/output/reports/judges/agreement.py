@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, TypeAlias
@@ -56,34 +56,38 @@ class RaterAgreement:
 
 def measure_judge_agreement(cases: Sequence[JudgedCase]) -> list[RaterAgreement]:
     """Measure how a judge's votes on the same case agree: on the verdict, or on each aspect of a single answer."""
-    verdicts = [
-        Rating(case.sample, (case.case, vote.swapped), vote.judge, vote.verdict)
-        for case in cases
-        for vote in case.votes
-        if vote.verdict is not None
-    ]
-    scores: list[RatingSet] = [
-        (aspect, "interval", _list_ratings_of_votes(cases, aspect)) for aspect in _list_scored_aspects(cases)
-    ]
-    return measure_agreement("judges", [("verdict", "nominal", verdicts), *scores])
+    verdicts: list[Rating] = []
+    scores: dict[str, list[Rating]] = defaultdict(list)
+    for case in cases:
+        for vote in case.votes:
+            if vote.verdict is not None:
+                verdicts.append(Rating(case.sample, (case.case, vote.swapped), vote.judge, vote.verdict))
+            if case.verdict is None:
+                for aspect, score in vote.scores.items():
+                    scores[aspect].append(Rating(case.sample, case.case, vote.judge, score))
+    return _measure_agreement_on_votes("judges", verdicts, scores)
 
 
 def measure_epoch_agreement(cases: Sequence[JudgedCase]) -> list[RaterAgreement]:
     """Measure how the results of a case (verdict or mean scores) agree over its epochs."""
-    verdicts = [
-        Rating(case.sample, case.sample, f"epoch {case.epoch}", case.verdict)
-        for case in cases
-        if case.verdict is not None
-    ]
-    scores: list[RatingSet] = [
-        (aspect, "interval", _list_mean_ratings_of_epochs(cases, aspect)) for aspect in _list_scored_aspects(cases)
-    ]
-    return measure_agreement("epochs", [("verdict", "nominal", verdicts), *scores])
+    verdicts: list[Rating] = []
+    scores: dict[str, list[Rating]] = defaultdict(list)
+    for case in cases:
+        epoch = f"epoch {case.epoch}"
+        if case.verdict is not None:
+            verdicts.append(Rating(case.sample, case.sample, epoch, case.verdict))
+            continue
+        for aspect in dict.fromkeys(name for vote in case.votes for name in vote.scores):
+            values = [vote.scores[aspect] for vote in case.votes if aspect in vote.scores]
+            scores[aspect].append(Rating(case.sample, case.sample, epoch, math.fsum(values) / len(values)))
+    return _measure_agreement_on_votes("epochs", verdicts, scores)
 
 
-def _list_scored_aspects(cases: Sequence[JudgedCase]) -> list[str]:
-    named = (name for case in cases if case.verdict is None for vote in case.votes for name in vote.scores)
-    return list(dict.fromkeys(named))
+def _measure_agreement_on_votes(
+    kind: RaterKind, verdicts: Sequence[Rating], scores: Mapping[str, Sequence[Rating]]
+) -> list[RaterAgreement]:
+    aspects: list[RatingSet] = [(aspect, "interval", ratings) for aspect, ratings in scores.items()]
+    return measure_agreement(kind, [("verdict", "nominal", verdicts), *aspects])
 
 
 def tabulate_agreement(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = "") -> Table | None:
@@ -114,28 +118,6 @@ def make_agreement_rows(judge: str, agreement: RaterAgreement) -> list[tuple[Cel
     ]
     return rows + [
         (judge, agreement.question, f"{one}, {other}", None, kappa, None) for one, other, kappa in agreement.kappas
-    ]
-
-
-def _list_ratings_of_votes(cases: Sequence[JudgedCase], aspect: str) -> list[Rating]:
-    return [
-        Rating(case.sample, case.case, vote.judge, vote.scores[aspect])
-        for case in cases
-        for vote in case.votes
-        if aspect in vote.scores
-    ]
-
-
-def _list_mean_ratings_of_epochs(cases: Sequence[JudgedCase], aspect: str) -> list[Rating]:
-    scored = [
-        (case, [vote.scores[aspect] for vote in case.votes if aspect in vote.scores])
-        for case in cases
-        if case.verdict is None
-    ]
-    return [
-        Rating(case.sample, case.sample, f"epoch {case.epoch}", math.fsum(scores) / len(scores))
-        for case, scores in scored
-        if scores
     ]
 
 
