@@ -15,11 +15,12 @@ from evalsuite.decisions.comparison import (
     ComparisonRules,
     ScoreFlip,
     SharedQuestions,
-    find_declaration,
     find_gate_margin,
+    find_range,
     list_compared_metrics,
     list_slices,
     pair_questions,
+    split_pairs,
 )
 from evalsuite.decisions.measured import select_cases
 from evalsuite.results.judge_labels import compute_accuracy, is_canary, read_signatures
@@ -260,31 +261,27 @@ def _group_signature_changes(common: SharedQuestions) -> dict[_Change, list[str]
 LARGEST_CANARY_CHANGE = 0.05
 
 
-def list_judge_drifts(baseline: Run, run: Run) -> list[str]:
-    """Report each score that the judge now gives differently on canaries, a benchmark with fixed answers."""
-    return [
-        line
-        for name, bench in run.benchmarks.items()
-        if is_canary(bench.tally) and name in baseline.benchmarks
-        for line in _describe_changed_canaries(name, baseline.benchmarks[name].tally, bench.tally, baseline.folder.name)
-    ]
-
-
-def _describe_changed_canaries(name: str, before: Tally, now: Tally, baseline: str) -> Iterator[str]:
-    """Yield a line per metric in which the judge now scores canaries (cases with fixed answers) differently."""
+def list_judge_drifts(baseline: Run, run: Run) -> Iterator[str]:
+    """Yield a line per score that the judge now gives differently on canaries, which are cases with fixed answers."""
     from evalsuite.stats import count_interval
 
-    common = pair_questions(before, now)
-    old, new = compute_accuracy(before), compute_accuracy(now)
-    accuracy = f" (agreement with people {new.value:.0%} after {old.value:.0%})" if old and new else ""
-    for metric in now.metrics():
-        pairs = common.list_pairs(metric)
-        changed = sum(pair.before != pair.after for pair in pairs)
-        difference = f"{name}.{metric}: {changed} of {len(pairs)} canaries are judged differently than in {baseline}"
-        if changed and count_interval(changed, len(pairs)).low > LARGEST_CANARY_CHANGE:
-            yield f"{difference}{accuracy}: the judge has changed, so a difference is not the model's alone"
-        elif changed:
-            yield f"{difference}{accuracy}, which is within what a judge may vary"
+    for name, bench in run.benchmarks.items():
+        if not is_canary(bench.tally) or name not in baseline.benchmarks:
+            continue
+        before = baseline.benchmarks[name].tally
+        common = pair_questions(before, bench.tally)
+        old, new = compute_accuracy(before), compute_accuracy(bench.tally)
+        accuracy = f" (agreement with people {new.value:.0%} after {old.value:.0%})" if old and new else ""
+        for metric in bench.tally.metrics():
+            pairs = common.list_pairs(metric)
+            changed = sum(pair.before != pair.after for pair in pairs)
+            counted = f"{changed} of {len(pairs)} canaries are judged differently than in {baseline.folder.name}"
+            if changed and count_interval(changed, len(pairs)).low > LARGEST_CANARY_CHANGE:
+                meaning = ": the judge has changed, so a difference is not the model's alone"
+            else:
+                meaning = ", which is within what a judge may vary"
+            if changed:
+                yield f"{name}.{metric}: {counted}{accuracy}{meaning}"
 
 
 def _compare_metric(
@@ -306,15 +303,9 @@ def _compare_metric(
             f"{lost} of {scored} questions that the baseline scored have no score in this run, which may hide a loss "
             f"of {lost * width / scored:.3g}; {margin:.3g} matters"
         )
-    pairs = common.list_pairs(subject.metric)
-    clusters = [pair.row.cluster for pair in pairs]
+    before, after, clusters = split_pairs(common.list_pairs(subject.metric))
     return stats.compare_paired(
-        [pair.before for pair in pairs],
-        [pair.after for pair in pairs],
-        margin=margin,
-        clusters=clusters if len(set(clusters)) < len(clusters) else None,
-        scale=width,
-        lower_is_better=subject.lower_is_better,
+        before, after, margin=margin, clusters=clusters, scale=width, lower_is_better=subject.lower_is_better
     )
 
 
@@ -352,15 +343,12 @@ def _find_width_and_margin(
     subject: ComparedMetric, run: Run, rules: ComparisonRules, values: Sequence[float]
 ) -> tuple[float, float] | str:
     """Find the width of a metric's range, and the margin; if the width is unknown, return the reason as text."""
-    metric, own = find_declaration(run, subject.benchmark, subject.metric), find_gate_margin(subject, rules)
-    if metric.range is not None:
-        low, high = metric.range
-        outside = [value for value in values if not low <= value <= high]
-        if outside:
+    bounds, own = find_range(run, subject, values), find_gate_margin(subject, rules)
+    if bounds is not None:
+        low, high = bounds
+        if outside := [value for value in values if not low <= value <= high]:
             return f"{subject.metric} is declared to lie in [{low:g}, {high:g}], and {outside[0]:g} does not"
         width = high - low
-    elif all(value in {0.0, 1.0} for value in values):
-        width = 1.0
     elif own is None:
         return (
             f"{subject.metric} has no declared range, which tells what loss matters: declare Metric(range=(0, 1)), or "

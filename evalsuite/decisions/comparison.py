@@ -38,6 +38,13 @@ class ScorePair:
     after: float  # This run's score, the mean over its epochs.
 
 
+def split_pairs(pairs: Sequence[ScorePair]) -> tuple[list[float], list[float], list[str] | None]:
+    """Return the baseline's scores, this run's scores, and the clusters; None if each question has its own cluster."""
+    clusters = [pair.row.cluster for pair in pairs]
+    before, after = [pair.before for pair in pairs], [pair.after for pair in pairs]
+    return before, after, clusters if len(set(clusters)) < len(clusters) else None
+
+
 def group_by_question(cases: Tally) -> dict[Question, list[Row]]:
     """Group a benchmark's cases by question, in order of each question's first case."""
     questions: dict[Question, list[Row]] = {}
@@ -351,6 +358,12 @@ def find_declaration(run: Run, benchmark: str, metric: str) -> Metric:
     return run.metrics(benchmark).get(metric, Metric())
 
 
+def find_range(run: Run, subject: ComparedMetric, scores: Iterable[float]) -> tuple[float, float] | None:
+    """Find a metric's range: the declared range, or 0 to 1 if all scores are 0 or 1; None if it is unknown."""
+    declared = find_declaration(run, subject.benchmark, subject.metric).range
+    return declared or ((0.0, 1.0) if all(score in {0.0, 1.0} for score in scores) else None)
+
+
 def find_gate_margin(subject: ComparedMetric, rules: ComparisonRules) -> float | None:
     """Find the margin that a gate names for a metric, on the metric's own scale; None if no gate names a margin."""
     return rules.margins.get(f"{subject.benchmark}.{subject.metric}", rules.margins.get(subject.metric))
@@ -419,9 +432,7 @@ def _group_pairs_by_tag(common: SharedQuestions, metric: str) -> dict[tuple[str,
 def _compute_difference_pvalue(pairs: Sequence[ScorePair]) -> float:
     from evalsuite.stats import mcnemar, paired_difference
 
-    before, after = [pair.before for pair in pairs], [pair.after for pair in pairs]
-    clusters = [pair.row.cluster for pair in pairs]
-    apart = len(set(clusters)) == len(clusters)
-    if apart and {*before, *after} <= {0.0, 1.0}:
+    before, after, clusters = split_pairs(pairs)
+    if clusters is None and {*before, *after} <= {0.0, 1.0}:
         return mcnemar(before, after)
-    return paired_difference(before, after, clusters=None if apart else clusters).pvalue
+    return paired_difference(before, after, clusters=clusters).pvalue

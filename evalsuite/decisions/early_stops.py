@@ -16,7 +16,7 @@ each sample's first epoch. If samples share a source, a gate with a confidence i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
@@ -26,8 +26,8 @@ from evalsuite.decisions.comparison import (
     ComparedMetric,
     ComparisonRules,
     compute_mean_score,
-    find_declaration,
     find_gate_margin,
+    find_range,
     group_by_question,
     is_same_question,
     list_compared_metrics,
@@ -263,21 +263,24 @@ class EarlyDecisions:
     confidence. Cases must be added in an order that was fixed beforehand: see `ResultSequencer`.
 
     Args:
-        comparisons: function that makes all comparisons with baselines. Its argument is the share of the error
-            probability that one comparison may use.
+        baselines: the runs with which the metrics of this run are compared.
 
     Attributes:
         decided: whether all gates and comparisons are decided. Cases that are added after that are only counted.
     """
 
     def __init__(
-        self, gates: Iterable[Gate], comparisons: Callable[[float], Sequence[EarlyComparison]] = lambda _: ()
+        self, gates: Sequence[Gate], baselines: Sequence[Run] = (), rules: ComparisonRules | None = None
     ) -> None:
+        rules = rules or ComparisonRules()
+        compared = [
+            (baseline, subject) for baseline in baselines for subject in list_compared_metrics(baseline, gates, rules)
+        ]
         # Leave out gates against a baseline, because the early comparison with this baseline decides them.
         listed = [gate for gate in gates if not gate.than]
-        number = len(listed) + len(comparisons(1.0))
+        number = len(listed) + len(compared)
         self.gates = [EarlyGate(gate, 1 / number) for gate in listed]
-        self.comparisons = comparisons(1 / number) if number else ()
+        self.comparisons = [_make_early_comparison(*each, rules, 1 / number) for each in compared]
         self._decisions: list[EarlyGate | EarlyComparison] = [*self.gates, *self.comparisons]
         self.decided = False
         self._seen: set[tuple[str, str]] = set()
@@ -308,28 +311,18 @@ class EarlyDecisions:
             self.decided = bool(self._decisions) and all(each.verdict != "open" for each in self._decisions)
 
 
-def make_comparison_factory(
-    baselines: Sequence[Run], gates: Sequence[Gate], rules: ComparisonRules
-) -> Callable[[float], Sequence[EarlyComparison]]:
-    """Return a function that makes all early comparisons, given the share of the error probability for each."""
-    compared = [
-        (baseline, subject) for baseline in baselines for subject in list_compared_metrics(baseline, gates, rules)
-    ]
-    return lambda share: [_make_early_comparison(baseline, subject, rules, share) for baseline, subject in compared]
-
-
 def _make_early_comparison(
     baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float
 ) -> EarlyComparison:
     """Prepare an early comparison; without a range, it decides only metrics whose scores are all 0 or 1."""
-    metric = find_declaration(baseline, subject.benchmark, subject.metric)
     before = {}
     for question, rows in group_by_question(baseline.benchmarks[subject.benchmark].tally).items():
         if (score := compute_mean_score(rows, subject.metric)) is not None:
             before[question] = score, rows[0].fingerprints
-    low, high = metric.range or (0.0, 1.0)
-    if metric.range is None and any(score not in {0.0, 1.0} for score, _ in before.values()):
+    bounds = find_range(baseline, subject, (score for score, _ in before.values()))
+    if bounds is None:
         before = {}
+    low, high = bounds or (0.0, 1.0)
     margin = find_gate_margin(subject, rules) or rules.get_margin(subject.benchmark) * (high - low)
     return EarlyComparison(baseline.folder.name, subject, before, high - low, margin, share)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,9 +14,11 @@ from evalsuite.decisions.comparison import (
     Compute,
     ScorePair,
     find_declaration,
+    find_range,
     group_by_question,
     list_compared_metrics,
     pair_questions,
+    split_pairs,
 )
 from evalsuite.decisions.measured import get_score, select_cases
 from evalsuite.results.built_in import is_resource_metric
@@ -24,7 +26,7 @@ from evalsuite.results.built_in import is_resource_metric
 if TYPE_CHECKING:
     from evalsuite.decisions.gates import Gate
     from evalsuite.results.runs import Run
-    from evalsuite.results.tally import Question, Row, Tally
+    from evalsuite.results.tally import Row, Tally
     from evalsuite.stats import Calibration
     from evalsuite.stats.power import DifferenceVariance
 
@@ -167,29 +169,31 @@ def _compute_detectable_loss(
     if subject.metric in baseline.benchmarks[subject.benchmark].derived:
         return _compute_detectable_loss_of_derived_metric(subject, asked, baseline, earlier, detect)
     tally = select_cases(baseline.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
-    scores = _group_scores_by_question(group_by_question(tally), subject.metric)
-    width = _find_width(baseline, subject, scores)
-    if len(scores) < 2 or width is None:
+    scored = _list_scored_questions(tally, subject.metric)
+    bounds = find_range(baseline, subject, (score for _, scores in scored for score in scores))
+    if len(scored) < 2 or bounds is None:
         return None
+    width = bounds[1] - bounds[0]
     questions = _estimate_question_count(asked, baseline, subject, tally)
-    before = max(map(len, scores.values()))
+    before = max(len(scores) for _, scores in scored)
     loss = detect * width
     pairs = []
     if earlier is not None and subject.benchmark in earlier.benchmarks:
         pairs = pair_questions(earlier.benchmarks[subject.benchmark].tally, tally).list_pairs(subject.metric)
     pairs = pairs if len(pairs) > 1 else []  # One pair does not have a variance.
-    variance, source = _estimate_variance(subject, tally, scores, pairs, width)
-    drawn = _calibrate_comparison(pairs or _pair_scores_of_epochs(tally, subject.metric), loss, width, questions)
+    variance, source = _estimate_variance(scored, pairs, width)
+    epochs = [ScorePair(row, scores[0], scores[1]) for row, scores in scored if len(scores) > 1]
+    drawn = _calibrate_comparison(pairs or epochs, loss, width, questions)
     return DetectableLoss(subject, questions, before, asked.epochs, loss, variance, source, before > 1, drawn)
 
 
-def _pair_scores_of_epochs(tally: Tally, metric: str) -> list[ScorePair]:
-    """Pair the scores of each question in the first two epochs that were scored."""
-    pairs = []
-    for rows in group_by_question(tally).values():
-        scores = [score for row in rows if (score := get_score(row, metric)) is not None]
-        pairs += [ScorePair(rows[0], scores[0], scores[1])] if len(scores) > 1 else []
-    return pairs
+def _list_scored_questions(tally: Tally, metric: str) -> list[tuple[Row, list[float]]]:
+    """List each question that has scores, as its first case and the scores of its epochs."""
+    questions = [
+        (rows[0], [score for row in rows if (score := get_score(row, metric)) is not None])
+        for rows in group_by_question(tally).values()
+    ]
+    return [(row, scores) for row, scores in questions if scores]
 
 
 def _calibrate_comparison(pairs: Sequence[ScorePair], loss: float, width: float, questions: int) -> Calibration | None:
@@ -198,15 +202,8 @@ def _calibrate_comparison(pairs: Sequence[ScorePair], loss: float, width: float,
 
     if not pairs or not 0 < loss < width:
         return None
-    clusters = [pair.row.cluster for pair in pairs]
-    compared = compare_paired(
-        [pair.before for pair in pairs],
-        [pair.after for pair in pairs],
-        margin=loss,
-        clusters=clusters if len(set(clusters)) < len(clusters) else None,
-        scale=width,
-    )
-    return compared.calibrate(cases=questions)
+    before, after, clusters = split_pairs(pairs)
+    return compare_paired(before, after, margin=loss, clusters=clusters, scale=width).calibrate(cases=questions)
 
 
 def _compute_detectable_loss_of_derived_metric(
@@ -231,49 +228,26 @@ def _estimate_question_count(asked: PlannedBenchmark, baseline: Run, subject: Co
     return max(2, round(asked.questions * len(group_by_question(tally)) / whole))
 
 
-def _group_scores_by_question(rows: Mapping[Question, Sequence[Row]], metric: str) -> dict[Question, list[float]]:
-    scores = {
-        question: [score for row in epochs if (score := get_score(row, metric)) is not None]
-        for question, epochs in rows.items()
-    }
-    return {question: epochs for question, epochs in scores.items() if epochs}
-
-
-def _find_width(run: Run, subject: ComparedMetric, scores: Mapping[Question, Sequence[float]]) -> float | None:
-    """Find the width of a metric's range; None if it is unknown."""
-    limits = find_declaration(run, subject.benchmark, subject.metric).range
-    if limits is not None:
-        return limits[1] - limits[0]
-    return 1.0 if all(_are_zeros_and_ones(epochs) for epochs in scores.values()) else None
-
-
-def _are_zeros_and_ones(scores: Iterable[float]) -> bool:
-    return all(score in {0.0, 1.0} for score in scores)
-
-
 def _estimate_variance(
-    subject: ComparedMetric,
-    tally: Tally,
-    scores: Mapping[Question, Sequence[float]],
-    pairs: Sequence[ScorePair],
-    width: float,
+    scored: Sequence[tuple[Row, Sequence[float]]], pairs: Sequence[ScorePair], width: float
 ) -> tuple[DifferenceVariance, str]:
     """Estimate the variance of a difference between two runs, and describe the data behind the estimate."""
     from evalsuite.stats.power import DifferenceVariance, compute_dispersion, estimate_within_variance
 
-    within = estimate_within_variance(scores.values())
-    crowding = _compute_design_effect(tally, subject.metric)
-    shares = crowding == 1 and all(_are_zeros_and_ones(epochs) for epochs in scores.values())
+    values = [score for _, scores in scored for score in scores]
+    within = estimate_within_variance(scores for _, scores in scored)
+    crowding = _compute_design_effect(scored)
+    shares = crowding == 1 and set(values) <= {0.0, 1.0}
     if pairs:
         spread = _compute_variance([pair.after - pair.before for pair in pairs])
-        noise = 0.0 if within is None else 2 * within / max(map(len, scores.values()))
+        noise = 0.0 if within is None else 2 * within / max(len(scores) for _, scores in scored)
         between, source = max(spread - noise, 0.0), f"{len(pairs)} questions of two earlier runs"
     elif within is not None:
         between, source = 0.0, "the baseline's epochs"
     else:
-        between = 2 * _compute_variance([epochs[0] for epochs in scores.values()])
+        between = 2 * _compute_variance([scores[0] for _, scores in scored])
         source = "the spread of its scores, as if two runs had nothing in common: too cautious; ask two epochs"
-    dispersion = compute_dispersion([score for epochs in scores.values() for score in epochs], width)
+    dispersion = compute_dispersion(values, width)
     return DifferenceVariance(between, within or 0.0, shares, crowding, width, dispersion), source
 
 
@@ -282,16 +256,14 @@ def _compute_variance(values: Sequence[float]) -> float:
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 
 
-def _compute_design_effect(tally: Tally, metric: str) -> float:
+def _compute_design_effect(scored: Sequence[tuple[Row, Sequence[float]]]) -> float:
     """Compute how much the variance of a mean grows because questions share a source; the factor is at least 1."""
     from evalsuite.stats import clustered_mean
 
-    rows = group_by_question(tally)
-    scores = _group_scores_by_question(rows, metric)
-    sources = [rows[question][0].cluster for question in scores]
+    sources = [row.cluster for row, _ in scored]
     if len(set(sources)) == len(sources) or len(set(sources)) < 2:
         return 1.0
-    means = [math.fsum(epochs) / len(epochs) for epochs in scores.values()]
+    means = [math.fsum(scores) / len(scores) for _, scores in scored]
     apart, together = clustered_mean(means).error, clustered_mean(means, sources).error
     return max(1.0, (together / apart) ** 2) if apart else 1.0
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.decisions.early_stops import EarlyDecisions, ResultSequencer, make_comparison_factory
+from evalsuite.decisions.early_stops import EarlyDecisions, ResultSequencer
 from evalsuite.decisions.verdict import read_comparison_rules
 from evalsuite.results.run_folders import find_run_folder
 from evalsuite.results.runs import load_run
@@ -94,7 +94,5 @@ class EarlyStopper:
 
 def _make_early_decisions(settings: Settings, gates: Sequence[Gate], reports: Path) -> EarlyDecisions:
     """Make the tests of gates and of comparisons with baselines, which decide while cases still run."""
-    if not settings.baseline:
-        return EarlyDecisions(gates)
     baselines = [load_run(find_run_folder(reports, name)) for name in dict.fromkeys(settings.baseline)]
-    return EarlyDecisions(gates, make_comparison_factory(baselines, gates, read_comparison_rules(settings.plain())))
+    return EarlyDecisions(gates, baselines, read_comparison_rules(settings.plain()))

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.decisions.comparison import (
     BaselineComparison,
-    ComparedMetric,
     ScorePair,
     SharedQuestions,
     find_declaration,
-    find_gate_margin,
     pair_questions,
+    split_pairs,
 )
 from evalsuite.decisions.gates import read_gates
 from evalsuite.decisions.measured import PASS_RATE, MeasuredBenchmark
@@ -70,7 +69,7 @@ def _list_options(settings: Mapping[str, Any]) -> list[str]:
     return options
 
 
-def encode_verdict(run: Run, verdict: Verdict) -> dict[str, Any]:
+def encode_verdict(verdict: Verdict) -> dict[str, Any]:
     """Convert the verdict, with its gates and baselines, to plain data."""
     return {
         "status": int(verdict.status),
@@ -89,11 +88,11 @@ def encode_verdict(run: Run, verdict: Verdict) -> dict[str, Any]:
             }
             for decision in verdict.decisions
         ],
-        "baselines": [_encode_baseline_comparison(run, against) for against in verdict.against],
+        "baselines": [_encode_baseline_comparison(against) for against in verdict.against],
     }
 
 
-def _encode_baseline_comparison(run: Run, comparison: BaselineComparison) -> dict[str, Any]:
+def _encode_baseline_comparison(comparison: BaselineComparison) -> dict[str, Any]:
     return {
         "name": comparison.name,
         "metrics": [
@@ -101,7 +100,7 @@ def _encode_baseline_comparison(run: Run, comparison: BaselineComparison) -> dic
                 "subject": str(subject),
                 **asdict(subject),
                 "verdict": verdict,
-                "margin": _find_margin(run, subject, comparison),
+                "margin": measured.margin,
                 **{name: convert_cell(value) for name, value in measured.to_dict().items()},
             }
             for subject, measured, verdict in comparison.found
@@ -109,13 +108,6 @@ def _encode_baseline_comparison(run: Run, comparison: BaselineComparison) -> dic
         "left_out": {side: len(cases) for side, cases in comparison.left_out.items()},
         "not_compared": list(comparison.not_compared),
     }
-
-
-def _find_margin(run: Run, subject: ComparedMetric, comparison: BaselineComparison) -> float:
-    """Return the margin (the smallest loss that matters), on the metric's own scale."""
-    own, rules = find_gate_margin(subject, comparison.rules), comparison.rules
-    low, high = find_declaration(run, subject.benchmark, subject.metric).range or (0.0, 1.0)
-    return rules.get_margin(subject.benchmark) * (high - low) if own is None else own
 
 
 def summarise_benchmarks(run: Run) -> dict[str, dict[str, Any]]:
@@ -266,10 +258,7 @@ def convert_block(block: Block) -> dict[str, Any]:
             "note": block.note,
             "columns": [{"title": column.title, "style": column.style} for column in block.columns],
             "folded": block.folded,
-            "rows": [
-                [format_plain_cell(cell, column) for cell, column in zip(row, block.columns, strict=True)]
-                for row in block.rows
-            ],
+            "rows": [list(map(format_plain_cell, row, block.columns)) for row in block.rows],
         }
     if isinstance(block, Chart):
         return {
@@ -335,21 +324,15 @@ def compare_pairs(pairs: Sequence[ScorePair], bounds: tuple[float, float] | None
 
     if len(pairs) < 2:
         return PairedComparison(len(pairs))
-    before, after = [pair.before for pair in pairs], [pair.after for pair in pairs]
-    clusters = [pair.row.cluster for pair in pairs]
-    repeated = len(set(clusters)) < len(clusters)
+    before, after, clusters = split_pairs(pairs)
     shares = set(before) | set(after) <= {0.0, 1.0}
     low, high = (0.0, 1.0) if shares else bounds or (-math.inf, math.inf)
     inside = low <= min(*before, *after) and max(*before, *after) <= high < math.inf
     found = stats.paired_difference(
-        before,
-        after,
-        clusters=clusters if repeated else None,
-        scale=high - low if inside else None,
-        confidence=1 - 0.05 / comparisons,
+        before, after, clusters=clusters, scale=high - low if inside else None, confidence=1 - 0.05 / comparisons
     )
     pvalue, ends = found.pvalue, (found.low, found.high)
-    if shares and not repeated:
+    if shares and clusters is None:
         pvalue = stats.mcnemar(before, after)
         if pvalue > 0.05 / comparisons:
             # Tango's interval is an approximation: extend it to zero if the exact test finds no difference.

@@ -49,7 +49,7 @@ def write_page(
         "runs": [encode_run(each, each.folder.name) for each in runs],
         "subject": 0,
         "against": None if baseline is None else 1,
-        "verdict": encode_verdict(run, verdict),
+        "verdict": encode_verdict(verdict),
         "benchmarks": make_benchmark_rows(run, benchmarks),
         "lower_is_better": list_minimised_metrics(runs),
         "estimates": [select_estimates(benchmarks)],
