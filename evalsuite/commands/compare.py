@@ -32,9 +32,7 @@ def run_compare(options: argparse.Namespace) -> int:
 
     folders = [find_run_folder(options.reports, name) for name in options.names]
     target = options.to or options.reports / ("compare-" + "-".join(folder.name for folder in folders))[:120]
-    written = write_comparison(folders, target, make_declarations(options.code), options.label)
-    sys.stdout.write(f"{written.render_for_terminal()}\n\ncomparison: {written.file}\n")
-    sys.stdout.write(f"page:       {written.file.with_suffix('.html')}\n")
+    sys.stdout.write(write_comparison(folders, target, make_declarations(options.code), options.label))
     return 0
 
 

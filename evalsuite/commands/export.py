@@ -19,9 +19,8 @@ from evalsuite.core.errors import RunError, write_count
 from evalsuite.core.json_codec import dumps, encode_record
 from evalsuite.output.exports import escape_formula, make_inspect_file_name, make_inspect_log, make_lm_eval_results
 from evalsuite.output.paper import format_latex_table, write_paper
-from evalsuite.output.reports.compare import GLANCE_TITLE, make_comparison_sections, make_run_labels
+from evalsuite.output.reports.compare import make_glance_table, make_run_labels
 from evalsuite.output.reports.plots import can_draw_charts
-from evalsuite.output.reports.section import Table
 from evalsuite.results.record_file import JOURNAL, RECORDS
 from evalsuite.results.run_folders import INFO, REPORT, SUMMARY, find_run_folder
 from evalsuite.results.runs import Run, flatten_record, list_columns, load_run
@@ -69,15 +68,9 @@ def _write_cases_as_parquet(runs: Sequence[Run], target: Path) -> list[Path]:
 
 
 def _write_benchmarks_as_latex(runs: Sequence[Run], target: Path) -> list[Path]:
-    sections = make_comparison_sections(runs, make_run_labels(runs))
-    tables = [
-        format_latex_table(block, "Benchmarks with 95% intervals.")
-        for section in sections
-        if section.title == GLANCE_TITLE
-        for block in section.blocks
-        if isinstance(block, Table)
-    ]
-    target.write_text("% needs \\usepackage{booktabs}\n" + "\n".join(tables), "utf-8")
+    table = make_glance_table(runs, make_run_labels(runs))
+    text = format_latex_table(table, "Benchmarks with 95% intervals.")
+    target.write_text(f"% needs \\usepackage{{booktabs}}\n{text}", "utf-8")
     return [target]
 
 

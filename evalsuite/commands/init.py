@@ -64,11 +64,6 @@ class SettingsFile:
     section: str  # The section with pytest's settings, as written in its header.
     gated: bool
 
-    @property
-    def first_gate(self) -> str:
-        """The first gate in this file's format; TOML files write lists in brackets."""
-        return TOML_GATE if self.path.suffix == ".toml" else INI_GATE
-
 
 def _add_ci_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -119,7 +114,8 @@ def _write_project_files(root: Path) -> Iterator[str]:
         yield f"kept     {found.path}: it has gates"
     else:
         # Do not write a new settings file, because pytest would then ignore the existing file.
-        yield f"kept     {found.path}: add this gate below [{found.section}] yourself:\n{found.first_gate.rstrip()}"
+        gate = TOML_GATE if found.path.suffix == ".toml" else INI_GATE
+        yield f"kept     {found.path}: add this gate below [{found.section}] yourself:\n{gate.rstrip()}"
 
 
 def find_settings_file(root: Path) -> SettingsFile | None:

@@ -223,10 +223,7 @@ def _print_and_write_tables(tables: list[Table], file: Path | None) -> None:
     from evalsuite.output.reports.markdown import format_plain_cell, render_table
 
     for table in tables:
-        rows = [
-            [format_plain_cell(cell, column) for cell, column in zip(row, table.columns, strict=True)]
-            for row in table.rows
-        ]
+        rows = [list(map(format_plain_cell, row, table.columns)) for row in table.rows]
         text = tabulate(rows, [column.title for column in table.columns], disable_numparse=True)
         sys.stdout.write(f"{table.title}\n\n{text}\n" + (f"\n{table.note}\n\n" if table.note else ""))
     if file:

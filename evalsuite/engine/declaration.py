@@ -240,7 +240,7 @@ def _make_case_metric_arguments(name: str, metrics: Sequence[CaseMetric | Measur
     read = list(map(make_case_metric, metrics))
     return {
         "derived": {metric.name: metric for metric in read},
-        "report": make_report_function(read, name, name),
+        "report": make_report_function(read, name),
         "metrics": {
             metric.name: Metric(metric.range, "lower" if metric.lower_is_better else "higher") for metric in read
         },

@@ -121,6 +121,4 @@ def _write_and_print_comparison(folders: Sequence[RunFolder]) -> None:
     if len(folders) < 2:
         return
     target = folders[0].path.parent / ("compare-" + "-".join(folder.name for folder in folders))[:120]
-    written = write_comparison(folders, target, Declarations(target.parent))
-    sys.stdout.write(f"\n{written.render_for_terminal()}\n\ncomparison: {written.file}\n")
-    sys.stdout.write(f"page:       {written.file.with_suffix('.html')}\n")
+    sys.stdout.write(f"\n{write_comparison(folders, target, Declarations(target.parent))}")

@@ -9,7 +9,6 @@ import math
 import re
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,31 +48,16 @@ if TYPE_CHECKING:
 GLANCE_TITLE = "At a glance"
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """The result of comparing runs, as it was written to files."""
-
-    file: Path  # The path of the Markdown file.
-    labels: Sequence[str]  # The runs' labels.
-    sections: Sequence[Section]  # The sections of the comparison.
-
-    def render_for_terminal(self) -> str:
-        return "\n\n".join(
-            render_terminal_table(block)
-            for section in self.sections
-            if section.title == GLANCE_TITLE
-            for block in section.blocks
-            if isinstance(block, Table)
-        )
-
-
 def write_comparison(
     folders: Sequence[RunFolder], target: Path, declarations: Declarations, names: Sequence[str] = ()
-) -> Comparison:
+) -> str:
     """Write `comparison.md`, its page, `comparison.json` and its charts into a folder.
 
     Args:
         names: one label per run; if empty, the models label the runs.
+
+    Returns:
+        A text for the terminal: the table of primary metrics, and the paths of the Markdown file and the page.
     """
     if len(folders) < 2:
         raise RunError("a comparison needs two runs or more")
@@ -90,8 +74,9 @@ def write_comparison(
     replace_file(file, f"# {' against '.join(labels)}\n\n{render_sections(sections, pictures)}\n")
     plain = {"runs": [run.folder.name for run in runs], "labels": labels, "tables": convert_tables(sections)}
     replace_file(target / "comparison.json", json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
-    write_comparison_page(runs, labels, sections, target)
-    return Comparison(file, labels, sections)
+    page = write_comparison_page(runs, labels, sections, target)
+    glance = render_terminal_table(make_glance_table(runs, labels))
+    return f"{glance}\n\ncomparison: {file}\npage:       {page}\n"
 
 
 def make_run_labels(runs: Sequence[Run], names: Sequence[str] = ()) -> list[str]:
@@ -104,9 +89,8 @@ def make_run_labels(runs: Sequence[Run], names: Sequence[str] = ()) -> list[str]
 
 def make_comparison_sections(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
     """Build the comparison's sections."""
-    names = sorted({name for run in runs for name in run.benchmarks})
-    sections = [_make_runs_section(runs, labels), _make_glance_section(runs, labels, names)]
-    for name in names:
+    sections = [_make_runs_section(runs, labels), Section(GLANCE_TITLE, [make_glance_table(runs, labels)])]
+    for name in _list_benchmarks(runs):
         views = [make_view(run, name, label) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks]
         section = make_benchmark_section(name, views, _find_benchmark(runs, name))
         extra: list[Block | None] = [
@@ -120,6 +104,10 @@ def make_comparison_sections(runs: Sequence[Run], labels: Sequence[str]) -> list
     return sections
 
 
+def _list_benchmarks(runs: Sequence[Run]) -> list[str]:
+    return sorted({name for run in runs for name in run.benchmarks})
+
+
 def _find_benchmark(runs: Sequence[Run], name: str) -> RunBenchmark:
     """Find a benchmark in the first run that has the benchmark's code; if none has it, in the first run."""
     benches = [run.benchmarks[name] for run in runs if name in run.benchmarks]
@@ -130,11 +118,11 @@ def _is_lower_better(runs: Sequence[Run], name: str, metric: str) -> bool:
     return any(run.lower_is_better(name, metric) for run in runs if name in run.benchmarks)
 
 
-def _make_glance_section(runs: Sequence[Run], labels: Sequence[str], names: Sequence[str]) -> Section:
+def make_glance_table(runs: Sequence[Run], labels: Sequence[str]) -> Table:
     """Make a table of primary metrics, with a row per benchmark and a column per run."""
     rows: list[list[Cell]] = []
     best: list[float | None] = []
-    for name in names:
+    for name in _list_benchmarks(runs):
         bench = _find_benchmark(runs, name)
         metric = bench.primary
         lower_is_better = metric is not None and _is_lower_better(runs, name, metric)
@@ -143,7 +131,7 @@ def _make_glance_section(runs: Sequence[Run], labels: Sequence[str], names: Sequ
         best.append(find_best_value(estimates, lower_is_better=lower_is_better))
     columns = [Column("benchmark"), Column("metric"), *(Column(label, "number", 3) for label in labels)]
     note = "Means with 95% intervals; ↑ more is better, ↓ less is better; the best in bold."
-    return Section(GLANCE_TITLE, [Table("", columns, rows, note, best)])
+    return Table("", columns, rows, note, best)
 
 
 def _make_runs_section(runs: Sequence[Run], labels: Sequence[str]) -> Section:

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -201,23 +200,21 @@ def make_case_metric(metric: CaseMetric | Measure) -> CaseMetric:
     return CaseMetric(name, metric)
 
 
-def make_report_function(
-    metrics: Sequence[CaseMetric], title: str, name: str
-) -> Callable[[Sequence[RunView]], Section]:
+def make_report_function(metrics: Sequence[CaseMetric], name: str) -> Callable[[Sequence[RunView]], Section]:
     """Make a benchmark's report function: it shows all scores and tags, and the tables and charts of `metrics`."""
-    return partial(_make_report_section, tuple(metrics), title, name)
 
+    def make_report_section(runs: Sequence[RunView]) -> Section:
+        section = make_generic_section(name, name, runs, {metric.name: metric for metric in metrics})
+        drawn = [
+            _name_run_in_title(block, run, number) if len(runs) > 1 else block
+            for metric in metrics
+            if metric.draw
+            for number, run in enumerate(runs, 1)
+            for block in metric.draw(name, run)
+        ]
+        return Section(section.title, [*section.blocks, *drawn])
 
-def _make_report_section(metrics: Sequence[CaseMetric], title: str, name: str, runs: Sequence[RunView]) -> Section:
-    section = make_generic_section(title, name, runs, {metric.name: metric for metric in metrics})
-    drawn = [
-        _name_run_in_title(block, run, number) if len(runs) > 1 else block
-        for metric in metrics
-        if metric.draw
-        for number, run in enumerate(runs, 1)
-        for block in metric.draw(name, run)
-    ]
-    return Section(section.title, [*section.blocks, *drawn])
+    return make_report_section
 
 
 def _name_run_in_title(block: Table | Chart, run: RunView, number: int) -> Table | Chart:
