@@ -32,7 +32,7 @@ from evalsuite.judges.rubrics import rubric
 from evalsuite.output.reports.judges.certificate import JudgeResults, make_certificate, make_labelled_tally
 from evalsuite.output.reports.markdown import convert_for_terminal, format_decision_line, render_sections
 from evalsuite.results.judge_labels import JUDGE_METRICS, estimate_corrected_score
-from evalsuite.results.run_folders import RunFolder, find_run_folder
+from evalsuite.results.run_folders import find_run_folder
 from evalsuite.results.runs import Run, load_run
 from evalsuite.results.tally import Tally
 
@@ -63,10 +63,9 @@ TAKEN = ("judge_base_url", "judge_param", "judge_key_env", "max_connections", "m
 def run_judge(options: argparse.Namespace) -> int:
     """Judge the answers, print the judges' measured agreement, write it to the run's folder, and decide the gates."""
     gates = parse_gates(options.gate)
-    folder = find_run_folder(options.reports, options.name)
-    run = load_run(folder, make_declarations(Path.cwd()))
-    bench = choose_benchmark(run, folder, options.benchmark)
-    records = read_answered_records(run, bench, folder)
+    run = load_run(find_run_folder(options.reports, options.name), make_declarations(Path.cwd()))
+    folder, bench = run.folder, choose_benchmark(run, options.benchmark)
+    records = read_answered_records(run, bench)
     sheets = [read_label_sheet(path) for path in options.people]
     people = average_scores(sheets)
     weights = {case: weight for path in options.people for case, weight in read_weights(path).items() if case in people}
@@ -120,20 +119,20 @@ def _require_labels_on_scale(labels: Mapping[str, float], judges: Sequence[Judge
                 )
 
 
-def choose_benchmark(run: Run, folder: RunFolder, benchmark: str | None) -> str:
+def choose_benchmark(run: Run, benchmark: str | None) -> str:
     """Choose the named benchmark of a run, or the run's only benchmark."""
     names = [benchmark] if benchmark else list(run.benchmarks)
     if len(names) != 1 or names[0] not in run.benchmarks:
-        raise RunError(f"name one benchmark of {folder.path} with --benchmark: {', '.join(run.benchmarks)}")
+        raise RunError(f"name one benchmark of {run.folder.path} with --benchmark: {', '.join(run.benchmarks)}")
     return names[0]
 
 
-def read_answered_records(run: Run, bench: str, folder: RunFolder) -> list[Record]:
+def read_answered_records(run: Run, bench: str) -> list[Record]:
     """Read the records of those cases of a benchmark that have an answer."""
     records = [run.read(row.case) for row in run.benchmarks[bench].tally]
     answered = [record for record in records if record.transcript is not None]
     if not answered:
-        raise RunError(f"{folder.path} has no answer to judge")
+        raise RunError(f"{run.folder.path} has no answer to judge")
     return answered
 
 

@@ -103,11 +103,10 @@ def run_rank(options: argparse.Namespace) -> int:
 
 
 def _read_run_answers(name: str, options: argparse.Namespace) -> _RunAnswers:
-    folder = find_run_folder(options.reports, name)
-    run = load_run(folder)
-    benchmark = choose_benchmark(run, folder, options.benchmark)
-    records = {record.case: record for record in read_answered_records(run, benchmark, folder)}
-    return _RunAnswers(folder.path.name, folder.path, benchmark, records)
+    run = load_run(find_run_folder(options.reports, name))
+    benchmark = choose_benchmark(run, options.benchmark)
+    records = {record.case: record for record in read_answered_records(run, benchmark)}
+    return _RunAnswers(run.folder.path.name, run.folder.path, benchmark, records)
 
 
 def _compare_runs(

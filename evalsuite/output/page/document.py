@@ -14,7 +14,6 @@ import re
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -31,25 +30,24 @@ SCRIPTS = (
 def build_page(title: str, overview: Mapping[str, Any], chunks: Iterable[tuple[str, str]] = ()) -> str:
     """Build the page's HTML."""
     frame_style = read_asset("frame.css")
-    return _build_html(
-        title, {**overview, "frame_style": frame_style}, join_scripts(), read_asset("style.css"), frame_style, chunks
-    )
+    content = {**overview, "frame_style": frame_style}
+    return _build_html(title, content, SCRIPTS, read_asset("style.css"), frame_style, chunks)
 
 
 def build_sheet_page(title: str, cases: Mapping[str, Any]) -> str:
     """Build the page of a label sheet, where a person enters labels for cases."""
-    script = f'"use strict";\n{read_asset("dom.js")}\n{read_asset("sheet.js")}'
-    return _build_html(title, cases, script, read_asset("style.css") + read_asset("sheet.css"))
+    return _build_html(title, cases, ("dom.js", "sheet.js"), read_asset("style.css") + read_asset("sheet.css"))
 
 
 def _build_html(
     title: str,
     content: Mapping[str, Any],
-    script: str,
+    scripts: Iterable[str],
     style: str,
     frame_style: str = "",
     chunks: Iterable[tuple[str, str]] = (),
 ) -> str:
+    script = '"use strict";\n' + "\n".join(map(read_asset, scripts))
     parts = {
         "TITLE": html.escape(title),
         "POLICY": build_content_policy(script, style, frame_style),
@@ -64,16 +62,9 @@ def _build_html(
     return re.sub(r"<!--([A-Z]+)-->", lambda match: parts[match[1]], read_asset("page.html"))
 
 
-@cache
 def read_asset(name: str) -> str:
     """Read a file from `assets/`: a script, a style sheet or the HTML frame."""
     return (ASSETS / name).read_text("utf-8")
-
-
-@cache
-def join_scripts() -> str:
-    """Join all scripts."""
-    return '"use strict";\n' + "\n".join(read_asset(name) for name in SCRIPTS)
 
 
 def build_content_policy(script: str, *styles: str) -> str:

@@ -78,21 +78,16 @@ class _SignatureGroup:
     # For each case and judge, whether one of the probability-weighted scores has a low total probability.
     little: list[bool] = field(default_factory=list)
 
-    @property
-    def low_probability_share(self) -> float | None:
-        """The share of scores whose total probability is low; None if no score is probability-weighted."""
-        return sum(self.little) / len(self.little) if self.little else None
-
 
 def tabulate_signatures(views: Sequence[RunView]) -> Table | None:
     """Make a table of judges' signatures, with a row for each run and signature; None if no score is judged."""
     signed = [(view.label, *item) for view in views for item in _group_cases_by_signature(view.tally).items()]
     if not signed:
         return None
-    rows: list[tuple[Cell, ...]] = [
-        (label, ", ".join(cases.modes), ", ".join(cases.scores), signature, cases.cases, cases.low_probability_share)
-        for label, signature, cases in signed
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for label, signature, cases in signed:
+        little = sum(cases.little) / len(cases.little) if cases.little else None
+        rows.append((label, ", ".join(cases.modes), ", ".join(cases.scores), signature, cases.cases, little))
     weighted = any(cases.little for _, _, cases in signed)
     shown = {"Mode": any(cases.modes for _, _, cases in signed), "Made of little (%)": weighted}
     columns = (*SIGNATURES_COLUMNS, LITTLE_COLUMN)

@@ -273,10 +273,9 @@ def tabulate_sheet_agreement(sheets: Sequence[Mapping[str, float]]) -> Table | N
 
 def _tabulate_judge_biases(judges: Sequence[JudgeResults]) -> list[Table]:
     return [
-        tabulate_biases(f"Biases of {judge.name}", [(judge.name, judge.tally)], prefix)
+        tabulate_biases(f"Biases of {judge.name}", [(judge.name, judge.tally)], judge.score.removesuffix(PREFERENCE))
         for judge in judges
         if judge.nominal
-        for prefix in [judge.score.removesuffix(PREFERENCE)]
     ]
 
 
