@@ -55,7 +55,7 @@ ARGUMENTS: dict[str, AddArguments] = {}
 
 
 def declare_arguments(
-    table: str, *, required: Sequence[str] = (), add_more: AddArguments | None = None, **details: Any
+    table: str, *, required: Sequence[str] = (), extend_parser: AddArguments | None = None, **details: Any
 ) -> Callable[[Command], Command]:
     """Declare a command's arguments by a help text; the text after an empty line becomes the end of the command's help.
 
@@ -66,13 +66,13 @@ def declare_arguments(
 
     Args:
         required: the names of options that must be given.
-        add_more: a function that adds further arguments to the command's parser.
+        extend_parser: a function that adds further arguments to the command's parser.
         details: maps an argument's name to a default value, a type, a pair (type, default) or a list of choices.
     """
 
     def register_arguments(command: Command) -> Command:
         ARGUMENTS[command.__name__] = partial(
-            _add_declared_arguments, table=table, required=required, add_more=add_more, details=details
+            _add_declared_arguments, table=table, required=required, extend_parser=extend_parser, details=details
         )
         return command
 
@@ -83,7 +83,7 @@ def _add_declared_arguments(
     parser: argparse.ArgumentParser,
     table: str,
     required: Sequence[str],
-    add_more: AddArguments | None,
+    extend_parser: AddArguments | None,
     details: Mapping[str, Any],
 ) -> None:
     entries, _, epilog = cleandoc(table).partition("\n\n")
@@ -108,8 +108,8 @@ def _add_declared_arguments(
         if name in required:
             keywords["required"] = True
         parser.add_argument(*(flags or [name]), help=text, **keywords)
-    if add_more is not None:
-        add_more(parser)
+    if extend_parser is not None:
+        extend_parser(parser)
 
 
 def make_declarations(code: Path | None) -> Declarations:

@@ -59,18 +59,18 @@ class ChangedCase:
 def run_diff(options: argparse.Namespace) -> int:
     """Print the cases that differ between two runs."""
     before, after = (load_run(find_run_folder(options.reports, name)) for name in (options.first, options.second))
-    changes = find_changes(before, after)
+    changes = find_changed_cases(before, after)
     for change in changes[: options.most]:
         line = f"{change.before:>7} -> {change.after:<7} {change.score_change:+.4f}  {change.case}"
         sys.stdout.write(f"{escape_for_terminal(line)}\n")
         if options.answers:
             block = format_case_block(after.read(change.case))
             sys.stdout.write(f"{add_baseline_answer(block, before.read(change.case))}\n\n")
-    print_lines(_summarise_changes(before, after, changes, options.most))
+    print_lines(_summarise_changed_cases(before, after, changes, options.most))
     return 0
 
 
-def find_changes(before: Run, after: Run) -> list[ChangedCase]:
+def find_changed_cases(before: Run, after: Run) -> list[ChangedCase]:
     """List the cases that differ: first different outcomes, then the largest changes of score."""
     rows = {row.case: row for row in before.all_rows()}
     changes = []
@@ -83,7 +83,7 @@ def find_changes(before: Run, after: Run) -> list[ChangedCase]:
     return sorted(differing, key=lambda change: (change.before == change.after, -abs(change.score_change), change.case))
 
 
-def _summarise_changes(before: Run, after: Run, changes: list[ChangedCase], most_listed: int) -> Iterator[str]:
+def _summarise_changed_cases(before: Run, after: Run, changes: list[ChangedCase], most_listed: int) -> Iterator[str]:
     if len(changes) > most_listed:
         yield f"... and {len(changes) - most_listed} more"
     both = write_count(len(before.offsets.keys() & after.offsets.keys()), "case")

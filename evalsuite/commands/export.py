@@ -27,6 +27,7 @@ from evalsuite.results.runs import Run, flatten_record, list_columns, load_run
 
 
 def _list_case_rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
+    """Yield one flat row per case, with the run's name first."""
     for run in runs:
         for record in run.records:
             yield {"run": run.folder.name, **flatten_record(record)}

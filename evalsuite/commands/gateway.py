@@ -59,7 +59,7 @@ SHARED = (
     port=PORT,
     store="gateway.sqlite",
     max_age=24.0,
-    add_more=partial(add_options, names=SHARED, defaults=True),
+    extend_parser=partial(add_options, names=SHARED, defaults=True),
 )
 def run_gateway(options: argparse.Namespace) -> int:
     """Serve until a signal arrives."""
@@ -122,7 +122,7 @@ def _forbid_abbreviations(parser: argparse.ArgumentParser) -> None:
     required=("shards",),
     shards=int,
     cpus=1.0,
-    add_more=_forbid_abbreviations,
+    extend_parser=_forbid_abbreviations,
 )
 def run_ray(options: argparse.Namespace) -> int:
     """Run all shards and join them; return the exit status that a single session would have."""

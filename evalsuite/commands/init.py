@@ -85,7 +85,7 @@ def _add_ci_option(parser: argparse.ArgumentParser) -> None:
     existing file lacks are printed in its format.
     """,
     folder=Path(),
-    add_more=_add_ci_option,
+    extend_parser=_add_ci_option,
 )
 def run_init(options: argparse.Namespace) -> int:
     """Write the files that do not exist yet, and print the next steps."""

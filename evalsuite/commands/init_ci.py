@@ -278,6 +278,7 @@ class _WorkflowTrial:
         return 1
 
     def _run_scripted_session(self, name: str, *more: str, script: Path | None = None) -> tuple[int, str]:
+        """Run the suite with the scripted model; return the exit status and what pytest printed."""
         command = make_session_command(MODEL, f"--reports={self.scratch / name}", *more)
         given = {"GITHUB_OUTPUT": str(self.scratch / f"{name}.output"), SCRIPT: str(script or "")}
         return _run_workflow_command(command, self.root, self.scratch, given)

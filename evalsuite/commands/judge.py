@@ -58,7 +58,7 @@ TAKEN = ("judge_base_url", "judge_param", "judge_key_env", "max_connections", "m
     required=("judge",),
     passes=float,
     probes=(make_int_parser(0), 20),
-    add_more=partial(add_options, names=TAKEN),
+    extend_parser=partial(add_options, names=TAKEN),
 )
 def run_judge(options: argparse.Namespace) -> int:
     """Judge the answers, print the judges' measured agreement, write it to the run's folder, and decide the gates."""
@@ -77,7 +77,7 @@ def run_judge(options: argparse.Namespace) -> int:
         raise RunError(
             f"no label belongs to a case of {folder.path}: leave the column `case` as `evalsuite judge sheet` wrote it"
         )
-    answers = prepare_answers(run, bench, records, options)
+    answers = combine_answers_with_scorers(run, bench, records, options)
     seed = run.info.get("settings", {}).get("seed") or 0
     target = folder.path / AGAIN / "judge"
     target.mkdir(parents=True, exist_ok=True)
@@ -103,6 +103,7 @@ def run_judge(options: argparse.Namespace) -> int:
 
 
 def _select_judge_results(judges: list[JudgeResults], scores: Sequence[str] | None) -> list[JudgeResults]:
+    """Keep the results on the named scores, or all results without names; refuse a score that no judge gave."""
     names = {judge.score for judge in judges}
     if scores and (unknown := set(scores) - names):
         raise RunError(f"no judge gave the score {min(unknown)}; the judges gave {', '.join(sorted(names))}")
@@ -136,7 +137,9 @@ def read_answered_records(run: Run, bench: str) -> list[Record]:
     return answered
 
 
-def prepare_answers(run: Run, bench: str, records: list[Record], options: argparse.Namespace) -> AnswersToJudge:
+def combine_answers_with_scorers(
+    run: Run, bench: str, records: list[Record], options: argparse.Namespace
+) -> AnswersToJudge:
     """Combine answers with the scorers that judge them: a rubric from `--criteria`, or else the benchmark's own."""
     if options.criteria:
         return AnswersToJudge(records, [_make_rubric(options)], {}, getattr(options, "passes", None))

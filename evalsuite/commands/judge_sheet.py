@@ -16,7 +16,7 @@ from statistics import pstdev
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands import declare_arguments, make_declarations
-from evalsuite.commands.judge import SCORES, prepare_answers, read_scores
+from evalsuite.commands.judge import SCORES, combine_answers_with_scorers, read_scores
 from evalsuite.commands.judged_again import AnswersToJudge
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, escape_for_terminal
@@ -76,13 +76,13 @@ def run_label(options: argparse.Namespace) -> int:
     answered = [record for record in map(run.read, cases) if record.transcript is not None]
     if not answered:
         raise RunError(f"{folder.path} has no case with an answer to label")
-    table, page = _choose_files(options)
+    table, page = _choose_sheet_paths(options)
     questions = {name: _choose_question(run, name, answered, options) for name in names}
     answered = [record for record in answered if questions[record.benchmark].is_judged(record)]
     earlier = [] if options.random else read_scores(folder.path / AGAIN / "judge" / SCORES)
     spreads = [0.0 if options.random else questions[one.benchmark].compute_spread(one, earlier) for one in answered]
     strata = [_make_stratum_name(record, options.equally) for record in answered]
-    weights = draw_per_stratum(strata, spreads, options.cases, options.seed)
+    weights = draw_cases_per_stratum(strata, spreads, options.cases, options.seed)
     chosen = [(answered[at], weight) for at, weight in weights.items()]
     weighted = len(set(weights.values())) > 1
     if page:
@@ -137,7 +137,7 @@ def draw_cases(spreads: Sequence[float], count: int, seed: int) -> dict[int, flo
     return {at: 1 / likely[at] for at in random.sample(chosen, len(chosen))}
 
 
-def draw_per_stratum(strata: Sequence[str], spreads: Sequence[float], count: int, seed: int) -> dict[int, float]:
+def draw_cases_per_stratum(strata: Sequence[str], spreads: Sequence[float], count: int, seed: int) -> dict[int, float]:
     """Draw the same number of cases from each stratum, in random order; return weights as `draw_cases` does."""
     members: dict[str, list[int]] = {}
     for at, stratum in enumerate(strata):
@@ -161,7 +161,7 @@ def _make_stratum_name(record: Record, tags: str | None) -> str:
     return ", ".join(record.tags[name] for name in names)
 
 
-def _choose_files(options: argparse.Namespace) -> tuple[Path | None, Path | None]:
+def _choose_sheet_paths(options: argparse.Namespace) -> tuple[Path | None, Path | None]:
     """Choose the paths of the sheet's table and page; refuse a path that exists."""
     output: Path = options.output
     if output.suffix == ".html":
@@ -192,7 +192,7 @@ def _choose_question(run: Run, bench: str, records: Sequence[Record], options: a
     own = [record for record in records if record.benchmark == bench]
     plain = rubric("Is the answer right?")
     try:
-        answers = prepare_answers(run, bench, own, options) if own else AnswersToJudge(own, [plain], {})
+        answers = combine_answers_with_scorers(run, bench, own, options) if own else AnswersToJudge(own, [plain], {})
     except RunError as error:
         sys.stdout.write(escape_for_terminal(f"the page asks whether the answer is right, because {error}") + "\n")
         answers = AnswersToJudge(own, [plain], {})

@@ -56,6 +56,7 @@ class AnswersToJudge:
     passes: float | None = None  # The lowest score that passes; None uses each scorer's own threshold.
 
     def make_case(self, record: Record) -> Case:
+        """Return the sample and the transcript of a record."""
         sample = self.samples.get(record.sample) or Sample(record.sample, record.input, record.target)
         return sample, record.transcript or Transcript("")
 
@@ -162,7 +163,7 @@ class _JudgeCaller:
     failures: list[ModelError] = field(default_factory=list)
     scorer_of: dict[str, JudgedScorer] = field(default_factory=dict)  # The scorer of each score, by the score's name.
 
-    def _make_judge(self) -> ModelHandle:
+    def _make_judge_handle(self) -> ModelHandle:
         from evalsuite.gateway.handle import ModelHandle
 
         settings = self.settings
@@ -185,7 +186,7 @@ class _JudgeCaller:
 
     async def score_case(self, scorer: JudgedScorer, case: Case) -> dict[str, Score]:
         try:
-            values = await scorer.judged(*case, self._make_judge())
+            values = await scorer.judged(*case, self._make_judge_handle())
         except JudgeError:
             return {}
         except (RequestRefused, CallFailed) as error:
@@ -210,7 +211,9 @@ class _JudgeCaller:
     async def _ask_judge(self, prompt: str) -> str:
         """Return the judge's reply to a prompt; "" if the call fails or the reply is cut off."""
         try:
-            completion = await self._make_judge().chat([Message("system", SYSTEM_PROMPT), Message("user", prompt)])
+            completion = await self._make_judge_handle().chat(
+                [Message("system", SYSTEM_PROMPT), Message("user", prompt)]
+            )
         except (RequestRefused, CallFailed):
             return ""
         return "" if completion.finish_reason == "length" else completion.text.strip()
@@ -377,4 +380,5 @@ def _make_judge_results(judge: str, name: str, answers: AnswersToJudge, scores: 
 
 
 def _select_score_values(scores: ScoresByCase, name: str) -> dict[str, float]:
+    """Map each case that has the named score to the score's value."""
     return {case: float(scored[name].value) for case, scored in scores.items() if name in scored}

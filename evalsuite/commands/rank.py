@@ -72,7 +72,7 @@ def _add_rank_options(parser: argparse.ArgumentParser) -> None:
     and judge. `evalsuite judge A --against B` is the same.
     """,
     required=("judge",),
-    add_more=_add_rank_options,
+    extend_parser=_add_rank_options,
 )
 def run_rank(options: argparse.Namespace) -> int:
     """Print win rates and ratings, write them to the first run's folder, and decide the gates."""
@@ -112,6 +112,7 @@ def _read_run_answers(name: str, options: argparse.Namespace) -> _RunAnswers:
 def _compare_runs(
     first: _RunAnswers, second: _RunAnswers, judge: str, options: argparse.Namespace, store: Path
 ) -> list[JudgeResults]:
+    """Let the judge compare the answers of two runs; return one result per score."""
     cases = [case for case in first.records if case in second.records]
     if not cases:
         raise RunError(f"{first.run} and {second.run} have no case in common that both answered")

@@ -41,7 +41,7 @@ RUN_COLUMNS = (
 """)
 def run_runs(options: argparse.Namespace) -> int:
     """Print a table of the runs."""
-    folders = sort_newest_first(list_runs(options.reports))
+    folders = sort_runs_newest_first(list_runs(options.reports))
     if not folders:
         raise RunError(f"no run in {options.reports}; pytest leaves them there")
     rows = [_make_run_row(folder) for folder in folders]
@@ -49,7 +49,7 @@ def run_runs(options: argparse.Namespace) -> int:
     return 0
 
 
-def sort_newest_first(folders: Sequence[RunFolder]) -> list[RunFolder]:
+def sort_runs_newest_first(folders: Sequence[RunFolder]) -> list[RunFolder]:
     """Sort runs by start time, newest first."""
     return sorted(folders, key=lambda folder: read_start_times(folder.path), reverse=True)
 
@@ -107,7 +107,7 @@ def run_merge(options: argparse.Namespace) -> int:
 )
 def run_prune(options: argparse.Namespace) -> int:
     """List or remove old runs, except the kept runs' baselines, runs named by the user, and runs in progress."""
-    runs = sort_newest_first(list_runs(options.reports))
+    runs = sort_runs_newest_first(list_runs(options.reports))
     kept = set(options.also)
     for folder in runs[: options.keep]:
         # Later runs will need the kept runs' baselines, too; a baseline is a name, a folder or a file inside it.

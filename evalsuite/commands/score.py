@@ -57,7 +57,7 @@ def run_score(options: argparse.Namespace) -> int:
     elif options.csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(FIELDS)
-        writer.writerows((name, *_get_value_content_form(result)) for name, result in scored)
+        writer.writerows((name, result.value, result.content, result.form) for name, result in scored)
     elif options.pairs is not None:
         _print_score_table(scored)
     else:
@@ -110,15 +110,11 @@ def _read_table_pairs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield str(pair.get("id", where.removeprefix("line "))), dict(pair)
 
 
-def _get_value_content_form(score: TableScore) -> tuple[float, float, float]:
-    return score.value, score.content, score.form
-
-
 def _print_score_table(scored: Sequence[tuple[str, TableScore]]) -> None:
     from evalsuite.metrics.tables.table_score import shorten_to_printable
 
     width = max(len("mean"), *(len(name) for name, _ in scored))
-    numbers = [(name, _get_value_content_form(score)) for name, score in scored]
+    numbers = [(name, (score.value, score.content, score.form)) for name, score in scored]
     means = tuple(sum(column) / len(scored) for column in zip(*(row for _, row in numbers), strict=True))
     write = sys.stdout.write
     write(f"{'pair':<{width}}  value  content  form\n")
@@ -151,7 +147,7 @@ def _add_judge_options(parser: argparse.ArgumentParser) -> None:
     """,
     what=["tables"],
     judgements=Path("judgements.sqlite"),
-    add_more=_add_judge_options,
+    extend_parser=_add_judge_options,
 )
 def run_metaeval(options: argparse.Namespace) -> int:
     """Print tables of the metrics' agreement with people or, with `--grid`, of their reactions to known changes."""

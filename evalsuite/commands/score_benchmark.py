@@ -47,7 +47,7 @@ def run_benchmark(options: argparse.Namespace) -> int:
     if bound.setup.data is None:
         raise SettingsError(f"--data {options.data}: it has no folder {options.name}")
     own = [*bound.sorted_scorers.rules, *bound.sorted_scorers.asynchronous]
-    compared = asyncio.run(_compare_with_verdicts(options, bound))
+    compared = asyncio.run(_compare_scores_with_verdicts(options, bound))
     if not compared.verdicts:
         raise SettingsError(f"--against {options.against}: no verdict on a question of {options.name}")
     measured = Agreement(hash_scorers(own), compared.verdicts, compared.verdicts - len(compared.differences))
@@ -69,7 +69,9 @@ class _CheckerComparison:
     differences: list[str] = field(default_factory=list)
 
 
-async def _compare_with_verdicts(options: argparse.Namespace, bound_benchmark: BoundBenchmark) -> _CheckerComparison:
+async def _compare_scores_with_verdicts(
+    options: argparse.Namespace, bound_benchmark: BoundBenchmark
+) -> _CheckerComparison:
     samples = {sample.id: sample for sample in bound_benchmark.dataset.samples}
     compared = _CheckerComparison()
     for verdict in READERS.get(options.name, read_plain_verdicts)(options.against, samples):

@@ -25,7 +25,7 @@ def _add_pytest_options(parser: argparse.ArgumentParser) -> None:
 
     The command runs `pytest --plan SUITE`; any other option of pytest may follow after --.
     """,
-    add_more=_add_pytest_options,
+    extend_parser=_add_pytest_options,
 )
 def run_plan(options: argparse.Namespace) -> int:
     """Let pytest collect the suite and print the plan."""
@@ -62,7 +62,7 @@ def _add_doctor_options(parser: argparse.ArgumentParser) -> None:
     suite=PATH*         the suite, as for pytest: cases/
     --without-programs  accept a missing sandbox, because no case runs programs that a model writes
     """,
-    add_more=_add_doctor_options,
+    extend_parser=_add_doctor_options,
 )
 def run_doctor(options: argparse.Namespace) -> int:
     """Let pytest print the table, because pytest reads the ini files and conftests just as in a run."""

@@ -20,7 +20,7 @@ from evalsuite.decisions.comparison import (
     list_compared_metrics,
     list_slices,
     pair_questions,
-    split_pairs,
+    split_score_pairs,
 )
 from evalsuite.decisions.measured import select_cases
 from evalsuite.results.judge_labels import compute_accuracy, is_canary, read_signatures
@@ -75,7 +75,7 @@ def _compare_without_verdicts(
     unscored: list[str] = []
     parted: list[tuple[ComparedMetric, SharedQuestions]] = []
     for subject in list_compared_metrics(run, gates, rules):
-        common = _select_questions(baseline, run, subject, matches)
+        common = _pair_questions_of_metric(baseline, run, subject, matches)
         reason = _explain_incomparability(common, subject, baseline, run, rules)
         outcome = reason or _compare_metric(common, subject, run, rules)
         if isinstance(outcome, str):
@@ -148,7 +148,7 @@ def _explain_invalid_baseline(baseline: Run, run: Run) -> str:
     return f"the baseline {baseline.folder.name} held until {until}: promote a newer run (evalsuite baseline promote)"
 
 
-def _select_questions(
+def _pair_questions_of_metric(
     baseline: Run, run: Run, subject: ComparedMetric, matches: Mapping[str, SharedQuestions]
 ) -> SharedQuestions:
     """Pair the questions of both runs; if the metric has a tag, use only questions with this tag in this run."""
@@ -303,7 +303,7 @@ def _compare_metric(
             f"{lost} of {scored} questions that the baseline scored have no score in this run, which may hide a loss "
             f"of {lost * width / scored:.3g}; {margin:.3g} matters"
         )
-    before, after, clusters = split_pairs(common.list_pairs(subject.metric))
+    before, after, clusters = split_score_pairs(common.list_pairs(subject.metric))
     return stats.compare_paired(
         before, after, margin=margin, clusters=clusters, scale=width, lower_is_better=subject.lower_is_better
     )
@@ -316,7 +316,7 @@ def _compare_derived_metric(
     from evalsuite import stats
 
     compute = run.benchmarks[subject.benchmark].derived[subject.metric]
-    whole, clusters = common.compute_values(compute), len(common.list_clusters())
+    whole, clusters = common.compute_metric_in_both_runs(compute), len(common.list_clusters())
     if failure := get_failure(compute):
         return failure
     if any(math.isnan(value) for value in whole) or clusters < 2:

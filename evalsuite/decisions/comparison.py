@@ -38,7 +38,7 @@ class ScorePair:
     after: float  # This run's score, the mean over its epochs.
 
 
-def split_pairs(pairs: Sequence[ScorePair]) -> tuple[list[float], list[float], list[str] | None]:
+def split_score_pairs(pairs: Sequence[ScorePair]) -> tuple[list[float], list[float], list[str] | None]:
     """Return the baseline's scores, this run's scores, and the clusters; None if each question has its own cluster."""
     clusters = [pair.row.cluster for pair in pairs]
     before, after = [pair.before for pair in pairs], [pair.after for pair in pairs]
@@ -102,9 +102,11 @@ class SharedQuestions:
         """Compute a metric in both runs, leaving out each of up to `MOST_GROUPS` groups of clusters (a jackknife)."""
         names = self.list_clusters()
         count = min(MOST_GROUPS, len(names))
-        return [self.compute_values(compute, frozenset(names[start::count])) for start in range(count)]
+        return [self.compute_metric_in_both_runs(compute, frozenset(names[start::count])) for start in range(count)]
 
-    def compute_values(self, compute: Compute, without: frozenset[str] = frozenset()) -> tuple[float, float]:
+    def compute_metric_in_both_runs(
+        self, compute: Compute, without: frozenset[str] = frozenset()
+    ) -> tuple[float, float]:
         """Compute a metric in both runs on the shared questions, leaving out the given clusters."""
         kept = [question for question in self.shared if self.after[question][0].cluster not in without]
         before, after = (
@@ -432,7 +434,7 @@ def _group_pairs_by_tag(common: SharedQuestions, metric: str) -> dict[tuple[str,
 def _compute_difference_pvalue(pairs: Sequence[ScorePair]) -> float:
     from evalsuite.stats import mcnemar, paired_difference
 
-    before, after, clusters = split_pairs(pairs)
+    before, after, clusters = split_score_pairs(pairs)
     if clusters is None and {*before, *after} <= {0.0, 1.0}:
         return mcnemar(before, after)
     return paired_difference(before, after, clusters=clusters).pvalue

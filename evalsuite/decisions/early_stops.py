@@ -296,7 +296,7 @@ class EarlyDecisions:
         return any(each.can_use_more_samples for each in self._decisions)
 
     @property
-    def cases(self) -> int:
+    def case_count(self) -> int:
         """The number of finished cases; a case that ran twice counts once."""
         return len(self._seen)
 
@@ -327,7 +327,7 @@ def _make_early_comparison(
     return EarlyComparison(baseline.folder.name, subject, before, high - low, margin, share)
 
 
-def apply_early_decisions(early: Mapping[str, Any] | None, decisions: Iterable[GateDecision]) -> list[GateDecision]:
+def prefer_early_decisions(early: Mapping[str, Any] | None, decisions: Iterable[GateDecision]) -> list[GateDecision]:
     """Replace final decisions by early ones, because deciding twice would increase the error probability."""
     verdicts = {row["gate"]: row["verdict"] for row in early["gates"]} if early else {}
     return [
@@ -338,7 +338,7 @@ def apply_early_decisions(early: Mapping[str, Any] | None, decisions: Iterable[G
     ]
 
 
-def apply_early_verdicts(early: Mapping[str, Any], against: BaselineComparison) -> BaselineComparison:
+def prefer_early_verdicts(early: Mapping[str, Any], against: BaselineComparison) -> BaselineComparison:
     """Replace the final verdict on each metric that was decided early by its early verdict."""
     decided = {
         row["subject"]: row["verdict"]

@@ -121,7 +121,7 @@ def _estimate_release(
         name,
         str(run.info.get("model") or ""),
         str(run.info.get("started") or ""),
-        MeasuredBenchmark.collect_cases(run, subject.benchmark).estimate_with_interval(
+        MeasuredBenchmark.from_run(run, subject.benchmark).estimate_with_interval(
             subject.metric, select_cases(bench.tally, subject.tag, subject.value)
         )
         if bench

@@ -76,7 +76,7 @@ class MeasuredBenchmark:
     stored_missing: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
-    def collect_cases(cls, run: Run, benchmark: str) -> MeasuredBenchmark:
+    def from_run(cls, run: Run, benchmark: str) -> MeasuredBenchmark:
         """Collect one benchmark's cases with its derived metrics and declarations."""
         bench = run.benchmarks[benchmark]
         missing = bench.stored.missing if bench.stored else {}

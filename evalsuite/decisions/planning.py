@@ -18,7 +18,7 @@ from evalsuite.decisions.comparison import (
     group_by_question,
     list_compared_metrics,
     pair_questions,
-    split_pairs,
+    split_score_pairs,
 )
 from evalsuite.decisions.measured import get_score, select_cases
 from evalsuite.results.built_in import is_resource_metric
@@ -202,7 +202,7 @@ def _calibrate_comparison(pairs: Sequence[ScorePair], loss: float, width: float,
 
     if not pairs or not 0 < loss < width:
         return None
-    before, after, clusters = split_pairs(pairs)
+    before, after, clusters = split_score_pairs(pairs)
     return compare_paired(before, after, margin=loss, clusters=clusters, scale=width).calibrate(cases=questions)
 
 

@@ -83,12 +83,13 @@ def read_quarantine(path: Path, now: datetime) -> Quarantine:
     if set(plain) - {"case"} or not isinstance(cases, list):
         raise SettingsError(f"evalsuite_quarantine {path}: found {', '.join(map(repr, plain))}; write {_FORM}")
     entries = [
-        _parse_entry(case, f"evalsuite_quarantine {path}, case {number}") for number, case in enumerate(cases, 1)
+        _parse_quarantine_entry(case, f"evalsuite_quarantine {path}, case {number}")
+        for number, case in enumerate(cases, 1)
     ]
     return Quarantine(tuple(entries), now.date().isoformat())
 
 
-def _parse_entry(case: object, where: str) -> QuarantineEntry:
+def _parse_quarantine_entry(case: object, where: str) -> QuarantineEntry:
     if not isinstance(case, dict) or set(case) != set(KEYS):
         keys = ", ".join(map(repr, case)) if isinstance(case, dict) and case else repr(case)[:60]
         raise SettingsError(f"{where}: found {keys}; it needs exactly {', '.join(KEYS)}")

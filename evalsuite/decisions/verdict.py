@@ -19,10 +19,10 @@ from evalsuite.decisions.baseline import compare_to_baselines
 from evalsuite.decisions.comparison import LOSS, BaselineComparison, ComparisonRules
 from evalsuite.decisions.early_stops import (
     CONFIDENCE,
-    apply_early_decisions,
-    apply_early_verdicts,
     compute_final_confidence,
     explain_left_out_cases,
+    prefer_early_decisions,
+    prefer_early_verdicts,
 )
 from evalsuite.decisions.gates import (
     JUDGE,
@@ -255,7 +255,7 @@ def _collect_verdict_facts(run: Run, baselines: Sequence[Run], named: Sequence[G
         return _VerdictFacts(run, gates, (), ())
     against = compare_to_baselines(baselines, run, gates, read_comparison_rules(settings))
     if early:
-        against = [apply_early_verdicts(early, each) for each in against]
+        against = [prefer_early_verdicts(early, each) for each in against]
     decided = [_decide_baseline_gate(gate, run, against) for gate in gates if gate.than]
     own = _decide_run_gates(run, [gate for gate in gates if not gate.than])
     decisions = [_add_selection_note(decision, run, narrowed) for decision in [*own, *chain(*decided)]]
@@ -288,6 +288,7 @@ def _describe_partial_selection(run: Run) -> dict[str, str]:
 
 
 def _join_descriptions(descriptions: Mapping[str, str], benchmarks: Iterable[str]) -> str:
+    """Join the descriptions of the given benchmarks, each once; leave out benchmarks without a description."""
     return ", ".join(descriptions[name] for name in dict.fromkeys(benchmarks) if name in descriptions)
 
 
@@ -380,7 +381,7 @@ def _decide_run_gates(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
             last = replace(gate, confidence=compute_final_confidence(gate.confidence))
         decided = decide_gates([last], {**_select_labelled_cases(run, gate), **measured}, share)
         decisions += [replace(decision, gate=gate) for decision in decided]
-    return apply_early_decisions(run.info.get("early"), decisions)
+    return prefer_early_decisions(run.info.get("early"), decisions)
 
 
 def _select_labelled_cases(run: Run, gate: Gate) -> dict[str, MeasuredBenchmark]:
@@ -393,14 +394,14 @@ def _select_labelled_cases(run: Run, gate: Gate) -> dict[str, MeasuredBenchmark]
 
 def measure_benchmarks(run: Run) -> dict[str, MeasuredBenchmark]:
     """Collect each benchmark's cases with its derived metrics and declarations."""
-    return {name: MeasuredBenchmark.collect_cases(run, name) for name in run.benchmarks}
+    return {name: MeasuredBenchmark.from_run(run, name) for name in run.benchmarks}
 
 
 def estimate_metric(run: Run, name: str, metric: str | None, cases: Tally | None = None) -> Estimate | None:
     """Estimate a metric of a benchmark, over some or all of its cases; None if the run does not have the metric."""
     if metric is None or name not in run.benchmarks:
         return None
-    measured = MeasuredBenchmark.collect_cases(run, name)
+    measured = MeasuredBenchmark.from_run(run, name)
     return measured.estimate_metric(metric, measured.tally if cases is None else cases)
 
 

@@ -22,7 +22,7 @@ from evalsuite.benchmarks.chat_eval.solver import OVERLAP, JudgingMode, parse_mo
 from evalsuite.core.errors import write_count
 from evalsuite.judges.human_labels import WINS
 from evalsuite.output.reports.judges import CorrectedMean, estimate_corrected_mean
-from evalsuite.output.reports.judges.ballots import read_ballots
+from evalsuite.output.reports.judges.ballots import read_judged_cases
 from evalsuite.output.reports.judges.estimates import estimate_gain, estimate_kappa_gain
 from evalsuite.output.reports.section import Cell, Chart, Passage, Series, Style, Table, parse_columns
 from evalsuite.results.judge_labels import FEWEST
@@ -313,5 +313,5 @@ def _make_accuracy_and_kappa_charts(lines: Lines, axis: str) -> list[Chart]:
 
 
 def _join_model_names(judge: RunJudge) -> str:
-    models = dict.fromkeys(vote.model for case in read_ballots(judge.tally) for vote in case.votes)
+    models = dict.fromkeys(vote.model for case in read_judged_cases(judge.tally) for vote in case.votes)
     return ", ".join(models) or judge.view.label

@@ -22,7 +22,7 @@ from evalsuite.benchmarks.chat_eval.agreement import (
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, OVERALL
 from evalsuite.benchmarks.chat_eval.solver import OVERLAP
 from evalsuite.output.reports.judges import tabulate_agreement, tabulate_biases, tabulate_corrected_means
-from evalsuite.output.reports.judges.ballots import format_log
+from evalsuite.output.reports.judges.ballots import format_judge_log
 from evalsuite.output.reports.judges.estimates import estimate_share
 from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table, parse_columns
 from evalsuite.results.tally import Row, RunView, Tally
@@ -270,4 +270,4 @@ def make_debate_passages(name: str, tally: Tally, view: RunView) -> Iterator[Pas
         transcript = view.read(row.case).transcript
         verdict = row.facts["verdict"] or "no verdict"
         title = f"{name}, {row.sample}: the judge says {verdict}, people say {row.facts['human']}"
-        yield Passage(title, format_log(transcript.events if transcript else ()), folded=True, whole=True)
+        yield Passage(title, format_judge_log(transcript.events if transcript else ()), folded=True, whole=True)

@@ -13,7 +13,7 @@ from evalsuite.decisions.comparison import (
     SharedQuestions,
     find_declaration,
     pair_questions,
-    split_pairs,
+    split_score_pairs,
 )
 from evalsuite.decisions.gates import read_gates
 from evalsuite.decisions.measured import PASS_RATE, MeasuredBenchmark
@@ -324,7 +324,7 @@ def compare_pairs(pairs: Sequence[ScorePair], bounds: tuple[float, float] | None
 
     if len(pairs) < 2:
         return PairedComparison(len(pairs))
-    before, after, clusters = split_pairs(pairs)
+    before, after, clusters = split_score_pairs(pairs)
     shares = set(before) | set(after) <= {0.0, 1.0}
     low, high = (0.0, 1.0) if shares else bounds or (-math.inf, math.inf)
     inside = low <= min(*before, *after) and max(*before, *after) <= high < math.inf

@@ -23,7 +23,7 @@ from evalsuite.output.reports.generic import list_primary_first
 from evalsuite.output.reports.judges.win_rates import tabulate_ratings
 from evalsuite.output.reports.markdown import escape_markdown, render_sections, render_terminal_table
 from evalsuite.output.reports.plots import draw_charts
-from evalsuite.output.reports.report import make_benchmark_section, make_view
+from evalsuite.output.reports.report import make_benchmark_section, make_run_view
 from evalsuite.output.reports.section import (
     Block,
     Cell,
@@ -91,7 +91,9 @@ def make_comparison_sections(runs: Sequence[Run], labels: Sequence[str]) -> list
     """Build the comparison's sections."""
     sections = [_make_runs_section(runs, labels), Section(GLANCE_TITLE, [make_glance_table(runs, labels)])]
     for name in _list_benchmarks(runs):
-        views = [make_view(run, name, label) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks]
+        views = [
+            make_run_view(run, name, label) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks
+        ]
         section = make_benchmark_section(name, views, _find_benchmark(runs, name))
         extra: list[Block | None] = [
             make_paired_table(runs, labels, name),
@@ -222,12 +224,12 @@ def make_radar_chart(
     metrics = [metric for metric in _list_share_metrics(views) if not lower_is_better(metric)][:MOST]
     if len(metrics) >= FEWEST:
         series = [Series(view.label, [view.tally.mean(metric) for metric in metrics]) for view in views]
-        return _make_radar_of_series(name, metrics, series, f"{name}: means of its metrics, in percent")
+        return _make_radar_chart_of_series(name, metrics, series, f"{name}: means of its metrics, in percent")
     for tag in sorted({tag for view in views for row in view.tally for tag in row.tags}):
         values = sorted({value for view in views for value in view.tally.groups(tag)})
         if primary and FEWEST <= len(values) <= MOST:
             series = [Series(view.label, _list_group_means(view.tally, tag, values, primary)) for view in views]
-            return _make_radar_of_series(name, values, series, f"{name}: mean {primary} by {tag}, in percent")
+            return _make_radar_chart_of_series(name, values, series, f"{name}: mean {primary} by {tag}, in percent")
     return None
 
 
@@ -246,7 +248,7 @@ def _list_group_means(tally: Tally, tag: str, values: Sequence[str], metric: str
     return [groups[value].mean(metric) if value in groups else None for value in values]
 
 
-def _make_radar_of_series(name: str, labels: Sequence[str], series: Sequence[Series], title: str) -> Chart:
+def _make_radar_chart_of_series(name: str, labels: Sequence[str], series: Sequence[Series], title: str) -> Chart:
     # The chart's name becomes a file name, so keep only letters, digits and `_`.
     file = re.sub(r"\W+", "_", f"{name}_runs")
     return Chart("radar", file, title, [label.replace("_", " ") for label in labels], series, "percent", (0.0, 1.0))

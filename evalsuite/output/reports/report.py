@@ -32,7 +32,7 @@ LONGEST_TEXT = 500  # Maximum characters of each text in a worst case.
 MOST_CAUSES = 20
 
 
-def make_view(run: Run, name: str, label: str) -> RunView:
+def make_run_view(run: Run, name: str, label: str) -> RunView:
     """Make the view of one benchmark of a run, from which the benchmark's report section is built."""
     bench = run.benchmarks[name]
     judge = run.info.get("settings", {}).get("judge_model")
@@ -73,7 +73,7 @@ def build_report(run: Run, verdict: Verdict) -> list[Section]:
     if len(run.benchmarks) > 1:
         sections.append(_make_benchmarks_section(run))
     by_name = {
-        name: make_benchmark_section(name, [make_view(run, name, bench.model)], bench)
+        name: make_benchmark_section(name, [make_run_view(run, name, bench.model)], bench)
         for name, bench in run.benchmarks.items()
     }
     sections += by_name.values()
@@ -238,11 +238,11 @@ def _make_worst_cases_sections(run: Run, shown: Collection[str]) -> list[Section
 
 def _make_judge_log_passages(record: Record) -> Iterator[Passage]:
     if record.logs:
-        from evalsuite.output.reports.judges.ballots import format_log
+        from evalsuite.output.reports.judges.ballots import format_judge_log
 
     case = record.case.rpartition("::")[2]
     for name, log in sorted(record.logs.items()):
-        yield Passage(f"{case}: {name}, what was said", format_log(log), folded=True, whole=True)
+        yield Passage(f"{case}: {name}, what was said", format_judge_log(log), folded=True, whole=True)
 
 
 def _make_signature_section(run: Run) -> Section:
@@ -294,7 +294,9 @@ def make_baseline_section(against: BaselineComparison) -> Section:
         + _describe_omissions_and_remarks(against)
     )
     shown = Table("", columns, rows, note.strip()) if rows else Passage("", note.strip())
-    return Section(f"Against {against.name}", [shown, *_make_slice_tables(against), *_make_flip_tables(against)])
+    return Section(
+        f"Against {against.name}", [shown, *_tabulate_slices_with_losses(against), *_tabulate_changed_cases(against)]
+    )
 
 
 def _describe_omissions_and_remarks(comparison: BaselineComparison) -> str:
@@ -308,7 +310,7 @@ def _describe_omissions_and_remarks(comparison: BaselineComparison) -> str:
     return " ".join(parts)
 
 
-def _make_slice_tables(comparison: BaselineComparison) -> list[Table]:
+def _tabulate_slices_with_losses(comparison: BaselineComparison) -> list[Table]:
     lost = [each for each in comparison.slices if each.loss > 0]
     if not lost:
         return []
@@ -323,7 +325,7 @@ def _make_slice_tables(comparison: BaselineComparison) -> list[Table]:
     return [Table("Slices that lost most", columns, rows, note)]
 
 
-def _make_flip_tables(comparison: BaselineComparison) -> list[Table]:
+def _tabulate_changed_cases(comparison: BaselineComparison) -> list[Table]:
     if not comparison.flips:
         return []
     rows: list[list[Cell]] = [

@@ -13,7 +13,7 @@ from evalsuite.core.errors import JudgeError, ScoringError, SettingsError
 from evalsuite.core.types import Score, Transcript
 from evalsuite.engine.scoring import ScoresByName
 from evalsuite.judges import each_turn, pairwise
-from evalsuite.output.reports.judges.ballots import measure_biases, read_ballots
+from evalsuite.output.reports.judges.ballots import measure_biases, read_judged_cases
 from evalsuite.results.tally import Row, Tally
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def test_ballots_that_do_not_tell_are_left_out_beside_those_that_do(scripted: An
     scores = judged(pairwise("old", samples=3, cannot_tell=True), model)
     assert numbers(scores) == {"preference": 1.0, "preference_cannot_tell": 0.0}
     assert scores["preference"].facts["people"]["preference"]["label"] == 1.0
-    (case,) = read_ballots(Tally((make_row(numbers(scores), scores["preference"].facts),)))
+    (case,) = read_judged_cases(Tally((make_row(numbers(scores), scores["preference"].facts),)))
     assert [vote.verdict for vote in case.votes] == ["first"] * 4
 
 
@@ -151,7 +151,7 @@ def test_a_case_without_verdict_shows_no_bias(scripted: Any) -> None:
     scores = judged(pairwise("old", cannot_tell=True), scripted(lambda _: "Verdict: cannot tell"))
     facts = scores["preference_cannot_tell"].facts
     assert (facts["verdict"], facts.get("people")) == ("cannot tell", None)
-    cases = read_ballots(Tally((make_row(numbers(scores), facts),)))
+    cases = read_judged_cases(Tally((make_row(numbers(scores), facts),)))
     assert [bias.judge for bias in measure_biases(cases)] == [None] * 4
 
 

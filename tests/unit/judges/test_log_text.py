@@ -7,7 +7,7 @@ from typing import Any
 
 from evalsuite.core.types import Sample, Transcript
 from evalsuite.judges import weighted
-from evalsuite.output.reports.judges.ballots import format_log
+from evalsuite.output.reports.judges.ballots import format_judge_log
 
 
 def test_of_many_samples_the_prompt_is_shown_once_and_every_answer(scripted: Any) -> None:
@@ -15,6 +15,6 @@ def test_of_many_samples_the_prompt_is_shown_once_and_every_answer(scripted: Any
     scores: dict[str, Any] = asyncio.run(
         weighted(samples=20).judged(Sample("a", "Why?"), Transcript("Because."), model)
     )
-    text = format_log(scores["quality"].log)
+    text = format_judge_log(scores["quality"].log)
     assert text.count("Because.") == 1
     assert text.count("[quality, scripted]") == 20

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evalsuite import stats
-from evalsuite.commands.judge_sheet import draw_cases, draw_per_stratum
+from evalsuite.commands.judge_sheet import draw_cases, draw_cases_per_stratum
 from evalsuite.core.errors import RunError
 from evalsuite.results.judge_labels import compute_accuracy, compute_kappa, compute_rho
 from evalsuite.results.tally import Row, Tally
@@ -40,7 +40,7 @@ def test_without_disagreement_or_choice_all_weights_are_equal(spreads: list[floa
 
 def test_strata_are_drawn_equally_and_a_small_one_leaves_its_share_to_the_others() -> None:
     strata = ["head"] * 5 + ["torso"] * 100 + ["tail"] * 200
-    drawn = draw_per_stratum(strata, [0.0] * 305, 65, 3)
+    drawn = draw_cases_per_stratum(strata, [0.0] * 305, 65, 3)
     weights = {stratum: [weight for at, weight in drawn.items() if strata[at] == stratum] for stratum in strata}
     assert {stratum: len(found) for stratum, found in weights.items()} == {"head": 5, "torso": 30, "tail": 30}
     # A stratum's weights add up to its size, so the labelled cases stand for all cases.
@@ -50,7 +50,7 @@ def test_strata_are_drawn_equally_and_a_small_one_leaves_its_share_to_the_others
 
 def test_fewer_cases_than_strata_are_refused() -> None:
     with pytest.raises(RunError, match="--cases 2 is too few for 3 strata"):
-        draw_per_stratum(["a", "b", "c"], [0.0] * 3, 2, 0)
+        draw_cases_per_stratum(["a", "b", "c"], [0.0] * 3, 2, 0)
 
 
 def make_row(at: int, label: float, says: float, weight: float) -> Row:

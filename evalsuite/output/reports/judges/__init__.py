@@ -13,7 +13,7 @@ from typing import Any
 from evalsuite.judges.human_labels import WINS
 from evalsuite.judges.judgements import ALONE
 from evalsuite.output.reports.judges.agreement import tabulate_agreement, tabulate_people_agreement
-from evalsuite.output.reports.judges.ballots import JudgedCase, read_ballots, tabulate_biases
+from evalsuite.output.reports.judges.ballots import JudgedCase, read_judged_cases, tabulate_biases
 from evalsuite.output.reports.judges.estimates import (
     CorrectedMean,
     estimate_corrected_mean,
@@ -36,10 +36,14 @@ __all__ = [
 
 def make_judge_tables(views: Sequence[RunView]) -> list[Table]:
     """Make tables of bias and agreement, for all judges whose single votes (ballots) are in the records."""
-    judges = [(_name_judge(view, prefix), view.tally, prefix) for view in views for prefix in list_prefixes(view.tally)]
+    judges = [
+        (_make_judge_label(view, prefix), view.tally, prefix)
+        for view in views
+        for prefix in list_judge_prefixes(view.tally)
+    ]
     tables: list[Table | None] = []
     for name, tally, prefix in judges:
-        if any(case.verdict is not None for case in read_ballots(tally, prefix)):
+        if any(case.verdict is not None for case in read_judged_cases(tally, prefix)):
             tables.append(tabulate_biases(f"Biases of {name}", [(name, tally)], prefix))
         tables.append(tabulate_debates(f"Debate on demand of {name}", tally, prefix))
         tables.append(tabulate_agreement(f"Agreement within {name}", [(name, tally)], prefix))
@@ -47,7 +51,7 @@ def make_judge_tables(views: Sequence[RunView]) -> list[Table]:
     return [table for table in tables if table is not None]
 
 
-def list_prefixes(tally: Tally) -> list[str]:
+def list_judge_prefixes(tally: Tally) -> list[str]:
     """List the prefixes of the judges that stored ballots, in order; a judge without a prefix has the prefix ""."""
     plain = {""} if any(row.facts.get("ballots") for row in tally) else set()
     nested = {
@@ -56,7 +60,7 @@ def list_prefixes(tally: Tally) -> list[str]:
     return sorted(plain | nested)
 
 
-def _name_judge(view: RunView, prefix: str) -> str:
+def _make_judge_label(view: RunView, prefix: str) -> str:
     judge = f"{view.judge or 'the judge'}, {prefix.rstrip('_')}" if prefix else view.judge or "the judge"
     return f"{judge} ({view.label})"
 
@@ -72,6 +76,8 @@ LITTLE_COLUMN = Column("Made of little (%)", "percent")
 
 @dataclass
 class _SignatureGroup:
+    """The cases of which a judge gave scores under one signature."""
+
     modes: dict[str, None] = field(default_factory=dict)  # The cases' modes, in order of first appearance.
     scores: dict[str, None] = field(default_factory=dict)  # The scores' names, in order of first appearance.
     cases: int = 0  # Number of cases.
@@ -136,7 +142,7 @@ DEBATE_NOTE = (
 
 def tabulate_debates(title: str, tally: Tally, prefix: str = "") -> Table | None:
     """Tabulate cases that one judge decided, cases that a panel debated, and all cases; None without cases."""
-    cases = [case for case in read_ballots(tally, prefix) if ALONE in case.facts]
+    cases = [case for case in read_judged_cases(tally, prefix) if ALONE in case.facts]
     debated = [case for case in cases if case.facts["calls"] > case.facts[ALONE]["calls"]]
     settled = [case for case in cases if case not in debated]
     groups = (("decided by one judge", settled), ("debated", debated), ("all", cases))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, TypeAlias
 
-from evalsuite.output.reports.judges.ballots import JudgedCase, read_ballots
+from evalsuite.output.reports.judges.ballots import JudgedCase, read_judged_cases
 from evalsuite.output.reports.section import Cell, Column, Table, parse_columns
 from evalsuite.results.judge_labels import (
     compute_ac1,
@@ -65,7 +65,7 @@ def measure_judge_agreement(cases: Sequence[JudgedCase]) -> list[RaterAgreement]
             if case.verdict is None:
                 for aspect, score in vote.scores.items():
                     scores[aspect].append(Rating(case.sample, case.case, vote.judge, score))
-    return _measure_agreement_on_votes("judges", verdicts, scores)
+    return _measure_agreement_per_question("judges", verdicts, scores)
 
 
 def measure_epoch_agreement(cases: Sequence[JudgedCase]) -> list[RaterAgreement]:
@@ -80,10 +80,10 @@ def measure_epoch_agreement(cases: Sequence[JudgedCase]) -> list[RaterAgreement]
         for aspect in dict.fromkeys(name for vote in case.votes for name in vote.scores):
             values = [vote.scores[aspect] for vote in case.votes if aspect in vote.scores]
             scores[aspect].append(Rating(case.sample, case.sample, epoch, math.fsum(values) / len(values)))
-    return _measure_agreement_on_votes("epochs", verdicts, scores)
+    return _measure_agreement_per_question("epochs", verdicts, scores)
 
 
-def _measure_agreement_on_votes(
+def _measure_agreement_per_question(
     kind: RaterKind, verdicts: Sequence[Rating], scores: Mapping[str, Sequence[Rating]]
 ) -> list[RaterAgreement]:
     aspects: list[RatingSet] = [(aspect, "interval", ratings) for aspect, ratings in scores.items()]
@@ -94,7 +94,7 @@ def tabulate_agreement(title: str, judges: Sequence[tuple[str, Tally]], prefix: 
     """Tabulate the agreement of each judge on each question, over all raters and per pair; None without ratings."""
     rows: list[tuple[Cell, ...]] = []
     for name, tally in judges:
-        cases = read_ballots(tally, prefix)
+        cases = read_judged_cases(tally, prefix)
         for agreement in (*measure_judge_agreement(cases), *measure_epoch_agreement(cases)):
             rows += make_agreement_rows(name, agreement)
     return Table(title, COLUMNS, rows, NOTE) if rows else None

@@ -43,7 +43,7 @@ class JudgedCase:
     facts: Mapping[str, Any]  # Further data that the judge stored: `lengths`, `systems`, `human`.
 
 
-def read_ballots(tally: Tally, prefix: str = "") -> list[JudgedCase]:
+def read_judged_cases(tally: Tally, prefix: str = "") -> list[JudgedCase]:
     """Read the judged cases in order; leave out cases and votes in which the judge could not tell."""
     rows = [(row, row.facts.get(prefix, {}) if prefix else row.facts) for row in tally if row.outcome != "error"]
     return [
@@ -59,7 +59,7 @@ def _read_judged_case(row: Row, facts: Mapping[str, Any]) -> JudgedCase:
 SHOWN_APART = ("kind", "role", "content", "reasoning", "speaker", "turn", "order", "model", "cut_off")
 
 
-def format_log(log: Sequence[Mapping[str, Any]]) -> str:
+def format_judge_log(log: Sequence[Mapping[str, Any]]) -> str:
     """Write each message of the log as a paragraph with speaker and turn in its heading."""
     return "\n\n".join(
         f"{_format_log_heading(entry)}\n{_format_log_message(entry)}".strip() for entry in _drop_repeated_prompts(log)
@@ -150,7 +150,9 @@ def measure_biases(cases: Sequence[JudgedCase]) -> list[JudgeBias]:
 def tabulate_biases(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = "") -> Table:
     """Make a table of biases, with a row for each judge and bias."""
     rows = [
-        _make_bias_row(name, bias) for name, tally in judges for bias in measure_biases(read_ballots(tally, prefix))
+        _make_bias_row(name, bias)
+        for name, tally in judges
+        for bias in measure_biases(read_judged_cases(tally, prefix))
     ]
     columns = parse_columns(
         "Judge | Bias | How often (%): percent | Unbiased (%): percent | Excess (%): percent | Cases: count | Flagged"

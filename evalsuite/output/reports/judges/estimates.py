@@ -116,13 +116,13 @@ NOTE = (
 )
 
 
-def estimate_gain(value: float, without: Sequence[float], n: int) -> Gain:
+def estimate_gain(value: float, replicates: Sequence[float], n: int) -> Gain:
     """Estimate how much one judge improves on another, with a jackknife interval."""
     from evalsuite.stats.clustering import compute_replicates_pvalue, make_replicates_interval
 
     if math.isnan(value):
         return None, None
-    interval, pvalue = make_replicates_interval(value, without), compute_replicates_pvalue(value, without)
+    interval, pvalue = make_replicates_interval(value, replicates), compute_replicates_pvalue(value, replicates)
     if math.isnan(interval.low):
         return Estimate(value, n=n), None
     return Estimate(value, interval.low, interval.high, n), None if math.isnan(pvalue) else pvalue

@@ -22,7 +22,7 @@ from evalsuite.benchmarks.tool_eyes.scoring import (
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.protocols import JudgedScorer, Setup
 from evalsuite.core.types import Completion, Score, ToolCall
-from evalsuite.output.reports.judges.ballots import format_log
+from evalsuite.output.reports.judges.ballots import format_judge_log
 from evalsuite.solvers.tool_protocols import parse_turn
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def test_a_finished_episode_is_judged_as_worked_by_hand(play: Any, backend: Any)
         (f"judge of {name}", role) for name in questions for role in ("user", "assistant")
     ]
     assert "\n(documents of " in first.log[0]["content"]
-    assert "[judge of match 2.1]\nIt is so.\nScore: 5\n\n[to judge of match 3.1]\n" in format_log(first.log)
+    assert "[judge of match 2.1]\nIt is so.\nScore: 5\n\n[to judge of match 3.1]\n" in format_judge_log(first.log)
 
 
 def test_an_unfinished_episode_has_no_answer_to_organise(play: Any, backend: Any) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from evalsuite.output.reports.judges import tabulate_agreement
 from evalsuite.output.reports.judges.agreement import measure_epoch_agreement, measure_judge_agreement
-from evalsuite.output.reports.judges.ballots import read_ballots
+from evalsuite.output.reports.judges.ballots import read_judged_cases
 from evalsuite.stats import cohen_kappa
 
 
@@ -18,7 +18,7 @@ def panel(made: Any, name: str, **verdicts: str) -> Any:
 
 def test_debaters_who_agree_have_alpha_and_kappa_one(made: Any) -> None:
     rows = [panel(made, f"s{at}", a=said, b=said) for at, said in enumerate(["first", "second", "tie"] * 3)]
-    (found,) = measure_judge_agreement(read_ballots(made.tally(rows)))
+    (found,) = measure_judge_agreement(read_judged_cases(made.tally(rows)))
     assert found.alpha is not None
     assert found.alpha.value == pytest.approx(1.0)
     assert [kappa for *_, kappa in found.kappas] == [pytest.approx(1.0)]
@@ -38,7 +38,7 @@ def test_kappa_is_that_of_the_two_debaters_over_both_orders(made: Any) -> None:
         )
 
     rows = [both("s1", "first", "first", "second", "first"), both("s2", "tie", "tie", "first", "first")]
-    (found,) = measure_judge_agreement(read_ballots(made.tally(rows)))
+    (found,) = measure_judge_agreement(read_judged_cases(made.tally(rows)))
     a, b = ["first", "second", "tie", "first"], ["first", "first", "tie", "first"]
     assert [kappa for *_, kappa in found.kappas] == [pytest.approx(cohen_kappa(a, b))]
     assert found.alpha is not None
@@ -51,7 +51,7 @@ def test_direct_scores_agree_on_each_aspect_by_themselves(made: Any) -> None:
         return made.row(name, None, ballots)
 
     rows = [scored("s1", 1, 5), scored("s2", 5, 1), scored("s3", 2, 4)]
-    found = {one.question: one.alpha for one in measure_judge_agreement(read_ballots(made.tally(rows)))}
+    found = {one.question: one.alpha for one in measure_judge_agreement(read_judged_cases(made.tally(rows)))}
     assert found["clear"] is not None
     assert found["clear"].value == pytest.approx(1.0)
     assert found["deep"] is not None
@@ -60,12 +60,12 @@ def test_direct_scores_agree_on_each_aspect_by_themselves(made: Any) -> None:
 
 def test_one_judge_has_nobody_to_agree_with(made: Any) -> None:
     tally = made.tally([panel(made, "s1", a="first"), panel(made, "s2", a="second")])
-    assert measure_judge_agreement(read_ballots(tally)) == []
+    assert measure_judge_agreement(read_judged_cases(tally)) == []
     assert tabulate_agreement("Agreement", [("mine", tally)]) is None
 
 
 def test_verdicts_that_are_all_the_same_leave_agreement_undefined_not_perfect(made: Any) -> None:
-    (found,) = measure_judge_agreement(read_ballots(made.tally([panel(made, "s1", a="first", b="first")])))
+    (found,) = measure_judge_agreement(read_judged_cases(made.tally([panel(made, "s1", a="first", b="first")])))
     assert found.alpha is None
     assert found.kappas == (("a", "b", None),)
 
@@ -73,7 +73,7 @@ def test_verdicts_that_are_all_the_same_leave_agreement_undefined_not_perfect(ma
 def test_epochs_are_raters_of_the_same_sample(made: Any) -> None:
     verdicts = [("s1", "first"), ("s2", "second"), ("s3", "tie")]
     rows = [made.row(name, said, [made.ballot(said)], epoch=epoch) for name, said in verdicts for epoch in (1, 2)]
-    (found,) = measure_epoch_agreement(read_ballots(made.tally(rows)))
+    (found,) = measure_epoch_agreement(read_judged_cases(made.tally(rows)))
     assert found.raters == ("epoch 1", "epoch 2")
     assert found.alpha is not None
     assert found.alpha.value == pytest.approx(1.0)
@@ -89,7 +89,7 @@ def test_direct_scores_are_compared_over_epochs_by_the_mean_of_each_case(made: A
         for name, epochs in given.items()
         for epoch, scores in enumerate(epochs, 1)
     ]  # fmt: skip
-    (found,) = measure_epoch_agreement(read_ballots(made.tally(rows)))
+    (found,) = measure_epoch_agreement(read_judged_cases(made.tally(rows)))
     assert (found.question, found.raters) == ("clear", ("epoch 1", "epoch 2"))
     assert found.alpha is not None
     assert found.alpha.value == pytest.approx(1.0), "the means are the same, whatever the judges said"

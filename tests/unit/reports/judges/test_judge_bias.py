@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalsuite.output.reports.judges import tabulate_biases
-from evalsuite.output.reports.judges.ballots import JudgeBias, find_model_family, measure_biases, read_ballots
+from evalsuite.output.reports.judges.ballots import JudgeBias, find_model_family, measure_biases, read_judged_cases
 from evalsuite.output.reports.judges.estimates import estimate_share
 from evalsuite.results.tally import Estimate
 from evalsuite.stats import exact_interval
@@ -20,7 +20,7 @@ def value(estimate: Estimate | None) -> float | None:
 
 
 def measured(made: Any, rows: list[Any]) -> list[JudgeBias]:
-    return measure_biases(read_ballots(made.tally(rows)))
+    return measure_biases(read_judged_cases(made.tally(rows)))
 
 
 def both_orders(made: Any, name: str, as_given: str, swapped: str, **facts: Any) -> Any:
@@ -135,5 +135,5 @@ def test_two_judges_of_one_case_are_told_apart_by_their_prefix(made: Any) -> Non
     row = made.row("s", None, [])
     facts: Any = {"strict_": {"verdict": "first", "ballots": [made.ballot("first")]}, "verdict": None, "ballots": []}
     tally = made.tally([type(row)("s", "s", 1, "passed", {}, {}, facts)])
-    assert read_ballots(tally) == []
-    assert [case.verdict for case in read_ballots(tally, "strict_")] == ["first"]
+    assert read_judged_cases(tally) == []
+    assert [case.verdict for case in read_judged_cases(tally, "strict_")] == ["first"]
