@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from inspect import cleandoc
 from pathlib import Path
 from typing import Any
@@ -70,46 +69,37 @@ def declare_arguments(
         details: maps an argument's name to a default value, a type, a pair (type, default) or a list of choices.
     """
 
+    def add_arguments(parser: argparse.ArgumentParser) -> None:
+        entries, _, epilog = cleandoc(table).partition("\n\n")
+        parser.epilog = " ".join(epilog.split()) or parser.epilog
+        for name, entry in _parse_argument_table(entries).items():
+            flags, form, text = entry if entry[2] else _SHARED[name]
+            metavar = form.rstrip("?*+")
+            usual = Path if metavar in PATHS else None
+            detail = details.get(name, usual if entry[2] else _SHARED_DETAILS.get(name, usual))
+            keywords: dict[str, Any] = {"dest": name} if flags else {}
+            if not form:
+                keywords["action"] = "store_true"
+            elif isinstance(detail, list):
+                keywords["choices"] = detail
+            else:
+                kind, default = detail if isinstance(detail, tuple) else (detail, None)
+                if not callable(kind):
+                    kind, default = (None if kind is None else type(kind)), kind
+                keywords |= {"metavar": metavar, "type": kind, "default": default}
+            if form != metavar:
+                keywords |= {"action": "append", "default": []} if flags else {"nargs": form[len(metavar) :]}
+            if name in required:
+                keywords["required"] = True
+            parser.add_argument(*(flags or [name]), help=text, **keywords)
+        if extend_parser is not None:
+            extend_parser(parser)
+
     def register_arguments(command: Command) -> Command:
-        ARGUMENTS[command.__name__] = partial(
-            _add_declared_arguments, table=table, required=required, extend_parser=extend_parser, details=details
-        )
+        ARGUMENTS[command.__name__] = add_arguments
         return command
 
     return register_arguments
-
-
-def _add_declared_arguments(
-    parser: argparse.ArgumentParser,
-    table: str,
-    required: Sequence[str],
-    extend_parser: AddArguments | None,
-    details: Mapping[str, Any],
-) -> None:
-    entries, _, epilog = cleandoc(table).partition("\n\n")
-    parser.epilog = " ".join(epilog.split()) or parser.epilog
-    for name, entry in _parse_argument_table(entries).items():
-        flags, form, text = entry if entry[2] else _SHARED[name]
-        metavar = form.rstrip("?*+")
-        usual = Path if metavar in PATHS else None
-        detail = details.get(name, usual if entry[2] else _SHARED_DETAILS.get(name, usual))
-        keywords: dict[str, Any] = {"dest": name} if flags else {}
-        if not form:
-            keywords["action"] = "store_true"
-        elif isinstance(detail, list):
-            keywords["choices"] = detail
-        else:
-            kind, default = detail if isinstance(detail, tuple) else (detail, None)
-            if not callable(kind):
-                kind, default = (None if kind is None else type(kind)), kind
-            keywords |= {"metavar": metavar, "type": kind, "default": default}
-        if form != metavar:
-            keywords |= {"action": "append", "default": []} if flags else {"nargs": form[len(metavar) :]}
-        if name in required:
-            keywords["required"] = True
-        parser.add_argument(*(flags or [name]), help=text, **keywords)
-    if extend_parser is not None:
-        extend_parser(parser)
 
 
 def make_declarations(code: Path | None) -> Declarations:

@@ -137,7 +137,7 @@ class CommentHost:
     """Access to the comments of one pull request or merge request."""
 
     comments: str  # The URL that lists the comments of the pull request or merge request.
-    one: Callable[[int], str]  # Returns the URL of a comment, given its id.
+    one: str  # The URL of a comment, without the comment's id at the end.
     headers: Mapping[str, str]
     edit: str  # The HTTP method that replaces a comment.
     own: Callable[[Mapping[str, Any]], bool]  # Tells whether a comment (JSON data) may be one of evalsuite's.
@@ -149,7 +149,7 @@ class CommentHost:
         if earlier is None:
             self._call_api("POST", self.comments, {"body": body})
             return "posted a comment"
-        self._call_api(self.edit, self.one(earlier), {"body": body})
+        self._call_api(self.edit, f"{self.one}/{earlier}", {"body": body})
         return f"replaced comment {earlier}"
 
     def _list_comments(self) -> Iterator[dict[str, Any]]:
@@ -202,7 +202,7 @@ def _find_github_comment_host(environment: Mapping[str, str]) -> CommentHost | s
     api = f"{environment.get('GITHUB_API_URL', 'https://api.github.com')}/repos/{repository}/issues"
     return CommentHost(
         f"{api}/{int(pull['number'])}/comments",
-        lambda id_: f"{api}/comments/{id_}",
+        f"{api}/comments",
         {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"},
         "PATCH",
         lambda comment: (comment.get("user") or {}).get("type") == "Bot",
@@ -222,10 +222,4 @@ def _find_gitlab_comment_host(environment: Mapping[str, str]) -> CommentHost | s
             "CI/CD variable of this name"
         )
     notes = f"{environment['CI_API_V4_URL']}/projects/{environment['CI_PROJECT_ID']}/merge_requests/{number}/notes"
-    return CommentHost(
-        notes,
-        lambda id_: f"{notes}/{id_}",
-        {"PRIVATE-TOKEN": token},
-        "PUT",
-        lambda comment: comment.get("system") is False,
-    )
+    return CommentHost(notes, notes, {"PRIVATE-TOKEN": token}, "PUT", lambda comment: comment.get("system") is False)

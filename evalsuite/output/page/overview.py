@@ -15,7 +15,7 @@ from evalsuite.decisions.comparison import (
     pair_questions,
     split_score_pairs,
 )
-from evalsuite.decisions.gates import read_gates
+from evalsuite.decisions.gates import GateDecision, read_gates
 from evalsuite.decisions.measured import PASS_RATE, MeasuredBenchmark
 from evalsuite.decisions.verdict import Verdict, estimate_metric, measure_benchmarks
 from evalsuite.output.reports.markdown import format_plain_cell
@@ -78,17 +78,18 @@ def encode_verdict(verdict: Verdict) -> dict[str, Any]:
         "reasons": verdict.reasons_beyond_gates,
         "remarks": verdict.remarks,
         "counts": dict(verdict.counts),
-        "gates": [
-            {
-                **asdict(decision.gate),
-                "subject": decision.subject,
-                "verdict": decision.verdict,
-                "reason": decision.reason,
-                "found": convert_cell(decision.estimate),
-            }
-            for decision in verdict.decisions
-        ],
+        "gates": [{**asdict(decision.gate), **encode_decision(decision)} for decision in verdict.decisions],
         "baselines": [_encode_baseline_comparison(against) for against in verdict.against],
+    }
+
+
+def encode_decision(decision: GateDecision) -> dict[str, Any]:
+    """Convert a gate's decision to plain data, without the gate."""
+    return {
+        "subject": decision.subject,
+        "verdict": decision.verdict,
+        "reason": decision.reason,
+        "found": convert_cell(decision.estimate),
     }
 
 

@@ -37,6 +37,8 @@ def make_generic_section(
     Args:
         primary: the most important metric, which is shown first; None keeps the order of the scores.
     """
+    from evalsuite.output.reports.judges import make_judge_tables
+
     metrics = list_primary_first(dict.fromkeys(metric for run in runs for metric in run.tally.metrics()), primary)
     blocks: list[Table | Chart | Passage] = [
         _tabulate_all_cases(runs, metrics, derived, primary),
@@ -44,11 +46,7 @@ def make_generic_section(
     ]
     if len(runs) == 1:
         blocks += _tabulate_metrics_by_tag(name, runs[0], metrics)
-    # Import this module only if some cases have facts: judges store their ballots and labels there.
-    if any(row.facts for run in runs for row in run.tally):
-        from evalsuite.output.reports.judges import make_judge_tables
-
-        blocks += make_judge_tables(runs)
+    blocks += make_judge_tables(runs)
     return Section(title, blocks)
 
 

@@ -19,6 +19,7 @@ from evalsuite.gateway.faults import UNHARMED
 from evalsuite.output.reports.case_block import format_case_block
 from evalsuite.output.reports.generic import make_generic_section, tabulate_pass_at_k, warn_of_cut_off_judges
 from evalsuite.output.reports.judges import tabulate_signatures
+from evalsuite.output.reports.judges.ballots import format_judge_log
 from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table, parse_columns
 from evalsuite.results.tally import Estimate, RunView, Tally
 
@@ -237,9 +238,6 @@ def _make_worst_cases_sections(run: Run, shown: Collection[str]) -> list[Section
 
 
 def _make_judge_log_passages(record: Record) -> Iterator[Passage]:
-    if record.logs:
-        from evalsuite.output.reports.judges.ballots import format_judge_log
-
     case = record.case.rpartition("::")[2]
     for name, log in sorted(record.logs.items()):
         yield Passage(f"{case}: {name}, what was said", format_judge_log(log), folded=True, whole=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import describe_exception, shorten_to_ends
 from evalsuite.decisions.verdict import Status, Verdict, judge_run
-from evalsuite.output.page.overview import summarise_benchmarks
+from evalsuite.output.page.overview import encode_decision, summarise_benchmarks
 from evalsuite.output.page.write import PAGE, write_page
 from evalsuite.output.reports.case_block import format_case_blocks, list_cases_to_show
 from evalsuite.output.reports.markdown import (
@@ -196,16 +196,7 @@ def summarise_run(report: RunReport) -> dict[str, Any]:
         "cases": dict(sorted(verdict.counts.items())),
         "usage": run.info.get("usage"),
         "seconds": run.info.get("seconds"),
-        "gates": [
-            {
-                "gate": decision.gate.text,
-                "subject": decision.subject,
-                "verdict": decision.verdict,
-                "reason": decision.reason,
-                "found": convert_cell(decision.estimate),
-            }
-            for decision in verdict.decisions
-        ],
+        "gates": [{"gate": decision.gate.text, **encode_decision(decision)} for decision in verdict.decisions],
         "benchmarks": {
             name: {"title": run.benchmarks[name].title, "primary": run.benchmarks[name].primary, **summary}
             for name, summary in summarise_benchmarks(run).items()
