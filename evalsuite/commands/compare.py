@@ -154,6 +154,7 @@ def run_history(options: argparse.Namespace) -> int:
 
 
 def _load_releases(options: argparse.Namespace) -> list[Run]:
+    """Read the named runs, or else all finished runs, oldest first; refuse fewer than two."""
     declarations = make_declarations(options.code)
     if options.names:
         runs = [load_run(find_run_folder(options.reports, name), declarations) for name in options.names]
@@ -178,12 +179,12 @@ def _find_finished_runs(reports: Path) -> list[RunFolder]:
     return [folder for *_, folder in sorted(whole, key=lambda release: release[:2])]
 
 
-def _read_undamaged_folders(folders: Iterable[RunFolder], read: Callable[[RunFolder], T]) -> list[T]:
+def _read_undamaged_folders(folders: Iterable[RunFolder], read_folder: Callable[[RunFolder], T]) -> list[T]:
     """Read the folders of undamaged runs; report each damaged folder on standard error."""
     results = []
     for folder in folders:
         try:
-            results.append(read(folder))
+            results.append(read_folder(folder))
         except RunError as error:
             sys.stderr.write(f"{folder.name} is left out: {escape_for_terminal(str(error))}\n")
     return results

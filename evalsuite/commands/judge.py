@@ -161,14 +161,14 @@ def combine_answers_with_scorers(
     return AnswersToJudge(records, scorers, samples, getattr(options, "passes", None))
 
 
-def _restore_setup(run: Run, declared: Benchmark, records: list[Record], place: str, judge: str) -> Setup:
+def _restore_setup(run: Run, benchmark: Benchmark, records: list[Record], place: str, judge: str) -> Setup:
     """Restore the setup of the run's benchmark: data, modes, seed, and the arguments of its declaration."""
     settings = run.info.get("settings", {})
-    folder = Path(settings["data"]) / declared.name if settings.get("data") else None
+    folder = Path(settings["data"]) / benchmark.name if settings.get("data") else None
     data = folder if folder and folder.is_dir() else None
     named = {record.tags["mode"] for record in records if "mode" in record.tags}
-    modes = tuple(sorted(named)) or declared.default_modes
-    in_demonstration = is_demonstration(declared, records[0].model, data, modes)
+    modes = tuple(sorted(named)) or benchmark.default_modes
+    in_demonstration = is_demonstration(benchmark, records[0].model, data, modes)
     args = make_declarations(Path.cwd()).find_declared_arguments(place, in_demonstration=in_demonstration)
     seed = settings.get("seed", 0)
     return Setup(records[0].model, judge=judge, data=data, modes=modes, seed=seed, args=args)

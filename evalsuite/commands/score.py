@@ -152,7 +152,7 @@ def _add_judge_options(parser: argparse.ArgumentParser) -> None:
 def run_metaeval(options: argparse.Namespace) -> int:
     """Print tables of the metrics' agreement with people or, with `--grid`, of their reactions to known changes."""
     if not options.grid:
-        return _print_agreement(options)
+        return _print_agreement_with_people(options)
     from evalsuite.metaeval.table_grid import measure_change_effects, tabulate_change_effects
 
     lines = measure_change_effects([item for path in options.files for item in _read_tables(path)])
@@ -160,7 +160,7 @@ def run_metaeval(options: argparse.Namespace) -> int:
     return int(any(line.failures for line in lines))
 
 
-def _print_agreement(options: argparse.Namespace) -> int:
+def _print_agreement_with_people(options: argparse.Namespace) -> int:
     from evalsuite.builders.model_session import make_model_settings
     from evalsuite.metaeval.agreement import (
         compute_agreements,

@@ -75,19 +75,19 @@ def _compare_without_verdicts(
     unscored: list[str] = []
     parted: list[tuple[ComparedMetric, SharedQuestions]] = []
     for subject in list_compared_metrics(run, gates, rules):
-        common = _pair_questions_of_metric(baseline, run, subject, matches)
-        reason = _explain_incomparability(common, subject, baseline, run, rules)
-        outcome = reason or _compare_metric(common, subject, run, rules)
+        questions = _pair_questions_of_metric(baseline, run, subject, matches)
+        reason = _explain_incomparability(questions, subject, baseline, run, rules)
+        outcome = reason or _compare_metric(questions, subject, run, rules)
         if isinstance(outcome, str):
             not_compared[str(subject)] = outcome
         else:
             compared.append((subject, outcome))
-            parted.append((subject, common))
-        pairs = common.list_pairs(subject.metric)
+            parted.append((subject, questions))
+        pairs = questions.list_pairs(subject.metric)
         flips += [
             ScoreFlip(subject, pair.row.case, pair.before, pair.after) for pair in pairs if pair.before != pair.after
         ]
-        unscored += _describe_unscored_questions(common, subject, baseline.folder.name)
+        unscored += _describe_unscored_questions(questions, subject, baseline.folder.name)
     against = BaselineComparison(
         name=baseline.folder.name,
         rules=rules,
@@ -162,46 +162,46 @@ def _pair_questions_of_metric(
 
 
 def _explain_incomparability(
-    common: SharedQuestions, subject: ComparedMetric, baseline: Run, run: Run, rules: ComparisonRules
+    questions: SharedQuestions, subject: ComparedMetric, baseline: Run, run: Run, rules: ComparisonRules
 ) -> str:
     """Explain why a metric cannot be compared; empty if the metric can be compared."""
     name = baseline.folder.name
-    if not common.before:
+    if not questions.before:
         available = ", ".join(baseline.benchmarks) or "nothing"
         return f"{name} holds no such case (it holds {available}); make a baseline of this suite"
-    share, of = _measure_question_overlap(common, run, subject.benchmark)
+    share, of = _measure_question_overlap(questions, run, subject.benchmark)
     if share < rules.min_paired:
-        replaced = len(common.replaced)
+        replaced = len(questions.replaced)
         changed = f"; {replaced} have another input or target than in {name}" if replaced else ""
         return (
-            f"{len(common.shared)} of {of} questions are the same in both runs, fewer than evalsuite_min_paired "
+            f"{len(questions.shared)} of {of} questions are the same in both runs, fewer than evalsuite_min_paired "
             f"{rules.min_paired:g}{changed}"
         )
-    if altered := [each for each in INCOMPARABLE if each in common.changed and each not in rules.accepted]:
-        counted = " and ".join(f"{each} of {common.changed[each]}" for each in altered)
+    if altered := [each for each in INCOMPARABLE if each in questions.changed and each not in rules.accepted]:
+        counted = " and ".join(f"{each} of {questions.changed[each]}" for each in altered)
         return (
-            f"{counted} of {len(common.shared)} questions have changed, so a difference is not the model's alone; make "
-            f"a baseline of this suite, or accept the change: -o evalsuite_accept_changes={','.join(altered)}"
+            f"{counted} of {len(questions.shared)} questions have changed, so a difference is not the model's alone; "
+            f"make a baseline of this suite, or accept the change: -o evalsuite_accept_changes={','.join(altered)}"
         )
-    pairs = common.list_pairs(subject.metric)
+    pairs = questions.list_pairs(subject.metric)
     if subject.metric in run.benchmarks[subject.benchmark].derived or len(pairs) > 1:
         return ""
     return f"{len(pairs)} cases have this score in both runs; a comparison needs at least two"
 
 
-def _measure_question_overlap(common: SharedQuestions, run: Run, benchmark: str) -> tuple[float, int]:
+def _measure_question_overlap(questions: SharedQuestions, run: Run, benchmark: str) -> tuple[float, int]:
     """Return which share of the questions both runs have, and the total number of questions.
 
     The total is the number of questions in this run if it selected only some cases, otherwise the number in the larger
     run. If `--until-decided` continued this run beyond `--limit`, the total is the number in the smaller run.
     """
-    settings, sizes = run.info.get("settings", {}), (len(common.after), len(common.before))
+    settings, sizes = run.info.get("settings", {}), (len(questions.after), len(questions.before))
     collected = run.info.get("collected", {}).get(benchmark)
     selects = collected["selected"] < collected["cases"] if collected else run.info.get("narrowed")
     partly = settings.get("limit") or selects or run.info.get("early")
     goes_on = settings.get("limit") and settings.get("until_decided")
     of = min(sizes) if goes_on else sizes[0] if partly else max(sizes)
-    return (len(common.shared) / of if of else 0.0), of
+    return (len(questions.shared) / of if of else 0.0), of
 
 
 def _list_unmatched_cases(matches: Iterable[SharedQuestions], baseline: Run, run: Run) -> dict[str, list[str]]:
@@ -217,18 +217,18 @@ def _list_unmatched_cases(matches: Iterable[SharedQuestions], baseline: Run, run
 def _describe_changed_fingerprints(matches: Mapping[str, SharedQuestions], baseline: str) -> list[str]:
     """State for each benchmark how many questions changed their prompt, judge or other fingerprints."""
     lines = []
-    for benchmark, common in matches.items():
-        parts = [f"{change} of {count}" for change, count in common.changed.items()]
-        if common.replaced:
-            parts.insert(0, f"input or target of {len(common.replaced)} (left out)")
+    for benchmark, questions in matches.items():
+        parts = [f"{change} of {count}" for change, count in questions.changed.items()]
+        if questions.replaced:
+            parts.insert(0, f"input or target of {len(questions.replaced)} (left out)")
         if parts:
-            of = len(common.shared) + len(common.replaced)
+            of = len(questions.shared) + len(questions.replaced)
             lines.append(f"{benchmark}: since {baseline}, of {of} questions have changed: {', '.join(parts)}")
     return lines
 
 
-def _describe_unscored_questions(common: SharedQuestions, subject: ComparedMetric, baseline: str) -> list[str]:
-    counts = zip(common.count_unscored_questions(subject.metric), (baseline, "this run"), strict=True)
+def _describe_unscored_questions(questions: SharedQuestions, subject: ComparedMetric, baseline: str) -> list[str]:
+    counts = zip(questions.count_unscored_questions(subject.metric), (baseline, "this run"), strict=True)
     where = [f"{count} in {place}" for count, place in counts if count]
     return [f"{subject}: questions left out because of errors: {', '.join(where)}"] if where else []
 
@@ -241,17 +241,17 @@ def list_signature_changes(matches: Mapping[str, SharedQuestions], baseline: str
     return [
         f"{benchmark}: since {baseline}, the judge of {', '.join(metrics)} has changed from {before} to {now}: what "
         "the comparison shows of them is not the model's alone"
-        for benchmark, common in matches.items()
-        for (before, now), metrics in _group_signature_changes(common).items()
+        for benchmark, questions in matches.items()
+        for (before, now), metrics in _group_signature_changes(questions).items()
     ]
 
 
-def _group_signature_changes(common: SharedQuestions) -> dict[_Change, list[str]]:
+def _group_signature_changes(questions: SharedQuestions) -> dict[_Change, list[str]]:
     """Map each change of a judge's signature to the names of this judge's scores, in order of appearance."""
     metrics: dict[_Change, dict[str, None]] = defaultdict(dict)
-    for question in common.shared:
-        before = read_signatures(common.before[question][0].facts)
-        for metric, now in read_signatures(common.after[question][0].facts).items():
+    for question in questions.shared:
+        before = read_signatures(questions.before[question][0].facts)
+        for metric, now in read_signatures(questions.after[question][0].facts).items():
             if metric in before and before[metric] != now:
                 metrics[before[metric], now][metric] = None
     return {change: list(names) for change, names in metrics.items()}
@@ -285,38 +285,38 @@ def list_judge_drifts(baseline: Run, run: Run) -> Iterator[str]:
 
 
 def _compare_metric(
-    common: SharedQuestions, subject: ComparedMetric, run: Run, rules: ComparisonRules
+    questions: SharedQuestions, subject: ComparedMetric, run: Run, rules: ComparisonRules
 ) -> NonInferiority | str:
     """Compare one metric on the questions of both runs; if no comparison is possible, return the reason as text."""
     from evalsuite import stats
 
     if subject.metric in run.benchmarks[subject.benchmark].derived:
-        return _compare_derived_metric(common, subject, run, rules)
-    sized = _find_width_and_margin(subject, run, rules, common.list_scores(subject.metric))
+        return _compare_derived_metric(questions, subject, run, rules)
+    sized = _find_width_and_margin(subject, run, rules, questions.list_scores(subject.metric))
     if isinstance(sized, str):
         return sized
     width, margin = sized
-    lost, scored = common.count_lost_scores(subject.metric)
+    lost, scored = questions.count_lost_scores(subject.metric)
     # A question without a score in this run may hide a loss as large as the metric's whole range.
     if lost * width > margin * scored:
         return (
             f"{lost} of {scored} questions that the baseline scored have no score in this run, which may hide a loss "
             f"of {lost * width / scored:.3g}; {margin:.3g} matters"
         )
-    before, after, clusters = split_score_pairs(common.list_pairs(subject.metric))
+    before, after, clusters = split_score_pairs(questions.list_pairs(subject.metric))
     return stats.compare_paired(
         before, after, margin=margin, clusters=clusters, scale=width, lower_is_better=subject.lower_is_better
     )
 
 
 def _compare_derived_metric(
-    common: SharedQuestions, subject: ComparedMetric, run: Run, rules: ComparisonRules
+    questions: SharedQuestions, subject: ComparedMetric, run: Run, rules: ComparisonRules
 ) -> NonInferiority | str:
     """Compare a metric that is not a mean over cases; the jackknife leaves out the same clusters in both runs."""
     from evalsuite import stats
 
     compute = run.benchmarks[subject.benchmark].derived[subject.metric]
-    whole, clusters = common.compute_metric_in_both_runs(compute), len(common.list_clusters())
+    whole, clusters = questions.compute_metric_in_both_runs(compute), len(questions.list_clusters())
     if failure := get_failure(compute):
         return failure
     if any(math.isnan(value) for value in whole) or clusters < 2:
@@ -325,13 +325,13 @@ def _compare_derived_metric(
     if isinstance(sized, str):
         return sized
     width, margin = sized
-    without = common.compute_replicates(compute)
+    without = questions.compute_replicates(compute)
     if any(math.isnan(value) for pair in without for value in pair):
         return "it is undefined without some cases, so its error is unknown"
     return stats.compare_statistic(
         whole,
         without,
-        n=len(common.shared),
+        n=len(questions.shared),
         clusters=clusters,
         margin=margin,
         scale=width,

@@ -105,10 +105,10 @@ class SharedQuestions:
         return [self.compute_metric_in_both_runs(compute, frozenset(names[start::count])) for start in range(count)]
 
     def compute_metric_in_both_runs(
-        self, compute: Compute, without: frozenset[str] = frozenset()
+        self, compute: Compute, left_out_clusters: frozenset[str] = frozenset()
     ) -> tuple[float, float]:
         """Compute a metric in both runs on the shared questions, leaving out the given clusters."""
-        kept = [question for question in self.shared if self.after[question][0].cluster not in without]
+        kept = [question for question in self.shared if self.after[question][0].cluster not in left_out_clusters]
         before, after = (
             compute(Tally.of(row for question in kept for row in run[question])) for run in (self.before, self.after)
         )
@@ -399,8 +399,8 @@ def list_slices(compared: Iterable[tuple[ComparedMetric, SharedQuestions]]) -> l
 
     looked_at = [
         (subject, tag, value, pairs)
-        for subject, common in compared
-        for (tag, value), pairs in _group_pairs_by_tag(common, subject.metric).items()
+        for subject, questions in compared
+        for (tag, value), pairs in _group_pairs_by_tag(questions, subject.metric).items()
     ]
     if not looked_at:
         return []
@@ -420,9 +420,9 @@ def list_slices(compared: Iterable[tuple[ComparedMetric, SharedQuestions]]) -> l
     return sorted(parts, key=lambda part: (-part.loss, str(part.subject), part.tag, part.value))
 
 
-def _group_pairs_by_tag(common: SharedQuestions, metric: str) -> dict[tuple[str, str], list[ScorePair]]:
+def _group_pairs_by_tag(questions: SharedQuestions, metric: str) -> dict[tuple[str, str], list[ScorePair]]:
     """Group question pairs by tag and value; leave out a value that fewer than `FEWEST` or all questions have."""
-    pairs = common.list_pairs(metric)
+    pairs = questions.list_pairs(metric)
     parts: dict[tuple[str, str], list[ScorePair]] = {}
     for pair in pairs:
         for tag, value in {**pair.row.facts.get("metadata", {}), **pair.row.tags}.items():

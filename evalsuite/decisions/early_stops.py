@@ -338,18 +338,16 @@ def prefer_early_decisions(early: Mapping[str, Any] | None, decisions: Iterable[
     ]
 
 
-def prefer_early_verdicts(early: Mapping[str, Any], against: BaselineComparison) -> BaselineComparison:
+def prefer_early_verdicts(early: Mapping[str, Any], comparison: BaselineComparison) -> BaselineComparison:
     """Replace the final verdict on each metric that was decided early by its early verdict."""
     decided = {
         row["subject"]: row["verdict"]
         for row in early.get("compared", ())
-        if row["verdict"] != "open" and row["baseline"] == against.name
+        if row["verdict"] != "open" and row["baseline"] == comparison.name
     }
     return replace(
-        against,
-        found=[
-            (subject, comparison, decided.get(str(subject), verdict)) for subject, comparison, verdict in against.found
-        ],
+        comparison,
+        found=[(subject, result, decided.get(str(subject), verdict)) for subject, result, verdict in comparison.found],
     )
 
 

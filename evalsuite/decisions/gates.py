@@ -360,33 +360,33 @@ def _warn_of_wrong_direction(gate: Gate, declared: Metric | None) -> str:
 
 
 def _decide_with_missing_scores(
-    gate: Gate, met: GateDecision, metric: str, measured: MeasuredBenchmark, cases: Tally, missing: Sequence[Row]
+    gate: Gate, decision: GateDecision, metric: str, measured: MeasuredBenchmark, cases: Tally, missing: Sequence[Row]
 ) -> GateDecision:
     """Change the verdict `met` to `no data` if the worst values in place of missing scores would miss the gate."""
     ledger = _describe_counted_cases(cases, missing)
     bounds = measured.find_range(metric, cases)
     if bounds is None:
         reason = f"{ledger}; {metric} has no declared range, Metric(range=(0, 1)), so what they hide is not bounded"
-        return replace(met, verdict="no data", reason=reason)
+        return replace(decision, verdict="no data", reason=reason)
     end = bounds[0] if gate.is_higher_better else bounds[1]
-    if metric in measured.derived and met.estimate is not None:
-        worst = _estimate_with_worst_values(met.estimate, end, len(missing) / len(cases))
+    if metric in measured.derived and decision.estimate is not None:
+        worst = _estimate_with_worst_values(decision.estimate, end, len(missing) / len(cases))
     else:
         worst = measured.estimate_metric(
             metric, measured.fill_missing_scores(metric, cases, end), gate.confidence or DERIVED_CONFIDENCE
         )
     if worst is not None and gate.is_met_by(worst):
-        return replace(met, reason=f"{ledger}; it holds with these at {end:g}, too ({worst.value:.4f})")
+        return replace(decision, reason=f"{ledger}; it holds with these at {end:g}, too ({worst.value:.4f})")
     reason = f"{ledger}; with these at {end:g}, the bad end of its range, the gate would be missed"
     if all(row.outcome not in {"error", "skipped"} for row in missing):
         reason += "; where only some kinds of cases have this score, gate these by a tag: benchmark[tag].metric"
-    return replace(met, verdict="no data", reason=reason)
+    return replace(decision, verdict="no data", reason=reason)
 
 
-def _estimate_with_worst_values(estimate: Estimate, end: float, share: float) -> Estimate | None:
-    """Compute a derived metric's estimate as if a `share` of the cases had the worst value, `end`."""
+def _estimate_with_worst_values(estimate: Estimate, worst_value: float, share: float) -> Estimate | None:
+    """Compute a derived metric's estimate as if a `share` of the cases had the worst value."""
     value, low, high = (
-        math.nan if bound is None else bound + share * (end - bound)
+        math.nan if bound is None else bound + share * (worst_value - bound)
         for bound in (estimate.value, estimate.low, estimate.high)
     )
     return Estimate.of(value, low, high, estimate.n)

@@ -56,7 +56,7 @@ def count_planned_cases(cases: Iterable[tuple[str, str]]) -> list[PlannedBenchma
 class Expense:
     """The expected cost of one benchmark, from the mean costs in an earlier run."""
 
-    asked: PlannedBenchmark
+    planned: PlannedBenchmark
     # The expected usage of model, judge and simulators; None if the earlier run lacks the benchmark.
     usage: Usage | None = None
     # The expected duration in minutes, if as many requests run at once as in the earlier run.
@@ -111,7 +111,7 @@ class DetectableLoss:
 
 
 def estimate_expenses(
-    asked: Iterable[PlannedBenchmark], baseline: Run | None, price: Callable[[Usage], float] | None = None
+    planned: Iterable[PlannedBenchmark], baseline: Run | None, price: Callable[[Usage], float] | None = None
 ) -> list[Expense]:
     """Estimate the cost of each benchmark.
 
@@ -119,17 +119,17 @@ def estimate_expenses(
         price: function that computes the cost in US dollars of a usage, with the new model's prices; None keeps the
             earlier costs.
     """
-    return [_estimate_benchmark_expense(part, baseline, price) for part in asked]
+    return [_estimate_benchmark_expense(part, baseline, price) for part in planned]
 
 
 def _estimate_benchmark_expense(
-    asked: PlannedBenchmark, baseline: Run | None, price: Callable[[Usage], float] | None
+    planned: PlannedBenchmark, baseline: Run | None, price: Callable[[Usage], float] | None
 ) -> Expense:
-    bench = baseline.benchmarks.get(asked.benchmark) if baseline else None
+    bench = baseline.benchmarks.get(planned.benchmark) if baseline else None
     rows = [row for row in bench.tally if row.outcome in {"passed", "failed"}] if bench else []
     if not rows or baseline is None:
-        return Expense(asked)
-    factor = asked.cases / len(rows)
+        return Expense(planned)
+    factor = planned.cases / len(rows)
     whole = sum((row.usage for row in rows), Usage())
     counts = {name: math.ceil(count * factor) for name, count in asdict(whole).items() if name != "cost"}
     usage = Usage(**counts, cost=whole.cost * factor)
@@ -142,18 +142,18 @@ def _estimate_benchmark_expense(
     if total and (seconds := baseline.info.get("seconds")):
         # The earlier run's duration times this benchmark's share of the seconds of all its cases.
         minutes = float(seconds) * math.fsum(row.seconds for row in rows) / total * factor / 60
-    return Expense(asked, usage, minutes)
+    return Expense(planned, usage, minutes)
 
 
 def compute_detectable_losses(
-    asked: Iterable[PlannedBenchmark], baseline: Run, earlier: Run | None, gates: Iterable[Gate], detect: float
+    planned: Iterable[PlannedBenchmark], baseline: Run, earlier: Run | None, gates: Iterable[Gate], detect: float
 ) -> list[DetectableLoss]:
     """Compute the loss that a run can show in each gated metric, or in each primary metric if the run has no gates.
 
     Args:
         detect: the loss that the run should be able to show, as a share of a metric's range.
     """
-    parts = {part.benchmark: part for part in asked}
+    parts = {part.benchmark: part for part in planned}
     return [
         sight
         for subject in list_compared_metrics(baseline, gates)
@@ -163,18 +163,18 @@ def compute_detectable_losses(
 
 
 def _compute_detectable_loss(
-    subject: ComparedMetric, asked: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
+    subject: ComparedMetric, planned: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
 ) -> DetectableLoss | None:
     """Compute the detectable loss of a metric; None without a range or with fewer than two scored questions."""
     if subject.metric in baseline.benchmarks[subject.benchmark].derived:
-        return _compute_detectable_loss_of_derived_metric(subject, asked, baseline, earlier, detect)
+        return _compute_detectable_loss_of_derived_metric(subject, planned, baseline, earlier, detect)
     tally = select_cases(baseline.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
     scored = _list_scored_questions(tally, subject.metric)
     bounds = find_range(baseline, subject, (score for _, scores in scored for score in scores))
     if len(scored) < 2 or bounds is None:
         return None
     width = bounds[1] - bounds[0]
-    questions = _estimate_question_count(asked, baseline, subject, tally)
+    questions = _estimate_question_count(planned, baseline, subject, tally)
     before = max(len(scores) for _, scores in scored)
     loss = detect * width
     pairs = []
@@ -184,7 +184,7 @@ def _compute_detectable_loss(
     variance, source = _estimate_variance(scored, pairs, width)
     epochs = [ScorePair(row, scores[0], scores[1]) for row, scores in scored if len(scores) > 1]
     drawn = _calibrate_comparison(pairs or epochs, loss, width, questions)
-    return DetectableLoss(subject, questions, before, asked.epochs, loss, variance, source, before > 1, drawn)
+    return DetectableLoss(subject, questions, before, planned.epochs, loss, variance, source, before > 1, drawn)
 
 
 def _list_scored_questions(tally: Tally, metric: str) -> list[tuple[Row, list[float]]]:
@@ -207,7 +207,7 @@ def _calibrate_comparison(pairs: Sequence[ScorePair], loss: float, width: float,
 
 
 def _compute_detectable_loss_of_derived_metric(
-    subject: ComparedMetric, asked: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
+    subject: ComparedMetric, planned: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
 ) -> DetectableLoss | None:
     """Compute the smallest loss of a metric that is detectable on all cases; None if the metric declares no range."""
     bench = baseline.benchmarks[subject.benchmark]
@@ -218,14 +218,14 @@ def _compute_detectable_loss_of_derived_metric(
     if limits is None or expected is None:
         return None
     loss = detect * (limits[1] - limits[0])
-    questions = _estimate_question_count(asked, baseline, subject, tally)
-    return DetectableLoss(subject, questions, asked.epochs, asked.epochs, loss, *expected, noise_known=False)
+    questions = _estimate_question_count(planned, baseline, subject, tally)
+    return DetectableLoss(subject, questions, planned.epochs, planned.epochs, loss, *expected, noise_known=False)
 
 
-def _estimate_question_count(asked: PlannedBenchmark, baseline: Run, subject: ComparedMetric, tally: Tally) -> int:
+def _estimate_question_count(planned: PlannedBenchmark, baseline: Run, subject: ComparedMetric, tally: Tally) -> int:
     """Estimate how many planned questions will have the metric: the same share as in the baseline."""
     whole = len(group_by_question(baseline.benchmarks[subject.benchmark].tally))
-    return max(2, round(asked.questions * len(group_by_question(tally)) / whole))
+    return max(2, round(planned.questions * len(group_by_question(tally)) / whole))
 
 
 def _estimate_variance(

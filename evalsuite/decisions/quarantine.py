@@ -89,16 +89,16 @@ def read_quarantine(path: Path, now: datetime) -> Quarantine:
     return Quarantine(tuple(entries), now.date().isoformat())
 
 
-def _parse_quarantine_entry(case: object, where: str) -> QuarantineEntry:
+def _parse_quarantine_entry(case: object, place: str) -> QuarantineEntry:
     if not isinstance(case, dict) or set(case) != set(KEYS):
         keys = ", ".join(map(repr, case)) if isinstance(case, dict) and case else repr(case)[:60]
-        raise SettingsError(f"{where}: found {keys}; it needs exactly {', '.join(KEYS)}")
+        raise SettingsError(f"{place}: found {keys}; it needs exactly {', '.join(KEYS)}")
     for name in KEYS[:3]:
         if not isinstance(case[name], str) or not case[name].strip():
-            raise SettingsError(f"{where}: {name} is {case[name]!r}; write some words")
+            raise SettingsError(f"{place}: {name} is {case[name]!r}; write some words")
     until = case["until"]
     if isinstance(until, datetime) or not isinstance(until, date):
-        raise SettingsError(f"{where}: until is {until!r}; write a day without quotes, as in until = 2026-12-31")
+        raise SettingsError(f"{place}: until is {until!r}; write a day without quotes, as in until = 2026-12-31")
     return QuarantineEntry(case["benchmark"], case["sample"], case["reason"].strip(), until.isoformat())
 
 
@@ -147,12 +147,12 @@ def list_quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
     yield from _list_unused_entries(run, quarantine, named)
 
 
-def _list_unused_entries(run: Run, quarantine: Quarantine, named: Iterable[QuarantineEntry]) -> Iterator[str]:
+def _list_unused_entries(run: Run, quarantine: Quarantine, matched_entries: Iterable[QuarantineEntry]) -> Iterator[str]:
     """Report entries that match no case, unless a partial run may have left their cases out."""
     in_part = run.info.get("settings", {}).get("limit") or run.info.get("narrowed") or run.info.get("early")
     for entry in quarantine.entries:
         if entry.benchmark not in run.benchmarks:
             suggestion = suggest_names(entry.benchmark, run.benchmarks)
             yield f"the quarantine names {entry}, and no case of {entry.benchmark} is here{suggestion}"
-        elif not in_part and entry not in named and entry not in quarantine.ended_entries:
+        elif not in_part and entry not in matched_entries and entry not in quarantine.ended_entries:
             yield f"the quarantine names {entry}, which this suite does not have"

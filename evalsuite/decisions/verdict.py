@@ -243,12 +243,14 @@ def list_run_errors(run: Run) -> tuple[str, ...]:
     )
 
 
-def _collect_verdict_facts(run: Run, baselines: Sequence[Run], named: Sequence[Gate]) -> _VerdictFacts:
-    """Decide the named gates, and compare with baselines; a shard alone decides nothing."""
+def _collect_verdict_facts(run: Run, baselines: Sequence[Run], all_gates: Sequence[Gate]) -> _VerdictFacts:
+    """Decide those gates that the run can decide, and compare with baselines; a shard alone decides nothing."""
     settings, early = run.info.get("settings", {}), run.info.get("early")
     narrowed = {} if settings.get("partial") else _describe_partial_selection(run)
     gates = [
-        gate for gate in named if gate.benchmark in narrowed or _has_cases(gate, run) or not _is_uncollected(gate, run)
+        gate
+        for gate in all_gates
+        if gate.benchmark in narrowed or _has_cases(gate, run) or not _is_uncollected(gate, run)
     ]
     if settings.get("shard"):
         # The gates of a shard are decided after all shards have been merged.
@@ -262,11 +264,11 @@ def _collect_verdict_facts(run: Run, baselines: Sequence[Run], named: Sequence[G
     return _VerdictFacts(run, gates, decisions, against, narrowed)
 
 
-def _decide_baseline_gate(gate: Gate, run: Run, against: Sequence[BaselineComparison]) -> list[GateDecision]:
+def _decide_baseline_gate(gate: Gate, run: Run, comparisons: Sequence[BaselineComparison]) -> list[GateDecision]:
     """Decide a gate against its baseline; the name `baseline` means every baseline of the run."""
     if reason := explain_missing_benchmark(gate, run.benchmarks):
         return [GateDecision(gate, gate.metric, "no data", reason=reason)]
-    named = zip(run.baselines, against, strict=False)
+    named = zip(run.baselines, comparisons, strict=False)
     decisions = [
         decision for name, each in named if gate.than in {"baseline", name} for decision in each.decide_gate(gate)
     ]

@@ -243,7 +243,7 @@ def _list_plan_lines(
     if baseline is None:
         return [*lines, "calls, tokens, dollars and what can be shown are known from an earlier run: --baseline RUN"]
     lines += [
-        f"{expense.asked.benchmark}: nothing is known of it, as {baseline.folder.name} has no case of it"
+        f"{expense.planned.benchmark}: nothing is known of it, as {baseline.folder.name} has no case of it"
         for expense in spent
         if expense.usage is None
     ]

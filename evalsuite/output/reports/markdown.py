@@ -71,7 +71,7 @@ def render_terminal_table(table: Table) -> str:
 
 
 def _render_table_in_format(
-    table: Table, show_cell: Callable[[Cell, Column, float | None], str], heads: Sequence[str], form: str
+    table: Table, show_cell: Callable[[Cell, Column, float | None], str], heads: Sequence[str], table_format: str
 ) -> str:
     from tabulate import tabulate
 
@@ -80,7 +80,7 @@ def _render_table_in_format(
         for row, best in zip(table.rows, table.best or [None] * len(table.rows), strict=True)
     ]
     sides = ["left" if column.style == "text" else "right" for column in table.columns]
-    return tabulate(rows, heads, form, colalign=sides, disable_numparse=True)
+    return tabulate(rows, heads, table_format, colalign=sides, disable_numparse=True)
 
 
 def _format_terminal_cell(cell: Cell, column: Column, best: float | None) -> str:

@@ -26,13 +26,13 @@ LOSS_COLUMNS = parse_columns(
 def tabulate_expenses(expenses: Sequence[Expense]) -> Table:
     """Tabulate the expected cost of each benchmark, and the sum."""
     rows: list[list[Cell]] = [
-        [each.asked.benchmark, each.asked.cases, *_make_usage_cells(each.usage), each.minutes] for each in expenses
+        [each.planned.benchmark, each.planned.cases, *_make_usage_cells(each.usage), each.minutes] for each in expenses
     ]
     measured = [expense for expense in expenses if expense.usage is not None]
     if len(expenses) > 1 and measured:
         usage = sum((expense.usage for expense in measured if expense.usage), Usage())
         minutes = [expense.minutes for expense in measured if expense.minutes is not None]
-        cases = sum(expense.asked.cases for expense in expenses)
+        cases = sum(expense.planned.cases for expense in expenses)
         rows.append(["all", cases, *_make_usage_cells(usage), math.fsum(minutes) if minutes else None])
     return Table("", EXPENSE_COLUMNS, rows)
 

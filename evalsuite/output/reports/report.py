@@ -213,12 +213,12 @@ def _make_error_sections(run: Run) -> list[Section]:
     return [Section("Errors", [Table("", columns, rows, note)])]
 
 
-def _make_worst_cases_sections(run: Run, shown: Collection[str]) -> list[Section]:
+def _make_worst_cases_sections(run: Run, benchmarks_to_skip: Collection[str]) -> list[Section]:
     """Show a benchmark's worst cases, unless its own section already shows cases."""
     blocks: list[Block] = []
     for name, bench in run.benchmarks.items():
         primary = bench.primary
-        if primary is None or name in shown:
+        if primary is None or name in benchmarks_to_skip:
             continue
         scored: Tally = bench.tally.scored(primary)
         sign = -1 if run.lower_is_better(name, primary) else 1
@@ -259,22 +259,22 @@ MOST_SLICES = 5  # Maximum number of slices (questions with one tag value) that 
 MOST_FLIPS = 12  # Maximum number of changed cases that are shown, greatest losses first.
 
 
-def make_baseline_section(against: BaselineComparison) -> Section:
+def make_baseline_section(comparison: BaselineComparison) -> Section:
     """Build the report's section that compares the run with a baseline."""
     words = {"no worse": "✅ no worse", "worse": "❌ worse", "undecided": "undecided"}
     rows: list[list[Cell]] = []
-    for subject, comparison, verdict in against.found:
-        calibration = comparison.calibrate(against.strictest_confidence)
+    for subject, result, verdict in comparison.found:
+        calibration = result.calibrate(comparison.strictest_confidence)
         rows.append(
             [
                 words[verdict],
                 str(subject),
-                comparison.n,
-                comparison.baseline,
-                comparison.candidate,
-                Estimate(comparison.difference, comparison.low, comparison.high, comparison.n),
-                comparison.pvalue,
-                comparison.detectable if math.isfinite(comparison.detectable) else None,
+                result.n,
+                result.baseline,
+                result.candidate,
+                Estimate(result.difference, result.low, result.high, result.n),
+                result.pvalue,
+                result.detectable if math.isfinite(result.detectable) else None,
                 calibration.equal_fails if calibration else None,
                 calibration.loss_fails if calibration else None,
             ]
@@ -285,15 +285,16 @@ def make_baseline_section(against: BaselineComparison) -> Section:
         "percent"
     )
     note = (
-        f"Paired by question, epochs averaged. `no worse`: a loss of {against.rules.margin:g} of the metric's range or "
-        "more is excluded. `worse`: a loss is shown. `undecided`: neither; more cases would tell. Corrected for the "
+        f"Paired by question, epochs averaged. `no worse`: a loss of {comparison.rules.margin:g} of the metric's range "
+        "or more is excluded. `worse`: a loss is shown. `undecided`: neither; more cases would tell. Corrected for the "
         "number of rows, as far as they differ. The last two columns put candidates through the same verdict that are "
         "drawn from these pairs: equal models by exchanging the runs, and models that lost what matters. "
-        + _describe_omissions_and_remarks(against)
+        + _describe_omissions_and_remarks(comparison)
     )
     shown = Table("", columns, rows, note.strip()) if rows else Passage("", note.strip())
     return Section(
-        f"Against {against.name}", [shown, *_tabulate_slices_with_losses(against), *_tabulate_changed_cases(against)]
+        f"Against {comparison.name}",
+        [shown, *_tabulate_slices_with_losses(comparison), *_tabulate_changed_cases(comparison)],
     )
 
 

@@ -171,6 +171,7 @@ def _make_debate_row(name: str, cases: Sequence[JudgedCase]) -> tuple[Cell, ...]
 
 
 def _measure_agreement_with_people(verdict: str | None, case: JudgedCase) -> float:
+    """Return 1 if a verdict equals people's choice, 0.5 if only one of them is a tie, and otherwise 0."""
     return 1 - abs(WINS[verdict] - WINS[case.facts["human"]])
 
 
