@@ -89,49 +89,36 @@ def track_metrics(
 
 def _compare_releases(
     reference: Run, runs: Sequence[Run], gates: Sequence[Gate], rules: ComparisonRules, tests: int
-) -> dict[str, dict[str, ReferenceComparison]]:
-    """Compare releases with a reference run; the result is keyed by run, then by metric."""
+) -> dict[tuple[str, str], ReferenceComparison]:
+    """Compare releases with a reference run; the result is keyed by run and metric."""
     names = [run.folder.name for run in runs]
     later = runs[names.index(reference.folder.name) + 1 :] if reference.folder.name in names else runs
-    by_run: dict[str, dict[str, ReferenceComparison]] = {}
+    compared: dict[tuple[str, str], ReferenceComparison] = {}
     for number, run in enumerate(later, 1):
         level = compute_test_level(number) / tests
         against = compare_to_baseline(reference, run, gates, rules)
-        own = {
-            str(subject): ReferenceComparison(
-                result,
-                level,
-                # The verdict `no worse` means that the loss is smaller than the margin, so it is not drift.
-                result.deteriorated and result.pvalue <= level and verdict != "no worse",
-            )
-            for subject, result, verdict in against.found
-        }
-        for subject, reason in against.not_compared.items():
-            own[subject] = ReferenceComparison(None, level, reason=reason)
-        by_run[run.folder.name] = own
-    return by_run
+        for subject, result, verdict in against.found:
+            # The verdict `no worse` means that the loss is smaller than the margin, so it is not drift.
+            drifted = result.deteriorated and result.pvalue <= level and verdict != "no worse"
+            compared[run.folder.name, str(subject)] = ReferenceComparison(result, level, drifted)
+        for name, reason in against.not_compared.items():
+            compared[run.folder.name, name] = ReferenceComparison(None, level, reason=reason)
+    return compared
 
 
 def _estimate_release(
-    run: Run, subject: ComparedMetric, comparisons: Mapping[str, Mapping[str, Mapping[str, ReferenceComparison]]]
+    run: Run, subject: ComparedMetric, comparisons: Mapping[str, Mapping[tuple[str, str], ReferenceComparison]]
 ) -> ReleaseEstimate:
     """Estimate a metric of one run, and look up the metric's comparisons with each reference run."""
-    name, bench = run.folder.name, run.benchmarks.get(subject.benchmark)
-    return ReleaseEstimate(
-        name,
-        str(run.info.get("model") or ""),
-        str(run.info.get("started") or ""),
-        MeasuredBenchmark.from_run(run, subject.benchmark).estimate_with_interval(
-            subject.metric, select_cases(bench.tally, subject.tag, subject.value)
-        )
-        if bench
-        else None,
-        {
-            reference: by_run[name][str(subject)]
-            for reference, by_run in comparisons.items()
-            if str(subject) in by_run.get(name, {})
-        },
-    )
+    name, model, started = run.folder.name, run.info.get("model") or "", run.info.get("started") or ""
+    estimate = None
+    if subject.benchmark in run.benchmarks:
+        measured = MeasuredBenchmark.from_run(run, subject.benchmark)
+        cases = select_cases(measured.tally, subject.tag, subject.value)
+        estimate = measured.estimate_with_interval(subject.metric, cases)
+    key = name, str(subject)
+    standings = {reference: compared[key] for reference, compared in comparisons.items() if key in compared}
+    return ReleaseEstimate(name, str(model), str(started), estimate, standings)
 
 
 REQUEST_FINGERPRINTS = ("input", "target", "prompt", "params", "scorers", "judge", "user")
