@@ -291,10 +291,16 @@ def remove_reasoning(text: str) -> str:
     return UNOPENED_THOUGHT.sub("", THOUGHT.sub("", text)).strip() if "<" in text else text.strip()
 
 
-def list_json_objects(text: str) -> Iterator[tuple[Mapping[str, Any], int, int]]:
-    """Yield the JSON objects in a text (at most 20), each with the positions of its start and end."""
-    decoder, at, tried = json.JSONDecoder(object_pairs_hook=_refuse_contradictions), text.find("{"), 0
-    while at >= 0 and tried < MOST_OBJECTS:
+def list_json_objects(
+    text: str, decoder: json.JSONDecoder | None = None, *, most: int = MOST_OBJECTS
+) -> Iterator[tuple[dict[str, Any], int, int]]:
+    """Yield the JSON objects at a text's first `most` braces, each with the positions of its start and end.
+
+    By default, an object that has a name twice with different values is left out.
+    """
+    decoder = decoder or json.JSONDecoder(object_pairs_hook=_refuse_contradictions)
+    at, tried = text.find("{"), 0
+    while at >= 0 and tried < most:
         tried += 1
         try:
             item, end = decoder.raw_decode(text, at)

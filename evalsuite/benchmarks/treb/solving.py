@@ -20,6 +20,7 @@ from evalsuite.benchmarks.treb.tables import FIRST_ROWS, SourceTable, TableCache
 from evalsuite.core.errors import shorten_to_beginning
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import Message, Sample, Transcript
+from evalsuite.judges.parsing import list_json_objects
 from evalsuite.sandbox import Sandbox, TableFile
 from evalsuite.solvers.program_text import remove_box
 from evalsuite.solvers.programs import interleaved, program_of_thought
@@ -212,17 +213,7 @@ def read_answer(text: str) -> tuple[str, bool]:
 
 def find_json_objects(text: str) -> list[dict[str, Any]]:
     """Find the outermost JSON objects in a text's last 100,000 characters."""
-    text = text[-LONGEST:]
-    objects, place = [], text.find("{")
-    while place >= 0:
-        try:
-            value, end = _JSON.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            end = place + 1
-        else:
-            objects.append(value)
-        place = text.find("{", end)
-    return objects
+    return [value for value, _, _ in list_json_objects(text[-LONGEST:], _JSON, most=LONGEST)]
 
 
 def _format_answer_value(value: Any) -> str:
