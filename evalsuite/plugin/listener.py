@@ -58,6 +58,7 @@ class ReportListener:
         ending: why evalsuite ended the session before the last test; empty if all tests ran.
         status: the session's exit status when the report was written; None before the report was written.
         handlers: the earlier signal handlers, to be restored.
+        items: the names of the session's items, in their order.
         live: the benchmarks that this process has collected, by the node id of the test function.
     """
 
@@ -71,7 +72,7 @@ class ReportListener:
         self._worker_plan: _WorkerPlan | None = None
         self._session: pytest.Session | None = None
         self._channels: list[Any] = []
-        self._items: list[str] = []
+        self.items: list[str] = []
         self._finished_plain_items: set[str] = set()  # Node ids of finished items that are not cases.
         # For each case: the number of failed reports, and how many of these do not fail the session.
         self._failures: dict[str, tuple[int, int]] = {}
@@ -176,7 +177,7 @@ class ReportListener:
             return []
         from evalsuite.decisions.early_stops import interleave_parts
 
-        awaited = [item for item in self._items if item not in self._finished_plain_items]
+        awaited = [item for item in self.items if item not in self._finished_plain_items]
         return interleave_parts(awaited, len(self._channels) or 1)
 
     def _list_planned_cases(self) -> list[PlannedCase]:
@@ -274,9 +275,8 @@ class ReportListener:
         """End the session after the current test."""
         self.ending = reason = escape_for_terminal(reason)
         stop_distributing(self._config, ENDED)
-        session = self._config.stash[PROCESS].session
-        if session is not None:
-            session.shouldstop = ENDED
+        if self._session is not None:
+            self._session.shouldstop = ENDED
         for channel in self._channels:
             self.run.access.stop_worker(channel, reason)
 
@@ -342,7 +342,7 @@ class ReportListener:
         By itself, xdist would replace four times as many workers before it ends the session. With this method, at most
         as many replacements die as there were workers at first.
         """
-        if error and not self._items:
+        if error and not self.items:
             self._died_early += 1
             # The number of channels is the number of workers so far: the first workers and their replacements.
             if len(self._channels) < 2 * self._died_early:
@@ -351,7 +351,7 @@ class ReportListener:
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
         """Open the run after a worker has collected; from then on, a signal ends the run with a report."""
-        self._items = ids
+        self.items = ids
         if self._worker_plan is not None and self._uncollected:
             # After collection errors, stop before any case is paid for, as pytest does without workers; xdist would
             # continue.
@@ -368,7 +368,7 @@ class ReportListener:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self._session = session
         self.planned = len(list_cases(session.items))
-        self._items = [item.nodeid for item in session.items]
+        self.items = [item.nodeid for item in session.items]
         if self.planned:
             self._install_signal_handlers()
 

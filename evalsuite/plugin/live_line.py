@@ -94,18 +94,11 @@ class LiveLine:
     def __init__(self, listener: ReportListener, terminal: pytest.TerminalReporter) -> None:
         self._listener, self._terminal = listener, terminal
         self._file: LiveLineFile | None = None
-        self._total = self._done = self._announced = 0
+        self._done = self._announced = 0
         self._started = 0.0
         self._tokens: deque[tuple[float, int]] = deque()
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        self._total = len(ids)
-
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        self._total = len(session.items)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
@@ -159,7 +152,7 @@ class LiveLine:
             now, has_calls = time.monotonic(), self._has_called_model
             if file.is_terminal and has_calls:
                 file.paint_line(fit_to_width(self.list_line_parts(now), file.width - 1))
-            elif not file.is_terminal and now >= due and (has_calls or not self._total):
+            elif not file.is_terminal and now >= due and (has_calls or not self._listener.items):
                 due = now + EVERY
                 file.print_line(fit_to_width(self.list_line_parts(now), LONGEST) if has_calls else COLLECTING)
 
@@ -176,7 +169,8 @@ class LiveLine:
         gateway = self._listener.run.access.gateway
         paid, connections = gateway.ledger.paid, gateway.limiter.connections
         answers = paid.calls  # Answers of this session; `paid.cost` also includes earlier sessions of a resumed run.
-        parts = [(0, f"evalsuite {self._done}/{write_count(self._total, 'case')}"), (4, write_count(answers, "answer"))]
+        total = len(self._listener.items)
+        parts = [(0, f"evalsuite {self._done}/{write_count(total, 'case')}"), (4, write_count(answers, "answer"))]
         parts += [(1, outage) for outage in gateway.describe_outages()]
         parts += [(1, pause) for pause in gateway.describe_pauses()]
         parts += [(1, waits) for waits in self._listener.run.access.describe_waiting_batches()]
@@ -187,7 +181,7 @@ class LiveLine:
         if paid.cost:
             parts.append((3, f"${paid.cost:.4f}"))
         parts += [(7, f"held to {_format_request_rate(rate)}") for rate in gateway.list_inferred_rates()]
-        seconds = estimate_seconds_left(now - self._started, self._done, answers, self._total)
+        seconds = estimate_seconds_left(now - self._started, self._done, answers, total)
         if seconds is not None:
             parts.append((2, f"{int(seconds // 60)}:{int(seconds % 60):02} left"))
         return parts

@@ -75,10 +75,8 @@ class CaseProcess:
     model_name: str | None  # The model under test; without one, the installed default model, or None.
     quarantine: Quarantine | None  # Cases excluded from decisions until a date; None without a quarantine file.
     workers: int  # The number of processes that run cases.
-    make_loop: Callable[[], BackgroundLoop]
-    connect: Callable[[BackgroundLoop], CaseAsker]  # Connects the process to the gateway.
+    connect: Callable[[], tuple[BackgroundLoop, CaseAsker]]  # Makes the event loop and the connection to the gateway.
     run_part: InitVar[RunPart | None]  # The part that this session runs; None if the session may not be divided.
-    session: pytest.Session | None = None
     deselected: list[pytest.Item] = field(default_factory=list)  # Cases that the command line leaves out.
     # The number of cases of each benchmark before any selection, and how `--limit` chose the samples.
     collected: dict[str, dict[str, int | None]] = field(default_factory=dict)
@@ -93,8 +91,7 @@ class CaseProcess:
         self.lists_all = run_part.lists_all if run_part else bool(self.settings.resume)
         self._assignment: ShardAssignment | None = None
         self._lock = threading.Lock()  # Use a lock, because test code may request a model in any thread.
-        self._loop: BackgroundLoop | None = None
-        self._models: RunModels | None = None
+        self._connection: tuple[BackgroundLoop, CaseAsker] | None = None
         # The queue of cases, made in the test thread when the first case begins.
         self._queue: UpcomingCases | WorkerQueue | None = None
         self._prefetcher: Prefetcher | None = None
@@ -107,29 +104,28 @@ class CaseProcess:
             self._assignment = ShardAssignment(self.settings.shard, self.part)
         return self._assignment
 
+    def _get_connection(self) -> tuple[BackgroundLoop, CaseAsker]:
+        """Return the event loop and the connection to the gateway; the thread that first needs them makes them."""
+        with self._lock:
+            if self._connection is None:
+                self._connection = self.connect()
+            return self._connection
+
     @property
     def background_loop(self) -> BackgroundLoop:
-        """This process's event loop; the thread that first needs the loop makes it."""
-        with self._lock:
-            if self._loop is None:
-                self._loop = self.make_loop()
-            return self._loop
+        return self._get_connection()[0]
 
     @property
     def models(self) -> RunModels:
-        """The run's models, called through the gateway; made once, by the thread that first needs them."""
+        """The run's models, called through the gateway."""
         from evalsuite.engine.checks import require_model_name
         from evalsuite.engine.solving import RunModels
 
-        background, name = self.background_loop, require_model_name(self.model_name)
-        with self._lock:
-            if self._models is None:
-                self._models = RunModels(self.connect(background), self.settings, name)
-            return self._models
+        _, asker = self._get_connection()
+        return RunModels(asker, self.settings, require_model_name(self.model_name))
 
     def advance_to_item(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         """Move the queue to the item and, from the first case on, start solving as many cases as may be in flight."""
-        self.session = item.session
         if self._prefetcher is None and get_case(item) is not None:
             from evalsuite.engine.solving import Prefetcher, UpcomingCases, compute_window_size
 
@@ -167,8 +163,8 @@ class CaseProcess:
             self._prefetcher = None
 
     def close(self) -> None:
-        if self._loop is not None:
-            self._loop.close()
+        if self._connection is not None:
+            self.background_loop.close()
 
 
 PROCESS = pytest.StashKey[CaseProcess]()

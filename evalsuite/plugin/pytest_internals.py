@@ -166,11 +166,6 @@ def replace_terminal_file(terminal: pytest.TerminalReporter, file: Any) -> None:
     terminal._tw._file = file  # noqa: SLF001
 
 
-def get_session(terminal: pytest.TerminalReporter) -> pytest.Session | None:
-    """Return a terminal reporter's session, because pytest passes no session to the hook that shows the plan."""
-    return getattr(terminal, "_session", None)
-
-
 def add_to_last_failed(config: pytest.Config, cases: Sequence[str]) -> None:
     """Make `--lf` also run these cases."""
     last_failed: Any = config.pluginmanager.get_plugin("lfplugin")

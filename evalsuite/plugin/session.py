@@ -96,15 +96,12 @@ def _set_up_controller(config: pytest.Config) -> None:
     config.pluginmanager.register(listener, "evalsuite-listener")
     if has_workers(config) and runs:
         listener.import_model_client()
-    config.stash[PROCESS] = CaseProcess(
-        spec.settings,
-        spec.model,
-        spec.quarantine,
-        1,
-        lambda: listener.open_run().access.background,
-        lambda _: listener.run.access.gateway,
-        spec.part,
-    )
+
+    def open_gateway() -> tuple[BackgroundLoop, CaseAsker]:
+        access = listener.open_run().access
+        return access.background, access.gateway
+
+    config.stash[PROCESS] = CaseProcess(spec.settings, spec.model, spec.quarantine, 1, open_gateway, spec.part)
 
 
 def _add_run_part(config: pytest.Config, spec: RunSpec) -> RunSpec:
@@ -131,25 +128,19 @@ def _set_up_worker(config: pytest.Config) -> None:
     def stop_worker(reason: str) -> None:
         config.stash[PROCESS].stopping = reason
 
-    def connect_to_gateway(background: BackgroundLoop) -> CaseAsker:
+    def connect_to_gateway() -> tuple[BackgroundLoop, CaseAsker]:
         from evalsuite.gateway.channel import ChannelAsker
+        from evalsuite.gateway.loop import BackgroundLoop
 
-        return ChannelAsker(channel, background, stop_worker)
+        background = BackgroundLoop()
+        return background, ChannelAsker(channel, background, stop_worker)
 
     settings = restore_settings(json.loads(data["settings"]))
     part = RunPart(**data["part"]) if data["part"] else None
-    config.stash[PROCESS] = CaseProcess(
-        settings, data["model"], quarantine, workers, _make_background_loop, connect_to_gateway, part
-    )
+    config.stash[PROCESS] = CaseProcess(settings, data["model"], quarantine, workers, connect_to_gateway, part)
     apply_selection(config, data["selection"])
     # Handle SIGINT, to distinguish the user's Ctrl-C from a KeyboardInterrupt that a scorer raises.
     install_signal_handlers("SIGINT", end=pytest.exit, terminal=None)
-
-
-def _make_background_loop() -> BackgroundLoop:
-    from evalsuite.gateway.loop import BackgroundLoop
-
-    return BackgroundLoop()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -22,7 +22,7 @@ from evalsuite.output.reports.case_block import format_case_blocks, list_worst_c
 from evalsuite.output.reports.markdown import format_decision_line, format_measured_line
 from evalsuite.plugin.items import list_cases
 from evalsuite.plugin.outcomes import get_case_block
-from evalsuite.plugin.pytest_internals import add_to_last_failed, get_session, make_failure_repr
+from evalsuite.plugin.pytest_internals import add_to_last_failed, make_failure_repr
 from evalsuite.results.run_folders import REPORT, RunFolder, explain_interruption
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def _make_test_report(nodeid: str, line: str, case_blocks: Sequence[str] = (), *
 
 def show_plan(terminal: pytest.TerminalReporter, process: CaseProcess) -> None:
     """Print the expected cost of the collected cases and, with a baseline, the smallest loss that is detectable."""
-    session = get_session(terminal)
+    session: pytest.Session | None = terminal.config.pluginmanager.get_plugin("session")
     if session is None:
         return
     from evalsuite.core.errors import EvalsuiteError, describe_exception

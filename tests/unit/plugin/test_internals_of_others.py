@@ -65,7 +65,7 @@ def test_without_the_terminals_file_there_is_no_live_line_and_without_its_sessio
     if terminal is None:
         pytest.skip("a worker has no terminal")
     assert callable(pytest_internals.get_terminal_file(terminal).write)
-    assert pytest_internals.get_session(terminal) is request.session
+    assert terminal.config.pluginmanager.get_plugin("session") is request.session
 
 
 def test_without_the_memory_of_failures_lf_does_not_run_the_cases_behind_a_gate() -> None:
