@@ -258,6 +258,7 @@ def format_input(sample: Sample) -> str:
 
 
 def _is_threshold_assertion(error: BaseException) -> bool:
+    """Tell whether an exception of a test means that the case missed its threshold."""
     if _is_pytest_outcome(error, "fail"):
         return not str(error).startswith(NOT_RUN)
     return isinstance(error, AssertionError)

@@ -215,6 +215,7 @@ def _add_tags(samples: Sequence[Sample], make_tags: Tags | None) -> Sequence[Sam
 def _check_and_tag_canaries(
     name: str | Benchmark, samples: Sequence[Sample] | None, solver: AnySolver | None
 ) -> Sequence[Sample]:
+    """Check the samples of cases that test the judge (canaries), and return them with a tag."""
     if samples is None or solver is not None:
         raise SettingsError(
             f"@benchmark({name!r:.60}, canary=True) takes samples with fixed answers, and no solver: write answers "

@@ -274,6 +274,7 @@ class OpenRun:
         return journal
 
     def _write_run_info(self, facts: Mapping[str, Any] | None = None) -> None:
+        """Write `run.json`; `facts` are known only when the session ends."""
         self.folder.write_info({"started": _format_timestamp(self._started), **self._info, **(facts or {})})
 
     def _close_run_files(self) -> None:

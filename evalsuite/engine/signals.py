@@ -98,12 +98,14 @@ def intercept_exit(get_status: Callable[[], int]) -> Callable[[], None]:
     execs: dict[str, Callable[..., object]] = {"execv": os.execv, "execve": os.execve}
 
     def end_process(code: int) -> None:
+        """End the process with the session's exit status in place of 0."""
         own = get_status() if code == 0 and os.getpid() == guarded else 0
         if own:
             os.write(errors, f"\nevalsuite: os._exit(0) ended the session; the exit status is {own}\n".encode())
         original(own or code)
 
     def refuse_exec(execute: Callable[..., object], *arguments: object, **named: object) -> None:
+        """Raise an error if the session's exit status is not 0; otherwise, call the function."""
         if get_status() and os.getpid() == guarded:
             raise RuntimeError("os.exec would end evalsuite's session without a verdict: start a subprocess")
         execute(*arguments, **named)

@@ -163,6 +163,7 @@ async def _call_async_scorer(
 
 
 async def _await_named_scores(start_scoring: Scoring, scorer: object) -> Mapping[str, float | Score]:
+    """Start a scoring, and convert its result to scores by name."""
     return convert_scores(await start_scoring(), get_callable_name(scorer))
 
 

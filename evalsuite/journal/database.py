@@ -229,17 +229,17 @@ class WriteQueue:
         loop, thread = asyncio.get_running_loop(), threading.get_ident()
         outcome: asyncio.Future[RunError | None] = loop.create_future()
 
-        def set_result(error: RunError | None) -> None:
+        def set_outcome(error: RunError | None) -> None:
             if not outcome.done():
                 outcome.set_result(error)
 
         def report_commit(error: RunError | None) -> None:
             if threading.get_ident() == thread:
-                set_result(error)
+                set_outcome(error)
                 return
             # If the caller's event loop is closed, no caller waits for the result.
             with suppress(RuntimeError):
-                loop.call_soon_threadsafe(set_result, error)
+                loop.call_soon_threadsafe(set_outcome, error)
 
         self.queue_write(work, report_commit)
         self.flush_within(0.0)

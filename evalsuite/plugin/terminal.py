@@ -162,6 +162,7 @@ def _send_decision_reports(config: pytest.Config, report: RunReport) -> None:
 
 
 def _make_decision_reports(report: RunReport, *, every_score: bool) -> Iterator[pytest.TestReport]:
+    """Yield a report of pytest for each gate and for each comparison with a baseline."""
     verdict = report.verdict
     for decision in verdict.decisions:
         is_unmet = decision.verdict != "met"
