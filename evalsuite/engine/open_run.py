@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.core.declarations import Declarations
-from evalsuite.core.errors import NEVER_EXCUSED, EvalsuiteError, RunError, SettingsError, SpendLimitReached, write_count
+from evalsuite.core.errors import NEVER_EXCUSED, EvalsuiteError, SettingsError, SpendLimitReached, write_count
 from evalsuite.core.json_codec import decode_record, decode_usage, encode_usage
 from evalsuite.core.types import Record, Usage
 from evalsuite.decisions.gates import parse_gates
@@ -206,7 +206,8 @@ class OpenRun:
         self._info = {**spec.make_run_info(), **selection}
         self._gates = parse_gates(settings.gate)
         self.early = EarlyStopper(settings, self._gates, spec.reports_folder, stop, order, cases)
-        self.baseline = self._load_baseline()
+        baseline = next(iter(settings.baseline), None)
+        self.baseline = load_run(find_run_folder(spec.reports_folder, baseline)) if baseline else None
         self._clock, self._started = time.monotonic(), datetime.now(UTC)
         self.hopeless: EvalsuiteError | None = None
         # Benchmarks with at least one scored case; the metrics of their gates have been checked.
@@ -228,14 +229,6 @@ class OpenRun:
             raise
         if self._spans is not None:
             self.access.gateway.on_answer = self._spans.export_call
-
-    def _load_baseline(self) -> Run | None:
-        names = self._spec.settings.baseline
-        try:
-            return load_run(find_run_folder(self._spec.reports_folder, names[0])) if names else None
-        except RunError:
-            # Ignore an error of the baseline here, because the verdict reports it.
-            return None
 
     def _open_run_files(self, cases: Iterable[PlannedCase]) -> None:
         """Open the run's folder, its lock and its journal, and store the plan."""
