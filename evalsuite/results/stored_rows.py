@@ -11,9 +11,10 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass, replace
+from functools import lru_cache, partial
 from itertools import islice
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.core.types import Usage
 from evalsuite.results.tally import Row, Tally
@@ -133,7 +134,6 @@ class RowFile(Mapping[str, int]):
         weakref.finalize(self, self._file.close)
         self._starts = array("Q", [0])
         self._firsts: list[str] = []
-        self._latest: tuple[int, _RowBlock | None] = -1, None
         self.numbers: dict[str, array[int]] = {}
         self.is_sorted, self._length, last = True, 0, ""
         found = iter(found)
@@ -147,29 +147,17 @@ class RowFile(Mapping[str, int]):
             self._file.write(_encode_row_block(block))
             self._starts.append(self._file.tell())
         self._file.flush()
-
-    def read_block(self, number: int) -> _RowBlock:
-        """Read a block; keep the latest block in memory, because most look-ups proceed in order."""
-        at, block = self._latest
-        if block is None or at != number:
-            start, end = self._starts[number : number + 2]
-            # Use `pread`, because threads and forked processes share the file's current position.
-            block = _RowBlock(os.pread(self._file.fileno(), end - start, start))
-            self._latest = number, block
-        return block
+        # Keep some blocks in memory, because most look-ups proceed in order, and several may proceed at the same time.
+        self._read_block = lru_cache(8)(partial(_read_block, self._file, self._starts))
 
     def iterate_rows(self, numbers: Iterable[int]) -> Iterator[Row]:
-        """Yield the rows with these numbers; keep the current block, because another iteration may read another."""
-        current, block = -1, None
-        for row_number in numbers:
-            number, at = divmod(row_number, BLOCK)
-            if block is None or number != current:
-                current, block = number, self.read_block(number)
-            yield block.decode_row(at)
+        for number in numbers:
+            block, at = divmod(number, BLOCK)
+            yield self._read_block(block).decode_row(at)
 
     def iterate_records(self) -> Iterator[Found]:
         for number in range(len(self._firsts)):
-            block = self.read_block(number)
+            block = self._read_block(number)
             for at, (offset, benchmark) in enumerate(block.where):
                 yield offset, benchmark, block.decode_row(at)
 
@@ -182,7 +170,7 @@ class RowFile(Mapping[str, int]):
     def __getitem__(self, case: str) -> int:
         number = bisect_right(self._firsts, case) - 1
         if number >= 0:
-            block = self.read_block(number)
+            block = self._read_block(number)
             at = bisect_left(block.rows, case, key=lambda row: row[_CASE])
             if at < len(block.rows) and block.rows[at][_CASE] == case:
                 offset, _ = block.where[at]
@@ -204,6 +192,12 @@ def _encode_row_block(block: Sequence[Found]) -> bytes:
         plain[_HASHES] = (hashes.names, hashes.digits) if isinstance(hashes, SharedHashes) else hashes
         rows.append(plain)
     return marshal.dumps(([(offset, benchmark) for offset, benchmark, _ in block], rows))
+
+
+def _read_block(file: IO[bytes], starts: Sequence[int], number: int) -> _RowBlock:
+    start, end = starts[number : number + 2]
+    # Use `pread`, because threads and forked processes share the file's current position.
+    return _RowBlock(os.pread(file.fileno(), end - start, start))
 
 
 class _RowBlock:
