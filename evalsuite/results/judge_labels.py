@@ -119,16 +119,6 @@ def compute_kappa(tally: Tally) -> Estimate | None:
     return estimate_kappa(*_pair_verdicts(tally))
 
 
-def compute_sensitivity(tally: Tally) -> Estimate | None:
-    """Compute the judge's pass rate on the cases that pass according to people; None without such cases."""
-    return _compute_agreement_on_verdict(tally, verdict=1.0)
-
-
-def compute_specificity(tally: Tally) -> Estimate | None:
-    """Compute the judge's failure rate on the cases that fail according to people; None without such cases."""
-    return _compute_agreement_on_verdict(tally, verdict=0.0)
-
-
 def _compute_agreement_on_verdict(tally: Tally, *, verdict: float) -> Estimate | None:
     """Estimate how often the judge also gives this verdict, over the cases to which people gave it."""
     return compute_weighted_share(
@@ -138,6 +128,13 @@ def _compute_agreement_on_verdict(tally: Tally, *, verdict: float) -> Estimate |
             if not label.nominal and (both := label.verdicts) is not None and both[0] == verdict
         ]
     )
+
+
+compute_sensitivity = partial(_compute_agreement_on_verdict, verdict=1.0)
+"""Computes the judge's pass rate on the cases that pass according to people; None without such cases."""
+
+compute_specificity = partial(_compute_agreement_on_verdict, verdict=0.0)
+"""Computes the judge's failure rate on the cases that fail according to people; None without such cases."""
 
 
 def compute_ac1(tally: Tally) -> Estimate | None:
