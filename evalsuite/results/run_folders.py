@@ -230,8 +230,8 @@ def _locate_run_folder(reports: Path, name: str) -> Path:
             folder = path.parent if path.name in {INFO, RECORDS, SUMMARY} else path
             if is_run_folder(folder):
                 return folder
-    if name != LAST and _is_existing_file(Path(name)):
-        raise RunError(f"{name} is not a run's folder, {RECORDS}, {INFO} or {SUMMARY}")
+        if _is_existing_file(Path(name)):
+            raise RunError(f"{name} is not a run's folder, {RECORDS}, {INFO} or {SUMMARY}")
     runs = sorted((folder for folder in reports.glob("*") if (folder / INFO).is_file()), key=read_start_times)
     if name == LAST and runs:
         return next((folder for folder in reversed(runs) if not _is_partial_run(folder)), runs[-1])

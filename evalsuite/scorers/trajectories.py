@@ -13,13 +13,13 @@ import inspect
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.types import CHANGES, Sample, Score, Transcript
 
 Order = Literal["exact", "in_order", "any_order", "subset", "superset"]
-ORDERS: tuple[Order, ...] = ("exact", "in_order", "any_order", "subset", "superset")
+ORDERS: tuple[Order, ...] = get_args(Order)
 CONTROLS = frozenset({"finish", "ask_to_user"})
 """Tools that episodes add, to finish or to ask the user; calls of these tools count only if they are expected."""
 
