@@ -108,7 +108,7 @@ class Title:
 
 
 def write_person_question(template: QuestionTemplate, name: str, work: str | None) -> str | None:
-    """Make a question about a person with a unique name; None if the best-known work has an ambiguous title (None)."""
+    """Make a question about a person by name and best-known work, which is None if its title is ambiguous."""
     if work is None and template != KNOWN_FOR:
         return None
     return _PERSON_TEMPLATES[template][1].format(name=name, person=f"{name}, known for {work}")

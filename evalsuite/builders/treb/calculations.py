@@ -257,9 +257,9 @@ def _choose_testable_column(sheet: Sheet, random: Random) -> tuple[str, list[flo
     return name, present.get(name, [])
 
 
-def _make_yes_or_no_pair(question: str, pvalue: float, test: str, setup: str = "") -> TemplatePair | None:
-    """Make a question that a p-value answers; `test` is the expression for it. None if it is close to the level."""
+def _make_yes_or_no_pair(question: str, pvalue: float, expression: str, setup: str = "") -> TemplatePair | None:
+    """Make a question that a test's p-value answers; return None if the p-value is close to the level."""
     if abs(pvalue - LEVEL) < CLOSE:  # Implementations of a test may disagree, because their p-values differ slightly.
         return None
-    program = f"{IMPORT}{setup}print('Yes' if {test} >= {LEVEL} else 'No')"
+    program = f"{IMPORT}{setup}print('Yes' if {expression} >= {LEVEL} else 'No')"
     return make_text_pair(f"{question} Yes or No?", "Yes" if pvalue >= LEVEL else "No", program)
