@@ -205,29 +205,21 @@ def _convert_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class SingleTurnSolver:
-    """Sends one request at temperature 0; calls are recorded but never executed."""
+class BfclSolver:
+    """Sends one request at temperature 0; its calls are recorded but never executed."""
 
     max_tokens: int
+    multi_turn: MultiTurnSolver | None  # Solves the samples of the multi-turn categories.
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
+        if self.multi_turn and "turns" in sample.metadata:
+            return await self.multi_turn(sample, model)
         conversation = sample.input if not isinstance(sample.input, str) else (Message("user", sample.input),)
         functions = sample.metadata["functions"]
         completion = await model.chat(conversation, tools=functions, temperature=0, max_tokens=self.max_tokens)
         events = tuple(map(make_call_event, completion.tool_calls))
         answer = Message("assistant", completion.text, completion.tool_calls)
         return Transcript(completion.text, (*conversation, answer), completion.reasoning, events)
-
-
-@dataclass(frozen=True, slots=True)
-class BfclSolver:
-    """Selects the single-turn or the multi-turn solver by the sample's category."""
-
-    one: SingleTurnSolver
-    several: MultiTurnSolver | None
-
-    async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        return await (self.several if self.several and "turns" in sample.metadata else self.one)(sample, model)
 
 
 def make_call_event(call: ToolCall) -> dict[str, Any]:
@@ -332,8 +324,8 @@ def is_same_value(value: Any, accepted: Any, *, in_object: bool = False) -> bool
 
 def _make_solver(setup: Setup) -> Solver:
     options = BfclOptions.from_setup(setup)
-    several = MultiTurnSolver(options.classes, options.max_tokens) if options.classes else None
-    return BfclSolver(SingleTurnSolver(options.max_tokens), several)
+    multi_turn = MultiTurnSolver(options.classes, options.max_tokens) if options.classes else None
+    return BfclSolver(options.max_tokens, multi_turn)
 
 
 def _make_scorers(setup: Setup) -> Sequence[Any]:
