@@ -343,11 +343,10 @@ class Rubric:
         if isinstance(criteria, Each) and (split := criteria.split_items(shown.parts)):
             vote = await self._judge_items_separately(criteria, shown, *split, model=model, at=at, confirms=confirms)
             return replace(vote, judge=name)
-        params: dict[str, Any] = {"temperature": CONFIRMING_TEMPERATURE if confirms or self.samples > 1 else 0.0}
-        options = {**params, **self.params}
+        temperature = CONFIRMING_TEMPERATURE if confirms or self.samples > 1 else 0.0
         # Vary the seed of repeated requests, because equal requests may get the same answer.
-        options |= {"seed": int(self.params.get("seed") or 0) + at} if at else {}
-        options["attempts"] = self.attempts
+        seed = {"seed": int(self.params.get("seed") or 0) + at} if at else {}
+        options: dict[str, Any] = {"temperature": temperature, **self.params, **seed, "attempts": self.attempts}
         if isinstance(criteria, Template):
             question = Message("user", criteria.write_prompt(shown.parts), parts=shown.media)
             return await collect_vote(ask_until_parsed(model, [question], criteria.read_answer, **options), name, model)
