@@ -63,7 +63,8 @@ class Criteria(Protocol):
     def make_schema(self) -> dict[str, Any]:
         """Return the JSON schema of the answer."""
 
-    def read_answer(self, text: str) -> Reading: ...
+    def read_answer(self, text: str) -> Reading:
+        """Read the value and the reason in a judge's answer; raise ValueError if the answer has another form."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -358,11 +358,11 @@ def _make_choice_schema(verdicts: Iterable[str]) -> dict[str, Any]:
     return make_object_schema(verdict={"type": "string", "enum": list(verdicts)})
 
 
-def _read_verdict(text: str, choice: ChoiceFormat[T], verdicts: Iterable[str]) -> T:
+def _read_verdict(text: str, choice_format: ChoiceFormat[T], allowed_verdicts: Iterable[str]) -> T:
     try:
-        return AnswerForm({"Verdict": AnswerField(VERDICT_LABELS, choice)}).read_fields(text)["Verdict"]
+        return AnswerForm({"Verdict": AnswerField(VERDICT_LABELS, choice_format)}).read_fields(text)["Verdict"]
     except MissingStatementError as missing:
-        wanted = ", ".join(f"Verdict: {verdict}" for verdict in verdicts)
+        wanted = ", ".join(f"Verdict: {verdict}" for verdict in allowed_verdicts)
         raise ValueError(f"it has no line of the form {wanted} at its beginning or end.") from missing
 
 

@@ -112,7 +112,8 @@ class Form(Protocol):
     def is_comparison(self) -> bool:
         """Whether the form judges two answers, which may be shown in either order."""
 
-    def write_judging_task(self) -> str: ...
+    def write_judging_task(self) -> str:
+        """Write the sentence that says what to judge, such as `Which answer is better?`."""
 
     def write_request(self, lead: Lead = "Reply") -> str:
         """Write the task and the form of the answer; if `lead` is "End", the judge may write other text before it."""

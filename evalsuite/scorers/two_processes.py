@@ -283,7 +283,7 @@ class Remote:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        is_named = isinstance(self.__identity, str) or self.__process.is_known_class(self.__bases)
+        is_named = isinstance(self.__identity, str) or self.__process.is_class_named_by_tests(self.__bases)
         may_call = is_named or name not in DECIDING_METHODS
         return self.__process.request_operation("getattr", [self, name], {}, may_call=may_call)
 
@@ -359,7 +359,7 @@ class CheckProcess:
         self._results.put(result)
         _send_message(self._token, self._requests.get())
 
-    def is_known_class(self, bases: list[str]) -> bool:
+    def is_class_named_by_tests(self, bases: list[str]) -> bool:
         return not self._classes.isdisjoint(bases)
 
     def request_operation(
@@ -407,7 +407,7 @@ class CheckProcess:
 
     def _make_remote(self, place: int, bases: list[str], *, may_call: bool = True, made_class: Any = None) -> Remote:
         """Make a proxy for an object of the answer, or return its existing proxy."""
-        self._got_object = self._got_object or not self.is_known_class(bases)
+        self._got_object = self._got_object or not self.is_class_named_by_tests(bases)
         # An object that a function returns does not count as the tests' own, even if the tests have made it.
         is_own = made_class == bases[0] and made_class in self._classes
         key = (int(place), may_call, is_own)
