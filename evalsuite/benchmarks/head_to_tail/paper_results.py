@@ -174,8 +174,8 @@ def _make_published_columns(titles: Sequence[str], *more: Column) -> list[Column
     return [Column("Model (published)"), *more, *(Column(title, "percent") for title in titles)]
 
 
-def _read_published_rows(name: str) -> list[dict[str, str]]:
-    with (_FOLDER / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+def _read_published_rows(table_name: str) -> list[dict[str, str]]:
+    with (_FOLDER / f"{table_name}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 

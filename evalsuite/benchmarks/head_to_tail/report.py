@@ -337,13 +337,13 @@ def _make_run_table(title: str, columns: Sequence[Column], rows: list[list[Cell]
     return Table(title, columns, rows, note) if rows else None
 
 
-def _summarise_correlations(judged: Sequence[Tally], by_judge: str, by_rule: str) -> list[Cell]:
+def _summarise_correlations(judged: Sequence[Tally], judge_metric: str, rule_metric: str) -> list[Cell]:
     """Return the number of correlations, and the minimum and mean of each coefficient (Spearman, Pearson)."""
     pairs = []
     for domain in sorted({domain for tally in judged for domain in tally.groups("domain")}):
         for bucket in BUCKETS:
             parts = [tally.where(domain=domain, bucket=bucket) for tally in judged]
-            rates = [(part.mean(by_judge), part.mean(by_rule)) for part in parts]
+            rates = [(part.mean(judge_metric), part.mean(rule_metric)) for part in parts]
             both = [(judge, rule) for judge, rule in rates if judge is not None and rule is not None]
             if len(both) >= _FEWEST_RUNS:
                 pairs.append(([judge for judge, _ in both], [rule for _, rule in both]))

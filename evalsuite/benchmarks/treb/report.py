@@ -130,7 +130,7 @@ SHOWN_FILES = 20
 
 def make_report(views: Sequence[RunView]) -> Section:
     """Build the section for one run, or for several side by side."""
-    published = _shows_published_results(views)
+    published = _must_show_published_results(views)
     blocks: list[Block] = [_tabulate_metric(views, metric) for metric in (*METRICS, *(RELEASED if published else ()))]
     blocks += [
         *tabulate_leaderboard(views, published=published),
@@ -155,7 +155,7 @@ def _tabulate_metric(views: Sequence[RunView], metric: str) -> Table:
         for view in views
     ]
     note = _write_metric_note(views, metric)
-    if _shows_published_results(views) and (metric in RELEASED or metric == "judge"):
+    if _must_show_published_results(views) and (metric in RELEASED or metric == "judge"):
         if paper := read_published_results().get(metric.removesuffix("_released")):
             names = [*map(" ".join, columns), "Overall"]
             rows += [[f"{model} (published)", *map(row.get, names)] for model, row in paper.rows.items()]
@@ -166,7 +166,7 @@ def _tabulate_metric(views: Sequence[RunView], metric: str) -> Table:
     return Table((METRICS | RELEASED)[metric], (*heads, Column("Overall", "percent", 2)), rows, note)
 
 
-def _shows_published_results(views: Sequence[RunView]) -> bool:
+def _must_show_published_results(views: Sequence[RunView]) -> bool:
     return any(row.tags.get("published") for view in views for row in view.tally)
 
 

@@ -127,39 +127,39 @@ class _Expression:
         self.depth = 0
 
     def evaluate_expression(self) -> _Number:
-        result = self.parse_sum()
+        result = self.evaluate_sum()
         if self.tokens:
             raise ValueError(f"cannot read the expression at {self.tokens[0]!r}")
         return round(result, 10) if isinstance(result, float) else result
 
-    def parse_sum(self) -> _Number:
-        result = self.parse_product()
+    def evaluate_sum(self) -> _Number:
+        result = self.evaluate_product()
         while self.is_next_token("+", "-"):
             sign = self.tokens.pop(0)
-            other = self.parse_product()
+            other = self.evaluate_product()
             result = _require_at_most_60_digits(result + other if sign == "+" else result - other)
         return result
 
-    def parse_product(self) -> _Number:
-        result = self.parse_factor()
+    def evaluate_product(self) -> _Number:
+        result = self.evaluate_factor()
         while self.is_next_token("*", "/", "//", "%"):
             sign = self.tokens.pop(0)
-            result = _require_at_most_60_digits(_PRODUCTS[sign](result, self.parse_factor()))
+            result = _require_at_most_60_digits(_PRODUCTS[sign](result, self.evaluate_factor()))
         return result
 
-    def parse_factor(self) -> _Number:
+    def evaluate_factor(self) -> _Number:
         if self.is_next_token("-", "+"):
             sign = self.tokens.pop(0)
-            value = self.parse_nested(self.parse_factor)
+            value = self.evaluate_nested(self.evaluate_factor)
             return -value if sign == "-" else value
-        return self.parse_power()
+        return self.evaluate_power()
 
-    def parse_power(self) -> _Number:
-        base = self.parse_atom()
+    def evaluate_power(self) -> _Number:
+        base = self.evaluate_atom()
         if not self.is_next_token("**"):
             return base
         self.tokens.pop(0)
-        exponent = self.parse_nested(self.parse_factor)
+        exponent = self.evaluate_nested(self.evaluate_factor)
         if abs(exponent) > 1000 or (abs(base) > 1 and exponent * math.log10(abs(base)) > 60):
             raise ValueError("the power is too large")
         result = base**exponent
@@ -167,17 +167,17 @@ class _Expression:
             raise ValueError("a fractional power of a negative number is not a real number")  # noqa: TRY004 - a value
         return _require_at_most_60_digits(result)
 
-    def parse_atom(self) -> _Number:
+    def evaluate_atom(self) -> _Number:
         if not self.tokens:
             raise ValueError("the expression ends too early")
         read = self.tokens.pop(0)
         if read[0].isdigit() or read[0] == ".":
             return _require_at_most_60_digits(float(read) if "." in read else int(read))
         if read in _FUNCTIONS and self.is_next_token("("):
-            return _FUNCTIONS[read](self.parse_atom())
+            return _FUNCTIONS[read](self.evaluate_atom())
         if read != "(":
             raise ValueError(f"cannot read the expression at {read!r}")
-        result = self.parse_nested(self.parse_sum)
+        result = self.evaluate_nested(self.evaluate_sum)
         if not self.is_next_token(")"):
             raise ValueError("a closing bracket is missing")
         self.tokens.pop(0)
@@ -186,12 +186,12 @@ class _Expression:
     def is_next_token(self, *signs: str) -> bool:
         return bool(self.tokens) and self.tokens[0] in signs
 
-    def parse_nested(self, parse: Callable[[], _Number]) -> _Number:
-        """Return the value that `parse` reads one level deeper; raise ValueError below 50 levels."""
+    def evaluate_nested(self, evaluate: Callable[[], _Number]) -> _Number:
+        """Return the value of `evaluate` one level deeper; raise ValueError beyond 50 levels."""
         self.depth += 1
         if self.depth > 50:
             raise ValueError("the expression is nested too deeply")
-        result = parse()
+        result = evaluate()
         self.depth -= 1
         return result
 
