@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands import declare_arguments, make_declarations, print_at_once, print_lines
 from evalsuite.core.declarations import is_run_folder
-from evalsuite.core.errors import RunError, SettingsError, describe_estimates, escape_for_terminal, write_count
+from evalsuite.core.errors import RunError, SettingsError, describe_estimated_calls, escape_for_terminal, write_count
 from evalsuite.core.json_codec import encode_record
 from evalsuite.output.reports.case_block import format_case_block
 from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, find_run_folder
@@ -111,7 +111,7 @@ def _list_case_lines(record: Record, base_url: str | None, *, full: bool) -> Ite
     yield escape_for_terminal(f"{record.case}: {record.outcome}")
     yield format_case_block(record, max_length=None if full else 1000)
     usage = record.usage
-    estimates = describe_estimates(usage.estimated, usage.calls)
+    estimates = describe_estimated_calls(usage.estimated, usage.calls)
     yield (
         f"{'took':10}{record.seconds:.1f} s, {write_count(usage.calls, 'call')}, {usage.prompt_tokens:,} tokens read, "
         f"{usage.completion_tokens:,} written, ${usage.cost:.4f}{f' ({estimates})' if estimates else ''}"

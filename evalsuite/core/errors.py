@@ -143,7 +143,7 @@ def write_count(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def describe_estimates(estimated: int, calls: int) -> str:
+def describe_estimated_calls(estimated: int, calls: int) -> str:
     """State how many calls have estimated token counts; return an empty text if no call has."""
     share = f"{estimated:,} of {write_count(calls, 'call')}"
     return f"tokens estimated in {share}, because the server did not count them" if estimated else ""

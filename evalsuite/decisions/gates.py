@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.core.errors import SettingsError, SpendLimitReached, describe_estimates, write_count
+from evalsuite.core.errors import SettingsError, SpendLimitReached, describe_estimated_calls, write_count
 from evalsuite.core.option_values import NO_WORSE_THAN
 from evalsuite.decisions.measured import DERIVED_CONFIDENCE, PASS_RATE, MeasuredBenchmark, list_tags, select_cases
 from evalsuite.results.built_in import AMOUNTS, count_estimated_calls, find_built_in_metric, is_resource_metric
@@ -305,7 +305,7 @@ def _decide_on_benchmark(gate: Gate, name: str, measured: MeasuredBenchmark, err
     decisions = []
     for metric in metrics:
         decision = _decide_on_metric(gate, place, metric, measured, cases)
-        reasons = (decision.reason, describe_estimates(*count_estimated_calls(metric, cases)))
+        reasons = (decision.reason, describe_estimated_calls(*count_estimated_calls(metric, cases)))
         decisions.append(replace(decision, reason="; ".join(filter(None, reasons))))
     return decisions
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables import Format, read_wanted, table_score
-from evalsuite.metrics.tables.plain_data import write_table
+from evalsuite.metrics.tables.plain_data import write_rows
 from evalsuite.output.reports.section import Cell, Table, parse_columns
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def write_equal_notations(table: str, markup: Format) -> Iterator[tuple[str, str
 def repeat_spanning_cells(table: str, markup: Format) -> str:
     """Write the table without spanning cells: repeat their text in every position that they cover."""
     grids = read_wanted(table, markup).tables
-    return "\n\n".join(write_table([list(row) for row in grid.rows], markup, grid.name) for grid in grids)
+    return "\n\n".join(write_rows([list(row) for row in grid.rows], markup, grid.name) for grid in grids)
 
 
 # Names of corruptions, from the mildest to the most severe.
@@ -64,7 +64,7 @@ def corrupt_table(table: str, markup: Format) -> Iterator[tuple[str, str]]:
     rng = random.Random(0)  # noqa: S311 - the same changes each time
 
     def write_changed_table(edit: Callable[[Rows], Rows]) -> str:
-        return "\n\n".join(write_table(edit([[*row] for row in grid.rows]), markup, grid.name) for grid in grids)
+        return "\n\n".join(write_rows(edit([[*row] for row in grid.rows]), markup, grid.name) for grid in grids)
 
     def write_cell_change(change: Callable[[str], str]) -> str:
         changed = list[str]()
@@ -119,12 +119,12 @@ def write_near_pairs(table: str, markup: Format) -> Iterator[tuple[str, str, str
     def write_table_with_cell(place: tuple[int, int], text: str) -> str:
         rows = [list(row) for row in grid.rows]
         rows[place[0]][place[1]] = text
-        return write_table(rows, markup, grid.name)
+        return write_rows(rows, markup, grid.name)
 
     def write_table_with_swapped_columns(one: int, two: int, last_row: int | None) -> str:
         order = [{one: two, two: one}.get(at, at) for at in range(len(first))]
         rows = [[row[at] for at in order] for row in grid.rows[:last_row]]
-        return write_table([*rows, *map(list, grid.rows[len(rows) :])], markup, grid.name)
+        return write_rows([*rows, *map(list, grid.rows[len(rows) :])], markup, grid.name)
 
     cells = {(row, at): cell for row, cells in enumerate(body, 1) for at, cell in enumerate(cells) if cell}
     if place := next(iter(cells), None):

@@ -20,7 +20,7 @@ from evalsuite.builders.struc_bench.files import check_file_name
 from evalsuite.core.errors import DatasetError, write_count
 from evalsuite.metrics.numbers import NUMBER_WORDS, ONES
 from evalsuite.metrics.tables import CellGrid, read_tables
-from evalsuite.metrics.tables.plain_data import write_table
+from evalsuite.metrics.tables.plain_data import write_rows
 
 if TYPE_CHECKING:
     Rows = dict[str, dict[str, str]]
@@ -39,7 +39,7 @@ class Game:
 def format_tables(tables: Iterable[CellGrid]) -> str:
     """Write tables as raw text, separated by blank lines."""
     return "\n\n".join(
-        write_table([[" ".join(cell.split()) for cell in row] for row in table.rows], "markdown", table.name)
+        write_rows([[" ".join(cell.split()) for cell in row] for row in table.rows], "markdown", table.name)
         for table in tables
     )
 

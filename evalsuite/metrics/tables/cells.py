@@ -58,14 +58,14 @@ def normalise_cell(text: str) -> str:
 
 def strip_cell_markup(text: str) -> str:
     """Remove all markup from a cell's text."""
-    return SCRIPT.sub("", _strip_markup(text)) if _may_have_markup(text) else text
+    return SCRIPT.sub("", _strip_markup_except_scripts(text)) if _may_have_markup(text) else text
 
 
 def _may_have_markup(text: str) -> bool:
     return not text.isascii() or MARKUP.search(text) is not None
 
 
-def _strip_markup(text: str) -> str:
+def _strip_markup_except_scripts(text: str) -> str:
     """Remove the markup, but keep `_` and `^` as marks of subscripts and superscripts."""
     if not _may_have_markup(text):
         return text
@@ -268,7 +268,7 @@ def _compare_signs(one: str, other: str) -> float:
     """Return 1.0 for equal signs, `INCOMPLETE` if one cell lacks signs, and 0.0 for contradictory signs."""
     if one == other:
         return 1.0
-    first, second = _strip_markup(one[:LONGEST_CELL]), _strip_markup(other[:LONGEST_CELL])
+    first, second = (_strip_markup_except_scripts(side[:LONGEST_CELL]) for side in (one, other))
     lacks = (IN_ACCOUNTS.fullmatch(first.strip()) is None) != (IN_ACCOUNTS.fullmatch(second.strip()) is None)
     scripts = [sorted(SCRIPT_SIGN.findall(text)) for text in (first, second)]
     if len(scripts[0]) == len(scripts[1]) and scripts[0] != scripts[1]:

@@ -76,5 +76,4 @@ class CellGrid:
 
 def normalise_text(text: str) -> str:
     """Normalise a text for comparison: accents composed, white space collapsed to single spaces."""
-    plain = " ".join(text.split())
-    return plain if plain.isascii() else unicodedata.normalize("NFC", plain)
+    return unicodedata.normalize("NFC", " ".join(text.split()))

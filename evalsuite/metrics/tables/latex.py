@@ -27,7 +27,7 @@ PIECE = re.compile(r"\\[a-zA-Z]+|\\.|\{|\}|\[|\]|.", re.DOTALL)
 BETWEEN = frozenset("@!><")  # Signs before a group that LaTeX prints between columns; the group is not a column.
 
 
-def read_columns(specification: str) -> tuple[str, ...]:
+def read_column_letters(specification: str) -> tuple[str, ...]:
     """Return the letters of the columns, without rules and widths: `|l|*{2}{c}p{3cm}@{}` gives l, c, c, p."""
     return tuple(_list_column_letters(PIECE.findall(specification), DEEPEST))
 
@@ -119,7 +119,7 @@ class Tabular:
         self._next_separator = -1
         self._separators = TABS if source.tokens[begin].value == "tabbing" else frozenset()
         columns, place = self._text.read_column_specification(source.tokens[begin].value, begin + 1)
-        self.alignment = read_columns(columns)
+        self.alignment = read_column_letters(columns)
         self._borders = columns.count("|")
         if source.tokens[begin].value in TABULARRAY | NICE:
             self._read_options(begin, place)

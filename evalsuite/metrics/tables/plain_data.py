@@ -72,7 +72,7 @@ def _is_flat_record(record: Mapping[str, Any]) -> bool:
 
 def write_as_markup(table: Any, markup: Format) -> str:
     """Write a data frame or a list of rows or records as markup; from a text, only remove a byte order mark."""
-    return table.removeprefix("\ufeff") if isinstance(table, str) else write_table(_list_rows(table), markup)
+    return table.removeprefix("\ufeff") if isinstance(table, str) else write_rows(_list_rows(table), markup)
 
 
 def _list_rows(table: Any) -> list[list[str]]:
@@ -106,7 +106,7 @@ def _convert_cell_to_text(value: Any) -> str:
     return " ".join(text.split())
 
 
-def write_table(rows: Sequence[Sequence[str]], markup: Format, name: str = "") -> str:
+def write_rows(rows: Sequence[Sequence[str]], markup: Format, name: str = "") -> str:
     """Write rows of cell texts as markup, with a caption if a name is given."""
     if markup == "html":
         body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)

@@ -196,7 +196,7 @@ def _measure_tree_distance(one: TableNode, two: TableNode, *, with_content: bool
     trees = [[0.0] * len(second) for _ in first]
     for i in _find_keyroots(first_leaves):
         for j in _find_keyroots(second_leaves):
-            _fill_distances(first_leaves, second_leaves, i, j, rename, trees)
+            _fill_subtree_distances(first_leaves, second_leaves, i, j, rename, trees)
     return trees[-1][-1]
 
 
@@ -222,7 +222,7 @@ def _find_keyroots(leftmost: list[int]) -> list[int]:
     return sorted({leaf: place for place, leaf in enumerate(leftmost)}.values())
 
 
-def _fill_distances(
+def _fill_subtree_distances(
     left_one: list[int], left_two: list[int], i: int, j: int, rename: list[list[float]], trees: list[list[float]]
 ) -> None:
     """Compute the distances between subtrees whose roots lie on the leftmost paths below the nodes `i` and `j`."""

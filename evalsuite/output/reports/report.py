@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.errors import describe_estimates, shorten_to_ends, write_count
+from evalsuite.core.errors import describe_estimated_calls, shorten_to_ends, write_count
 from evalsuite.core.json_codec import encode_usage
 from evalsuite.core.types import SHARE, Record, Usage
 from evalsuite.decisions.measured import select_cases
@@ -143,7 +143,7 @@ def _describe_tokens(usage: Mapping[str, Any]) -> str:
         return "unknown"
     calls = write_count(usage["calls"], "call")
     counted = f"{usage['prompt_tokens']:,} read and {usage['completion_tokens']:,} written in {calls}"
-    return "; ".join(filter(None, (counted, describe_estimates(usage.get("estimated", 0), usage["calls"]))))
+    return "; ".join(filter(None, (counted, describe_estimated_calls(usage.get("estimated", 0), usage["calls"]))))
 
 
 def _make_gates_section(decisions: Sequence[GateDecision]) -> Section:

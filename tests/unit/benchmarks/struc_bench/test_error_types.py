@@ -18,7 +18,7 @@ from evalsuite.benchmarks.struc_bench.abilities import (
 from evalsuite.metrics.tables import FORMATS, CellGrid, Format, read_tables, table_score
 from evalsuite.metrics.tables.cells import read_cell_value
 from evalsuite.metrics.tables.content import compare_content
-from evalsuite.metrics.tables.plain_data import write_table
+from evalsuite.metrics.tables.plain_data import write_rows
 
 WANTED = """\
 Team:
@@ -150,8 +150,8 @@ def test_a_full_score_has_no_error_and_full_coverage_and_every_loss_of_content_h
     rows: list[list[str]], data: st.DataObject, one: Format, other: Format
 ) -> None:
     changed = [[data.draw(st.just(cell) | WRITTEN) for cell in row] for row in rows]
-    wanted = write_table([["Name", "Value"], *rows], one)
-    score = table_score(write_table([["Name", "Value"], *changed], other), wanted, format=one)
+    wanted = write_rows([["Name", "Value"], *rows], one)
+    score = table_score(write_rows([["Name", "Value"], *changed], other), wanted, format=one)
     comparison = compare_tables(score.match.content, score.match.wanted.tables)
     types = find_error_types(comparison, score.facts)
     coverage = measure_abilities(comparison, source="", form=score.form, markup=1.0, share=1.0).get("coverage", 1.0)

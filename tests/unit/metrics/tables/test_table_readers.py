@@ -6,7 +6,7 @@ import pytest
 
 from evalsuite.metrics.tables import read_tables
 from evalsuite.metrics.tables.html import HtmlCell, lay_out_rows
-from evalsuite.metrics.tables.latex import MOST_COLUMNS, read_columns
+from evalsuite.metrics.tables.latex import MOST_COLUMNS, read_column_letters
 
 Rows = list[list[str]]
 
@@ -203,7 +203,7 @@ def test_an_environment_that_is_only_spoken_of_is_no_table() -> None:
     ],
 )
 def test_column_specifications_give_a_letter_a_column(specification: str, letters: str) -> None:
-    assert "".join(read_columns(specification)) == letters
+    assert "".join(read_column_letters(specification)) == letters
 
 
 @pytest.mark.parametrize(
