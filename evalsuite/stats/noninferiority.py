@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Literal
 
 import numpy as np
+from scipy.special import betainc, gammaincinv, ndtri, stdtrit
 
 from evalsuite.stats.clustering import (
     ClusteredMean,
@@ -64,8 +65,6 @@ class LossTest:
             confidence: 1 minus the level of the two-sided test of no difference; the one-sided test of the margin has
                 half this level.
         """
-        from scipy.special import ndtri, stdtrit
-
         chances = ((1 + check_probability(confidence, "confidence")) / 2, EQUAL_PASSES)
         quantiles = [ndtri(p) if math.isinf(self.freedom) else stdtrit(self.freedom, p) for p in chances]
         return math.ceil((float(sum(quantiles)) * self.deviation / self.margin) ** 2)
@@ -298,8 +297,6 @@ def _compute_rare_loss_pvalue(net: float, count: int, share: float) -> float:
 
     Every loss counts as the greatest possible, so `share` of the clusters is lost; a net gain is added to the margin.
     """
-    from scipy.special import betainc
-
     lost, share = max(0.0, -net), min(1.0, share + max(0.0, net) / count)
     return float(betainc(count - lost, lost + 1, 1 - share)) if lost < count else 1.0
 
@@ -310,8 +307,6 @@ def _compute_detectable_loss(mean: ClusteredMean, confidence: float, scale: floa
         return math.inf
     if mean.error == 0:
         return scale * detectable_share(mean.clusters, 0.0, confidence=confidence)
-    from scipy.special import gammaincinv
-
     # Correct the standard error, which is too small more often than too large if degrees of freedom are few, because
     # the median of the chi-square distribution is below its mean.
     median = 2 * float(gammaincinv(mean.freedom / 2, 0.5)) / mean.freedom

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import stdtrit
 
 from evalsuite.stats.inputs import Array, Values, check_probability, check_range, check_same_length, convert_to_floats
 
@@ -102,8 +103,6 @@ def ppi_mean(
 
 def _compute_bound(rectified: Array, worst: float, rest: Array, tuning: float, level: float) -> float:
     """Compute a bound of the mean, with one more label of the worst value; a negative level gives the lower bound."""
-    from scipy.special import stdtrit
-
     n, side, mean = len(rectified), math.copysign(1, level), float(rectified.mean())
     quantile, of_rest = float(stdtrit(n, abs(level))), tuning * float(rest.mean())
     error = tuning**2 * float(rest.var()) / len(rest)

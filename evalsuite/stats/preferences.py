@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import stdtrit
 
 from evalsuite.stats.inputs import (
     Array,
@@ -149,8 +150,6 @@ class _LogisticFit:
         The cluster-robust and the usual standard error are computed, and the larger is used, because the robust error
         is too small if losses are rare.
         """
-        from scipy.special import stdtrit
-
         variance = max(float(contrast @ covariance @ contrast) for covariance in (self.robust, self.independent))
         quantile = float(stdtrit(self.freedom, (1 + confidence) / 2))
         return float(contrast @ self.coefficients), quantile * math.sqrt(variance)

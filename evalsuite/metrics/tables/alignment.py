@@ -13,15 +13,12 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
 
-    Codes = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-
+Codes = NDArray[np.int64]
+Floats = NDArray[np.float64]
 _Table = Sequence[Sequence[str]]
 Pairs = list[tuple[int, int]]  # Pairs of aligned lines: an index in the first table and one in the second, sorted.
 LIKENESS = 0.5  # The weight of similar characters, relative to the weight 1 of equal cells.
@@ -81,8 +78,6 @@ def _align_all_lines(first: _Table, second: _Table, *, row_order: bool, column_o
 
 def _encode_values(first: _Table, second: _Table) -> tuple[Codes, Codes]:
     """Replace each distinct value by a number; a blank cell becomes -1 in the first table and -2 in the second."""
-    import numpy as np
-
     numbers = {value: number for number, value in enumerate(dict.fromkeys(chain(*first, *second)))}
     sides = []
     for side, blank in ((first, -1), (second, -2)):
@@ -94,8 +89,6 @@ def _encode_values(first: _Table, second: _Table) -> tuple[Codes, Codes]:
 
 def _count_shared_values(one: Codes, two: Codes) -> Floats:
     """Count the values that a row of the first table shares with a row of the second, for each pair of rows."""
-    import numpy as np
-
     (values, rows), (others, beside) = _list_distinct_values(one), _list_distinct_values(two)
     order = np.argsort(others, kind="stable")
     others, beside = others[order], beside[order]
@@ -110,8 +103,6 @@ def _count_shared_values(one: Codes, two: Codes) -> Floats:
 
 def _list_distinct_values(table: Codes) -> tuple[Codes, Codes]:
     """Return all rows' distinct values, sorted within each row, and the row index of each value."""
-    import numpy as np
-
     # Shift all numbers by 2, because the smallest is -2 (a blank cell) and `divmod` needs numbers from 0.
     size = int(np.max(table)) + 3
     rows, values = np.divmod(np.unique(table + 2 + size * np.arange(len(table))[:, None]), size)
@@ -120,8 +111,6 @@ def _list_distinct_values(table: Codes) -> tuple[Codes, Codes]:
 
 def _count_equal_cells(one: Codes, two: Codes, aligned: Pairs) -> Floats:
     """Count each row pair's equal cells, given pairs of aligned columns; for column pairs, transpose the tables."""
-    import numpy as np
-
     equal = np.zeros((len(one), len(two)), dtype=np.int32)
     if len(aligned) <= MOST_LINES_AT_ONCE or len(one) * len(two) > MOST_LINES_AT_ONCE**2:
         for left, right in aligned:
@@ -136,8 +125,6 @@ def _count_equal_cells(one: Codes, two: Codes, aligned: Pairs) -> Floats:
 
 def _score_line_pairs(first: _Table, second: _Table) -> Floats:
     """Score how far the similarity of each pair of lines exceeds the average pair's; 0 if it does not."""
-    import numpy as np
-
     one, two = _make_line_profiles(first), _make_line_profiles(second)
     # Use `einsum`, because the threads of a matrix product would wait for each other longer than they compute.
     alike = np.einsum("ik,jk->ij", one, two)
@@ -147,8 +134,6 @@ def _score_line_pairs(first: _Table, second: _Table) -> Floats:
 
 def _make_line_profiles(table: _Table) -> Floats:
     """Describe each line by a unit vector of its counts of characters and character pairs; a blank line gives zeros."""
-    import numpy as np
-
     lines = list(map(" ".join, table))
     data = np.frombuffer("".join(lines).encode("utf-32-le", "surrogatepass"), "<u4")
     starts = np.repeat(np.arange(len(lines)), [len(line) for line in lines]) * PROFILE_SIZE
@@ -172,8 +157,6 @@ def _pair_lines(similarity: Floats, *, ordered: bool) -> Pairs:
 
 def _pair_lines_in_order(similarity: Floats) -> Pairs:
     """Pair lines in order, so that the total similarity is greatest; each line is in at most one pair."""
-    import numpy as np
-
     height, width = similarity.shape
     # If several lines are equally similar to a line, the first of them is paired.
     best = np.zeros((height + 1, width + 1))

@@ -7,25 +7,23 @@ A wanted table without a predicted table counts 0.0. The arguments `prediction`,
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables.grid import CellGrid
 from evalsuite.metrics.tables.sequences import compute_matching_ratio
 from evalsuite.metrics.tables.table_score import match_tables
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Rewards = NDArray[np.float64]
-    TableElement = tuple[str, ...]
-    Matched = tuple[float, int, int]  # The numbers of matched, predicted and wanted elements.
+Rewards = NDArray[np.float64]
+TableElement = tuple[str, ...]
+Matched = tuple[float, int, int]  # The numbers of matched, predicted and wanted elements.
 
 
 def _list_table_pairs(prediction: Any, reference: Any, markup: str | None) -> list[tuple[CellGrid | None, CellGrid]]:
@@ -314,8 +312,6 @@ def _measure_box_overlap(one: Box, two: Box) -> float:
 def _compute_grits(
     wanted: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]], similarity: Callable[[Any, Any], float]
 ) -> Matched:
-    import numpy as np
-
     grids = (wanted, predicted)
     sizes = [len(grid) * len(grid[0]) for grid in grids]
     _require_few_pairs("GriTS", "cells", sizes[0], sizes[1], MOST_COMPARISONS)
@@ -334,8 +330,6 @@ def _compute_grits(
 
 def _sum_best_alignments(cells: Rewards) -> Rewards:
     """Find the best alignment of the cells of each pair of lines; return each pair's total reward."""
-    import numpy as np
-
     best = np.zeros((cells.shape[3] + 1, *cells.shape[:2]))
     for here in range(cells.shape[2]):
         above = best.copy()
@@ -347,8 +341,6 @@ def _sum_best_alignments(cells: Rewards) -> Rewards:
 
 def _align_lines(rewards: Rewards) -> list[tuple[int, int]]:
     """Find the best alignment of lines; among equally good alignments, prefer more pairs, as the authors' code does."""
-    import numpy as np
-
     height, width = rewards.shape
     best = np.zeros((height + 1, width + 1))
     step = np.zeros((height + 1, width + 1), dtype=int)
@@ -404,7 +396,6 @@ def _map_names_to_values(rows: Sequence[Sequence[str]], title: str) -> dict[str,
 
 
 def _count_matched_values(predicted: dict[str, str], wanted: dict[str, str]) -> Matched:
-    import numpy as np
     from scipy.optimize import linear_sum_assignment
 
     if not predicted or not wanted:

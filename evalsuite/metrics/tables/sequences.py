@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def compute_levenshtein_similarity(prediction: Sequence[str], reference: Sequence[str]) -> float:
