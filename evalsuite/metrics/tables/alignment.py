@@ -26,7 +26,6 @@ PROFILE_SIZE = 64  # Length of the vectors in `_make_line_profiles`; a power of 
 MOST_PAIRS = 1_000
 """Values shared by more pairs of rows than this are ignored, because they do not show which rows correspond."""
 MOST_LINES = 400
-MOST_LINES_AT_ONCE = 64
 MOST_CELLS = 40_000  # Maximum cells for a full alignment; larger tables are aligned more coarsely, block by block.
 MOST_ASSIGNED = 2_500
 """Maximum rows to pair by one assignment if order does not matter; in larger tables, equal rows are paired first."""
@@ -112,14 +111,8 @@ def _list_distinct_values(table: Codes) -> tuple[Codes, Codes]:
 def _count_equal_cells(one: Codes, two: Codes, aligned: Pairs) -> Floats:
     """Count each row pair's equal cells, given pairs of aligned columns; for column pairs, transpose the tables."""
     equal = np.zeros((len(one), len(two)), dtype=np.int32)
-    if len(aligned) <= MOST_LINES_AT_ONCE or len(one) * len(two) > MOST_LINES_AT_ONCE**2:
-        for left, right in aligned:
-            equal += one[:, left][:, None] == two[:, right]
-    elif aligned:
-        left_lines, right_lines = (np.array(side) for side in zip(*aligned, strict=True))
-        first, second = one[:, left_lines], two[:, right_lines]
-        for place, line in enumerate(first):
-            equal[place] = (line == second).sum(1)
+    for left, right in aligned:
+        equal += one[:, left][:, None] == two[:, right]
     return equal.astype(np.float64)
 
 

@@ -69,12 +69,8 @@ def _strip_markup_except_scripts(text: str) -> str:
     """Remove the markup, but keep `_` and `^` as marks of subscripts and superscripts."""
     if not _may_have_markup(text):
         return text
-    if "<" in text:
-        text = TAG.sub("", BREAK.sub(" ", text))
-    if "](" in text:
-        text = LINK.sub(r"\1", text)
-    if "&" in text:
-        text = html.unescape(text)
+    text = TAG.sub("", BREAK.sub(" ", text))
+    text = html.unescape(LINK.sub(r"\1", text))
     if FORMULA.search(text):
         text = _convert_latex_to_text(text)
     elif "\\" in text:
@@ -84,7 +80,7 @@ def _strip_markup_except_scripts(text: str) -> str:
         text = SUPERSCRIPT.sub(lambda match: f"^{unicodedata.normalize('NFKC', match[0])}", text)
         text = SUBSCRIPT.sub(lambda match: f"_{unicodedata.normalize('NFKC', match[0])}", text)
         text = text.replace("^′", "′").translate(SAME_SIGN)
-    return POWER.sub(r"e\1", text) if "^" in text else text
+    return POWER.sub(r"e\1", text)
 
 
 def _convert_latex_to_text(text: str) -> str:

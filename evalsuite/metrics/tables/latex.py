@@ -79,7 +79,6 @@ BLOCK = re.compile(r"\s*([0-9]{1,6})\s*-\s*([0-9]{1,6})\s*")
 OUTER_CAPTION = re.compile(r"\bcaption\s*=\s*")
 HORIZONTAL = re.compile(r"\bhv?lines\b")
 VERTICAL = re.compile(r"\b(?:hv|v)lines\b")  # Options of tabularray and nicematrix that draw all rules.
-PLAIN = frozenset({"text", "blank", "verbatim"})
 TABS = frozenset("=>")  # Signs that separate the cells of a `tabbing`.
 HEADS_AND_FEET = frozenset({"endfirsthead", "endhead", "endfoot", "endlastfoot"})
 
@@ -143,15 +142,10 @@ class Tabular:
 
     def _read_rows(self, place: int, end: int) -> None:
         inside = 0
-        tokens = self.source.tokens
         while place < end:
-            # Check for plain text first, because most tokens are plain text.
-            if tokens[place].kind in PLAIN:
-                if not inside and tokens[place].kind == "blank" and self._is_row_end_missing(place, end):
-                    self._refused += 1
-                    self._end_row()
-                place = self._text.read_token(place)
-                continue
+            if not inside and self.source.tokens[place].kind == "blank" and self._is_row_end_missing(place, end):
+                self._refused += 1
+                self._end_row()
             inside = max(0, inside + self._get_depth_change(place))
             place = self._read_cell_token(place) if inside else self._read_token(place)
 

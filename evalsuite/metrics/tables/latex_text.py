@@ -125,7 +125,6 @@ SPACE_IN_FORMULA = re.compile(
     r"(?<=[_^{])\s+|\s+(?=[_^}])|(?<=[${(])\s+(?=[-+\u2212])|(?<=[${(][-+\u2212])\s+(?=[\d.])"
 )
 IGNORED = frozenset({"comment", "dollar"})
-PAIRED = frozenset({"begin", "end", "open", "close"})
 LONGEST_OPTION = 40
 
 
@@ -176,8 +175,6 @@ class LatexSource:
         waiting: list[int] = []
         environments: Counter[str] = Counter()
         for place, token in enumerate(self.tokens):
-            if token.kind not in PAIRED:
-                continue
             if token.kind in {"open", "begin"}:
                 waiting.append(place)
                 environments[token.value] += 1

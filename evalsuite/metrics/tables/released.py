@@ -37,7 +37,6 @@ BLANKS = " \n\t\f\r"
 PRESERVING = frozenset({"pre", "textarea"})
 NOT_TEXT = frozenset({"rt", "rp", "style", "script", "template"})
 """BeautifulSoup finds no text in `NOT_TEXT`, and reduces a blank text outside of `PRESERVING` to one character."""
-SPECIAL = PRESERVING | NOT_TEXT
 
 
 class ReleasedPage:
@@ -56,26 +55,22 @@ class ReleasedPage:
         self.text = "".join(self._texts)
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:  # noqa: ARG002 - lxml's signature
-        if self._pieces:
-            self._end_text()
+        self._end_text()
         if tag in OPENING:
             self._open.append(len(self.elements))
             self.elements.append((tag, self._length, self._length))
             self.tags.append(OPENING[tag])
-        if tag in SPECIAL:
-            self._preserving += tag in PRESERVING
-            self._hiding += tag in NOT_TEXT
+        self._preserving += tag in PRESERVING
+        self._hiding += tag in NOT_TEXT
 
     def end(self, tag: str) -> None:
-        if self._pieces:
-            self._end_text()
+        self._end_text()
         if tag in CLOSING:
             place = self._open.pop()
             self.elements[place] = (*self.elements[place][:2], self._length)
             self.tags.append(CLOSING[tag])
-        if tag in SPECIAL:
-            self._preserving -= tag in PRESERVING
-            self._hiding -= tag in NOT_TEXT
+        self._preserving -= tag in PRESERVING
+        self._hiding -= tag in NOT_TEXT
 
     def data(self, text: str) -> None:
         self._pieces.append(text)
