@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from evalsuite.stats.clustering import NO_WIDTH, Interval, make_replicates_interval
 from evalsuite.stats.inputs import Array, Values, check_same_length, convert_to_floats
 
-if TYPE_CHECKING:
-    Variables = Sequence[tuple[Sequence[float], Sequence[float]]]
+Variables = Sequence[tuple[Sequence[float], Sequence[float]]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from operator import add
 from typing import TYPE_CHECKING
 
-from evalsuite.metrics.tables.alignment import align_tables, are_fully_alignable
+from evalsuite.metrics.tables.alignment import Pairs, align_tables, are_fully_alignable
 from evalsuite.metrics.tables.cells import INCOMPLETE, measure_cell_similarity, measure_value_similarity, normalise_cell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from evalsuite.metrics.tables.alignment import Pairs
     from evalsuite.metrics.tables.grid import CellGrid, Span
 
-    Place = tuple[int, int]  # The indexes of a row and a column.
-
+CellPlace = tuple[int, int]  # The indexes of a row and a column.
 VERSION_OVERLAP = 0.5
 """An unused table is another version of a chosen one if it has at least this share of the chosen one's overlap."""
 
@@ -80,7 +77,7 @@ class ValueGrid:
         """The number of times that each value occurs in the table."""
         return Counter(value for row in self.rows for value in row if value)
 
-    def get_value(self, place: Place) -> str:
+    def get_value(self, place: CellPlace) -> str:
         """Return the value of a cell."""
         return self.rows[place[0]][place[1]]
 
@@ -294,7 +291,7 @@ def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pa
     return Overlap(similarity, equal, *sizes)
 
 
-def _rate_names(left: ValueGrid, right: ValueGrid, places: Iterable[tuple[Place | None, Place]]) -> list[float]:
+def _rate_names(left: ValueGrid, right: ValueGrid, places: Iterable[tuple[CellPlace | None, CellPlace]]) -> list[float]:
     """Rate whether aligned rows or columns have the right names, from 0 to 1; `places` has each name's positions.
 
     If a row has the name of another row, it counts 0.0, because its values are then wrong statements; likewise for
@@ -317,7 +314,9 @@ def _rate_names(left: ValueGrid, right: ValueGrid, places: Iterable[tuple[Place 
     return rates
 
 
-def _find_span(left: ValueGrid, right: ValueGrid, left_place: Place, right_place: Place) -> tuple[bool, int] | None:
+def _find_span(
+    left: ValueGrid, right: ValueGrid, left_place: CellPlace, right_place: CellPlace
+) -> tuple[bool, int] | None:
     """Find the span that covers either position; return whether it is a span of the left table, and its number."""
     is_left = bool(left.get_value(left_place))
     number = left.span_numbers.get(left_place) if is_left else right.span_numbers.get(right_place)

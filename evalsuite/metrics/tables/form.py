@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.cells import normalise_cell
+from evalsuite.metrics.tables.content import ContentComparison, compare_content
 from evalsuite.metrics.tables.latex_text import list_known_macros
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from evalsuite.metrics.tables.content import ContentComparison
     from evalsuite.metrics.tables.grid import CellGrid
     from evalsuite.metrics.tables.readings import MarkupReading
-
 
 OF_MARKUP = frozenset({
     "markup", "compiles", "head_rows", "alignment", "rules", "borders", "label", "references", "links",
@@ -62,8 +60,6 @@ def list_form_facts(
 
 def describe_form(wanted: MarkupReading) -> str:
     """Describe a reference's layout and markup in sentences, one per line."""
-    from evalsuite.metrics.tables.content import compare_content
-
     facts = list_form_facts(wanted, wanted, compare_content(wanted.tables, wanted.tables))
     return "\n".join(f"{fact.text}." for fact in facts)
 

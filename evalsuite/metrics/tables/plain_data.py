@@ -6,12 +6,9 @@ import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from evalsuite.metrics.tables.grid import CellGrid, normalise_text
-
-if TYPE_CHECKING:
-    from evalsuite.metrics.tables.grid import Format
+from evalsuite.metrics.tables.grid import CellGrid, Format, normalise_text
 
 ESCAPED_IN_LATEX = re.compile(r"(?<!\\)([&%#_$])")
 JSON_VALUE = re.compile(r"[\[{](?=\s*[\[{\"])")

@@ -7,23 +7,19 @@ import html
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import dropwhile, groupby, pairwise, product, zip_longest
 from operator import itemgetter
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from evalsuite.metrics.tables.cells import normalise_cell
-from evalsuite.metrics.tables.grid import FORMATS, CellGrid, Span, normalise_text
+from evalsuite.metrics.tables.grid import FORMATS, CellGrid, Format, Span, normalise_text
 from evalsuite.metrics.tables.html import LIST_TAGS, WHITELIST, PageTables
 from evalsuite.metrics.tables.latex import read_latex
 from evalsuite.metrics.tables.plain_data import find_json_tables
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from evalsuite.metrics.tables.grid import Format
 
 HINTS = {"html": re.compile(r"<t[rdh]\b|<table\b", re.IGNORECASE), "latex": re.compile(r"\\begin\s*\{")}
 LONGEST_TEXT = 1_000_000  # Maximum characters of an answer or a reference.

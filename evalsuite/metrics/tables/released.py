@@ -7,21 +7,16 @@ implementations.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from evalsuite.core.errors import ScoringError
-from evalsuite.metrics.tables.grid import VARIANTS
+from evalsuite.metrics.tables.grid import VARIANTS, Format, Variant
 from evalsuite.metrics.tables.html import WHITELIST, parse_html
 from evalsuite.metrics.tables.readings import LINE_END, parse_format
 from evalsuite.metrics.tables.sequences import compute_levenshtein_similarity, compute_matching_ratio
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-
-    from evalsuite.metrics.tables.grid import Format, Variant
-
 
 HTML_CONTENT = ("cells_text_levenshtein_score", "cells_text_difflib_score")
 HTML_FORMAT = ("num_cells_match", "struct_levenshtein_score", "struct_difflib_score")

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.errors import ScoringError, shorten_line
 from evalsuite.metrics.tables.alignment import MOST_ASSIGNED
-from evalsuite.metrics.tables.cells import EQUAL, INCOMPLETE, compare_cells, strip_cell_markup
-from evalsuite.metrics.tables.content import ContentComparison, compare_content
+from evalsuite.metrics.tables.cells import EQUAL, INCOMPLETE, CellVerdict, compare_cells, strip_cell_markup
+from evalsuite.metrics.tables.content import ContentComparison, TablePair, ValueGrid, compare_content
 from evalsuite.metrics.tables.form import OF_MARKUP, FormFact, list_form_facts
 from evalsuite.metrics.tables.plain_data import write_as_markup
 from evalsuite.metrics.tables.readings import (
@@ -31,12 +31,9 @@ from evalsuite.metrics.tables.readings import (
 )
 
 if TYPE_CHECKING:
-    from evalsuite.metrics.tables.cells import CellVerdict
-    from evalsuite.metrics.tables.content import TablePair, ValueGrid
     from evalsuite.metrics.tables.grid import Format
 
-    Place = tuple[int | None, int | None]
-
+LinePlaces = tuple[int | None, int | None]  # The index of a line in the predicted and in the wanted table.
 VERSION = 14  # Version of the score's definition, increased whenever a score can change.
 
 
@@ -343,7 +340,7 @@ def _list_compared_cells(pair: TablePair) -> list[list[ComparedCell]]:
     ]
 
 
-def _merge_lines(pairs: Sequence[tuple[int, int]], height: int, other: int) -> Iterator[Place]:
+def _merge_lines(pairs: Sequence[tuple[int, int]], height: int, other: int) -> Iterator[LinePlaces]:
     """Yield the aligned and unaligned lines in the wanted order; an unaligned line precedes the next aligned line."""
     partner = {there: here for here, there in pairs}
     surplus = set(range(height)).difference(partner.values())
@@ -359,7 +356,9 @@ def _merge_lines(pairs: Sequence[tuple[int, int]], height: int, other: int) -> I
     yield from ((place, None) for place in sorted(surplus))
 
 
-def _compare_cell(pair: TablePair, row: Place, column: Place, row_name: str, column_name: str) -> ComparedCell:
+def _compare_cell(
+    pair: TablePair, row: LinePlaces, column: LinePlaces, row_name: str, column_name: str
+) -> ComparedCell:
     predicted, wanted = _get_cell_text(pair.left, row[0], column[0]), _get_cell_text(pair.right, row[1], column[1])
     verdict = compare_cells(predicted or "", wanted or "")
     if predicted is None:
@@ -377,7 +376,7 @@ def _get_cell_text(grid: ValueGrid, row: int | None, column: int | None) -> str 
     return None if row is None or column is None else grid.texts[row][column]
 
 
-def _find_line_name(pair: TablePair, row: Place, column: Place) -> str:
+def _find_line_name(pair: TablePair, row: LinePlaces, column: LinePlaces) -> str:
     """Return the wanted text at a position, or else the predicted text, without markup."""
     wanted = _get_cell_text(pair.right, row[1], column[1])
     return strip_cell_markup(_get_cell_text(pair.left, row[0], column[0]) or "" if wanted is None else wanted)
