@@ -20,7 +20,7 @@ import numpy as np
 
 from evalsuite import stats
 from evalsuite.decisions.comparison import ComparedMetric
-from evalsuite.decisions.early_stops import EarlyComparison, EarlyDecisions, ResultSequencer, compute_final_confidence
+from evalsuite.decisions.early_stops import EarlyComparison, EarlyDecider, ResultSequencer, compute_final_confidence
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.results.judge_labels import estimate_rho
 from evalsuite.results.tally import Row
@@ -56,7 +56,7 @@ def fast_right_answers(runs: int) -> Iterator[Line]:
         heard = [item for _, item in sorted(arrivals)]
         for name, planned in (("planned", ids), ("arrival", heard)):
             order: ResultSequencer[str] = ResultSequencer(planned)
-            stop = EarlyDecisions([parse_gate("b.right >= 0.5")])
+            stop = EarlyDecider([parse_gate("b.right >= 0.5")])
             for arriving in heard:
                 for item in order.add_result(arriving, arriving):
                     stop.add_case("b", Row(item, item, 1, "passed", {}, {"right": float(right[item])}))
@@ -77,7 +77,7 @@ def going_on(runs: int) -> Iterator[Line]:
     """
     gate, met, usual = parse_gate("b.right >= 0.8 @95%"), 0, 0
     for seed in range(runs):
-        rng, stop = random.Random(seed), EarlyDecisions([gate])
+        rng, stop = random.Random(seed), EarlyDecider([gate])
         rows = [
             Row(str(number), str(number), 1, "passed", {}, {"right": float(rng.random() < 0.8)})
             for number in range(300)

@@ -119,9 +119,11 @@ def run_expected_call(instances: Mapping[str, Any], text: str) -> str:
 class _UncheckedRegistry(Registry):
     """Passes the arguments of known functions unchanged, because the authors' classes check the arguments."""
 
-    def check(self, name: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[CallFault, ...]]:
+    def convert_call_arguments(
+        self, name: str, arguments: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], tuple[CallFault, ...]]:
         """Return a known function's arguments unchanged, with no faults."""
-        return (dict(arguments), ()) if name in self else super().check(name, arguments)
+        return (dict(arguments), ()) if name in self else super().convert_call_arguments(name, arguments)
 
 
 @dataclass(frozen=True, slots=True)

@@ -347,11 +347,11 @@ class _MutationTest:
         return Random(f"{self.seed} {kind} {case}")  # noqa: S311 - a random choice of cases, not a secret
 
 
-def _exchange_answers(case: Case, scorer: JudgeScorer, rival: str) -> Case:
-    """Exchange an answer and its rival, so that the judge sees the two answers in the opposite order."""
+def _exchange_answers(case: Case, scorer: JudgeScorer, rival_key: str) -> Case:
+    """Exchange a case's answer and the rival answer in its metadata, so that the judge sees them in opposite order."""
     sample, transcript = case
     answer, other = scorer.make_judged_input(*case).answers
-    exchanged = replace(sample, metadata={**sample.metadata, rival: answer})
+    exchanged = replace(sample, metadata={**sample.metadata, rival_key: answer})
     return exchanged, replace_text(transcript, transcript.answer, other)
 
 

@@ -83,7 +83,7 @@ def format_declaration_place(benchmark: Benchmark, nodeid: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Declarations:
-    """Finds the benchmarks that records name."""
+    """Finds the code of the benchmarks that records name, and imports it only where this is allowed."""
 
     root: Path | None = None  # The directory whose test files may be imported; None forbids importing test files.
     # This session's declarations, by the node id of the test function.

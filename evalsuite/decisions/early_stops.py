@@ -256,7 +256,7 @@ class EarlyComparison:
         return "worse" if self._sequence.high < 0 else "open"
 
 
-class EarlyDecisions:
+class EarlyDecider:
     """Decides gates and comparisons with baselines during a run.
 
     All decisions share one error probability (Bonferroni), so the probability of any wrong decision is at most 1 -

@@ -137,13 +137,13 @@ class CaseFindings:
         self.cause = None if is_missed else type(error).__name__
         return is_missed
 
-    def make_storable_record(self, case: Case, name: str, settings: Settings, model: str) -> StorableRecord:
+    def make_storable_record(self, case: Case, case_name: str, settings: Settings, model: str) -> StorableRecord:
         """Encode the case's record, with the fingerprints known before the case ran, for the journal."""
-        record = self.make_record(case, name, model, compute_planned_fingerprints(case, settings, model))
+        record = self.make_record(case, case_name, model, compute_planned_fingerprints(case, settings, model))
         return StorableRecord.from_record(record, case.bound.declared_metrics)
 
     def make_record(
-        self, case: Case, name: str, model: str, fingerprints: Mapping[str, str] = MappingProxyType({})
+        self, case: Case, case_name: str, model: str, fingerprints: Mapping[str, str] = MappingProxyType({})
     ) -> Record:
         solved = self.solved
         if case.bound.declaration.at_least is not None:
@@ -162,7 +162,7 @@ class CaseFindings:
             self.facts["faults"], tags = met, {**tags, TAG: format_fault_tag(met)}
         transcript = (solved.transcript if solved else None) or self.conversation
         return Record(
-            case=name,
+            case=case_name,
             benchmark=case.bound.name,
             sample=case.sample.id,
             epoch=case.epoch,

@@ -163,7 +163,7 @@ def make_cases(
     """
     limit, goes_on = settings.limit, settings.until_decided
     every = _read_needed_samples(bound, None if goes_on else limit)
-    # Keep all canaries (cases that test the judge), because they call no model and are more reliable together.
+    # Keep all canaries (fixed answers that test the judge) despite the limit, because they need no answer of the model.
     limit = None if every and all(isinstance(each, Sample) and CANARY in each.tags for each in every) else limit
     samples = choose_samples(every, limit, f"{bound.setup.seed} {bound.name}")
     chosen = {sample.id for sample in samples}

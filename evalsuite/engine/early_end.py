@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.decisions.early_stops import EarlyDecisions, ResultSequencer
+from evalsuite.decisions.early_stops import EarlyDecider, ResultSequencer
 from evalsuite.decisions.verdict import read_comparison_rules
 from evalsuite.results.run_folders import find_run_folder
 from evalsuite.results.runs import load_run
@@ -36,7 +36,10 @@ class EarlyStopper:
         cases: Iterable[PlannedCase],
     ) -> None:
         self._stop = stop
-        self._tests = _make_early_decisions(settings, gates, reports) if settings.can_end_early else None
+        self._decider: EarlyDecider | None = None
+        if settings.can_end_early:
+            baselines = [load_run(find_run_folder(reports, name)) for name in dict.fromkeys(settings.baseline)]
+            self._decider = EarlyDecider(gates, baselines, read_comparison_rules(settings.plain()))
         self._order: ResultSequencer[tuple[str, Row]] = ResultSequencer(order)
         self._goes_on = settings.until_decided
         self._stages = {planned.case: (planned.epoch, planned.beyond) for planned in cases} if self._goes_on else {}
@@ -62,37 +65,31 @@ class EarlyStopper:
 
     def add_result(self, item: str, result: tuple[str, Row] | None) -> None:
         """Add an item's result (its benchmark and row), or None if no gate and no comparison uses the item."""
-        if self._tests is None:
+        if self._decider is None:
             return
         for benchmark, row in self._order.add_result(item, result):
-            self._tests.add_case(benchmark, row)
-        if self._goes_on and not self._tests.decided:
+            self._decider.add_case(benchmark, row)
+        if self._goes_on and not self._decider.decided:
             # Results count in the planned order, so all cases before the next awaited item's stage have counted.
             epoch, beyond = self._stages.get(self._order.next_item or "", FIRST)
-            if epoch > 1 and not self._tests.can_use_more_epochs:
+            if epoch > 1 and not self._decider.can_use_more_epochs:
                 self._end_session_undecided("more epochs would decide nothing more")
-            elif beyond and not self._tests.can_use_more_samples:
+            elif beyond and not self._decider.can_use_more_samples:
                 self._end_session_undecided("more samples than --limit would decide nothing more")
-        if self._tests.decided and not self.has_ended:
+        if self._decider.decided and not self.has_ended:
             self.decided = True
             self._stop("every gate is decided")
 
     def describe_decisions(self, planned: int) -> dict[str, Any] | None:
         """Return the early decisions for `run.json`; None if the session did not end early."""
-        if self._tests is None or not self.has_ended:
+        if self._decider is None or not self.has_ended:
             return None
-        gates = [{"gate": test.gate.text, "verdict": test.verdict} for test in self._tests.gates]
+        gates = [{"gate": test.gate.text, "verdict": test.verdict} for test in self._decider.gates]
         compared = [
             {"baseline": test.baseline, "subject": str(test.subject), "verdict": test.verdict}
-            for test in self._tests.comparisons
+            for test in self._decider.comparisons
         ]
         cases = self._order.waiting_count
         planned = self._at_first if self._goes_on else max(planned, cases)
         facts = {"cases": cases, "planned": planned, "gates": gates, "compared": compared}
         return facts | ({"open": self._open} if self._open else {})
-
-
-def _make_early_decisions(settings: Settings, gates: Sequence[Gate], reports: Path) -> EarlyDecisions:
-    """Make the tests of gates and of comparisons with baselines, which decide while cases still run."""
-    baselines = [load_run(find_run_folder(reports, name)) for name in dict.fromkeys(settings.baseline)]
-    return EarlyDecisions(gates, baselines, read_comparison_rules(settings.plain()))

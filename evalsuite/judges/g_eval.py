@@ -97,7 +97,7 @@ class Weighted:
         weights = {name: weighted.make_facts() for name, weighted in expected.items()}
         return Assessment(opinion, (Ballot("judge", model.name, False, opinion),), log, {"weights": weights})
 
-    def list_prompts(self) -> Sequence[str]:
+    def list_prompt_sentences(self) -> Sequence[str]:
         return (SYSTEM_PROMPT, REQUEST, *([STEPS] if self.steps else []))
 
     async def _compute_expected_score(

@@ -99,7 +99,7 @@ def make_cut_off_fact(log: Log) -> dict[str, int]:
 class Judge(Protocol):
     """A method of judging: one model that judges once or several times, or a panel."""
 
-    def list_prompts(self) -> Sequence[str]:
+    def list_prompt_sentences(self) -> Sequence[str]:
         """List the sentences of the prompts, without the texts to judge, for the judge's signature."""
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment: ...
@@ -228,7 +228,9 @@ def write_signature(kind: str, models: Sequence[Model], *content: Any) -> str:
 
 def write_judge_signature(judge: Judge, models: Sequence[Model], shown: Any = None) -> str:
     """Write the signature of a `Judge`; see `write_signature`."""
-    return write_signature(type(judge).__name__.lower(), models, judge.list_prompts(), write_stable_repr(judge), shown)
+    return write_signature(
+        type(judge).__name__.lower(), models, judge.list_prompt_sentences(), write_stable_repr(judge), shown
+    )
 
 
 def write_stable_repr(settings: Any) -> str:

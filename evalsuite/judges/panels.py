@@ -167,7 +167,7 @@ class Panel:
         interim = [ballot for debate in debates for ballot in debate.interim]
         return replace(assessment, facts={**assessment.facts, "interim": interim}) if interim else assessment
 
-    def list_prompts(self) -> Sequence[str]:
+    def list_prompt_sentences(self) -> Sequence[str]:
         return self.get_prompt_writer().list_sentences()
 
     def get_prompt_writer(self) -> PromptWriter:

@@ -237,7 +237,7 @@ class Sampled:
         rounds = await wait_for_all(self._judge_in_one_order(subject, model, swapped=swapped) for swapped in orders)
         return combine_rounds(self.form, rounds, self.quorum)
 
-    def list_prompts(self) -> Sequence[str]:
+    def list_prompt_sentences(self) -> Sequence[str]:
         return (SYSTEM_PROMPT, self._write_request())
 
     async def _judge_in_one_order(self, subject: JudgedInput, model: Model, *, swapped: bool) -> RoundResult:
@@ -278,8 +278,8 @@ class OnDemand:
         ballots, log = first.ballots + debated.ballots, first.log + debated.log
         return Assessment(debated.opinion, ballots, log, {**debated.facts, **facts})
 
-    def list_prompts(self) -> Sequence[str]:
-        return (*self.alone.list_prompts(), *self.panel.list_prompts())
+    def list_prompt_sentences(self) -> Sequence[str]:
+        return (*self.alone.list_prompt_sentences(), *self.panel.list_prompt_sentences())
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +305,7 @@ class BestOf:
         wins = [math.fsum(share) / len(share) for share in shares]
         return Assessment(Opinion({PREFERENCE: wins[0]}), ballots, log, {"wins": wins})
 
-    def list_prompts(self) -> Sequence[str]:
+    def list_prompt_sentences(self) -> Sequence[str]:
         return (SYSTEM_PROMPT, BestOfForm(self.aspect, 3).write_request())
 
     async def _ask_in_order(self, subject: JudgedInput, model: Model, first: int) -> Judgement[list[float]]:

@@ -52,7 +52,7 @@ from evalsuite.plugin.xdist import refuse_plain_workers, set_default_distributio
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """Declare options and ini keys, and watch the conftests that pytest imports from now on."""
+    """Declare options and ini keys, and limit what the conftests may do that pytest imports from now on."""
     add_options(parser)
     guard_imports(pluginmanager)
 

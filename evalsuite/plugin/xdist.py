@@ -148,7 +148,8 @@ class WorkerQueue:
     def _find_next_index(self, limit: int) -> int | None:
         """Return the next index in the queue that was not yielded; None if the first `limit` were all yielded."""
         with self._torun.lock() as queue:
-            # Items are removed only at the front, so the last item's position never grows; -1 means it was removed.
+            # Items are removed only at the front, so the last yielded item is not behind its old position. If it was
+            # removed, continue at the front.
             places = range(min(self._place, len(queue) - 1), -1, -1)
             place = next((place for place in places if queue[place] == self._last), -1) + 1
             # Stop at an entry that is not an index, because the queue may end in xdist's shutdown marker.

@@ -253,7 +253,7 @@ def _refuse_record_access(case: str) -> Record:
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """One benchmark in one run, as its part of the report needs it.
+    """A run as a benchmark's part of the report needs it: the benchmark's cases in this run, and how to label them.
 
     Attributes:
         label: the run's name in tables: its model's name or, if several runs have the same model, its folder's name.

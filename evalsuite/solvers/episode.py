@@ -224,12 +224,12 @@ class Episode:
             return
         for call in calls[end + 1 :]:
             late = CallFault("after_finish", "the episode has ended")
-            _, faults = self.registry.check(call.name, call.arguments)
+            _, faults = self.registry.convert_call_arguments(call.name, call.arguments)
             self.record_call(call, (call.arguments, (*faults, late), "", f"Error: {late.words}", True))
 
     async def run_call(self, call: Call) -> CallOutcome:
         """Run a call, unless its arguments have faults, and return its outcome."""
-        arguments, faults = self.registry.check(call.name, call.arguments)
+        arguments, faults = self.registry.convert_call_arguments(call.name, call.arguments)
         if faults:
             text = "Error: " + "; ".join(fault.words for fault in faults)
             return call.arguments, faults, "", text, True

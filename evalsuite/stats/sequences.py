@@ -173,7 +173,7 @@ def _compute_log_binomial_coefficient(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
-GRID = 1000  # Number of steps of the supposed means: bounds are rounded outwards to a thousandth of the range.
+GRID = 1000  # Number of steps between supposed means, so bounds are rounded outwards to a thousandth of the range.
 TRUNCATION = 0.5  # Maximum share of the capital that a bet may risk; c in Waudby-Smith and Ramdas.
 
 

@@ -310,7 +310,9 @@ class Registry:
         """The documents of all tools, in the order in which the tools were given."""
         return tuple(tool.document for tool in self._tools.values())
 
-    def check(self, name: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[CallFault, ...]]:
+    def convert_call_arguments(
+        self, name: str, arguments: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], tuple[CallFault, ...]]:
         """Convert a call's arguments to the types in the tool's document; also return the call's faults."""
         if name in self._tools:
             return convert_arguments(self._tools[name].document, arguments)

@@ -246,7 +246,7 @@ class Persona:
     Attributes:
         goal: what the person wants; with None, the sample's input.
         knows: facts that the person can tell if asked; with None, `knows` in the sample's metadata.
-        stop: when the person ends the conversation; the text continues a sentence after "when".
+        stop: when the person ends the conversation, as a clause that follows the word "when" in the prompt.
         max_tokens: maximum number of tokens in each message of the person.
         tools: names of the world's tools that belong to the person instead of the agent. If the sample's metadata have
             a list `user_tools`, the person has only the tools in it.

@@ -184,7 +184,10 @@ def estimate_corrected_means(judges: Sequence[tuple[str, Tally]]) -> list[tuple[
 def _correct_mean(
     question: str, scores: Sequence[tuple[str, float, float]], bounds: tuple[float, float]
 ) -> CorrectedMean | None:
-    """Correct a judge's mean score with a fifth of the human labels (at least `FEWEST`). Runs use the same labels."""
+    """Correct a judge's mean score with a fifth of the human labels (at least `FEWEST`).
+
+    A hash of the question chooses the labels, so runs on the same questions use the same labels.
+    """
     if not scores:
         return None
     kept = max(FEWEST, len(scores) // 5)

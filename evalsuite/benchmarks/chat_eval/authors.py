@@ -186,8 +186,8 @@ class AspectPanels:
         opinion = Opinion(average_scores(assessment.opinion.scores for assessment in found))
         return Assessment(opinion, tuple(ballots), tuple(entry for one in found for entry in one.log))
 
-    def list_prompts(self) -> Sequence[str]:
-        return [sentence for panel in self.panels for sentence in panel.list_prompts()]
+    def list_prompt_sentences(self) -> Sequence[str]:
+        return [sentence for panel in self.panels for sentence in panel.list_prompt_sentences()]
 
 
 def make_aspect_panels(

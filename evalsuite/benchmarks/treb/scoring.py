@@ -204,10 +204,12 @@ def compute_released_rouge_l(prediction: str, reference: str) -> float:
     if not prediction.strip():
         return 0.0
     # rouge-chinese adds 1e-8 to the denominator to avoid division by zero.
-    return _compute_lcs_f_measure(_list_chinese_words(prediction), _list_chinese_words(reference), 1e-8)
+    return _compute_lcs_f_measure(
+        _split_chinese_text_into_words(prediction), _split_chinese_text_into_words(reference), 1e-8
+    )
 
 
-def _list_chinese_words(text: str) -> list[str]:
+def _split_chinese_text_into_words(text: str) -> list[str]:
     joined = " ".join(split_jieba_tokens(text))
     for end in _ENDS:
         joined = end.sub(r"\1\n\2", joined)

@@ -192,7 +192,7 @@ _ENTITIES = ("Entities", "Bucket", "Number", "Share of entities", "Share of popu
 def _tabulate_partitions(partitions: Mapping[str, Partition]) -> list[list[str]]:
     rows = []
     for name, partition in partitions.items():
-        shares = partition.compute_bucket_shares()
+        shares = partition.compute_bucket_totals()
         entities = sum(share.entities for share in shares.values())
         for bucket, share in shares.items():
             least = f"{partition.find_lowest_popularity(bucket):,}" if share.entities else "-"

@@ -201,7 +201,7 @@ def make_candidates(workspace: Workspace, templates: Iterable[QuestionTemplate],
 
 
 @dataclass(frozen=True, slots=True)
-class BucketShare:
+class BucketTotals:
     """The number of a bucket's entities, and the sum of their popularity."""
 
     entities: int = 0
@@ -237,12 +237,12 @@ class Partition:
         reached = (each for each in self._entities if BUCKETS.index(self.find_bucket(each)) <= rank)
         return min(reached, default=max(self._entities, default=0) + 1)
 
-    def compute_bucket_shares(self) -> dict[str, BucketShare]:
-        shares = dict.fromkeys(BUCKETS, BucketShare())
+    def compute_bucket_totals(self) -> dict[str, BucketTotals]:
+        shares = dict.fromkeys(BUCKETS, BucketTotals())
         for each, count in self._entities.items():
             name = self.find_bucket(each)
             old = shares[name]
-            shares[name] = BucketShare(old.entities + count, old.popularity + each * count)
+            shares[name] = BucketTotals(old.entities + count, old.popularity + each * count)
         return shares
 
 

@@ -183,7 +183,7 @@ async def request_description(item: TableItem, syntax: Format, model: Model, *, 
         format=NAMES[syntax], asked=ASKED[syntax], never=FORBIDDEN_MARKUP[syntax], sections=sections
     )
     return await _ask_for_text(
-        model, prompt, lambda text: find_code_problem(text, item.output, syntax), max_tokens=1024
+        model, prompt, lambda text: find_description_problem(text, item.output, syntax), max_tokens=1024
     )
 
 
@@ -200,8 +200,8 @@ async def _ask_for_text(model: Model, prompt: str, find_problem: Callable[[str],
     return answer.value
 
 
-def find_code_problem(description: str, table: str, syntax: Format) -> str:
-    """Return a message to the model if its description is empty or repeats code; otherwise an empty text."""
+def find_description_problem(description: str, table: str, syntax: Format) -> str:
+    """Explain to the model what is wrong if its description is empty or repeats the table's code; "" otherwise."""
     if not description.strip():
         return "It is empty."
     if tag := TAG.search(description):
@@ -313,7 +313,7 @@ async def request_prose(item: TableItem, syntax: Format, model: Model) -> str:
     """Ask a model to express the contents of an item's table in prose."""
 
     def find_problem(text: str) -> str:
-        if problem := find_code_problem(text, item.output, syntax):
+        if problem := find_description_problem(text, item.output, syntax):
             return problem
         missing = list_missing_values(text, item.output, syntax)
         named = ", ".join(repr(cell[:60]) for cell in missing[:MOST_NAMED])

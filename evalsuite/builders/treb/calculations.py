@@ -90,12 +90,12 @@ def ask_distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
         if not is_meaningless_name(name)
     }
     recurring = [name for name, values in numbers.items() if MOST_FLAGS < len(set(values)) <= len(values) / 2]
-    names = [*sheet.group_columns, *recurring]
+    names = [*sheet.grouping_columns, *recurring]
     if not names:
         return None
     name = random.choice(names)
     question = f'How many different values are in the column "{name}", empty cells aside?'
-    values = sheet.group_columns.get(name) or {*numbers[name]}
+    values = sheet.grouping_columns.get(name) or {*numbers[name]}
     return make_number_pair(question, len(values), f"print(df[{name!r}].nunique())")
 
 
@@ -117,9 +117,9 @@ def ask_rank(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 def ask_best_group(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the group with the greatest mean of a column."""
-    if not sheet.group_columns:
+    if not sheet.grouping_columns:
         return None
-    group, name = random.choice(list(sheet.group_columns)), random.choice(list(sheet.arithmetic_columns))
+    group, name = random.choice(list(sheet.grouping_columns)), random.choice(list(sheet.arithmetic_columns))
     by_group: dict[str, list[float]] = {}
     for key, value in zip(sheet.columns[group], sheet.numeric_columns[name], strict=True):
         if key is not None and value is not None:
@@ -231,10 +231,10 @@ def ask_evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Ask for the chi-square test of equal frequencies of a text column's values."""
     from scipy import stats
 
-    if not sheet.group_columns:
+    if not sheet.grouping_columns:
         return None
-    name = random.choice(list(sheet.group_columns))
-    counts = [sheet.columns[name].count(value) for value in sheet.group_columns[name]]
+    name = random.choice(list(sheet.grouping_columns))
+    counts = [sheet.columns[name].count(value) for value in sheet.grouping_columns[name]]
     # The chi-square approximation needs an expected frequency of at least five; if all frequencies are equal, no test
     # is needed.
     if sum(counts) < 5 * len(counts) or len(set(counts)) == 1:

@@ -152,10 +152,10 @@ class Condition:
 
 def choose_equality_condition(sheet: Sheet, random: Random) -> Condition | None:
     """Make a condition that a column equals one of its recurring values; None if no column has recurring values."""
-    if not sheet.group_columns:
+    if not sheet.grouping_columns:
         return None
-    name = random.choice(list(sheet.group_columns))
-    value, cells = random.choice(sheet.group_columns[name]), sheet.columns[name]
+    name = random.choice(list(sheet.grouping_columns))
+    value, cells = random.choice(sheet.grouping_columns[name]), sheet.columns[name]
     return Condition(f'"{name}" is "{value}"', f"df[{name!r}] == {value!r}", lambda row: cells[row] == value)
 
 
@@ -326,7 +326,10 @@ def has_chinese_names(sheet: Sheet) -> bool:
 
 
 def translate_pair(pair: TemplatePair) -> TemplatePair:
-    """Translate a question into Chinese; replace Yes and No in its answer and its program by 是 and 否."""
+    """Translate a question, and Yes and No in its answer and program, into Chinese.
+
+    Return the pair itself if the question is not one that can be translated.
+    """
     question = _translate_to_chinese(pair.question)
     if question is None:
         return pair

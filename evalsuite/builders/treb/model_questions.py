@@ -100,7 +100,7 @@ class QuestionPanel:
             steps=words.STEPS,
             last=words.LAST[last],
             keys=", ".join(f'"{key}"' for key in (*invented, "chain", "long_question", "question", last)),
-            table=describe_table(sheet) if sheet else "",
+            table=format_table_excerpt(sheet) if sheet else "",
         )
         draft = await self._ask_for_json(
             self.author, prompt, **invented, chain=chain, long_question=text, question=text, **{last: text}
@@ -121,7 +121,7 @@ class QuestionPanel:
             task=words.TASKS[subtask],
             marks="\n".join(f"- {name}: {meaning}" for name, meaning in marks.items()),
             full=words.FULL,
-            table=describe_table(sheet),
+            table=format_table_excerpt(sheet),
             question=pair.question,
             long_question=pair.long_question,
             answer=pair.answer,
@@ -138,7 +138,7 @@ class QuestionPanel:
     async def decide_answer(self, sheet: Sheet, pair: ModelPair) -> ModelPair:
         """Keep the pair's answer, replace it if all candidates agree on another one, or leave it disputed."""
         prompt = (words.PROGRAMMER if pair.program else words.ANSWERER).format(
-            table=describe_table(sheet), question=pair.question
+            table=format_table_excerpt(sheet), question=pair.question
         )
         replies = [(await each.chat(prompt, max_tokens=TOKENS)).text.strip() for each in self.candidates]
         programs = [_extract_program(reply) for reply in replies]
@@ -158,7 +158,7 @@ class QuestionPanel:
             first = [equal(answer, answers[0]) for answer in answers]
             return [bool(answer) and equal(answer, pair.answer) for answer in answers], all(first)
         prompt = words.COMPARER.format(
-            table=describe_table(sheet),
+            table=format_table_excerpt(sheet),
             question=pair.question,
             answer=pair.answer,
             others=json.dumps(answers, ensure_ascii=False),
@@ -231,8 +231,8 @@ def _extract_program(text: str) -> str:
     return found.code if found else ""
 
 
-def describe_table(sheet: Sheet) -> str:
-    """Write a table for a prompt; of a long table, write only the first rows."""
+def format_table_excerpt(sheet: Sheet) -> str:
+    """Format a table as Markdown for a prompt; of a long table, only the first rows."""
     rows = len(sheet.table.rows)
     left_out = f"\n(the first {SHOWN_ROWS} of {rows} rows)" if rows > SHOWN_ROWS else ""
     return f"{sheet.table.select_first_rows(SHOWN_ROWS).format_markdown()}{left_out}"

@@ -119,8 +119,8 @@ class Sheet:
         return None
 
     @cached_property
-    def group_columns(self) -> dict[str, list[str]]:
-        """Distinct values, in order, of each column of names whose values occur at least twice on average."""
+    def grouping_columns(self) -> dict[str, list[str]]:
+        """The distinct values of each column of names that forms groups: values occur at least twice on average."""
         groups = {}
         for name, cells in self.naming_columns.items():
             values = [cell for cell in cells if cell is not None]

@@ -185,7 +185,11 @@ def _choose_tables(
 def _assign_tables(
     shares: Sequence[Sequence[float]], names: Sequence[str], wanted_names: Sequence[str]
 ) -> list[int | None]:
-    """Pair the tables that share the most values; of several such tables, prefer equal names, then equal positions."""
+    """Pair tables to maximise the sum of shared values and, for each pair of equal names, 1.
+
+    Equal positions decide between equal sums. The result has the index of a predicted table, or None, for each wanted
+    table.
+    """
     if not shares:
         return [None] * len(wanted_names)
     from scipy.optimize import linear_sum_assignment

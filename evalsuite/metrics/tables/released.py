@@ -362,9 +362,9 @@ def h_score(
 ) -> HScore:
     """Score a predicted table as the scripts released with Struc-Bench do.
 
-    The texts are compared without changes; `strip_answer` removes the text around a table. Content and format
-    are sums of their parts. With the Levenshtein distance D of prediction p and reference g, lev(p, g) = 1 - D(p, g) /
-    (2 * len(g)); sm is difflib's ratio.
+    The texts are compared as they are; call `strip_answer` first to remove the text around a table. Content and
+    format are sums of their parts. With the Levenshtein distance D of prediction p and reference g, lev(p, g) is
+    1 - D(p, g) / (2 * len(g)); sm is difflib's ratio.
 
     - Raw text, which needs "team" and "player": lev and sm of the cells below the first row; equal numbers of rows
       and of columns, lev and sm of the column names, equal names of tables.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.decisions.early_stops import EarlyDecisions, EarlyGate
+from evalsuite.decisions.early_stops import EarlyDecider, EarlyGate
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.results.tally import Row
 
@@ -73,7 +73,7 @@ def test_errors_and_scores_without_bounds_decide_nothing() -> None:
 
 
 def cases_until_decided(*gates: str) -> int:
-    early = EarlyDecisions([parse_gate(gate) for gate in gates])
+    early = EarlyDecider([parse_gate(gate) for gate in gates])
     for n in range(200):
         early.add_case("numbers", row(str(n), 1.0))
         if early.decided:

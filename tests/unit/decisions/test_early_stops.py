@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.decisions.early_stops import EarlyDecisions, EarlyGate, compute_final_confidence
+from evalsuite.decisions.early_stops import EarlyDecider, EarlyGate, compute_final_confidence
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.results.tally import Row
 from evalsuite.stats import share_interval
@@ -28,8 +28,8 @@ def row(number: int, score: float = 1.0, outcome: Outcome = "passed", **tags: st
     return Row(f"s{number}", f"s{number}", 1, outcome, tags, {"right": score})
 
 
-def run(*gates: str) -> EarlyDecisions:
-    return EarlyDecisions([parse_gate(gate) for gate in gates])
+def run(*gates: str) -> EarlyDecider:
+    return EarlyDecider([parse_gate(gate) for gate in gates])
 
 
 def verdict(gate: str, rows: Sequence[Row]) -> str:
@@ -171,7 +171,7 @@ def test_more_samples_help_what_hears_them() -> None:
 def test_going_on_while_a_gate_is_open_meets_it_falsely_no_more_often_than_it_says() -> None:
     gate, met, runs = parse_gate("numbers.right >= 0.8 @95%"), 0, 120
     for seed in range(runs):
-        rng, stop, values = random.Random(seed), EarlyDecisions([gate]), list[float]()
+        rng, stop, values = random.Random(seed), EarlyDecider([gate]), list[float]()
         # Twenty samples, and on while it is open, as far as the money goes.
         while len(values) < 200 and not stop.decided:
             values.append(float(rng.random() < 0.8))

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.decisions.early_stops import EarlyDecisions, ResultSequencer, interleave_parts, reorder_for_workers
+from evalsuite.decisions.early_stops import EarlyDecider, ResultSequencer, interleave_parts, reorder_for_workers
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.results.tally import Row
 
@@ -58,7 +58,7 @@ def test_fast_right_answers_decide_wrongly_when_heard_as_they_come_and_never_in_
             order: ResultSequencer[str] = ResultSequencer(
                 ids if name == "as planned" else [one for _, one in sorted(arrivals)]
             )
-            stop = EarlyDecisions([parse_gate("b.right >= 0.5")])
+            stop = EarlyDecider([parse_gate("b.right >= 0.5")])
             for _, item in sorted(arrivals):
                 for ready in order.add_result(item, item):
                     stop.add_case("b", Row(ready, ready, 1, "passed", {}, {"right": float(right[ready])}))

@@ -46,14 +46,14 @@ class Closing:
 
 
 def test_an_unknown_tool_is_a_fault_that_lists_what_there_is() -> None:
-    _, (fault,) = Registry([greet]).check("gret", {})
+    _, (fault,) = Registry([greet]).convert_call_arguments("gret", {})
     assert fault.kind == "unknown_tool"
     assert "'gret'" in fault.words
     assert "greet" in fault.words
 
 
 def test_an_escaped_name_is_counted_apart() -> None:
-    _, faults = Registry([greet]).check("gr\\_eet", {"name": "Ada"})
+    _, faults = Registry([greet]).convert_call_arguments("gr\\_eet", {"name": "Ada"})
     assert [fault.kind for fault in faults] == ["unknown_tool", "escaped_name"]
 
 

@@ -15,7 +15,7 @@ from evalsuite.builders.head_to_tail.dbpedia import (
     read_dropped_templates,
     read_templates,
 )
-from evalsuite.builders.head_to_tail.drawing import BucketShare
+from evalsuite.builders.head_to_tail.drawing import BucketTotals
 from evalsuite.core.errors import DatasetError, SettingsError
 
 if TYPE_CHECKING:
@@ -100,8 +100,8 @@ def test_all_that_the_rules_allow_is_asked_and_nothing_else(
 
 
 def test_popularity_is_the_number_of_triples_that_an_entity_stands_in(source: DbpediaSource) -> None:
-    shares = source.partitions["entity"].compute_bucket_shares()
-    assert shares == {"head": BucketShare(3, 27), "torso": BucketShare(4, 12), "tail": BucketShare(19, 19)}
+    shares = source.partitions["entity"].compute_bucket_totals()
+    assert shares == {"head": BucketTotals(3, 27), "torso": BucketTotals(4, 12), "tail": BucketTotals(19, 19)}
 
 
 def test_predicates_have_a_popularity_of_their_own(source: DbpediaSource) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.struc_bench.items import read_items
-from evalsuite.builders.struc_bench.texts import ATTEMPTS, EXAMPLES, find_code_problem
+from evalsuite.builders.struc_bench.texts import ATTEMPTS, EXAMPLES, find_description_problem
 from evalsuite.metrics.tables import FORMATS
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def test_an_example_is_shown_but_for_the_plain_description(
 @pytest.mark.parametrize("written", FORMATS)
 def test_the_descriptions_shown_as_examples_pass_their_own_check(written: Format) -> None:
     table, description = EXAMPLES[written]
-    assert find_code_problem(description, table, written) == ""
+    assert find_description_problem(description, table, written) == ""
 
 
 def test_an_item_that_gets_none_is_named_and_the_rest_is_written(call: Call, items: Path, chat_server: Any) -> None:
@@ -265,4 +265,4 @@ RAW = "Team:\n| | Wins | Points |\n| Otters | 12 | 98 |"
     ],
 )
 def test_code_in_a_description_is_seen(written: Format, table: str, description: str, *, leaks: bool) -> None:
-    assert bool(find_code_problem(description, table, written)) is leaks
+    assert bool(find_description_problem(description, table, written)) is leaks
