@@ -78,7 +78,7 @@ def _draw_confusion_matrix(name: str, run: RunView) -> Sequence[Table | Chart]:
 
 
 def _require_score_names(metric: str, *scores: object) -> None:
-    """Refuse numbers in place of the scores' names."""
+    """Raise SettingsError if a value is not the name of a score, for example if it is a list of numbers."""
     for score in scores:
         if not isinstance(score, str):
             raise SettingsError(
@@ -88,7 +88,7 @@ def _require_score_names(metric: str, *scores: object) -> None:
 
 
 def _list_paired_scores(tally: Tally, first: str, second: str) -> tuple[list[float], list[float]]:
-    """List the values of two scores, for the cases that have both."""
+    """Return the values of two scores as two lists, for the cases that have both."""
     rows = [row for row in tally.scored(first) if second in row.scores]
     return [row.scores[first] for row in rows], [row.scores[second] for row in rows]
 

@@ -51,23 +51,23 @@ class _Conversation:
     # Indices of the model's replies whose text the application changed when it sent them again.
     rewritten: set[int] = field(default_factory=set)
 
-    def match_messages(self, sent: Sequence[Message], keys: list[object]) -> tuple[int, bool]:
+    def match_messages(self, sent: Sequence[Message], sent_keys: list[object]) -> tuple[int, bool]:
         """Return how many messages of a request this conversation already has, and whether its reply is unchanged.
 
         The number of messages is 0 if the request does not continue this conversation. An application may add to the
         text of a reply, as smolagents does, but must keep the original text and the ids of the reply's tool calls.
         """
         place, reply = len(self.keys), self.messages[-1]
-        if keys[:place] != self.keys or len(keys) == place:
+        if sent_keys[:place] != self.keys or len(sent_keys) == place:
             return 0, False
-        if keys[place] == _make_message_key(reply):
+        if sent_keys[place] == _make_message_key(reply):
             return place + 1, True
         again = list(itertools.takewhile(lambda message: message.role == "assistant", sent[place:]))
         text = "\n".join(message.content for message in again)
         marks = [reply.content.strip(), *(call.id for call in reply.tool_calls)]
         return (place + len(again) if any(marks) and all(mark in text for mark in marks) else 0), False
 
-    def list_tool_results(self, reply_index: int) -> dict[str, str]:
+    def find_results_by_call_id(self, reply_index: int) -> dict[str, str]:
         """Return the results that the application sent for the tool calls of one reply, by call id.
 
         If the results were sent in a user's message, each call gets the whole text.
@@ -97,7 +97,7 @@ class CallLog:
 
     @property
     def failure(self) -> Exception | None:
-        """The failure of the call that was sent first; the first call to fail may be another one in a replay."""
+        """The error of the failed call that was sent first, because the order of failures may vary; None if none."""
         return self.failures[min(self.failures)] if self.failures else None
 
     def add_call(self, call: LoggedCall) -> None:
@@ -134,7 +134,7 @@ class CallLog:
         return self.complete_transcript(Transcript(texts[-1] if texts else ""))
 
     def _group_calls(self) -> tuple[list[_Conversation], list[tuple[_Conversation, int]]]:
-        """Group the calls into conversations; return for each call its conversation and the index of its reply."""
+        """Return the calls' conversations, then for each call its conversation and the index of its reply."""
         conversations: list[_Conversation] = []
         replies: list[tuple[_Conversation, int]] = []
         for call in self.calls:
@@ -151,8 +151,8 @@ class CallLog:
             replies.append((conversation, len(conversation.messages) - 1))
         return conversations, replies
 
-    def _list_transcript_events(self, replies: list[tuple[_Conversation, int]]) -> Iterator[Mapping[str, Any]]:
-        for turn, (call, (conversation, place)) in enumerate(zip(self.calls, replies, strict=True), 1):
+    def _list_transcript_events(self, reply_places: list[tuple[_Conversation, int]]) -> Iterator[Mapping[str, Any]]:
+        for turn, (call, (conversation, place)) in enumerate(zip(self.calls, reply_places, strict=True), 1):
             completion = call.completion
             yield {
                 "kind": "turn",
@@ -163,14 +163,14 @@ class CallLog:
                 "seconds": round(call.seconds, 3),
                 "usage": encode_usage(completion.usage),
             }
-            results = conversation.list_tool_results(place)
+            results = conversation.find_results_by_call_id(place)
             for tool_call in completion.tool_calls:
                 result = results.get(tool_call.id)
                 found = self._find_later_tool_result(turn, tool_call) if result is None else result
                 yield _make_tool_call_event(turn, tool_call, found)
 
     def _find_later_tool_result(self, turn: int, tool_call: ToolCall) -> str:
-        """Search all later requests for a tool call's result, also those with another system prompt.
+        """Return a tool call's result from all later requests, also those with another system prompt; "" if none.
 
         Take the call's last result in the first request that has one. Results of different calls with the same id do
         not count.
@@ -192,7 +192,7 @@ class CallLog:
 
 
 def _add_tool_executions(events: tuple[Mapping[str, Any], ...], spans: Sequence[TraceSpan]) -> list[Mapping[str, Any]]:
-    """Add executions of tools that do not appear among the replies' tool calls, such as calls by generated programs."""
+    """Return the events and the spans' tool executions that no reply requested, such as calls by generated code."""
     called = {event.get("tool") for event in events}
     added: list[Mapping[str, Any]] = []
     turn = 0

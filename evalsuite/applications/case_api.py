@@ -101,7 +101,7 @@ class CaseApi:
         return make_error_answer(404, f"{method} {path}: not here; this endpoint answers {', '.join(PATHS)}")
 
     async def _call_model(self, request: ChatRequest, requested_name: object) -> tuple[Completion, str]:
-        """Return the completion and the model's name; note the fields that the request's format left out."""
+        """Return the completion and the model's name; record which of the request's fields were left out."""
         name = str(requested_name or self._model.name)
         self._left_out.update(request.left_out)
         return await self._find(name).chat(request.messages, tools=request.tools, **request.params), name
@@ -141,7 +141,7 @@ class CaseApi:
             )
         earlier = self._conversations.get(str(previous), ())
         if overrides.get("api") == "responses":
-            asked = responses_api.pass_request_on(body, earlier, overrides)
+            asked = responses_api.make_forwarded_request(body, earlier, overrides)
         elif previous is None or previous in self._conversations:
             asked = responses_api.convert_request(body, earlier)
         else:

@@ -97,14 +97,14 @@ def make_field_error(name: str, value: Any) -> BadRequest:
     return BadRequest(f"{name}: {str(value)[:200]!r} cannot be sent to a chat model; leave {name} out")
 
 
-def make_message_content(parts: Sequence[str | Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a `Message`'s argument `content` (the parts as lines of text) or, if a part is not text, `parts`."""
+def make_content_argument(parts: Sequence[str | Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a keyword argument for `Message`: `content` (lines of text) or, if a part is not text, `parts`."""
     if all(isinstance(part, str) for part in parts):
         return {"content": "\n".join(map(str, parts))}
     return {"parts": parts}
 
 
-def require_object_arguments(call: ToolCall) -> dict[str, Any]:
+def parse_arguments_as_object(call: ToolCall) -> dict[str, Any]:
     """Parse a tool call's arguments for an API that sends them as an object instead of JSON text.
 
     Raises:
@@ -223,7 +223,7 @@ def encode_logprobs(completion: Completion) -> dict[str, Any] | None:
 
 
 def parse_embedding_request(body: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
-    """Read a request of the embeddings API; return the texts to embed and further parameters (`dimensions`)."""
+    """Read a request of the embeddings API; return the texts to embed and further parameters (`dimensions`, `user`)."""
     texts = body.get("input")
     texts = [texts] if isinstance(texts, str) else texts
     if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):

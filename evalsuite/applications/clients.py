@@ -26,7 +26,7 @@ class _ApiTransport:
         self._api, self._loop = api, loop
 
     async def _answer_request(self, request: httpx2.Request, content: bytes) -> httpx2.Response:
-        """Answer within the caller's time limit, set by `with_options(timeout=...)`.
+        """Answer a client's request within its time limit, which `with_options(timeout=...)` sets.
 
         The limit is applied on the model's loop, so that a request is cancelled there before the caller continues.
         """

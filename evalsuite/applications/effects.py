@@ -39,7 +39,7 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
     name = f"{function.__module__}.{function.__qualname__}"
     signature = inspect.signature(function)
 
-    def bind_arguments(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    def convert_arguments_to_json(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         bound = signature.bind(*args, **kwargs).arguments
         return _require_json_data({key: value for key, value in bound.items() if key != "self"}, f"{name}: an argument")
 
@@ -50,7 +50,7 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
         if found is None or not found[0].stores_calls:
             return await work(*args, **kwargs)
         effects, loop = found
-        place, kept = await await_on_loop(effects.begin_tool_call(name, bind_arguments(args, kwargs)), loop)
+        place, kept = await await_on_loop(effects.begin_tool_call(name, convert_arguments_to_json(args, kwargs)), loop)
         if place is None:
             return kept["returned"]
         with effects.collect_model_calls(place, loop) as calls:
@@ -69,7 +69,7 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
                 f"{name}: this plain function with @effect was called in an async solver, where waiting for the "
                 "journal would stop all cases: make it async, or call it with asyncio.to_thread"
             )
-        begun = effects.begin_tool_call(name, bind_arguments(args, kwargs))
+        begun = effects.begin_tool_call(name, convert_arguments_to_json(args, kwargs))
         place, kept = asyncio.run_coroutine_threadsafe(begun, loop).result()
         if place is None:
             return kept["returned"]

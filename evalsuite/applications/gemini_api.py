@@ -13,9 +13,9 @@ from typing import Any
 from evalsuite.applications.chat_api import (
     BadRequest,
     ChatRequest,
+    make_content_argument,
     make_field_error,
-    make_message_content,
-    require_object_arguments,
+    parse_arguments_as_object,
     split_into_words,
 )
 from evalsuite.core.json_codec import dumps
@@ -58,7 +58,7 @@ def convert_request(body: Mapping[str, Any]) -> ChatRequest:
         if not isinstance(contents, list) or not contents:
             raise BadRequest("contents: expected a list of at least one content")
         system = _convert_to_chat_parts(_to_camel_case(given.get("systemInstruction") or {}).get("parts", ()))
-        messages = [Message("system", **make_message_content(system))] if system else []
+        messages = [Message("system", **make_content_argument(system))] if system else []
         messages += _convert_contents(contents)
         declared = [_convert_to_openai_tools(_to_camel_case(tool)) for tool in given.get("tools") or ()]
         config = _to_camel_case(given.get("generationConfig") or {})
@@ -72,7 +72,7 @@ def convert_request(body: Mapping[str, Any]) -> ChatRequest:
 
 
 def _to_camel_case(mapping: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the non-empty fields, with their names in camelCase, because clients may also send `snake_case`."""
+    """Return the fields that are not None, with names in camelCase, because clients may also send `snake_case`."""
     return {
         re.sub(r"_([a-z])", lambda found: found[1].upper(), name): value
         for name, value in mapping.items()
@@ -108,7 +108,7 @@ def _convert_contents(contents: Sequence[Mapping[str, Any]]) -> Iterator[Message
             yield Message("tool", _format_function_result(result.get("response")), tool_call_id=call_id)
         rest = _convert_to_chat_parts(part for part in parts if "functionResponse" not in part)
         if rest:
-            yield Message("user", **make_message_content(rest))
+            yield Message("user", **make_content_argument(rest))
 
 
 def _format_function_result(response: Any) -> str:
@@ -204,7 +204,7 @@ def make_content_response(completion: Completion, model: str, number: int) -> di
     """
     parts: list[dict[str, Any]] = [{"text": completion.text}] if completion.text else []
     parts += [
-        {"functionCall": {"id": call.id, "name": call.name, "args": require_object_arguments(call)}}
+        {"functionCall": {"id": call.id, "name": call.name, "args": parse_arguments_as_object(call)}}
         for call in completion.tool_calls
     ]
     usage = completion.usage

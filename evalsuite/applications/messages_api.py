@@ -12,9 +12,9 @@ from typing import Any
 from evalsuite.applications.chat_api import (
     BadRequest,
     ChatRequest,
+    make_content_argument,
     make_field_error,
-    make_message_content,
-    require_object_arguments,
+    parse_arguments_as_object,
     split_into_words,
 )
 from evalsuite.core.types import Completion, Message, ToolCall
@@ -50,7 +50,7 @@ def convert_request(body: Mapping[str, Any]) -> ChatRequest:
         raise BadRequest("messages: expected a list of at least one message")
     try:
         system = _convert_to_chat_parts(given.get("system", ""), "system")
-        messages = [Message("system", **make_message_content(system))] if system else []
+        messages = [Message("system", **make_content_argument(system))] if system else []
         for item in items:
             messages += _convert_message(item["role"], item["content"])
         tools = tuple(map(_convert_to_openai_tool, given.get("tools", ())))
@@ -88,10 +88,10 @@ def _convert_message(role: str, content: Any) -> Iterator[Message]:
     for block in blocks:
         if block["type"] == "tool_result":
             result = _convert_to_chat_parts(block.get("content") or "", "a tool's result")
-            yield Message("tool", tool_call_id=str(block["tool_use_id"]), **make_message_content(result))
+            yield Message("tool", tool_call_id=str(block["tool_use_id"]), **make_content_argument(result))
     rest = _convert_to_chat_parts([block for block in blocks if block["type"] != "tool_result"], "a message")
     if rest:
-        yield Message("system" if role == "system" else "user", **make_message_content(rest))
+        yield Message("system" if role == "system" else "user", **make_content_argument(rest))
 
 
 def _convert_to_chat_parts(content: Any, label: str) -> list[str | Mapping[str, Any]]:
@@ -142,7 +142,7 @@ def make_message_object(completion: Completion, model: str, number: int) -> dict
     """
     content: list[dict[str, Any]] = [{"type": "text", "text": completion.text}] if completion.text else []
     content += [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": require_object_arguments(call)}
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": parse_arguments_as_object(call)}
         for call in completion.tool_calls
     ]
     usage = completion.usage

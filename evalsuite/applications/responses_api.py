@@ -54,10 +54,10 @@ def convert_request(body: Mapping[str, Any], earlier_messages: Sequence[Message]
     return ChatRequest(messages, _convert_to_openai_tools(body), _convert_params(body), tuple(left_out))
 
 
-def pass_request_on(
+def make_forwarded_request(
     body: Mapping[str, Any], earlier_messages: Sequence[Message], overrides: Mapping[str, Any]
 ) -> ChatRequest:
-    """Make a request that a server with the Responses API gets unchanged; read the messages for the transcript.
+    """Make a request with the body for a server with the Responses API; its messages are only for the transcript.
 
     Args:
         earlier_messages: the messages of the conversation up to the response `previous_response_id`.
@@ -199,12 +199,12 @@ def _convert_params(body: Mapping[str, Any]) -> dict[str, Any]:
     return params
 
 
-def _rename_fields(parent: str, fields: Mapping[str, Any], new_names: Mapping[str, str]) -> dict[str, Any]:
-    """Return the given fields under their new names; raise BadRequest for a field without a new name."""
+def _rename_fields(parent_name: str, fields: Mapping[str, Any], new_names: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields that are not None under their new names; raise BadRequest for a field without a new name."""
     given = {field: value for field, value in fields.items() if value is not None}
     unknown = next((field for field in given if field not in new_names), None)
     if unknown is not None:
-        raise make_field_error(f"{parent}.{unknown}", given[unknown])
+        raise make_field_error(f"{parent_name}.{unknown}", given[unknown])
     return {new_names[field]: value for field, value in given.items()}
 
 
@@ -312,10 +312,10 @@ def make_response_events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]
     yield {"type": f"response.{response['status']}", "response": response}
 
 
-def _list_text_events(parts: Sequence[Mapping[str, Any]], item_place: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Make the events that stream a message's texts; `item_place` has the fields that name the message."""
+def _list_text_events(parts: Sequence[Mapping[str, Any]], item_fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the events that stream a message's texts; each event contains `item_fields`, which name the message."""
     for index, part in enumerate(parts):
-        content_place = {**item_place, "content_index": index}
+        content_place = {**item_fields, "content_index": index}
         yield {"type": "response.content_part.added", **content_place, "part": {**part, "text": ""}}
         for piece in split_into_words(part["text"]):
             yield {"type": "response.output_text.delta", **content_place, "delta": piece, "logprobs": []}

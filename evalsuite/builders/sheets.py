@@ -10,7 +10,7 @@ from pathlib import Path
 
 from evalsuite.core.errors import DatasetError
 from evalsuite.output.exports import escape_formula
-from evalsuite.sandbox.inside.files import find_encoding
+from evalsuite.sandbox.inside.files import guess_encoding
 
 DELIMITERS = ",;\t|"
 
@@ -57,7 +57,7 @@ def decode_text(content: bytes) -> str:
         byte_order = "" if content[:1] in (b"\xff", b"\xfe") else "-be" if halves[0] else "-le"
         return content.decode(f"utf-16{byte_order}")
     try:
-        text = content.decode(find_encoding(content))
+        text = content.decode(guess_encoding(content))
     except UnicodeDecodeError as error:
         # Bytes above 127 are mostly single in Latin-1 words, but form sequences in UTF-8 and in other writing systems.
         alone = len(re.findall(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])", content))

@@ -173,7 +173,7 @@ def remove_epoch(name: str) -> str:
 
 
 def remove_epoch_mark(name: str) -> str:
-    """Return a case's name as pytest shows it, with the epoch."""
+    """Remove only the mark before a case's epoch, because pytest shows the name with the epoch but without the mark."""
     return name.replace(EPOCH_MARK, "")
 
 

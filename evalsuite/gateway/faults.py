@@ -81,7 +81,7 @@ class FaultInjector:
         return bool(self.faults)
 
     async def send_request(self, asker: Asker, request: Request, injected: list[str]) -> Completion:
-        """Send a request, and inject the faults that were randomly selected for the request.
+        """Send a request with its randomly selected faults, which are appended to the list `injected`.
 
         Args:
             injected: the list to which this method appends each injected fault.
@@ -120,5 +120,5 @@ def _damage_completion(completion: Completion, kind: str) -> Completion:
 
 
 def format_fault_tag(injected: Sequence[str]) -> str:
-    """Return the value of a case's tag `fault`: the kinds of the injected faults, joined by `+`."""
+    """Return the value of a case's tag `fault`: the kinds of the injected faults, joined by `+`, or `none`."""
     return "+".join(kind for kind in KINDS if any(fault.partition(" ")[0] == kind for fault in injected)) or UNHARMED

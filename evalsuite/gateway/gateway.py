@@ -43,7 +43,7 @@ from evalsuite.gateway.spend import (
     bound_completion_tokens,
     bound_prompt_tokens,
     encode_prompt,
-    estimate_tokens,
+    estimate_prompt_tokens,
     explain_unknown_price,
     find_plausible_usage,
     find_price,
@@ -270,7 +270,7 @@ class Gateway:
                 self._raise_if_server_absent(upstream, error, retries)
                 is_plain, refusing_since = limiter.pacing.plain, limiter.breaker.refusing_since
                 with limiter.count_retry_wait():
-                    await asyncio.sleep(retries.compute_wait(error, plain=is_plain, refusing_since=refusing_since))
+                    await asyncio.sleep(retries.compute_wait(error, is_unpaced=is_plain, refusing_since=refusing_since))
             except PermanentFailure as error:
                 upstream.answered = False
                 gone = BackendUnavailable(str(error))
@@ -303,7 +303,7 @@ class Gateway:
         answer = bound_completion_tokens(sent)
         text = encode_prompt(sent)
         reserved = price.bound_cost(bound_prompt_tokens(sent, text), answer) if price else 0.0
-        call = _Call(key, sent, estimate_tokens(sent, text) + answer, reserved)
+        call = _Call(key, sent, estimate_prompt_tokens(sent, text) + answer, reserved)
         await self.ledger.reserve_cost(reserved)
         usage, answered = None, True
         try:

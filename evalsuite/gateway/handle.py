@@ -191,7 +191,7 @@ class CaseAsker(Asker, EffectStore, Protocol):
         """Store that the case cancelled a request after this many seconds."""
 
 
-class CallTimes:
+class WaitTimer:
     """Measures how long a case's calls waited: for the gateway's start, for its limits, and between retries.
 
     Attributes:
@@ -212,7 +212,7 @@ class CallTimes:
         return now
 
     def end_call(self, began: float, seconds: float) -> None:
-        """Close a call.
+        """Count a call as ended; when no call is open any longer, add the time that the calls waited.
 
         Args:
             began: the time that `begin_call` returned for this call.
@@ -261,11 +261,11 @@ class Meter:
         self._first: dict[str, str] = {}
         self._requests: Counter[str] = Counter()
         self.cancelled: list[tuple[Request, float]] = whole.cancelled if whole else []
-        self.times: CallTimes = whole.times if whole else CallTimes()
+        self.times: WaitTimer = whole.times if whole else WaitTimer()
 
     @property
     def usage(self) -> Usage:
-        """Sum all calls; the costs are added exactly, so that the order in which calls ended changes nothing."""
+        """The usage of all calls; the costs are added exactly, so that the order of the calls changes nothing."""
         return replace(sum(self._usages, Usage()), cost=math.fsum(usage.cost for usage in self._usages))
 
     def add_usage(self, usage: Usage) -> None:
@@ -282,10 +282,11 @@ class Meter:
         """
         plain = encode_request(request)
         # Leave out the server's address and login, because the separate fingerprint `model` covers them.
-        content, digest_parts = digest(plain | {"base_url": None}), partial(_digest_prompt_and_params, plain)
-        ordinal, during = self.count_request(content, digest_parts), DURING.get()
+        content = digest(plain | {"base_url": None})
+        digest_prompt_and_params = partial(_digest_prompt_and_params, plain)
+        ordinal, during = self.count_request(content, digest_prompt_and_params), DURING.get()
         if during is not None:
-            during.requests.append({"content": content, **digest_parts()})
+            during.requests.append({"content": content, **digest_prompt_and_params()})
         shared = shared or (self.share_greedy and request.params.get("temperature") == 0)
         if shared or not self.scope:
             return request
@@ -293,14 +294,14 @@ class Meter:
         parts = (request.model, request.messages, request.params, request.tools, request.base_url, request.epoch)
         return Request(*parts, draw=f"{self.scope} #{ordinal}")
 
-    def count_request(self, content_digest: str, digest_parts: Callable[[], Mapping[str, str]]) -> int:
+    def count_request(self, content_digest: str, digest_prompt_and_params: Callable[[], Mapping[str, str]]) -> int:
         """Count a request; return how often the case has sent this content."""
         if not self._requests:
-            digests = digest_parts()
+            digests = digest_prompt_and_params()
             self._first = {name: digests[name] for name in ("prompt", "params")}
         self._requests[content_digest] += 1
         if self._whole:
-            return self._whole.count_request(content_digest, digest_parts)
+            return self._whole.count_request(content_digest, digest_prompt_and_params)
         return self._requests[content_digest]
 
     def record_cancellation(self, request: Request, seconds: float) -> None:

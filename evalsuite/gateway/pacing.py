@@ -40,7 +40,7 @@ LEAST_ROW, CHANCE = 8, 7.0
 
 @dataclass(eq=False, slots=True)
 class CallInFlight:
-    """A call in flight."""
+    """A call that was sent to a server and has not ended."""
 
     sent: float  # The time at which the call was sent.
 
@@ -116,7 +116,7 @@ class Pacing:
         gap, self._answer_at = now - self._answer_at, now
         if self.plain:
             if self._period.refused:
-                self._measure_answer(now, gap)
+                self._count_answer_without_pacing(now, gap)
             return
         self._period.answered += 1
         self._clean += 1 + FROM_TIME * (now - self._grown_at)
@@ -125,12 +125,12 @@ class Pacing:
             self.limit *= 1.0 + min(1.0, (self._clean / GROWTH) ** 2)
         self._held, self._grown_at = False, now
 
-    def _measure_answer(self, now: float, gap: float) -> None:
-        """Count an answer in a period without pacing; once the rate is known, pace calls."""
+    def _count_answer_without_pacing(self, now: float, answer_gap: float) -> None:
+        """Count an answer; once enough are counted, end the period, and pace calls if too many were refused."""
         period = self._period
         seconds = now - period.began
-        usual = self._latency + (seconds - gap if period.answered > 1 else gap) / max(1, period.answered)
-        if period.began == math.inf or gap > PAUSE * usual:
+        usual = self._latency + (seconds - answer_gap if period.answered > 1 else answer_gap) / max(1, period.answered)
+        if period.began == math.inf or answer_gap > PAUSE * usual:
             self._period = PacingPeriod(now, refused=period.refused)
             return
         period.answered += 1

@@ -142,21 +142,21 @@ def encode_prompt(request: Request) -> str:
     return dumps([[encode_message(message) for message in request.messages], request.tools])
 
 
-def estimate_tokens(request: Request, text: str | None = None) -> int:
-    """Estimate prompt tokens.
+def estimate_prompt_tokens(request: Request, encoded_prompt: str | None = None) -> int:
+    """Estimate the number of prompt tokens.
 
     The estimate is high on purpose: one token per three characters of ASCII text, or per two bytes of other text.
     """
-    text = encode_prompt(request) if text is None else text
+    text = encode_prompt(request) if encoded_prompt is None else encoded_prompt
     return 8 * len(request.messages) + (len(text) // 3 if text.isascii() else len(text.encode()) // 2)
 
 
-def bound_prompt_tokens(request: Request, text: str | None = None) -> int:
+def bound_prompt_tokens(request: Request, encoded_prompt: str | None = None) -> int:
     """Compute the maximum number of prompt tokens, because a tokenizer makes at most one token per byte.
 
     A picture counts as PICTURE tokens; a conversation or file that is stored at the server counts as STORED tokens.
     """
-    text = encode_prompt(request) if text is None else text
+    text = encode_prompt(request) if encoded_prompt is None else encoded_prompt
     size = len(text) if text.isascii() else len(text.encode())
     parts = [part for message in request.messages for part in message.parts]
     pictures = [part for part in parts if not isinstance(part, str) and part.get("type") in PICTURES]
@@ -304,7 +304,7 @@ def find_plausible_usage(request: Request, completion: Completion) -> Usage:
         return usage
     text = completion.text + completion.reasoning + "".join(call.arguments for call in completion.tool_calls)
     written = min(bound_completion_tokens(request), len(text.encode("utf-8", "replace")) // 2 + 8)
-    return replace(usage, prompt_tokens=estimate_tokens(request), completion_tokens=written, estimated=1)
+    return replace(usage, prompt_tokens=estimate_prompt_tokens(request), completion_tokens=written, estimated=1)
 
 
 def _parse_limit(value: object) -> int:
@@ -347,8 +347,8 @@ class Ledger:
         Raises:
             SpendLimitReached: the amounts that are already paid leave too little for this call.
         """
-        while amount and self._would_exceed_limit(amount, *self._reserved):
-            if self._would_exceed_limit(amount, -self.elsewhere):
+        while amount and self._is_limit_exceeded_after_paying(amount, *self._reserved):
+            if self._is_limit_exceeded_after_paying(amount, -self.elsewhere):
                 unsure = f" (${self.uncertain:.4f} of it for calls that failed and may be billed)"
                 shares = [f"${cost:.4f} by {model}" for model, cost in sorted(self.by_model.items()) if cost]
                 by_model = f" ({', '.join(shares)})" if len(shares) > 1 else ""
@@ -361,7 +361,7 @@ class Ledger:
             await self._settled.wait()
         self._reserved.append(amount)
 
-    def _would_exceed_limit(self, *amounts: float) -> bool:
+    def _is_limit_exceeded_after_paying(self, *amounts: float) -> bool:
         return self.limit is not None and math.fsum((self.paid.cost, *amounts)) > self.limit + ROUNDING
 
     def set_total_paid(self, paid: float, elsewhere: float) -> None:

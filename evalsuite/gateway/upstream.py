@@ -36,16 +36,16 @@ class RetrySchedule:
         self._deadline: float | None = None
         self.refusals = self._doublings = self.failures = self.unreached = 0
 
-    def compute_wait(self, error: RateLimited | Transient, *, plain: bool, refusing_since: float | None) -> float:
-        """Return the seconds to wait before the next attempt.
+    def compute_wait(self, error: RateLimited | Transient, *, is_unpaced: bool, refusing_since: float | None) -> float:
+        """Return the seconds to wait before the next attempt; raise CallFailed after too many attempts or too long.
 
         Args:
             refusing_since: the time since which the server has refused all calls; None if it accepts calls.
         """
         lost = refusing_since is None and (isinstance(error, LostAnswer) or not isinstance(error, RateLimited | Outage))
-        longest = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(self._doublings, 10)) if plain or lost else PACED_WAIT
+        longest = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(self._doublings, 10)) if is_unpaced or lost else PACED_WAIT
         wait: float = random.uniform(0.0, longest)  # noqa: S311 - jitter, not a secret
-        self._doublings += plain or lost
+        self._doublings += is_unpaced or lost
         if lost:
             self.failures += 1
             if self.failures >= ATTEMPTS:

@@ -147,7 +147,7 @@ class AddressGrant:
 
 
 class Credentials:
-    """Decides which API key is sent to an address."""
+    """The API keys and logins that the user gave; decides which of them is sent to an address."""
 
     def __init__(
         self, grants: Sequence[AddressGrant] = (), access: Access | None = None, environ: Mapping[str, str] = os.environ
@@ -177,7 +177,7 @@ class Credentials:
         return parse_address(named or OPENAI)
 
     def make_access(self, model: str, base_url: str | None) -> Access:
-        """Decide which key and headers calls of a model may send to an address."""
+        """Return the `Access` for a model's calls to an address, with the key that may be sent there, if any."""
         address = self.resolve_address(base_url)
         public = base_url and redact(base_url)
         matching = [grant for grant in self._grants if grant.public_url == public]

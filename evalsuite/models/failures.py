@@ -19,11 +19,11 @@ LONGEST_WORDS = 500
 
 
 def make_status_error(
-    status: int, headers: Mapping[str, str], words: str, server: str, key_hint: str = "is the key right?"
+    status: int, headers: Mapping[str, str], server_message: str, server: str, key_hint: str = "is the key right?"
 ) -> Exception:
     """Convert a response with an error status to an exception."""
-    message = f"{server} answered {status}: {words}"
-    hint = _explain_final_failure(status, words.lower())
+    message = f"{server} answered {status}: {server_message}"
+    hint = _explain_final_failure(status, server_message.lower())
     if hint:
         return PermanentFailure(f"{message} ({hint})")
     wait = read_retry_after(headers)
@@ -36,9 +36,9 @@ def make_status_error(
     return Transient(message) if status in TEMPORARY_STATUSES else RequestRefused(message)
 
 
-def _explain_final_failure(status: int, words: str) -> str:
+def _explain_final_failure(status: int, server_message: str) -> str:
     """Explain why no later request can succeed; the text is empty if a later request may succeed."""
-    if status == 402 or (status == 429 and any(sign in words for sign in QUOTA)):
+    if status == 402 or (status == 429 and any(sign in server_message for sign in QUOTA)):
         return "the account has no credit left, and waiting does not help"
     if status == 404:
         return "does this server know --model by that name, and is the address right?"

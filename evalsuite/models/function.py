@@ -103,13 +103,13 @@ class FunctionBackend:
             raise self._make_refusal(f"{type(error).__name__}: {error}", error) from error
         return self._make_completion(returned)
 
-    def _make_refusal(self, words: str, cause: BaseException | None) -> RequestRefused:
+    def _make_refusal(self, error_text: str, cause: BaseException | None) -> RequestRefused:
         source = getattr(sys.modules.get(self.target.partition(":")[0]), "__file__", None)
         frames = traceback.extract_tb(cause.__traceback__) if cause is not None else []
         lines = [frame.lineno for frame in frames if frame.filename == source]
         # Name the file without its folder, because reports are shared.
         place = f" ({Path(str(source)).name}, line {lines[-1]})" if lines else ""
-        return RequestRefused(f"function:{self.target} raised {words}{place}")
+        return RequestRefused(f"function:{self.target} raised {error_text}{place}")
 
     def _make_completion(self, returned: Any) -> Completion:
         answer: Any = {"content": returned} if isinstance(returned, str) else returned

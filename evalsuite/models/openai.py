@@ -234,7 +234,7 @@ class OpenAIBackend:
                 f"no connection to {self.base_url}: this process may open no more files; a smaller --max-connections "
                 "or a larger `ulimit -n` helps"
             )
-        message = redact(transport.format_message(causes[-1])).encode("utf-8", "replace")
+        message = redact(transport.format_error_message(causes[-1])).encode("utf-8", "replace")
         words = self._mask_credentials(message).decode("utf-8", "replace")
         if any(isinstance(cause, transport.UNREACHABLE) for cause in causes):
             return UnreachableServer(f"cannot connect to {self.base_url}: {words}{self._describe_proxy()}")
@@ -271,7 +271,7 @@ class OpenAIBackend:
 
 
 def _return_or_raise(outcome: T | Exception) -> T:
-    """Raise an exception outside of `except` blocks, so that pytest does not show frames that contain the key."""
+    """Return a result; raise an exception outside of `except` blocks, so that pytest shows no frames with the key."""
     if isinstance(outcome, Exception):
         raise outcome
     return outcome

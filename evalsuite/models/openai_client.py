@@ -45,7 +45,7 @@ class DirectClient(httpx2.AsyncClient):
 
 
 async def record_prepared_call(call: Callable[[], Awaitable[object]]) -> PreparedCall:
-    """Run `call` with a `DirectClient` that sends nothing; record the address and headers that would be sent."""
+    """Run `call` without sending anything; return the address and headers that it would have sent."""
     requests: list[httpx2.Request] = []
     token = _REHEARSED.set(requests)
     try:
@@ -101,9 +101,9 @@ def make_headers(address: Address, access: Access) -> dict[str, Any]:
     return headers
 
 
-def _open_azure_client(address: Address, access: Access, shared: dict[str, Any]) -> AsyncOpenAI:
+def _open_azure_client(address: Address, access: Access, shared_options: dict[str, Any]) -> AsyncOpenAI:
     """Open a client for Azure's paths, with a key or an Entra ID token, and with the API version as a parameter."""
-    query = shared.pop("default_query")
+    query = shared_options.pop("default_query")
     version = query.pop("api-version", None) or os.environ.get("OPENAI_API_VERSION")
     if not version:
         raise BackendUnavailable(
@@ -111,7 +111,7 @@ def _open_azure_client(address: Address, access: Access, shared: dict[str, Any])
             "?api-version=2024-10-21 behind the address"
         )
     root = address.root if "/openai" in address.root else f"{address.root}/openai"
-    placed: dict[str, Any] = {"base_url": root, "api_version": version, "default_query": query, **shared}
+    placed: dict[str, Any] = {"base_url": root, "api_version": version, "default_query": query, **shared_options}
     if access.key:
         placed["azure_ad_token" if access.key_name == AZURE_TOKEN else "api_key"] = access.key.reveal()
         return AsyncAzureOpenAI(**placed)

@@ -168,7 +168,7 @@ def list_causes(error: BaseException) -> list[BaseException]:
     return causes
 
 
-def format_message(error: BaseException) -> str:
+def format_error_message(error: BaseException) -> str:
     """Return an exception's message as one line, without the HTTP status that aiohttp adds even without a response."""
     message = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error)
     return " ".join(str(message).split()) or type(error).__name__

@@ -211,7 +211,7 @@ def make_execution(
         raise SandboxError(reasons[kind])
     printed = stdout[: limits.output].decode("utf-8", "replace")
     error = _explain_ending(ending, message, timeout, limits)
-    return Execution(printed, error, ending in ("timeout", "cpu"), seconds, files=read_files(files))
+    return Execution(printed, error, ending in ("timeout", "cpu"), seconds, files=read_program_files(files))
 
 
 def _explain_ending(ending: str, message: str, timeout: float, limits: Limits) -> str | None:
@@ -261,11 +261,11 @@ class ProgramFile:
         return self.name.endswith(".png")
 
 
-def read_files(sent: bytes) -> tuple[ProgramFile, ...]:
+def read_program_files(sent_bytes: bytes) -> tuple[ProgramFile, ...]:
     """Read the files that a program's process sent, up to the limits; skip malformed files."""
     files: list[ProgramFile] = []
     room = MOST_BYTES
-    for written, content in _unpack_files(sent):
+    for written, content in _unpack_files(sent_bytes):
         # Keep the last 60 characters of a name, and replace those that are not letters, digits or `.-_`.
         name = re.sub(r"[^\w.-]+", "_", unicodedata.normalize("NFC", written)).lstrip(".")[-60:].lower()
         if any(file.name == name for file in files):

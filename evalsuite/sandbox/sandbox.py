@@ -145,7 +145,7 @@ class Sandbox:
             await state.host.aclose()
 
     @contextlib.asynccontextmanager
-    async def acquire_core(self) -> AsyncIterator[WarmInterpreter | ScriptHost]:
+    async def acquire_host(self) -> AsyncIterator[WarmInterpreter | ScriptHost]:
         """Wait for a free core; then yield the warm interpreter or script host that is to run one round."""
         loop = asyncio.get_running_loop()
         if self._state is None or self._state.loop is not loop:
@@ -241,7 +241,7 @@ class ProgramSession:
         seconds = self.timeout if timeout is None else timeout
         if self._key is None and not self._once:
             await self.sandbox.wait_for_memory()
-        async with self._one_round, self.sandbox.acquire_core() as host:
+        async with self._one_round, self.sandbox.acquire_host() as host:
             if isinstance(host, WarmInterpreter):
                 return await self._run_in_interpreter(host, code, seconds)
             return await self._run_on_host(host, code, seconds)
@@ -279,7 +279,7 @@ class ProgramSession:
         self._write_payload(code, self.tables, is_last=self._once, same_pandas=same_pandas, stdin=self._stdin)
         self._key = next(interpreter.keys)
         with _reopen_files(self._files) as files:
-            return await interpreter.start_program(self._key, files, seconds, once=self._once)
+            return await interpreter.start_program(self._key, files, seconds, is_only_round=self._once)
 
     def _write_payload(self, code: str, tables: Mapping[str, TableSource], **options: Any) -> None:
         """Write the round's code and inputs to the payload file, and empty the files for its output."""
@@ -291,12 +291,12 @@ class ProgramSession:
 
 
 @contextlib.contextmanager
-def _reopen_files(files: tuple[int, ...]) -> Iterator[list[int]]:
-    """Open the files again, so that the program's descriptors share no position or flags with this process's."""
-    modes = (os.O_RDONLY, *[os.O_WRONLY | os.O_APPEND] * (len(files) - 1))
+def _reopen_files(descriptors: tuple[int, ...]) -> Iterator[list[int]]:
+    """Yield new descriptors of open files, because a program must not share this process's positions and flags."""
+    modes = (os.O_RDONLY, *[os.O_WRONLY | os.O_APPEND] * (len(descriptors) - 1))
     opened: list[int] = []
     try:
-        opened += (os.open(f"/proc/self/fd/{file}", mode) for file, mode in zip(files, modes, strict=True))
+        opened += (os.open(f"/proc/self/fd/{file}", mode) for file, mode in zip(descriptors, modes, strict=True))
         yield opened
     finally:
         for file in opened:

@@ -53,7 +53,7 @@ class Launch:
 
 def list_launches(tiers: Sequence[str], environment: ProgramEnvironment, failures: dict[str, str]) -> Iterator[Launch]:
     """List the ways to start these tiers; if a tier cannot be tried, add the reason to `failures`."""
-    require_linux()
+    require_supported_machine()
     if "bubblewrap" in tiers:
         try:
             setup = {"isolation": "namespaces", "hidden": list_hidden_paths(environment)}
@@ -119,8 +119,8 @@ ENVIRONMENT = {
 ELSEWHERE = "--sandbox docker:IMAGE, or --sandbox with the address of a SandboxFusion server"
 
 
-def require_linux() -> None:
-    """Raise SandboxUnavailable if the seccomp filter does not know the system calls of this machine's architecture."""
+def require_supported_machine() -> None:
+    """Raise SandboxUnavailable unless this is Linux on an architecture whose system calls the seccomp filter knows."""
     if sys.platform != "linux" or platform.machine() not in AUDIT_ARCH:
         raise SandboxUnavailable(
             "model-written code runs only in a sandbox, which needs Linux on x86_64 or aarch64, and this is "
@@ -131,7 +131,7 @@ def require_linux() -> None:
 
 def find_bubblewrap() -> list[str]:
     """Find bubblewrap's executables on this machine: the system's own first, then the Python package's."""
-    require_linux()
+    require_supported_machine()
     executables = [path for path in (shutil.which("bwrap"), _find_wheel_bubblewrap()) if path]
     if not executables:
         raise SandboxUnavailable(

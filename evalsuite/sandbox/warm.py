@@ -113,9 +113,10 @@ class WarmInterpreter:
             self._loaded.update(modules)
             await self._send_order({"op": "load", "modules": modules})
 
-    async def start_program(self, key: int, files: Sequence[int], seconds: float, *, once: bool) -> RoundEnd:
-        """Fork a process for a program, and wait until its first round ends."""
-        return await self._run_round({"op": "start", "key": key, "timeout": seconds, "once": once}, seconds, files)
+    async def start_program(self, key: int, files: Sequence[int], seconds: float, *, is_only_round: bool) -> RoundEnd:
+        """Fork a program's process, which gets these open files; return how its first round ended."""
+        order = {"op": "start", "key": key, "timeout": seconds, "once": is_only_round}
+        return await self._run_round(order, seconds, files)
 
     async def run_next_round(self, key: int, seconds: float) -> RoundEnd:
         self._remove_idle_session(key)

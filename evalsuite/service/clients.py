@@ -174,7 +174,7 @@ MINUTE = 60.0
 
 
 class Quota:
-    """Delays a client's requests, so that every minute stays within the client's limits.
+    """A client's limits per minute; it delays requests that would exceed them.
 
     Args:
         client: the client whose limits apply.

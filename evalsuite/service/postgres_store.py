@@ -126,7 +126,7 @@ class PostgresStore:
         return self._connection
 
     def _create_tables_and_clients(self, clients: list[str]) -> None:
-        def create_tables(db: psycopg.Connection[Any]) -> None:
+        def create_tables_and_clients(db: psycopg.Connection[Any]) -> None:
             with db.transaction():
                 db.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
                 db.execute(SCHEMA.encode())
@@ -140,7 +140,7 @@ class PostgresStore:
             for name in clients:
                 db.execute("INSERT INTO clients (name) VALUES (%s) ON CONFLICT DO NOTHING", (name,))
 
-        self._run_with_reconnect(create_tables)
+        self._run_with_reconnect(create_tables_and_clients)
 
     def _run_with_reconnect(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
         """Call a function with the connection. During an outage, only the first call waits until it can reconnect."""

@@ -25,7 +25,7 @@ OWN_HEADERS = frozenset(
 
 
 class Upstreams:
-    """Opens the backends of models that may be called, and refuses requests to other models.
+    """The models and servers that a service may call; opens their backends, and refuses other requests.
 
     Args:
         models: the only models that may be called; if empty, all models of the upstream servers may be called.
@@ -67,7 +67,7 @@ class Upstreams:
             await backend.aclose()
 
     def admit_request(self, request: Request) -> Request:
-        """Check that a request may be sent, and add the address of the model's server."""
+        """Return the request with its server's address, if it needs one; raise RequestRefused if it may not be sent."""
         model = request.model
         if can_call_other_model(request):
             raise RequestRefused(
@@ -93,9 +93,9 @@ class Upstreams:
                 )
             if request.base_url is None:
                 return request
-        return self._choose_allowed_address(request)
+        return self._add_allowed_address(request)
 
-    def _choose_allowed_address(self, request: Request) -> Request:
+    def _add_allowed_address(self, request: Request) -> Request:
         """Return the request with an address; raise RequestRefused for one that this gateway may not call."""
         if request.base_url is None and self._grants:
             return replace(request, base_url=self._grants[0].public_url)

@@ -119,13 +119,13 @@ class TableFileProvider:
                 self._write_text_table(name, target, "\t" if kind in TABULATED else ",", encoding)
         return target
 
-    def _wrap_read_excel(self, usual: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap_read_excel(self, pandas_read_excel: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap `read_excel`: a provided table has only one sheet, which a program may request by any name."""
 
         def read_excel(io: Any, sheet_name: Any = 0, **kwargs: Any) -> Any:
             served = isinstance(io, str | os.PathLike) and not self._exists(io)
             is_single = sheet_name is not None and not isinstance(sheet_name, list)
-            return usual(io, sheet_name=0 if served and is_single else sheet_name, **kwargs)
+            return pandas_read_excel(io, sheet_name=0 if served and is_single else sheet_name, **kwargs)
 
         return read_excel
 
@@ -157,7 +157,7 @@ UTF8 = "utf-8-sig"
 _SAMPLE = 1 << 20  # How many bytes at a table's beginning are used to guess its encoding.
 
 
-def find_encoding(content: bytes) -> str:
+def guess_encoding(content: bytes) -> str:
     """Guess a table's encoding: GB18030 if the bytes are not UTF-8 but decode to common Chinese, otherwise UTF-8."""
     head = content[:_SAMPLE]
     with contextlib.suppress(UnicodeDecodeError):
@@ -173,7 +173,7 @@ def find_encoding(content: bytes) -> str:
 
 
 def _convert_to_utf8(content: bytes) -> bytes:
-    encoding = find_encoding(content)
+    encoding = guess_encoding(content)
     return content if encoding == UTF8 else content.decode(encoding, "replace").encode()
 
 
@@ -224,8 +224,8 @@ def _list_result_files() -> Iterator[os.DirEntry[str]]:
                 yield entry
 
 
-def _get_time_and_size(status: os.stat_result) -> tuple[int, int]:
-    return status.st_mtime_ns, status.st_size
+def _get_time_and_size(file_status: os.stat_result) -> tuple[int, int]:
+    return file_status.st_mtime_ns, file_status.st_size
 
 
 def save_open_figures(old_files: FileStates) -> None:

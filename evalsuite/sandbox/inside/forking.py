@@ -243,7 +243,7 @@ class ForkingInterpreter:
             if now >= forked.deadline:
                 forked.kill("timeout")
         if long := [forked for forked in running if now >= forked.started + CHECK_SECONDS]:
-            processes = self.isolation.list_processes([forked.pid for forked in long])
+            processes = self.isolation.map_program_processes([forked.pid for forked in long])
             for forked in long:
                 if limit := self._find_exceeded_limit(forked, processes[forked.pid]):
                     forked.kill(limit)
@@ -330,7 +330,7 @@ class ForkedProgram:
     def pause(self) -> bool:
         """Suspend the process between rounds; return False if other processes of the program would keep running."""
         os.kill(self.pid, signal.SIGSTOP)
-        return self.channel is not None and len(self.isolation.list_processes([self.pid])[self.pid]) == 1
+        return self.channel is not None and len(self.isolation.map_program_processes([self.pid])[self.pid]) == 1
 
     def resume(self) -> None:
         """Start the next round; first discard status bytes that the program sent between rounds."""

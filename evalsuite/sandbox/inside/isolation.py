@@ -85,15 +85,15 @@ class NamespaceIsolation:
         _switch_user_and_namespace(self._user, process)
         os.close(process)
         # Limit core dumps to 1 byte: with 0, the kernel would still start the host's program that collects core dumps.
-        kernel.limit_resources(limits, processes=limits.processes, core=1)
+        kernel.limit_resources(limits, most_processes=limits.processes, most_core_bytes=1)
         os.chdir(OWN_FILES)
         kernel.drop_capabilities()
         kernel.install_seccomp_filter(self._filter)
 
-    def list_processes(self, pids: Iterable[int]) -> dict[int, set[int]]:
+    def map_program_processes(self, pids: Iterable[int]) -> dict[int, set[int]]:
         """Map each program's first process (by pid) to all of the program's processes."""
         parents = kernel.map_parents()
-        return {pid: kernel.find_descendants(pid, parents) for pid in pids}
+        return {pid: kernel.list_process_tree(pid, parents) for pid in pids}
 
     def find_exceeded_limit(self, key: int, pids: set[int]) -> str:  # noqa: ARG002 - Landlock needs both
         """Return "", because with namespaces, the kernel itself enforces these limits."""
@@ -247,7 +247,7 @@ class LandlockIsolation:
         # Lower the limit on open files only now, because the paths above may need more descriptors than it allows.
         processes = self._limits.processes
         most = processes if self._switches_user else self._tasks + 4 * processes
-        kernel.limit_resources(self._limits, processes=most, core=0)
+        kernel.limit_resources(self._limits, most_processes=most, most_core_bytes=0)
         calls = make_call_filter(platform.machine(), own_pid=os.getpid(), landlock_blocks_signals=self._version >= 6)
         kernel.install_seccomp_filter(calls)
 
@@ -270,9 +270,9 @@ class LandlockIsolation:
         for descriptor in (ruleset, own_folder, *readable, *devices):
             os.close(descriptor)
 
-    def list_processes(self, pids: Iterable[int]) -> dict[int, set[int]]:
+    def map_program_processes(self, pids: Iterable[int]) -> dict[int, set[int]]:
         """Map each program to its processes, which are the members of its process group."""
-        groups = kernel.list_process_groups()
+        groups = kernel.map_process_groups()
         return {pid: groups.get(pid, set()) for pid in pids}
 
     def find_exceeded_limit(self, key: int, pids: set[int]) -> str:

@@ -114,14 +114,14 @@ def install_seccomp_filter(instructions: bytes) -> None:
     _call_libc("prctl", ctypes.c_int(_SET_SECCOMP), ctypes.c_ulong(_FILTER_MODE), ctypes.byref(program), zero, zero)
 
 
-def limit_resources(limits: Limits, *, processes: int, core: int) -> None:
-    """Set a program's resource limits; keep limits that are already lower."""
+def limit_resources(limits: Limits, *, most_processes: int, most_core_bytes: int) -> None:
+    """Set a program's resource limits, but keep limits that are already lower; lower the program's priority."""
     for kind, value in (
         (resource.RLIMIT_AS, limits.memory),
         (resource.RLIMIT_FSIZE, limits.file),
-        (resource.RLIMIT_NPROC, processes),
+        (resource.RLIMIT_NPROC, most_processes),
         (resource.RLIMIT_NOFILE, limits.descriptors),
-        (resource.RLIMIT_CORE, core),
+        (resource.RLIMIT_CORE, most_core_bytes),
         (resource.RLIMIT_MSGQUEUE, 0),
         (resource.RLIMIT_MEMLOCK, 0),
         (resource.RLIMIT_SIGPENDING, 256),
@@ -198,15 +198,15 @@ def map_parents() -> dict[int, int]:
     return {pid: parent for pid, parent, _ in _list_living_processes()}
 
 
-def list_process_groups() -> dict[int, set[int]]:
-    """Group the living processes by process group."""
+def map_process_groups() -> dict[int, set[int]]:
+    """Map each process group to its living processes."""
     members: dict[int, set[int]] = {}
     for pid, _, group in _list_living_processes():
         members.setdefault(group, set()).add(pid)
     return members
 
 
-def find_descendants(root: int, parents: dict[int, int]) -> set[int]:
+def list_process_tree(root: int, parents: dict[int, int]) -> set[int]:
     """List a process and all of its descendants."""
     tree = {root}
     while more := {pid for pid, parent in parents.items() if parent in tree} - tree:

@@ -35,7 +35,7 @@ from typing import Any, NoReturn
 
 from . import kernel
 from .calls import AUDIT_ARCH, make_call_filter
-from .files import TableFileProvider, find_encoding, list_files, save_open_figures, send_changed_files
+from .files import TableFileProvider, guess_encoding, list_files, save_open_figures, send_changed_files
 from .kernel import CHANNEL, FILES, PAYLOAD, STDERR, STDOUT
 
 SHOWN_FRAMES, SHOWN_COLUMNS = 1000, 300
@@ -80,7 +80,7 @@ def prepare_process() -> dict[str, Any]:
     # Define `exit` and `quit`, which the module `site` would define if it were imported.
     vars(builtins).update(exit=sys.exit, quit=sys.exit)
     variables.update(__file__=sys.argv[0], display=_display_values)
-    _seed_generators(variables)
+    _seed_and_provide_packages(variables)
     return variables
 
 
@@ -91,7 +91,7 @@ def report_failed_isolation(error: BaseException) -> NoReturn:
     os._exit(1)
 
 
-def _seed_generators(variables: dict[str, Any]) -> None:
+def _seed_and_provide_packages(variables: dict[str, Any]) -> None:
     """Seed the random generators; add `np` and `pd` to a program's variables if the packages are loaded."""
     random.seed(0)
     if "numpy" in sys.modules:
@@ -325,7 +325,7 @@ def _make_data_frame(content: bytes, kind: str, header_rows: int) -> Any:
         # The host wrote this pickle for the program; the host itself never unpickles a program's data.
         return pickle.loads(content)  # noqa: S301
     header = {0: None, 1: 0}.get(header_rows, list(range(header_rows)))
-    return pd.read_csv(io.BytesIO(content), header=header, encoding=find_encoding(content), encoding_errors="replace")
+    return pd.read_csv(io.BytesIO(content), header=header, encoding=guess_encoding(content), encoding_errors="replace")
 
 
 def _format_traceback(error: BaseException) -> str:
@@ -370,42 +370,42 @@ def _report_error(text: str) -> None:
 CHECK_SECONDS = 0.05
 
 
-def run_in_child(payload: str, result: str, seconds: float, most: tuple[int, int, int]) -> NoReturn:
+def run_in_child(payload_path: str, result_path: str, seconds: float, most_bytes: tuple[int, int, int]) -> NoReturn:
     """Run a payload's program in a child process; write its ending, output, error and files to the result.
 
     The child cannot forge the result: it has no descriptor of the result's file and no access to this process.
 
     Args:
-        result: path of the file to which the result is written; if empty, the result goes to standard output.
-        most: maximum bytes of the output, of the error text (the end is kept), and of all files.
+        result_path: path of the file to which the result is written; if empty, the result goes to standard output.
+        most_bytes: maximum bytes of the output, of the error text (the end is kept), and of all files.
     """
     kernel.forbid_inspection()
     channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with contextlib.ExitStack() as opened:
-        outputs = [opened.enter_context(tempfile.TemporaryFile()).fileno() for _ in most]
+        outputs = [opened.enter_context(tempfile.TemporaryFile()).fileno() for _ in most_bytes]
         for output in outputs:
             fcntl.fcntl(output, fcntl.F_SETFL, os.O_APPEND)
-        program = os.open(payload, os.O_RDONLY)
-        os.unlink(payload)  # noqa: PTH108 - the program must not find it
+        program = os.open(payload_path, os.O_RDONLY)
+        os.unlink(payload_path)  # noqa: PTH108 - the program must not find it
         if not (pid := os.fork()):
             numbers = (STDOUT, STDERR, CHANNEL, PAYLOAD, FILES)
             opened_for_child = (*outputs[:2], theirs.fileno(), program, outputs[2])
             _run_child(dict(zip(numbers, opened_for_child, strict=True)))
         theirs.close()
         started = time.monotonic()
-        ending = _await_ending(pid, channel, outputs[0], seconds, most[0])
+        ending = _await_ending(pid, channel, outputs[0], seconds, most_bytes[0])
         with contextlib.suppress(OSError):
             os.killpg(pid, signal.SIGKILL)
             os.waitid(os.P_PID, pid, os.WEXITED)
         end = os.fstat(outputs[1]).st_size
-        begins = (0, max(0, end - most[1]), 0)
-        out, error, files = map(os.pread, outputs, most, begins)
+        begins = (0, max(0, end - most_bytes[1]), 0)
+        out, error, files = map(os.pread, outputs, most_bytes, begins)
     facts = {"ending": ending, "seconds": time.monotonic() - started, "sizes": [len(out), len(error), len(files)]}
     header = json.dumps(facts).encode()
-    if result:
+    if result_path:
         with contextlib.suppress(OSError):
-            os.unlink(result)  # noqa: PTH108 - without pathlib
-    with open(result or STDOUT, "xb" if result else "wb") as target:  # noqa: PTH123 - as above
+            os.unlink(result_path)  # noqa: PTH108 - without pathlib
+    with open(result_path or STDOUT, "xb" if result_path else "wb") as target:  # noqa: PTH123 - as above
         target.write(len(header).to_bytes(8, "big") + header + out + error + files)
     os._exit(0)
 

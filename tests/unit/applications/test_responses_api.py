@@ -10,9 +10,9 @@ from evalsuite.applications.case_api import CaseApi
 from evalsuite.applications.chat_api import BadRequest
 from evalsuite.applications.responses_api import (
     convert_request,
+    make_forwarded_request,
     make_response_events,
     make_response_object,
-    pass_request_on,
 )
 from evalsuite.core.types import Completion, Message, ToolCall, Usage
 
@@ -185,7 +185,7 @@ def test_a_server_that_has_the_api_gets_the_request_as_it_is() -> None:
         "truncation": "auto",
         "conversation": "conv_1",
     }
-    asked = pass_request_on(body, (Message("user", "Earlier"),), {"api": "responses", "temperature": 0})
+    asked = make_forwarded_request(body, (Message("user", "Earlier"),), {"api": "responses", "temperature": 0})
     sent = {name: value for name, value in body.items() if name not in {"model", "stream", "temperature"}}
     assert asked.params == {"extra_body": {"store": True, **sent}}
     assert [(message.role, message.content) for message in asked.messages] == [
@@ -201,7 +201,7 @@ def test_a_server_that_has_the_api_gets_the_request_as_it_is() -> None:
 
 def test_an_answer_in_the_background_is_refused_everywhere() -> None:
     with pytest.raises(BadRequest, match=r"^background: .True. cannot"):
-        pass_request_on({"input": "Hi", "background": True}, (), {})
+        make_forwarded_request({"input": "Hi", "background": True}, (), {})
 
 
 def test_the_server_s_own_items_come_back_whole_and_streamed() -> None:

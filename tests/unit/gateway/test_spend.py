@@ -18,7 +18,7 @@ from evalsuite.gateway.spend import (
     Price,
     bound_completion_tokens,
     bound_prompt_tokens,
-    estimate_tokens,
+    estimate_prompt_tokens,
     find_price,
     limit_completion_tokens,
     read_price_file,
@@ -97,20 +97,20 @@ def test_a_file_that_is_not_of_prices_is_refused_with_the_right_form(tmp_path: P
 @settings(max_examples=50, deadline=None)
 def test_an_estimate_is_no_less_than_a_token_for_three_characters(first: str, second: str) -> None:
     messages = (Message("system", first), Message("user", second))
-    estimate = estimate_tokens(Request("m", messages))
+    estimate = estimate_prompt_tokens(Request("m", messages))
     assert estimate >= (len(first) + len(second)) // 3
     assert estimate <= 60 + 2 * 6 * (len(first) + len(second))
 
 
 def test_chinese_counts_a_token_and_a_half_a_character() -> None:
     more, less = asked("一" * 1000), asked("")
-    assert estimate_tokens(more) - estimate_tokens(less) == pytest.approx(1500, abs=20)
+    assert estimate_prompt_tokens(more) - estimate_prompt_tokens(less) == pytest.approx(1500, abs=20)
 
 
 def test_tools_and_their_calls_count_as_text() -> None:
     call = Message("assistant", "", (ToolCall("1", "f", '{"x": "' + "y" * 600 + '"}'),))
-    assert estimate_tokens(Request("m", (call,))) > 200
-    assert estimate_tokens(asked(tools=({"name": "f", "description": "y" * 600},))) > 200
+    assert estimate_prompt_tokens(Request("m", (call,))) > 200
+    assert estimate_prompt_tokens(asked(tools=({"name": "f", "description": "y" * 600},))) > 200
 
 
 @pytest.mark.parametrize(

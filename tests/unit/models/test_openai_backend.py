@@ -21,7 +21,7 @@ from evalsuite.models.credentials import Access, AddressGrant, Credentials
 from evalsuite.models.failures import make_status_error
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import PermanentFailure, RateLimited, Transient, UnreachableServer
-from evalsuite.models.transport import format_message, list_causes
+from evalsuite.models.transport import format_error_message, list_causes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -292,8 +292,8 @@ def test_a_proxy_that_cannot_be_reached_is_named_where_it_was_asked(
 
 def test_the_words_of_a_broken_connection_are_one_line_without_a_status_that_nobody_sent() -> None:
     error = ContentLengthError("Not enough data to satisfy content length header")
-    assert format_message(list_causes(error)[-1]) == "Not enough data to satisfy content length header"
-    assert format_message(list_causes(OSError("first\n  second"))[-1]) == "first second"
+    assert format_error_message(list_causes(error)[-1]) == "Not enough data to satisfy content length header"
+    assert format_error_message(list_causes(OSError("first\n  second"))[-1]) == "first second"
 
 
 def test_a_server_that_stays_silent_is_given_up(once: Once, chat_server: ChatServer) -> None:

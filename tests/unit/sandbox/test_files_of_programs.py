@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.sandbox import TableFile
-from evalsuite.sandbox.execution import MOST_BYTES, MOST_FILES, encode_files, read_files
+from evalsuite.sandbox.execution import MOST_BYTES, MOST_FILES, encode_files, read_program_files
 from evalsuite.sandbox.inside.files import HEAD
 
 Lab = Any
@@ -72,13 +72,13 @@ def test_what_a_program_writes_where_its_files_are_read_does_no_harm(bare: Lab) 
     ],
 )
 def test_other_kinds_false_pictures_and_binary_texts_are_left_out(file: tuple[str, bytes]) -> None:
-    assert read_files(handed_over(file, ("ok.txt", b"kept")))[0].name == "ok.txt"
+    assert read_program_files(handed_over(file, ("ok.txt", b"kept")))[0].name == "ok.txt"
 
 
 def test_no_more_is_kept_than_the_limits_allow() -> None:
-    many = read_files(handed_over(*((f"{n}.txt", b"1") for n in range(20))))
+    many = read_program_files(handed_over(*((f"{n}.txt", b"1") for n in range(20))))
     assert len(many) == MOST_FILES
-    heavy = read_files(handed_over(*((f"{n}.png", PNG + bytes(MOST_BYTES // 2)) for n in range(4))))
+    heavy = read_program_files(handed_over(*((f"{n}.png", PNG + bytes(MOST_BYTES // 2)) for n in range(4))))
     assert len(heavy) == 1
 
 
@@ -87,12 +87,12 @@ def test_no_more_is_kept_than_the_limits_allow() -> None:
     [("../../etc/cron.txt", "_.._etc_cron.txt"), ("Über uns.TXT", "über_uns.txt"), (".hidden.txt", "hidden.txt")],
 )
 def test_names_are_letters_digits_and_dots(written: str, kept: str) -> None:
-    assert read_files(handed_over((written, b"1")))[0].name == kept
+    assert read_program_files(handed_over((written, b"1")))[0].name == kept
 
 
 @given(st.binary(max_size=400))
 def test_whatever_is_handed_over_is_read_without_an_error(data: bytes) -> None:
-    for file in read_files(data):
+    for file in read_program_files(data):
         assert file.name.endswith((".png", ".csv", ".txt"))
         assert "/" not in file.name
 
@@ -108,7 +108,7 @@ def test_names_in_other_scripts_stay_apart(lab: Lab) -> None:
 
 def test_two_names_that_become_one_are_told_apart() -> None:
     handed_over = b"".join(HEAD.pack(5, 1) + name + b"x" for name in (b"a?.md", b"a?csv", b"a.csv", b"A.csv"))
-    assert [file.name for file in read_files(handed_over)] == ["a.csv", "2_a.csv"]
+    assert [file.name for file in read_program_files(handed_over)] == ["a.csv", "2_a.csv"]
 
 
 @pytest.mark.parametrize(
