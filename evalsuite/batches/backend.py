@@ -134,7 +134,7 @@ class BatchBackend:
     async def _await_result(self, key: str, request: Request) -> str:
         """Return a request's line of a batch's output; queue the request unless an earlier session sent it."""
         if key in self._earlier:
-            result = self._batches.find_result(key)
+            result = self._batches.find_undelivered_result(key)
             if result is not None:
                 return result
         if self._pending.left:

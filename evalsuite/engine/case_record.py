@@ -127,7 +127,7 @@ class CaseFindings:
 
     def record_error(self, error: BaseException, message: str, *, in_test: bool) -> bool:
         """Record a case's exception; return whether the exception is a missed threshold."""
-        if _is_pytest_outcome(error, "skip"):
+        if _is_raised_by_pytest(error, "skip"):
             if self.outcome == "passed":
                 self.outcome = "skipped"
             return False
@@ -195,21 +195,21 @@ def provide_model(
     models: RunModels,
     loop: AbstractEventLoop,
     case: Case | None,
-    name: str,
+    nodeid: str,
     findings: CaseFindings | None,
     *,
-    judge: bool,
+    is_judge: bool,
 ) -> Iterator[BlockingModel]:
-    """Yield the model or judge to a test; after the test, add the usage and requests to the case's findings.
+    """Yield the model or the judge to a test; after the test, add the usage and requests to the case's findings.
 
     Args:
         case: the test's case; None if the test is not a case. In a test that is not a case, `findings` is None, too.
-        name: the name under which a test that is not a case numbers its requests.
+        nodeid: the name under which a test that is not a case numbers its requests.
     """
     from evalsuite.applications.case_model import BlockingModel
 
-    meter = models.make_meter(f"{case.storage_scope if case else name}, fixture {'judge' if judge else 'model'}")
-    model = (models.require_judge if judge else models.get_model)(case.epoch if case else 1, meter)
+    meter = models.make_meter(f"{case.storage_scope if case else nodeid}, fixture {'judge' if is_judge else 'model'}")
+    model = (models.require_judge if is_judge else models.get_model)(case.epoch if case else 1, meter)
     blocking = BlockingModel(model, loop)
     try:
         yield blocking
@@ -218,7 +218,7 @@ def provide_model(
         if findings is not None:
             findings.used += meter.usage
             findings.asked = {**meter.fingerprints, **findings.asked}
-            if judge:
+            if is_judge:
                 findings.judge_used += meter.usage
             elif model.log.calls:
                 findings.conversation = model.log.make_transcript()
@@ -259,15 +259,15 @@ def format_input(sample: Sample) -> str:
 
 def _is_threshold_assertion(error: BaseException) -> bool:
     """Tell whether an exception of a test means that the case missed its threshold."""
-    if _is_pytest_outcome(error, "fail"):
+    if _is_raised_by_pytest(error, "fail"):
         return not str(error).startswith(NOT_RUN)
     return isinstance(error, AssertionError)
 
 
-def _is_pytest_outcome(error: BaseException, name: str) -> bool:
-    """Tell whether pytest.skip() or pytest.fail() raised this error; false if pytest is not imported."""
+def _is_raised_by_pytest(error: BaseException, function_name: str) -> bool:
+    """Tell whether the function `skip` or `fail` of pytest raised this error; false if pytest is not imported."""
     pytest = sys.modules.get("pytest")
-    return pytest is not None and isinstance(error, getattr(pytest, name).Exception)
+    return pytest is not None and isinstance(error, getattr(pytest, function_name).Exception)
 
 
 class StorableRecord(NamedTuple):
@@ -332,33 +332,35 @@ def describe_assertion(error: AssertionError) -> str:
         return ""
     names = {**vars(builtins), **frame.f_globals, **frame.f_locals}
     try:
-        return f"assert {_describe_expression(node.test, names)}"
+        return f"assert {_format_expression_values(node.test, names)}"
     except Exception:  # noqa: BLE001 - reading a value runs the user's code, which may raise anything
         return f"assert {ast.unparse(node.test)}"
 
 
-def _describe_expression(node: ast.expr, names: Mapping[str, Any]) -> str:
-    """Write the value of an expression; for a comparison, write the values of both sides."""
+def _format_expression_values(node: ast.expr, variables: Mapping[str, Any]) -> str:
+    """Format the value of an expression, shortened; for a comparison, format the values of both sides."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return f"not {_describe_expression(node.operand, names)}"
+        return f"not {_format_expression_values(node.operand, variables)}"
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        left, right = (ast.Name(_describe_expression(side, names)) for side in (node.left, node.comparators[0]))
+        left, right = (
+            ast.Name(_format_expression_values(side, variables)) for side in (node.left, node.comparators[0])
+        )
         return ast.unparse(ast.Compare(left, node.ops, [right]))
-    text = repr(_evaluate_expression(node, names))
+    text = repr(_evaluate_expression(node, variables))
     if len(text) <= LONGEST_VALUE:
         return text
     first = (LONGEST_VALUE - 3) // 2
     return f"{text[:first]}...{text[len(text) - (LONGEST_VALUE - 3 - first) :]}"
 
 
-def _evaluate_expression(node: ast.expr, names: Mapping[str, Any]) -> Any:
-    """Evaluate an expression, unless it contains a call."""
+def _evaluate_expression(node: ast.expr, variables: Mapping[str, Any]) -> Any:
+    """Evaluate names, attributes and subscripts; raise a `LookupError` for other expressions, such as calls."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):
-        return names[node.id]
+        return variables[node.id]
     if isinstance(node, ast.Attribute):
-        return getattr(_evaluate_expression(node.value, names), node.attr)
+        return getattr(_evaluate_expression(node.value, variables), node.attr)
     if isinstance(node, ast.Subscript):
-        return _evaluate_expression(node.value, names)[_evaluate_expression(node.slice, names)]
+        return _evaluate_expression(node.value, variables)[_evaluate_expression(node.slice, variables)]
     raise LookupError(ast.unparse(node))

@@ -99,11 +99,11 @@ class Case:
             if sandbox_for is not None and (sandbox := sandbox_for(self.sample)) is not None:
                 yield sandbox
 
-    def make_plan_row(self, name: str, settings: Settings, model: str, *, selected: bool = True) -> PlannedCase:
+    def make_plan_row(self, case_name: str, settings: Settings, model: str, *, selected: bool = True) -> PlannedCase:
         """Make the case's row in the plan, which the journal stores before the case runs."""
         bound, sample = self.bound, self.sample
         fingerprints = compute_planned_fingerprints(self, settings, model)
-        planned = name, bound.name, sample.id, self.epoch, dict(sample.tags)
+        planned = case_name, bound.name, sample.id, self.epoch, dict(sample.tags)
         return PlannedCase(*planned, bound.dataset.source, bound.place, selected, fingerprints, self.beyond)
 
     def add_parameters(self, parameters: Mapping[str, object], nodeid: str) -> Case:
@@ -167,7 +167,7 @@ def make_cases(
     limit = None if every and all(isinstance(each, Sample) and CANARY in each.tags for each in every) else limit
     samples = choose_samples(every, limit, f"{bound.setup.seed} {bound.name}")
     chosen = {sample.id for sample in samples}
-    if goes_on and len({_remove_mode_from_id(sample) for sample in every}) == len(every):
+    if goes_on and len({_get_id_without_mode(sample) for sample in every}) == len(every):
         samples = every
     # Assign every sample to a shard, including samples that -k excludes.
     drawn, is_whole = len(samples), limit is None or not isinstance(bound.dataset.samples, SampleStream)
@@ -209,13 +209,13 @@ def choose_samples(samples: Sequence[SampleSource], limit: int | None, seed: str
         return samples
     questions: dict[str, list[int]] = {}
     for index, sample in enumerate(samples):
-        questions.setdefault(_remove_mode_from_id(sample), []).append(index)
+        questions.setdefault(_get_id_without_mode(sample), []).append(index)
     shuffled = random.Random(seed).sample(list(questions.values()), len(questions))  # noqa: S311 - not a secret
     chosen = [index for question in shuffled for index in question][:limit]
     return [samples[index] for index in sorted(chosen)]
 
 
-def _remove_mode_from_id(sample: SampleSource) -> str:
+def _get_id_without_mode(sample: SampleSource) -> str:
     # If a benchmark runs in several modes, the id of each sample ends with the mode.
     if not isinstance(sample, Sample):
         return sample.id
@@ -232,20 +232,20 @@ def make_short_id(sample: str, epoch: int | None) -> str:
     return text if epoch is None else f"{text}-e{epoch}"
 
 
-def order_items(items: Sequence[T], case_of: Callable[[T], Case | None], settings: Settings, workers: int) -> list[T]:
-    """Shuffle the items if the run may end early, but put plain tests first, because all of them must run.
+def order_items(items: Sequence[T], get_case: Callable[[T], Case | None], settings: Settings, workers: int) -> list[T]:
+    """Order items for the run; if it may end early, shuffle them, after the plain tests, all of which must run.
 
     The items are shared among `workers` processes.
     """
 
     def make_order_key(item: T) -> tuple[int, bool]:
-        case = case_of(item)
+        case = get_case(item)
         return (case.epoch, case.beyond) if case is not None else (0, False)
 
     ordered = list(items)
     if settings.can_end_early:
         random.Random(settings.seed).shuffle(ordered)  # noqa: S311 - not a secret
-        ordered.sort(key=lambda item: case_of(item) is not None)
+        ordered.sort(key=lambda item: get_case(item) is not None)
     if settings.until_decided:
         # Put new samples before further epochs, because new samples are more informative. Within an epoch, put the
         # samples that --limit chose first.

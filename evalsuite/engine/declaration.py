@@ -149,7 +149,7 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
 
 
 def find_benchmark(name: str) -> Benchmark:
-    """Find a benchmark of evalsuite or of an installed package by its name."""
+    """Find a benchmark of evalsuite or of an installed package by its name; raise a `SettingsError` if none has it."""
     target = find_import_target("evalsuite.benchmarks", name)
     if target is None:
         there_are = ", ".join(list_known_names("evalsuite.benchmarks"))

@@ -80,7 +80,7 @@ class EarlyStopper:
             self.decided = True
             self._stop("every gate is decided")
 
-    def describe_decisions(self, planned: int) -> dict[str, Any] | None:
+    def describe_decisions(self, planned_count: int) -> dict[str, Any] | None:
         """Return the early decisions for `run.json`; None if the session did not end early."""
         if self._decider is None or not self.has_ended:
             return None
@@ -90,6 +90,6 @@ class EarlyStopper:
             for test in self._decider.comparisons
         ]
         cases = self._order.waiting_count
-        planned = self._at_first if self._goes_on else max(planned, cases)
-        facts = {"cases": cases, "planned": planned, "gates": gates, "compared": compared}
+        planned_count = self._at_first if self._goes_on else max(planned_count, cases)
+        facts = {"cases": cases, "planned": planned_count, "gates": gates, "compared": compared}
         return facts | ({"open": self._open} if self._open else {})

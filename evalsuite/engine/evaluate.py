@@ -332,7 +332,7 @@ class _Evaluation:
         if fixture == "scores":
             return findings.get_scores(case)
         loop = self.run.access.background.loop
-        asked = stack.enter_context(provide_model(models, loop, case, case.id, findings, judge=fixture == "judge"))
+        asked = stack.enter_context(provide_model(models, loop, case, case.id, findings, is_judge=fixture == "judge"))
         return asked.endpoint() if fixture == "endpoint" else asked
 
     def _record_error(self, error: BaseException, case: Case, findings: CaseFindings, *, in_test: bool = False) -> None:

@@ -87,7 +87,7 @@ class RunGateway:
         else:
             answers = self._journal.answers
             if self._settings.batch:
-                self._batches.mark_calls_unbilled()
+                self._batches.mark_batched_calls_unbilled()
         return open_gateway(self._settings, answers, on_hopeless, self._choose_backend)
 
     def _choose_backend(self, backend: Backend, model: str) -> Backend:
@@ -123,13 +123,13 @@ class RunGateway:
 
     def answer_worker(self, channel: Any, text: str | None) -> None:
         """Answer a worker's request; the text None means that the worker has ended."""
-        self._get_channel_server(channel).receive_request(text)
+        self._get_or_make_channel_server(channel).receive_request(text)
 
     def stop_worker(self, channel: Any, reason: str) -> None:
         """Make a worker end after its current case."""
-        self._get_channel_server(channel).stop_worker(reason)
+        self._get_or_make_channel_server(channel).stop_worker(reason)
 
-    def _get_channel_server(self, channel: Any) -> ChannelServer:
+    def _get_or_make_channel_server(self, channel: Any) -> ChannelServer:
         from evalsuite.gateway.channel import ChannelServer
 
         with self._lock:
@@ -381,11 +381,11 @@ class OpenRun:
             "other_failures": other_failures + earlier.get("other_failures", 0),
         }
 
-    def finish_run(self, interrupted: str | None, planned: int, other_failures: int = 0) -> None:
+    def finish_run(self, interruption: str | None, planned_count: int, other_failures: int = 0) -> None:
         """End the run: decide the verdict, and write records, report and summary."""
         from evalsuite.output.reports.write import append_step_summary, append_verdict_output, write_run_report
 
-        stopped = None if self.early.has_ended else str(self.hopeless) if self.hopeless else interrupted
+        stopped = None if self.early.has_ended else str(self.hopeless) if self.hopeless else interruption
         counted = self.journal.summarise_records()
         if counted.missing and not (stopped or self.early.has_ended):
             stopped = f"{write_count(len(counted.missing), 'case')} left no record, among them {counted.missing[0]}"
@@ -395,7 +395,7 @@ class OpenRun:
             **self._sum_parts(other_failures),
             "stopped": stopped,
             "fault": str(self.hopeless) if is_own_fault else None,
-            "early": self.early.describe_decisions(planned),
+            "early": self.early.describe_decisions(planned_count),
             "remarks": [*_collect_remarks(self.journal, counted), *self._describe_unused_answers()],
         }
         self.journal.end_session(_format_timestamp(datetime.now(UTC)), stopped)
@@ -459,7 +459,7 @@ def _collect_remarks(journal: Journal, summary: RecordSummary) -> list[str]:
             f"left out, as their records are damaged: {write_count(len(summary.damaged), 'case')}, "
             f"among them {summary.damaged[0]}"
         )
-    requests, refused = journal.answers.count_refusals()
+    requests, refused = journal.answers.count_calls_and_refusals()
     if refused > NOTABLE_REFUSALS * requests:
         lines.append(f"{refused:,} of {requests:,} requests were refused by the server (429)")
     if lost := journal.database.lost_rows:

@@ -80,7 +80,7 @@ def prepare_run(
     given_models: AbstractSet[str],
     runs_cases: bool = True,
 ) -> RunSpec:
-    """Take over an earlier run's settings, and make those checks that are possible before collection."""
+    """Make a run's specification, perhaps from an earlier run's; check what can be checked before collection."""
     if settings.prices is not None:
         from evalsuite.gateway.spend import read_price_file
 
@@ -180,7 +180,7 @@ def format_options_to_repeat(settings: Mapping[str, Any]) -> str:
 
 
 def _lock_resumed_run(settings: Settings) -> RunLock | None:
-    """Lock the resumed run, so that no other session writes to this run."""
+    """Lock the resumed run against other sessions, and return the lock; None if no run is resumed."""
     if not settings.resume:
         return None
     from evalsuite.journal.journal import Journal

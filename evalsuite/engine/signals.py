@@ -44,7 +44,7 @@ def _handle_interrupt(number: int, _frame: FrameType | None) -> None:
 def install_signal_handlers(
     *names: str, end: Callable[[str, int], None], terminal: int | None, hint: str = ""
 ) -> dict[int, Any]:
-    """Set handlers for those signals that still have the default handler.
+    """Set handlers for those signals that still have the default handler; return the replaced handlers by signal.
 
     Args:
         terminal: a copy of the terminal's file descriptor, to which an aborted run writes its last line. None in a

@@ -99,8 +99,8 @@ async def solve_case(case: Case, models: RunModels) -> SolvedCase:
             transcript, error = await _catch_exception(partial(run_solver, case.bound.solver, case.sample, model))
         solving_seconds = time.monotonic() - started - meter.times.waited
         if transcript is not None:
-            judge_of = partial(models.get_judge, case.epoch, of_judge)
-            scorings = _list_waiting_scorings(case, transcript, judge_of, models.get_model(case.epoch, meter))
+            get_judge_by_name = partial(models.get_judge, case.epoch, of_judge)
+            scorings = _list_waiting_scorings(case, transcript, get_judge_by_name, models.get_model(case.epoch, meter))
             results = await asyncio.gather(*map(_catch_exception, scorings))
     finally:
         model.close_endpoints()
@@ -123,14 +123,14 @@ async def solve_case(case: Case, models: RunModels) -> SolvedCase:
 
 
 def _list_waiting_scorings(
-    case: Case, transcript: Transcript, judge_of: Callable[[str], CaseModel | None], model: CaseModel
+    case: Case, transcript: Transcript, get_judge_by_name: Callable[[str], CaseModel | None], model: CaseModel
 ) -> list[Scoring]:
     """List the scorings that have to wait: for a judge, another model, or whatever an async scorer awaits."""
     _, asynchronous, judged, asking = case.bound.sorted_scorers
     waiting: list[tuple[object, Scoring]] = [
         *((scorer, partial(_call_async_scorer, scorer, case, transcript)) for scorer in asynchronous),
         *(
-            (scorer, partial(_call_judged_scorer, scorer, case, transcript, judge_of(get_own_judge(scorer))))
+            (scorer, partial(_call_judged_scorer, scorer, case, transcript, get_judge_by_name(get_own_judge(scorer))))
             for scorer in judged
         ),
         *((scorer, partial(scorer.scored, case.sample, transcript, model)) for scorer in asking),
@@ -198,7 +198,7 @@ def compute_window_size(settings: Settings, workers: int = 1) -> int:
 
 
 class UpcomingCases:
-    """Yields the cases to solve of a process that runs its items in a known order.
+    """Yields the cases that a process solves next, if the order of all its items is known.
 
     Args:
         cases: the case of each item, in the order in which the items run; None if there is nothing to solve.

@@ -100,7 +100,7 @@ def open_gateway(
         # Requests in a batch hold no connection, and the server's limits per minute do not apply to them.
         Limiter(MOST_WAITING_REQUESTS) if settings.batch else Limiter(connections, settings.max_rpm, settings.max_tpm),
         # Add the cost of the run's earlier sessions; a replay pays nothing.
-        Ledger(settings.max_cost, Usage() if store.read_only else Usage(cost=store.read_spending())),
+        Ledger(settings.max_cost, Usage() if store.read_only else Usage(cost=store.sum_spending())),
         prices,
         on_hopeless,
         vault=vault,

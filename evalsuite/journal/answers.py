@@ -116,10 +116,10 @@ class Answers:
         return decode_completion(json.loads(answered)) if stays else self.get(key) or completion
 
     def record_call_start(self, key: str, reserved: float = 0.0) -> int:
-        """Record a call before it is sent; if the call may cost money, write the record to the file at once.
+        """Record a call before it is sent; return the call's number for `record_call_end`.
 
         Args:
-            reserved: the highest cost that the call may have, in US dollars.
+            reserved: the highest cost of the call, in US dollars; unless it is 0, write to the file at once.
         """
         self._attempts += 1
         values = (self._attempts, key, self._session, time.time(), reserved)
@@ -141,12 +141,12 @@ class Answers:
         self._queue.queue_write(lambda db: db.execute(statement, values))
         self._queue.flush_within(LONGEST_DELAY)
 
-    def read_spending(self) -> float:
+    def sum_spending(self) -> float:
         """Sum the US dollars that all sessions of the run paid, or may have to pay for failed calls."""
         self._queue.flush()
         return float(self._database.read_row(BILLED)[0])
 
-    def count_refusals(self) -> tuple[int, int]:
+    def count_calls_and_refusals(self) -> tuple[int, int]:
         """Count the calls of all sessions of the run, and the calls that the server refused with status 429."""
         self._queue.flush()
         calls, refused = self._database.read_row(REFUSED)

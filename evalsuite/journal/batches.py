@@ -42,7 +42,7 @@ class StoredBatches:
         self._database = database
 
     def record_batch(self, backend_and_model: str, path: str, mark: str, keys: Iterable[str]) -> StoredBatch:
-        """Record a batch before any part of it is sent."""
+        """Record a batch before any part of it is sent, and return its row."""
         row = (backend_and_model, path, mark, time.time(), OPEN)
         with self._database.transaction() as db:
             statement = "INSERT INTO batches (asked, path, mark, created, state) VALUES (?, ?, ?, ?, ?)"
@@ -78,8 +78,8 @@ class StoredBatches:
         """List the keys of all batched requests whose result no caller has received yet."""
         return {row[0] for row in self._database.read_rows("SELECT key FROM batch_lines WHERE NOT taken")}
 
-    def find_result(self, key: str) -> str | None:
-        """Read the latest undelivered result of a request."""
+    def find_undelivered_result(self, key: str) -> str | None:
+        """Find the latest undelivered result of a request; None if all were delivered or none arrived."""
         query = "SELECT result FROM batch_lines WHERE key = ? AND NOT taken AND result IS NOT NULL ORDER BY number DESC"
         row = self._database.read_row(query, key)
         return None if row is None else str(row[0])
@@ -101,7 +101,7 @@ class StoredBatches:
             ("DELETE FROM batch_lines WHERE number = ? AND result IS NULL", (number,)),
         )
 
-    def mark_calls_unbilled(self) -> None:
+    def mark_batched_calls_unbilled(self) -> None:
         """Record calls in batches as not billed, because the cost is counted by the session that reads the answers."""
         self._database.write((CARRIED_OVER, ()))
 

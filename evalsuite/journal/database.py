@@ -233,7 +233,7 @@ class WriteQueue:
             if not outcome.done():
                 outcome.set_result(error)
 
-        def report_commit(error: RunError | None) -> None:
+        def set_outcome_in_loop(error: RunError | None) -> None:
             if threading.get_ident() == thread:
                 set_outcome(error)
                 return
@@ -241,7 +241,7 @@ class WriteQueue:
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(set_outcome, error)
 
-        self.queue_write(work, report_commit)
+        self.queue_write(work, set_outcome_in_loop)
         self.flush_within(0.0)
         error = await outcome
         if error is not None:

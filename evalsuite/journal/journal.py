@@ -86,7 +86,7 @@ class Journal:
         self.database.write((statement, (self.session,)))
 
     @property
-    def is_exported(self) -> bool:
+    def has_exported_records(self) -> bool:
         """Whether `records.jsonl` contains all records."""
         if self.session == 0:
             return True

@@ -168,7 +168,7 @@ def _format_run_description(run: Run, label: str) -> Iterator[str]:
 
 
 def _hash_fingerprints(tally: Tally, *names: str) -> str:
-    """Hash these fingerprints of all cases; return `unknown` if a case lacks the fingerprint that is named first."""
+    """Hash the named fingerprints of all cases; return `unknown` if a case lacks the first of them."""
     if any(names[0] not in row.fingerprints for row in tally):
         return "unknown"
     return digest(sorted([row.fingerprints.get(name, "") for name in names] for row in tally))

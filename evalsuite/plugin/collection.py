@@ -66,7 +66,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             return
         if reason:
             raise pytest.Collector.CollectError(reason)
-        _refuse_second_function(process.declared_in, declaration, metafunc.definition.nodeid)
+        _register_declaring_function(process.declaring_functions, declaration, metafunc.definition.nodeid)
         bound = bind_benchmark(declaration, settings, name or "", config.rootpath, metafunc.definition.nodeid)
         process.functions.add(metafunc.definition.nodeid)
         may_be_selected = None if process.lists_all else _make_keyword_filter(metafunc)
@@ -78,10 +78,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         listener.live[metafunc.definition.nodeid] = declaration.benchmark
 
 
-def _refuse_second_function(declared_in: dict[str, tuple[str, bool]], declaration: Declaration, nodeid: str) -> None:
-    """Note which function declares a benchmark. Refuse a second function, unless both have the same `pool`."""
+def _register_declaring_function(
+    declaring_functions: dict[str, tuple[str, bool]], declaration: Declaration, nodeid: str
+) -> None:
+    """Note which function declares a benchmark; refuse a second function, unless both have `pool=True`."""
     name = declaration.benchmark.name
-    first, pools = declared_in.setdefault(name, (nodeid, declaration.pool))
+    first, pools = declaring_functions.setdefault(name, (nodeid, declaration.pool))
     if nodeid != first and not (pools and declaration.pool):
         raise SettingsError(
             f"benchmark {name} is declared in {first} and in {nodeid}, so their cases would be counted as one "
@@ -90,7 +92,7 @@ def _refuse_second_function(declared_in: dict[str, tuple[str, bool]], declaratio
 
 
 def count_collected_cases(config: pytest.Config, items: object) -> None:
-    """Count a function's cases: the cases made by pytest, and the cases excluded by `-k` before they were made."""
+    """Add a function's cases to the session's counts: those made by pytest, and those that `-k` excluded before."""
     cases = list_cases(items) if isinstance(items, list) else []
     if not cases:
         return

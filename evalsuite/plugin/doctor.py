@@ -56,7 +56,7 @@ class CheckResult:
 
 
 def check_machine(settings: Settings, root: Path, *, needs_sandbox: bool) -> list[CheckResult]:
-    """Check everything that a run with these settings would need."""
+    """Check everything that a run with these settings would need; return one result or more per check."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     system = f"{platform.system()} {platform.release()} {platform.machine()}"
     findings = [CheckResult("machine", OK, f"{system}, {cores} cores, Python {platform.python_version()}")]

@@ -67,20 +67,22 @@ def scores(evalsuite_case: RunningCase) -> Mapping[str, float]:
     return evalsuite_case.findings.get_scores(evalsuite_case.case)
 
 
-def _provide_model_or_judge(request: pytest.FixtureRequest, *, judge: bool) -> Iterator[BlockingModel]:
+def _provide_model_or_judge(request: pytest.FixtureRequest, *, is_judge: bool) -> Iterator[BlockingModel]:
     from evalsuite.engine.case_record import provide_model
 
     process, item = request.config.stash[PROCESS], request.node
     case = get_case(item)
     findings = get_findings(item) if case else None
-    with provide_model(process.models, process.background_loop.loop, case, item.nodeid, findings, judge=judge) as model:
+    with provide_model(
+        process.models, process.background_loop.loop, case, item.nodeid, findings, is_judge=is_judge
+    ) as model:
         yield model
 
 
 @pytest.fixture
 def model(request: pytest.FixtureRequest) -> Iterator[BlockingModel]:
     """The model under test."""
-    yield from _provide_model_or_judge(request, judge=False)
+    yield from _provide_model_or_judge(request, is_judge=False)
 
 
 @pytest.fixture
@@ -92,4 +94,4 @@ def endpoint(model: BlockingModel) -> Endpoint:
 @pytest.fixture
 def judge(request: pytest.FixtureRequest) -> Iterator[BlockingModel]:
     """The run's judge; without a judge, an error explains how to name one."""
-    yield from _provide_model_or_judge(request, judge=True)
+    yield from _provide_model_or_judge(request, is_judge=True)

@@ -48,7 +48,7 @@ class _WorkerPlan(NamedTuple):
 
 
 class ReportListener:
-    """The plugin that receives reports.
+    """The plugin that receives reports of tests and stores the records of cases.
 
     Every session has such a plugin, which opens the run when the first case begins.
 
@@ -314,9 +314,9 @@ class ReportListener:
             if self.has_opened_run:
                 self.run.early.add_result(report.nodeid, None)
         elif self.settings.baseline and self.has_opened_run and (report.failed or hasattr(report, "wasxfail")):
-            from evalsuite.plugin.outcomes import show_baseline_answer
+            from evalsuite.plugin.outcomes import add_baseline_answer_to_report
 
-            show_baseline_answer(report, self.run.baseline)
+            add_baseline_answer_to_report(report, self.run.baseline)
 
     def _store_reported_record(self, run: OpenRun, report: pytest.TestReport) -> None:
         case = report.nodeid
@@ -396,11 +396,11 @@ def find_lowest_exit_status(config: pytest.Config) -> int:
     return INCOMPLETE if is_verdict_expected(config) and not is_worker(config) else 0
 
 
-def find_declared_benchmarks(names: Iterable[str], config: pytest.Config, reports: Path) -> set[str]:
+def find_declared_benchmarks(names: Iterable[str], config: pytest.Config, reports_folder: Path) -> set[str]:
     """Find those of the named benchmarks that test files outside of this session's paths declare."""
     collected = _list_selected_paths(config)
     found: set[str] = set()
-    for file in _list_test_files(config.rootpath, config, reports):
+    for file in _list_test_files(config.rootpath, config, reports_folder):
         if not any(file.is_relative_to(path) for path in collected):
             found |= {name for name in names if name not in found and is_benchmark_declared(file, name)}
     return found
@@ -410,8 +410,8 @@ def _list_selected_paths(config: pytest.Config) -> list[Path]:
     return [Path(arg.partition("::")[0]).resolve() for arg in config.args]
 
 
-def _list_test_files(root: Path, config: pytest.Config, reports: Path) -> Iterator[Path]:
-    """List the test files in a folder and its subfolders."""
+def _list_test_files(root: Path, config: pytest.Config, reports_folder: Path) -> Iterator[Path]:
+    """Yield a folder's test files as pytest finds them, except those in `reports_folder`."""
     pruned, patterns = config.getini("norecursedirs"), config.getini("python_files")
     for folder, folders, files in os.walk(root):
         here = Path(folder)
@@ -420,7 +420,7 @@ def _list_test_files(root: Path, config: pytest.Config, reports: Path) -> Iterat
             for name in folders
             if not any(fnmatch(name, pattern) for pattern in pruned)
             and not (here / name / "pyvenv.cfg").exists()
-            and (here / name).resolve() != reports.resolve()
+            and (here / name).resolve() != reports_folder.resolve()
         ]
         yield from ((here / name).resolve() for name in files if any(fnmatch(name, pattern) for pattern in patterns))
 

@@ -199,13 +199,13 @@ def _format_request_rate(rate: float) -> str:
     return f"{rate:.0f} requests/s" if rate >= 2 else f"{write_count(round(60 * rate), 'request')}/min"
 
 
-def estimate_seconds_left(seconds: float, done: int, answers: int, total: int) -> float | None:
+def estimate_seconds_left(elapsed: float, ended_count: int, answer_count: int, case_count: int) -> float | None:
     """Estimate the seconds left from the share of finished cases; None if the share is unknown.
 
     Until `ENOUGH` cases are finished, count answers, because many answers arrive before the first case ends.
     """
-    progress = done if done >= ENOUGH else min(max(done, answers), total)
-    return seconds / progress * (total - progress) if 0 < progress < total else None
+    progress = ended_count if ended_count >= ENOUGH else min(max(ended_count, answer_count), case_count)
+    return elapsed / progress * (case_count - progress) if 0 < progress < case_count else None
 
 
 def fit_to_width(parts: Sequence[tuple[int, str]], width: int) -> str:

@@ -123,11 +123,11 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     """Collect a test file as an empty module, if the session's fault empties this file."""
     fault = read_fault()
     if fault and fault.mutant == "emptied" and str(module_path) == fault.file:
-        return _EmptyModule.from_parent(parent, path=module_path)
+        return _EmptyTestModule.from_parent(parent, path=module_path)
     return None
 
 
-class _EmptyModule(pytest.Module):
+class _EmptyTestModule(pytest.Module):
     def collect(self) -> list[pytest.Item]:
         return []
 

@@ -157,7 +157,7 @@ def _record_failure(item: pytest.Item, case: Case, excinfo: Raised, report: pyte
         few = findings.read and item.config.option.verbose <= 0
         main = choose_primary(case.bound.declaration.benchmark.primary, record.scores)
         scores = {main or "", *findings.read} if few else ()
-        explain_failure(item, excinfo, report, format_case_block(record, scores=scores))
+        add_block_to_failure(item, excinfo, report, format_case_block(record, scores=scores))
 
 
 class ReportTrimmer:
@@ -201,7 +201,7 @@ def _attach_record_to_report(item: pytest.Item, case: Case, report: pytest.TestR
     del item.stash[FINDINGS]
 
 
-def explain_failure(item: pytest.Item, excinfo: Raised, report: pytest.TestReport, block: str) -> None:
+def add_block_to_failure(item: pytest.Item, excinfo: Raised, report: pytest.TestReport, block: str) -> None:
     """Add the block to a failed case's report; it replaces the traceback unless `--tb` asks for one.
 
     A case that failed by an exception, not by its threshold, keeps its traceback. The block is a section of the failure
@@ -264,7 +264,7 @@ def get_case_block(report: pytest.TestReport) -> str:
     return next((str(block) for name, block, _ in sections if name == SECTION), "")
 
 
-def show_baseline_answer(report: pytest.TestReport, baseline: Run | None) -> None:
+def add_baseline_answer_to_report(report: pytest.TestReport, baseline: Run | None) -> None:
     """Add the baseline's answer to a failed case's block, if the baseline has the case."""
     from evalsuite.output.reports.case_block import add_baseline_answer
 

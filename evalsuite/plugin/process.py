@@ -33,7 +33,7 @@ CONTINUED = pytest.StashKey[str | None]()
 
 
 def find_continued_run(config: pytest.Config) -> str | None:
-    """Return the folder of the run that this session continues, if a parent process started it for a later part."""
+    """Return the folder of the run of which this session runs a later part; None if it does not run a later part."""
     if CONTINUED not in config.stash:
         config.stash[CONTINUED] = os.environ.pop(PART, None)
     return config.stash[CONTINUED]
@@ -81,7 +81,7 @@ class CaseProcess:
     # The number of cases of each benchmark before any selection, and how `--limit` chose the samples.
     collected: dict[str, dict[str, int | None]] = field(default_factory=dict)
     # The test function that first declares each benchmark, and whether its cases may be pooled.
-    declared_in: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    declaring_functions: dict[str, tuple[str, bool]] = field(default_factory=dict)
     functions: set[str] = field(default_factory=set)  # Node ids of the benchmarks' functions.
     stopping: str = ""  # Why this worker must end after the current case; empty if the worker continues.
 

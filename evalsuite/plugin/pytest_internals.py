@@ -32,10 +32,10 @@ def compile_keywords(text: str, definition: pytest.Function) -> Callable[[str], 
     def is_selected(name: str) -> bool:
         lowered = name.lower()
 
-        def is_match(word: str, /, **more: Any) -> bool:
+        def is_word_in_name(word: str, /, **more: Any) -> bool:
             return word.lower() in lowered or bool(around(word, **more))
 
-        return bool(expression.evaluate(is_match))
+        return bool(expression.evaluate(is_word_in_name))
 
     return is_selected
 

@@ -295,10 +295,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             count = write_count(len(skipped), "benchmark")
             terminal.write_line(f"evalsuite: {count} skipped: {str(reason).removeprefix('Skipped: ')}")
     if listener is not None and (listener.has_opened_run or listener.broken):
-        from evalsuite.plugin.terminal import show_missing_report, show_verdict
+        from evalsuite.plugin.terminal import show_verdict, show_why_report_is_missing
 
         if listener.broken:
-            show_missing_report(terminal, listener.broken)
+            show_why_report_is_missing(terminal, listener.broken)
         elif listener.run.verdict is not None:
             show_verdict(terminal, listener.run, listener.run.verdict, listener.status or 0)
         elif listener.run.continuation:

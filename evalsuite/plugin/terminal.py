@@ -41,8 +41,8 @@ OUTCOMES = (("failed", "below threshold"), ("error", "error"), ("xfailed", "belo
 MOST_REASONS = 5  # Maximum annotations for the verdict's reasons, which come before those for cases.
 
 
-def show_missing_report(terminal: pytest.TerminalReporter, reason: str) -> None:
-    """Show why the session has no report."""
+def show_why_report_is_missing(terminal: pytest.TerminalReporter, reason: str) -> None:
+    """Show why the session has no report, and how to continue."""
     terminal.section("evalsuite", sep="=", red=True)
     terminal.write_line(escape_for_terminal(reason), red=True)
     terminal.write_line("nothing kept so far is lost: fix this, then continue with --resume last")

@@ -161,7 +161,7 @@ class WorkerQueue:
 
 
 def find_worker_queue(session: pytest.Session) -> WorkerQueue:
-    """Find xdist's queue of this worker."""
+    """Find xdist's queue of this worker; if it cannot be found, warn and return a queue of only the next item."""
     for plugin in session.config.pluginmanager.get_plugins():
         torun = getattr(plugin, "torun", None)
         if hasattr(torun, "lock"):

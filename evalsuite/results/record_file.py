@@ -38,7 +38,7 @@ def update_records_file(folder: Path) -> bool:
         return False
     file = folder / RECORDS
     try:
-        if not (journal.is_exported and file.is_file() and count_lines(file) >= journal.count_records()):
+        if not (journal.has_exported_records and file.is_file() and count_lines(file) >= journal.count_records()):
             export_records(journal, folder)
     except OSError as error:
         raise RunError(f"{file} cannot be written from the journal: {error.strerror}") from error

@@ -108,7 +108,7 @@ def _compress_pieces(pieces: Iterable[bytes]) -> Iterator[str]:
     yield base64.b64encode(left + compressor.flush()).decode("ascii")
 
 
-class Chunks:
+class ChunkStore:
     """Stores compressed chunks of records, in the page or in a folder next to it.
 
     Attributes:
@@ -147,12 +147,14 @@ ASKED, ANSWERED, EXPECTED = 160, 160, 80
 OUTCOMES = ("passed", "failed", "error", "skipped")
 
 
-def add_cases(file: Path, number: int, chunks: Chunks, table: CaseTable, other: CaseTable | None) -> None:
-    """Add a row of each of a run's records to `table`, and the records to `chunks`.
+def add_run_records(
+    file: Path, run_number: int, chunks: ChunkStore, table: CaseTable, other_table: CaseTable | None
+) -> None:
+    """Add a row for each record in a run's file to `table`, and the records to `chunks`.
 
     Args:
-        number: the run's number on the page, from 0.
-        other: the table of another run; if given, only records whose outcome or scores differ are added to `chunks`.
+        run_number: the run's number on the page, from 0.
+        other_table: another run's table; if given, only records whose outcome or scores differ are added to `chunks`.
     """
     lines: list[bytes] = []
     size = chunk = 0
@@ -161,17 +163,17 @@ def add_cases(file: Path, number: int, chunks: Chunks, table: CaseTable, other: 
             if not line.endswith(b"\n"):  # A killed process may leave an unfinished last line.
                 break
             row = _make_page_row(json.loads(line))
-            compared = other and other.find_row(row["case"])
-            if other is None or (compared and any(row[part] != compared[part] for part in ("outcome", "scores"))):
+            compared = other_table and other_table.find_row(row["case"])
+            if other_table is None or (compared and any(row[part] != compared[part] for part in ("outcome", "scores"))):
                 row["at"] = (chunk, len(lines))
                 lines.append(line)
                 size += len(line)
             table.add_row(row)
             if size >= CHUNK:
-                chunks.add_chunk(f"r{number}-{chunk}", lines)
+                chunks.add_chunk(f"r{run_number}-{chunk}", lines)
                 lines, size, chunk = [], 0, chunk + 1
     if lines:
-        chunks.add_chunk(f"r{number}-{chunk}", lines)
+        chunks.add_chunk(f"r{run_number}-{chunk}", lines)
 
 
 def _make_page_row(record: Mapping[str, Any]) -> PageRow:
@@ -201,12 +203,12 @@ def _replace_nonfinite_by_none(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _shorten_text(text: Any, longest: int) -> str:
-    """Return a text's beginning on one line."""
+def _shorten_text(text: Any, max_length: int) -> str:
+    """Return a text's beginning on one line; convert other values to JSON, and None to ""."""
     if text is None:
         return ""
     shown = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
-    return " ".join(shown[: 2 * longest].split())[:longest]
+    return " ".join(shown[: 2 * max_length].split())[:max_length]
 
 
 PageRow = dict[str, Any]

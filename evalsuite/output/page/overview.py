@@ -239,9 +239,9 @@ def map_metric_ranges(runs: Iterable[Run]) -> dict[str, tuple[float, float]]:
     return ranges
 
 
-def convert_sections(sections: Iterable[Section], omitted: Iterable[str] = SHOWN_APART) -> list[dict[str, Any]]:
+def convert_sections(sections: Iterable[Section], omitted_titles: Iterable[str] = SHOWN_APART) -> list[dict[str, Any]]:
     """Convert the report's sections, with numbers rounded as in the report."""
-    left_out = set(omitted)
+    left_out = set(omitted_titles)
     return [
         {"title": section.title, "blocks": [convert_block(block) for block in section.blocks]}
         for section in sections
@@ -299,7 +299,7 @@ class PairedComparison:
 
 
 def compare_runs_by_tag(
-    questions: SharedQuestions, metric: str, bounds: tuple[float, float] | None, comparisons: int
+    questions: SharedQuestions, metric: str, bounds: tuple[float, float] | None, comparison_count: int
 ) -> Iterator[tuple[str, PairedComparison]]:
     """Yield comparisons with keys: "" for all questions, `tag:value` for the questions with this tag value."""
     pairs = questions.list_pairs(metric)
@@ -307,19 +307,21 @@ def compare_runs_by_tag(
     for pair in pairs:
         for tag, value in pair.row.tags.items():
             parts.setdefault(tag, {}).setdefault(value, []).append(pair)
-    yield "", compare_pairs(pairs, bounds, comparisons)
+    yield "", compare_score_pairs(pairs, bounds, comparison_count)
     for tag, values in sorted(parts.items()):
         if len(values) <= MOST_VALUES:
             for value, part in sorted(values.items()):
-                yield f"{tag}:{value}", compare_pairs(part, bounds, comparisons)
+                yield f"{tag}:{value}", compare_score_pairs(part, bounds, comparison_count)
 
 
-def compare_pairs(pairs: Sequence[ScorePair], bounds: tuple[float, float] | None, comparisons: int) -> PairedComparison:
-    """Compare two runs over questions that both runs scored.
+def compare_score_pairs(
+    pairs: Sequence[ScorePair], bounds: tuple[float, float] | None, comparison_count: int
+) -> PairedComparison:
+    """Compare two runs by pairs of scores; each pair has both runs' scores for one question.
 
     Args:
         bounds: the metric's declared range; None if it declares none.
-        comparisons: the number of comparisons for which p-value and interval are corrected.
+        comparison_count: the number of comparisons for which p-value and interval are corrected.
     """
     from evalsuite import stats
 
@@ -330,12 +332,12 @@ def compare_pairs(pairs: Sequence[ScorePair], bounds: tuple[float, float] | None
     low, high = (0.0, 1.0) if shares else bounds or (-math.inf, math.inf)
     inside = low <= min(*before, *after) and max(*before, *after) <= high < math.inf
     found = stats.paired_difference(
-        before, after, clusters=clusters, scale=high - low if inside else None, confidence=1 - 0.05 / comparisons
+        before, after, clusters=clusters, scale=high - low if inside else None, confidence=1 - 0.05 / comparison_count
     )
     pvalue, ends = found.pvalue, (found.low, found.high)
     if shares and clusters is None:
         pvalue = stats.mcnemar(before, after)
-        if pvalue > 0.05 / comparisons:
+        if pvalue > 0.05 / comparison_count:
             # Tango's interval is an approximation: extend it to zero if the exact test finds no difference.
             ends = (min(0.0, found.low), max(0.0, found.high))
     return PairedComparison(
@@ -343,5 +345,5 @@ def compare_pairs(pairs: Sequence[ScorePair], bounds: tuple[float, float] | None
         math.fsum(before) / len(before),
         math.fsum(after) / len(after),
         Estimate(found.difference, *ends, len(pairs)),
-        min(1.0, comparisons * pvalue),
+        min(1.0, comparison_count * pvalue),
     )

@@ -52,7 +52,7 @@ def write_live_page(folder: RunFolder, declarations: Declarations) -> int:
     run = load_run(folder, declarations)
     cases = sum(len(bench.tally) for bench in run.benchmarks.values())
     verdict = judge_run(run)
-    write_page(run, verdict, summarise_benchmarks(run), build_report(run, verdict), None, folder.path, live=cases)
+    write_page(run, verdict, summarise_benchmarks(run), build_report(run, verdict), None, folder.path, cases)
     beside = folder.path / FOLDER
     beside.mkdir(exist_ok=True)
     replace_file(beside / LIVE, f"keepChunk('live',{json.dumps(str(cases))})\n")

@@ -8,7 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.output.page.document import CaseTable, Chunks, add_cases, build_page
+from evalsuite.output.page.document import CaseTable, ChunkStore, add_run_records, build_page
 from evalsuite.output.page.overview import (
     compare_run_pairs,
     convert_sections,
@@ -40,7 +40,7 @@ def write_page(
     sections: Sequence[Section],
     baseline: Run | None,
     target: Path,
-    live: int | None = None,
+    live_case_count: int | None = None,
 ) -> Path:
     """Write the page of one run; it shows the baseline's scores, and the baseline's texts for cases that changed."""
     runs = [run] if baseline is None else [run, baseline]
@@ -56,10 +56,10 @@ def write_page(
         "differences": compare_run_pairs(runs, [(1, 0)] if baseline else []),
         "sections": convert_sections(sections),
     }
-    if live is not None:
-        overview["live"] = live
+    if live_case_count is not None:
+        overview["live"] = live_case_count
     title = f"{run.info.get('model') or 'no model'}: {verdict.headline}"
-    return _write_page_file(target / PAGE, title, overview, runs, whole=1)
+    return _write_page_file(target / PAGE, title, overview, runs, whole_run_count=1)
 
 
 def write_comparison_page(
@@ -85,20 +85,22 @@ def write_comparison_page(
     }
     if history is not None:
         overview["history"] = {name: list(lines) for name, lines in history.items()}
-    return _write_page_file(target / COMPARISON, " against ".join(labels), overview, runs, whole=len(runs))
+    return _write_page_file(target / COMPARISON, " against ".join(labels), overview, runs, whole_run_count=len(runs))
 
 
-def _write_page_file(file: Path, title: str, overview: dict[str, Any], runs: Sequence[Run], whole: int) -> Path:
-    """Write a page with all records of the first `whole` runs, and the records of the others that differ."""
+def _write_page_file(
+    file: Path, title: str, overview: dict[str, Any], runs: Sequence[Run], whole_run_count: int
+) -> Path:
+    """Write a page with all records of the first `whole_run_count` runs, and the others' records that differ."""
     records = [run.folder.path / RECORDS for run in runs]
     size = sum(path.stat().st_size for path in records if path.is_file())
-    chunks = Chunks(file.parent, beside=size > INSIDE)
+    chunks = ChunkStore(file.parent, beside=size > INSIDE)
     with ExitStack() as stack:
         tables: list[CaseTable] = []
         for number, path in enumerate(records):
             tables.append(stack.enter_context(CaseTable()))
             if path.is_file():
-                add_cases(path, number, chunks, tables[-1], tables[0] if number >= whole else None)
+                add_run_records(path, number, chunks, tables[-1], tables[0] if number >= whole_run_count else None)
         for number, table in enumerate(tables):
             chunks.add_chunk(f"index-{number}", table.encode_rows_in_pieces())
     replace_file(file, build_page(title, {**overview, "bytes": size}, chunks.inside))

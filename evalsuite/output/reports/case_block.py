@@ -92,13 +92,13 @@ def list_worst_cases(decision: GateDecision, run: Run) -> list[str]:
         for row in select_cases(bench.tally, gate.tag, gate.value)
     ]
 
-    def get_sort_key(row: Row) -> tuple[float, str]:
+    def make_worst_first_key(row: Row) -> tuple[float, str]:
         score = get_score(row, metric) or 0.0
         return (score if gate.is_higher_better else -score), row.case
 
     failed = [row for row in rows if row.outcome == "failed"]
     measured = failed or [row for row in rows if get_score(row, metric) is not None]
-    return [row.case for row in sorted(measured, key=get_sort_key)[:MOST_CASES_PER_GATE]]
+    return [row.case for row in sorted(measured, key=make_worst_first_key)[:MOST_CASES_PER_GATE]]
 
 
 def list_cases_to_show(run: Run, verdict: Verdict, max_cases: int) -> list[str]:

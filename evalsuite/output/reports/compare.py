@@ -17,7 +17,7 @@ from evalsuite.core.errors import RunError
 from evalsuite.decisions.comparison import pair_questions
 from evalsuite.decisions.history import FlakyCase, MetricHistory, ReleaseEstimate, find_flaky_cases
 from evalsuite.decisions.verdict import estimate_metric
-from evalsuite.output.page.overview import compare_pairs, map_metric_ranges
+from evalsuite.output.page.overview import compare_score_pairs, map_metric_ranges
 from evalsuite.output.page.write import write_comparison_page
 from evalsuite.output.reports.generic import list_primary_first
 from evalsuite.output.reports.judges.win_rates import tabulate_ratings
@@ -49,12 +49,12 @@ GLANCE_TITLE = "At a glance"
 
 
 def write_comparison(
-    folders: Sequence[RunFolder], target: Path, declarations: Declarations, names: Sequence[str] = ()
+    folders: Sequence[RunFolder], target: Path, declarations: Declarations, given_labels: Sequence[str] = ()
 ) -> str:
     """Write `comparison.md`, its page, `comparison.json` and its charts into a folder.
 
     Args:
-        names: one label per run; if empty, the models label the runs.
+        given_labels: one label per run; if empty, the models label the runs.
 
     Returns:
         A text for the terminal: the table of primary metrics, and the paths of the Markdown file and the page.
@@ -66,7 +66,7 @@ def write_comparison(
     if twice:
         raise RunError(f"{twice.name} is named twice; a comparison needs different runs")
     runs = [load_run(folder, declarations) for folder in folders]
-    labels = make_run_labels(runs, names)
+    labels = make_run_labels(runs, given_labels)
     sections = make_comparison_sections(runs, labels)
     target.mkdir(parents=True, exist_ok=True)
     pictures = draw_charts(list_charts(sections), target)
@@ -79,12 +79,12 @@ def write_comparison(
     return f"{glance}\n\ncomparison: {file}\npage:       {page}\n"
 
 
-def make_run_labels(runs: Sequence[Run], names: Sequence[str] = ()) -> list[str]:
+def make_run_labels(runs: Sequence[Run], given_labels: Sequence[str] = ()) -> list[str]:
     """Return the user's labels; without labels, the runs' models or, if two runs have the same model, their names."""
-    if names and (len(names) != len(runs) or len(set(names)) < len(names)):
-        raise RunError(f"{len(runs)} runs need {len(runs)} different labels; got {', '.join(names)}")
+    if given_labels and (len(given_labels) != len(runs) or len(set(given_labels)) < len(given_labels)):
+        raise RunError(f"{len(runs)} runs need {len(runs)} different labels; got {', '.join(given_labels)}")
     models = [str(run.info.get("model") or "no model") for run in runs]
-    return list(names) or (models if len(set(models)) == len(runs) else [run.folder.name for run in runs])
+    return list(given_labels) or (models if len(set(models)) == len(runs) else [run.folder.name for run in runs])
 
 
 def make_comparison_sections(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
@@ -151,7 +151,7 @@ def make_paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> 
         (label, run.benchmarks[name].tally) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks
     ]
     names = list(dict.fromkeys(metric for _, tally in tallies for metric in tally.metrics()))
-    hashes = [[_hash_values([tally for _, tally in tallies], metric)] for metric in names]
+    hashes = [[_hash_metric_values([tally for _, tally in tallies], metric)] for metric in names]
     metrics, repeated = split_distinct_metrics(names, hashes)
     ranges, comparisons = map_metric_ranges(runs), math.comb(len(tallies), 2)
     paired = [
@@ -162,7 +162,7 @@ def make_paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> 
         [other, base, metric, pair.n, pair.before, pair.after, pair.difference, pair.pvalue]
         for metric in list_primary_first(metrics, _find_benchmark(runs, name).primary)
         for other, base, both in paired
-        for pair in [compare_pairs(both.list_pairs(metric), ranges.get(f"{name}.{metric}"), comparisons)]
+        for pair in [compare_score_pairs(both.list_pairs(metric), ranges.get(f"{name}.{metric}"), comparisons)]
     ]
     columns = parse_columns(
         "run | against | metric | pairs: count | before: number 3 | here: number 3 | difference: number 3 | p: pvalue"
@@ -196,8 +196,8 @@ def make_rank_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Ta
     return tabulate_ratings(f"Ranks by {metric}, question by question", outcomes, clusters)
 
 
-def _hash_values(tallies: Sequence[Tally], metric: str) -> bytes:
-    """Hash a metric's values; two hashes are equal only if the two metrics have the same value in every case."""
+def _hash_metric_values(tallies: Sequence[Tally], metric: str) -> bytes:
+    """Hash a metric's values in all runs; two metrics with equal hashes have the same value in every case."""
     whole = hashlib.sha256()
     for tally in tallies:
         for row in tally:

@@ -41,7 +41,7 @@ def make_generic_section(
 
     metrics = list_primary_first(dict.fromkeys(metric for run in runs for metric in run.tally.metrics()), primary)
     blocks: list[Table | Chart | Passage] = [
-        _tabulate_all_cases(runs, metrics, derived, primary),
+        _tabulate_metrics_by_run(runs, metrics, derived, primary),
         *(Passage("", f"{key} is not measured: {why}.") for key, each in derived.items() if (why := get_failure(each))),
     ]
     if len(runs) == 1:
@@ -55,7 +55,7 @@ def list_primary_first(metrics: Iterable[str], primary: str | None) -> list[str]
     return sorted(metrics, key=lambda metric: metric != primary)
 
 
-def _tabulate_all_cases(
+def _tabulate_metrics_by_run(
     runs: Sequence[RunView], metrics: Sequence[str], derived: Mapping[str, DerivedMetric], primary: str | None
 ) -> Table:
     ordered = list_primary_first(dict.fromkeys((*metrics, *derived)), primary)

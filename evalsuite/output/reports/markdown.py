@@ -195,12 +195,12 @@ def _unescape_and_pad_cell(cell: str) -> str:
 
 
 def format_decision_line(decision: GateDecision) -> str:
-    """Print a gate's decision for a terminal."""
+    """Format a gate's decision as one line: verdict, gate, metric, measured value and reason."""
     return f"{decision.verdict:>8}  {decision.gate.text}   {format_measured_line(decision)}"
 
 
 def format_measured_line(decision: GateDecision) -> str:
-    """Name the metric that a gate checks, with its measured value and the reason for the decision."""
+    """Format the metric that a gate checks, its measured value, and the reason for the decision as one line."""
     reason, estimate = decision.reason, decision.estimate
     if estimate is not None:
         reason = f"{format_cell(estimate, Column('', 'number', 4))} {reason}".rstrip()

@@ -128,7 +128,7 @@ Block = Table | Chart | Passage
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The part of a report about one benchmark."""
+    """A part of a report, such as the part about one benchmark."""
 
     title: str
     blocks: Sequence[Block] = field(default_factory=tuple)

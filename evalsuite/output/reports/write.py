@@ -146,7 +146,7 @@ def format_heading(verdict: Verdict, model: str | None) -> str:
 
 
 def append_step_summary(text: str, short_text: str) -> str:
-    """Show the report on the job's page in GitHub's CI; charts stay in the run's folder.
+    """Append the report to the job's page in GitHub's CI, without charts; return an error message or "".
 
     Returns:
         Why the report could not be shown, or "" on success; a failure does not change the verdict.
@@ -217,8 +217,8 @@ def _summarise_baseline_comparison(comparison: BaselineComparison) -> dict[str, 
     }
 
 
-def make_short_html(report: RunReport, file: Path) -> str:
-    """Make an HTML page that has no scripts, and in which models' texts are escaped."""
+def make_short_html(report: RunReport, report_path: Path) -> str:
+    """Make an HTML fragment of verdict, gates and main tables, without scripts; models' texts are escaped."""
     verdict = report.verdict
     colour = "green" if verdict.status is Status.GOOD else "red"
     lines = [f'<p><strong style="color:{colour}">{html.escape(verdict.headline)}</strong></p>']
@@ -231,7 +231,7 @@ def make_short_html(report: RunReport, file: Path) -> str:
         tables = [block for block in section.blocks if isinstance(block, Table) and not block.folded]
         if section.title in shown and tables:
             lines.append(_format_html_table(tables[0]))
-    lines.append(f"<p>{html.escape(str(file))}</p>")
+    lines.append(f"<p>{html.escape(str(report_path))}</p>")
     return "\n".join(lines)
 
 

@@ -250,7 +250,7 @@ def test_what_may_have_been_billed_counts_as_spent(store: Answers) -> None:
 
     asyncio.run(call())
     # One was paid, one failed when it may have been billed, one has not ended.
-    assert store.read_spending() == 2.25
+    assert store.sum_spending() == 2.25
 
 
 def test_a_file_that_another_process_has_locked_for_a_moment_is_waited_for(store: Answers) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.output.page.document import PARTS, CaseTable, Chunks
+from evalsuite.output.page.document import PARTS, CaseTable, ChunkStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,13 +60,13 @@ def test_halves_of_surrogate_pairs_cost_no_page() -> None:
 @settings(max_examples=30, deadline=None)
 def test_a_chunk_packed_in_pieces_reads_as_one_packed_whole(tmp_path_factory: Any, pieces: list[str]) -> None:
     folder: Path = tmp_path_factory.mktemp("page")
-    chunks = Chunks(folder, beside=True)
+    chunks = ChunkStore(folder, beside=True)
     chunks.add_chunk("index-0", (piece.encode() for piece in pieces))
     assert not chunks.inside
     text = (folder / "page" / "index-0.js").read_text()
     packed = re.fullmatch(r'keepChunk\("index-0","([A-Za-z0-9+/=]*)"\)\n', text)
     assert packed
     assert zlib.decompress(base64.b64decode(packed[1], validate=True)) == "".join(pieces).encode()
-    within = Chunks(folder, beside=False)
+    within = ChunkStore(folder, beside=False)
     within.add_chunk("index-0", ["".join(pieces).encode()])
     assert zlib.decompress(base64.b64decode(within.inside[0][1])) == "".join(pieces).encode()

@@ -114,12 +114,12 @@ def _group_cases_by_signature(tally: Tally) -> dict[str, _SignatureGroup]:
             cases.modes |= dict.fromkeys([row.tags["mode"]] if "mode" in row.tags else [])
             cases.scores |= dict.fromkeys(scores)
             cases.cases += 1
-            cases.little += _find_low_probabilities(row.facts, signature, scores)
+            cases.little += _list_low_probability_flags(row.facts, signature, scores)
     return dict(sorted(signed.items(), key=lambda item: (*item[1].scores, *item[1].modes, item[0])))
 
 
-def _find_low_probabilities(facts: Mapping[str, Any], signature: str, scores: Sequence[str]) -> Iterator[bool]:
-    """Tell, for each judge with probability-weighted scores, whether one of them has a low total probability."""
+def _list_low_probability_flags(facts: Mapping[str, Any], signature: str, scores: Sequence[str]) -> Iterator[bool]:
+    """Yield, for each judge with probability-weighted scores, whether one of them has a low total probability."""
     if not signature.startswith("weighted|"):
         return
     for prefix, part in (("", facts), *facts.items()):

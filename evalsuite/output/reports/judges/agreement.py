@@ -193,7 +193,7 @@ def make_people_agreement_cells(tally: Tally) -> tuple[Cell, ...]:
 
 
 def _describe_confusion_matrix(tally: Tally) -> str:
-    """Count each combination of people's verdict and judge's verdict; empty without verdicts."""
+    """Write how often each pair of people's verdict and judge's verdict occurs; empty without verdicts."""
     both = [label.verdicts for label in list_labelled_scores(tally) if not label.nominal]
     counts = Counter(pair for pair in both if pair is not None)
     names = {1.0: "pass", 0.0: "fail"}

@@ -200,7 +200,7 @@ def _list_longer_answer_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedC
     for case in cases:
         first, second = case.facts.get("lengths") or (0, 0)
         if first != second:
-            yield from _make_paired_choice(case, "first" if first > second else "second")
+            yield from _list_paired_choices(case, "first" if first > second else "second")
 
 
 def _list_own_family_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoice]:
@@ -209,11 +209,11 @@ def _list_own_family_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoi
         families = [find_model_family(system) for system in case.facts.get("systems") or ()]
         own = {find_model_family(vote.model) for vote in case.votes}
         if len(own) == 1 and own != {None} and [found in own for found in families].count(True) == 1:
-            yield from _make_paired_choice(case, "first" if families[0] in own else "second")
+            yield from _list_paired_choices(case, "first" if families[0] in own else "second")
 
 
-def _make_paired_choice(case: JudgedCase, favoured: str) -> Iterator[PairedChoice]:
-    """Yield whether judge and people chose the favoured answer; yield nothing for a tie."""
+def _list_paired_choices(case: JudgedCase, favoured: str) -> Iterator[PairedChoice]:
+    """Yield one choice: whether judge and people chose the favoured answer; yield nothing for a tie."""
     human = case.facts.get("human")
     if case.verdict == "tie" or human == "tie":
         return

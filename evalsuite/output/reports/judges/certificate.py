@@ -98,7 +98,9 @@ def make_certificate(
         _tabulate_agreement(judges, len(sheets), tallies) if people else None,
         tabulate_sheet_agreement(sheets),
         _tabulate_corrected_means(judges, people, weights or {}) if people else None,
-        _compare_judges(judges, random, group_labels_by_case(random, sheets)) if random and len(judges) > 1 else None,
+        _tabulate_judge_gains(judges, random, group_labels_by_case(random, sheets))
+        if random and len(judges) > 1
+        else None,
         *_tabulate_judge_biases(judges),
         _tabulate_length_bias(judges, people),
         _tabulate_mutations(judges),
@@ -191,10 +193,10 @@ def _tabulate_corrected_means(
     return Table("Mean corrected by people's labels", columns, rows, note) if rows else None
 
 
-def _compare_judges(
+def _tabulate_judge_gains(
     judges: Sequence[JudgeResults], people: Mapping[str, float], labels: Mapping[str, Sequence[float]]
 ) -> Table:
-    """Tabulate how much better the second judge of each pair agrees with people than the first."""
+    """Tabulate, for each pair of judges, how much better the second judge agrees with people than the first."""
     rows: list[tuple[Cell, ...]] = []
     for one, other in combinations(judges, 2):
         cases = [case for case in people if case in one.scores and case in other.scores]
@@ -256,7 +258,7 @@ def _tabulate_mutations(judges: Sequence[JudgeResults]) -> Table | None:
 
 
 def tabulate_sheet_agreement(sheets: Sequence[Mapping[str, float]]) -> Table | None:
-    """Measure how people agree: Krippendorff's alpha over all, Cohen's kappa per pair; None for one person."""
+    """Tabulate how people agree: Krippendorff's alpha over all, Cohen's kappa per pair; None for one person."""
     ratings = [
         Rating(case, case, f"sheet {at}", label) for at, sheet in enumerate(sheets, 1) for case, label in sheet.items()
     ]
@@ -280,7 +282,7 @@ def _tabulate_judge_biases(judges: Sequence[JudgeResults]) -> list[Table]:
 
 
 def _tabulate_length_bias(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Table | None:
-    """Correlate the lengths of answers with the judges' scores and with people's labels."""
+    """Tabulate how answers' lengths correlate with the judges' scores and with people's labels."""
     rows: list[tuple[Cell, ...]] = []
     for judge in judges:
         cases = [case for case in judge.scores if case in judge.lengths]

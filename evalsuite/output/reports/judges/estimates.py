@@ -116,16 +116,16 @@ NOTE = (
 )
 
 
-def estimate_gain(value: float, replicates: Sequence[float], n: int) -> Gain:
-    """Estimate how much one judge improves on another, with a jackknife interval."""
+def estimate_gain(value: float, replicates: Sequence[float], case_count: int) -> Gain:
+    """Add to a gain (how much one judge improves on another) its jackknife interval and its p-value."""
     from evalsuite.stats.clustering import compute_replicates_pvalue, make_replicates_interval
 
     if math.isnan(value):
         return None, None
     interval, pvalue = make_replicates_interval(value, replicates), compute_replicates_pvalue(value, replicates)
     if math.isnan(interval.low):
-        return Estimate(value, n=n), None
-    return Estimate(value, interval.low, interval.high, n), None if math.isnan(pvalue) else pvalue
+        return Estimate(value, n=case_count), None
+    return Estimate(value, interval.low, interval.high, case_count), None if math.isnan(pvalue) else pvalue
 
 
 def estimate_kappa_gain(people: Sequence[Hashable], one: Sequence[Hashable], other: Sequence[Hashable]) -> Gain:
