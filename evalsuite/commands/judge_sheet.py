@@ -22,7 +22,7 @@ from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.json_codec import digest
 from evalsuite.core.option_values import make_int_parser
-from evalsuite.judges.criteria import YesNo, read_criteria
+from evalsuite.judges.criteria import YesNo, read_sample_criteria
 from evalsuite.judges.forms import ChoiceForm, Likert, ScoresForm
 from evalsuite.judges.human_labels import WINS
 from evalsuite.judges.judgements import PREFERENCE
@@ -245,7 +245,7 @@ class _SheetQuestion:
         )
         sections = [("question", format_conversation(sample.input)), *right, ("answer", transcript.answer)]
         if isinstance(scorer, Rubric):
-            criteria = scorer.criteria or read_criteria(sample)
+            criteria = scorer.criteria or read_sample_criteria(sample)
             question, media = scorer.write_question(sample), list(scorer.list_media(*case))
             sections = scorer.make_prompt_sections(*case)
             low, high = criteria.worst, criteria.best

@@ -25,7 +25,7 @@ from evalsuite.judges.parsing import (
     AnswerField,
     AnswerForm,
     ChoiceFormat,
-    MissingStatementError,
+    MissingFieldError,
     NumberFormat,
     find_reason,
     is_unchanged_by_reason,
@@ -86,7 +86,7 @@ class YesNo:
     def read_answer(self, text: str) -> Reading:
         try:
             value = AnswerForm({"verdict": VERDICT}).read_fields(text)["verdict"]
-        except MissingStatementError as missing:
+        except MissingFieldError as missing:
             raise ValueError("it has no verdict, yes or no, at its beginning or end.") from missing
         return Reading(value, find_reason(remove_reasoning(text)))
 
@@ -160,7 +160,7 @@ class OrCannotTell:
         labels = (self._get_value_key(), *VERDICT.labels, *SCORE_SYNONYMS)
         try:
             AnswerForm({"verdict": AnswerField(labels, ABSTENTION_CHOICE)}).read_fields(text)
-        except MissingStatementError:
+        except MissingFieldError:
             return self.criteria.read_answer(text)
         try:
             self.criteria.read_answer(text)
@@ -214,7 +214,7 @@ class Each(ScaleCriteria):
         return make_object_schema(items={"type": "array", "items": entry})
 
     def read_answer(self, text: str) -> Reading:
-        entries = _find_list(text, "items")
+        entries = _find_list_in_json(text, "items")
         if entries is None or not all(isinstance(entry, Mapping) for entry in entries):
             raise ValueError('it is not a JSON object with a list of objects under "items".')
         items = [str(entry.get(self.item, "")) for entry in entries]
@@ -222,7 +222,7 @@ class Each(ScaleCriteria):
         return self.combine_readings(items, readings)
 
     def split_items(self, parts: Sequence[Part]) -> tuple[list[Part], list[str]] | None:
-        """Split off the items' texts from all other sections; None if one call judges all items."""
+        """Return all other sections and the texts of items to judge one by one; None if one call judges all items."""
         held = [part for part in parts if self.section in (part[0], part[0].rpartition(" ")[0])] if self.section else []
         if not held or not (self.given or sum(len(text) for _, text in held) > self.at_once):
             return None
@@ -262,8 +262,8 @@ class Each(ScaleCriteria):
         return number
 
 
-def _find_list(text: str, key: str) -> list[Any] | None:
-    """Find the list under a key of an answer's JSON objects; None if objects differ or later text retracts the list."""
+def _find_list_in_json(text: str, key: str) -> list[Any] | None:
+    """Return the list under a key of JSON objects; None without one, if objects differ or if later text retracts it."""
     text = remove_reasoning(text)
     found = [(item[key], end) for item, _, end in list_json_objects(text) if isinstance(item.get(key), list)]
     if any(items != found[0][0] for items, _ in found) or (found and RETRACTED.search(text[found[-1][1] :])):
@@ -295,7 +295,7 @@ class ItemListing(ScaleCriteria):
         return make_object_schema(items={"type": "array", "items": TEXT})
 
     def read_answer(self, text: str) -> Reading:
-        items = _find_list(text, "items")
+        items = _find_list_in_json(text, "items")
         if items is None or len(items) > MOST_ITEMS or not all(isinstance(item, str) for item in items):
             raise ValueError(f'it is not a JSON object with a list of at most {MOST_ITEMS} texts under "items".')
         return Reading(1.0, "", dict.fromkeys((item for item in items if item.strip()), 1.0))
@@ -371,7 +371,7 @@ class Checklist:
         return Reading(total / self._sum_positive_weights(), "; ".join(missed) or "all met", parts)
 
     def read_answers(self, text: str) -> dict[str, tuple[float, str]]:
-        """Read the verdict (1.0 or 0.0) and the reason for each question.
+        """Map each question to the verdict (1.0 or 0.0) and the reason that an answer gives for it.
 
         Raise ValueError if a question has no answer, or has two different answers.
         """
@@ -432,7 +432,7 @@ class Tree:
 
 
 def _read_verdicts_from_json(text: str) -> Verdicts:
-    entries = [entry for entry in _find_list(text, "answers") or () if isinstance(entry, Mapping)]
+    entries = [entry for entry in _find_list_in_json(text, "answers") or () if isinstance(entry, Mapping)]
     return _collect_verdicts(
         (
             int(parse_answer_value(entry.get("criterion"), NumberFormat(math.inf)) or at),
@@ -497,8 +497,8 @@ def make_criteria(
     return Checklist(dict.fromkeys(criteria, 1.0)) if isinstance(criteria, Sequence) else criteria
 
 
-def read_criteria(sample: Sample) -> Criteria:
-    """Read the checklist that a sample has in its metadata."""
+def read_sample_criteria(sample: Sample) -> Criteria:
+    """Make criteria from the questions in a sample's metadata; raise ScoringError if there are none."""
     criteria = sample.metadata.get("criteria")
     if not isinstance(criteria, (str, list, tuple, Mapping)) or not criteria:
         raise ScoringError(f"sample {sample.id} has no checklist under 'criteria' in its metadata")

@@ -24,7 +24,7 @@ from evalsuite.judges.parsing import (
     AnswerField,
     AnswerForm,
     ChoiceFormat,
-    MissingStatementError,
+    MissingFieldError,
     NumberFormat,
     find_reason,
     remove_reasoning,
@@ -199,7 +199,7 @@ def parse_aspect_scores(
     by_name = {aspect.label: aspect for aspect in aspects}
     try:
         scores = AnswerForm(fields).read_fields(text)
-    except MissingStatementError as missing:
+    except MissingFieldError as missing:
         aspect = by_name[missing.args[0]]
         wanted = f"{aspect.label}: followed by a number from {aspect.low} to {aspect.high}"
         raise ValueError(f"it has no line of the form {wanted}.") from missing
@@ -361,7 +361,7 @@ def _make_choice_schema(verdicts: Iterable[str]) -> dict[str, Any]:
 def _read_verdict(text: str, choice_format: ChoiceFormat[T], allowed_verdicts: Iterable[str]) -> T:
     try:
         return AnswerForm({"Verdict": AnswerField(VERDICT_LABELS, choice_format)}).read_fields(text)["Verdict"]
-    except MissingStatementError as missing:
+    except MissingFieldError as missing:
         wanted = ", ".join(f"Verdict: {verdict}" for verdict in allowed_verdicts)
         raise ValueError(f"it has no line of the form {wanted} at its beginning or end.") from missing
 

@@ -101,7 +101,7 @@ class Weighted:
         return (SYSTEM_PROMPT, REQUEST, *([STEPS] if self.steps else []))
 
     async def _compute_expected_score(
-        self, name: str, subject: JudgedInput, aspect: Likert, model: Model
+        self, speaker: str, subject: JudgedInput, aspect: Likert, model: Model
     ) -> Judgement[WeightedScore]:
         steps, log = await self._request_evaluation_steps(aspect, model)
         request = REQUEST.format(aspect=aspect.describe_scale(), steps=steps)
@@ -114,7 +114,7 @@ class Weighted:
         expected = await _estimate_score_from_logprobs(
             ask_for_score, aspect
         ) or await self._estimate_score_from_samples(ask_for_score)
-        return replace(expected, log=label_log(log + expected.log, name, model))
+        return replace(expected, log=label_log(log + expected.log, speaker, model))
 
     async def _request_evaluation_steps(self, aspect: Likert, model: Model) -> tuple[str, Log]:
         if not self.steps:
@@ -168,7 +168,7 @@ def drop_reasoning_tokens(logprobs: Sequence[TokenLogprob]) -> Sequence[TokenLog
     return ()
 
 
-def compute_expectation(logprobs: Sequence[TokenLogprob], aspect: Likert, score: int) -> tuple[float, float] | None:
+def compute_expectation(logprobs: Sequence[TokenLogprob], aspect: Likert, parsed: int) -> tuple[float, float] | None:
     """Compute the expected score and the total probability of the scores, from the log-probabilities of the tokens.
 
     The result is None if no token is a score, or if the probability of every score is zero.
@@ -176,7 +176,7 @@ def compute_expectation(logprobs: Sequence[TokenLogprob], aspect: Likert, score:
     scores = [token for token in logprobs if _read_token_score(token.token, aspect) is not None]
     # Prefer a token that equals the parsed score, because an answer may also contain other numbers, as in a numbered
     # list.
-    matching = [token for token in scores if _read_token_score(token.token, aspect) == score] or scores
+    matching = [token for token in scores if _read_token_score(token.token, aspect) == parsed] or scores
     if not matching:
         return None
     logprobs_by_token = {**dict(matching[0].top), matching[0].token: matching[0].logprob}

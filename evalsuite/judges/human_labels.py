@@ -34,13 +34,13 @@ def parse_label(label: Any) -> float | None:
 
 def make_people_facts(
     sample: Sample,
-    names: Sequence[str],
+    score_names: Sequence[str],
     *,
     scale: tuple[float, float] | None = None,
-    passes: float | None = None,
+    passing_score: float | None = None,
     nominal: bool = False,
 ) -> dict[str, Any]:
-    """Make the fact `people`: each score's human label and how it is compared with the score; {} without labels.
+    """Return the fact `people`: each score's human label and how it is compared with the score; {} without labels.
 
     If `nominal` is true, the scores are categories, not points on a scale.
     """
@@ -48,8 +48,10 @@ def make_people_facts(
     if not nominal and isinstance(human, str) and human.strip().casefold() in WINS:
         # Ignore `first`, `tie` and `second`, because these labels do not say which score an answer deserves.
         return {}
-    by_score = human if isinstance(human, Mapping) else dict.fromkeys(names, human)
-    labels = {name: _parse_sample_label(sample, by_score[name]) for name in names if by_score.get(name) is not None}
+    by_score = human if isinstance(human, Mapping) else dict.fromkeys(score_names, human)
+    labels = {
+        name: _parse_sample_label(sample, by_score[name]) for name in score_names if by_score.get(name) is not None
+    }
     low, high = scale or (-math.inf, math.inf)
     if off := [label for label in labels.values() if not low <= label <= high]:
         raise ScoringError(
@@ -57,7 +59,7 @@ def make_people_facts(
             f"from {low:g} to {high:g}"
         )
     compared: dict[str, Any] = {"scale": list(scale)} if scale else {}
-    compared |= {"passes": passes} if passes is not None else {}
+    compared |= {"passes": passing_score} if passing_score is not None else {}
     compared |= {"nominal": True} if nominal else {}
     return {"people": {name: {"label": label, **compared} for name, label in labels.items()}} if labels else {}
 

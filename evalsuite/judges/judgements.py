@@ -169,7 +169,7 @@ class RoundResult:
 
 
 def collect_round(votes: Sequence[Vote[Opinion]], log: Iterable[Mapping[str, Any]], *, swapped: bool) -> RoundResult:
-    """Collect the judgements with one order of the answers; `swapped` means that the second answer was shown first."""
+    """Collect votes on one order of the answers in a result; if `swapped`, the judges saw the second answer first."""
     problems = tuple(vote.problem for vote in votes if not vote.value)
     return RoundResult(tuple(make_ballots(votes, swapped=swapped)), problems, tuple(log))
 
@@ -205,7 +205,7 @@ def is_mostly_decided(verdicts: int, judgements: int) -> bool:
 
 
 def declare_scores(name: str, range_: tuple[float, float] | None) -> dict[str, Metric]:
-    """Declare a score and, beside it, the metric that counts cases without a verdict; see `COUNTED_APART`."""
+    """Return a score's declaration and that of the metric that counts cases without a verdict (`COUNTED_APART`)."""
     return {name: Metric(range_), name + COUNTED_APART: Metric((0.0, 1.0), better="lower")}
 
 

@@ -111,11 +111,11 @@ def _repeat_or_drop_step(text: str, rng: Random, *, copies: int) -> str | None:
     if len(listed) < 2:
         pieces = re.split(r"(?<=[.!?]) ", text)
         listed = [at for at, sentence in enumerate(pieces) if STEP.match(sentence)]
-        return " ".join(_repeat_items(pieces, rng.choice(listed), copies)) if len(listed) > 1 else None
+        return " ".join(_repeat_or_drop_items(pieces, rng.choice(listed), copies)) if len(listed) > 1 else None
     if not pieces[-1].endswith("\n"):
         pieces[-1] += "\n"
     numbers = iter(range(1, len(pieces) + 2))
-    changed = "".join(_repeat_items(pieces, rng.choice(listed), copies))
+    changed = "".join(_repeat_or_drop_items(pieces, rng.choice(listed), copies))
     return re.sub(r"^\d+(?=[.)] )", lambda _: str(next(numbers)), changed, flags=re.MULTILINE).rstrip("\n")
 
 
@@ -248,15 +248,15 @@ def _repeat_or_drop_call(transcript: Transcript, rng: Random, copies: int) -> It
         end = at + 1
         while end < len(transcript.messages) and transcript.messages[end].tool_call_id in ids:
             end += 1
-        yield replace(transcript, messages=_repeat_items(transcript.messages, at, copies, end))
+        yield replace(transcript, messages=_repeat_or_drop_items(transcript.messages, at, copies, end))
     elif logged:
-        yield replace(transcript, events=_repeat_items(transcript.events, rng.choice(logged), copies))
+        yield replace(transcript, events=_repeat_or_drop_items(transcript.events, rng.choice(logged), copies))
     elif spoken:
-        yield replace(transcript, messages=_repeat_items(transcript.messages, rng.choice(spoken), copies))
+        yield replace(transcript, messages=_repeat_or_drop_items(transcript.messages, rng.choice(spoken), copies))
 
 
-def _repeat_items(items: Sequence[T], start: int, copies: int, end: int = 0) -> tuple[T, ...]:
-    """Write the items from `start` to `end` as often as `copies`; without `end`, only the item at `start`."""
+def _repeat_or_drop_items(items: Sequence[T], start: int, copies: int, end: int = 0) -> tuple[T, ...]:
+    """Return all items, those from `start` to `end` (or only the one at `start`) as often as `copies` says."""
     end = end or start + 1
     return (*items[:start], *[*items[start:end]] * copies, *items[end:])
 
@@ -280,8 +280,8 @@ def _reformat_list(text: str) -> str | None:
     return "\n".join(f"- {sentence.strip()}" for sentence in BETWEEN_SENTENCES.split(text.strip()))
 
 
-def apply_trick(kind: str, case: Case, judge: str) -> Case | None:
-    """Apply a trick that must not change the verdict; return None if the trick does not apply to the case."""
+def apply_trick(kind: str, case: Case, judge_name: str) -> Case | None:
+    """Return a case with a change that must not affect the verdict; None if the change is impossible in this case."""
     sample, transcript = case
     if kind == "position":
         passages = _find_passages(case)
@@ -293,7 +293,7 @@ def apply_trick(kind: str, case: Case, judge: str) -> Case | None:
         "demands": text + DEMAND,
         "padding": text + PADDING,
         "confidence": CERTAINTY_CLAIM + text,
-        "own_name": f"Written by {judge}:\n\n{text}",
+        "own_name": f"Written by {judge_name}:\n\n{text}",
         "format": _reformat_list(text),
         "position": _reverse_list(text),
     }[kind]

@@ -68,7 +68,7 @@ CONCLUDED = re.compile(rf"\b(?:{RETRACTION}|therefore|thus|in conclusion|overall
 Item = tuple["str | Mapping[str, Any]", bool]  # A line or a JSON object of an answer, and whether it is a quotation.
 
 
-class MissingStatementError(ValueError):
+class MissingFieldError(ValueError):
     """A judge's answer lacks a field of the requested form."""
 
 
@@ -165,17 +165,17 @@ class AnswerForm(Generic[T]):
             found[0] = found[0] or self._read_bare_value(items[0][0], is_last=len(items) == 1)
             found[-1] = found[-1] or self._read_bare_value(items[-1][0], is_last=True)
             if not any(found[at] and not items[at][1] for at in (0, -1)):
-                raise MissingStatementError(*self._fields)
+                raise MissingFieldError(*self._fields)
         last = max((at for at, statements in enumerate(found) if statements), default=-1)
         after = [item for item, _ in items[last + 1 :] if isinstance(item, str)]
         if any((CONCLUDED if single else RETRACTED).search(line) or self._begun.match(line) for line in after):
-            raise MissingStatementError(*self._fields)
+            raise MissingFieldError(*self._fields)
         values: dict[str, T] = {}
         for name, value in (statement for statements in found for statement in statements):
             if values.setdefault(name, value) != value:
                 raise ValueError(f"there are several lines '{name}:' that contradict one another.")
         if missing := [name for name in self._fields if name not in values]:
-            raise MissingStatementError(missing[0])
+            raise MissingFieldError(missing[0])
         return values
 
     def _split_answer(self, text: str) -> list[Item]:
@@ -209,7 +209,7 @@ class AnswerForm(Generic[T]):
         return lines
 
     def _read_statements(self, item: str | Mapping[str, Any]) -> list[tuple[str, T]]:
-        """Read the statements in a JSON object or a line; a line with text that is not part of a statement has none."""
+        """Return fields' names and values in a JSON object or a line, or else in the line's last sentence; else []."""
         if not isinstance(item, str):
             return list(self._read_json_object(item))
         line = NUMERAL.sub("", item)

@@ -21,7 +21,7 @@ NONE = "(none)"  # The text shown in a section without content.
 
 
 def mark_sections(parts: Iterable[Part]) -> str:
-    """Put untrusted texts into sections, whose marks contain a key that occurs in none of the texts.
+    """Join untrusted texts to one text of sections, whose marks contain a key that occurs in none of the texts.
 
     The key prevents texts from forging a mark that closes or opens a section. The key is computed from the texts, so
     that equal requests have equal keys and can be replayed.

@@ -21,7 +21,7 @@ from evalsuite.judges.asking import (
     require_quorum,
     wait_for_all,
 )
-from evalsuite.judges.criteria import Criteria, Each, OrCannotTell, Template, make_criteria, read_criteria
+from evalsuite.judges.criteria import Criteria, Each, OrCannotTell, Template, make_criteria, read_sample_criteria
 from evalsuite.judges.forms import QUALITY, Likert, Reading, ScaleCriteria, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, MOST_SAMPLES
 from evalsuite.judges.human_labels import make_people_facts
@@ -43,7 +43,7 @@ from evalsuite.judges.prompts import (
     mark_sections,
     write_messages,
 )
-from evalsuite.judges.scorers import JudgeScorer, Levels, Sampled, make_aspects, make_scorer
+from evalsuite.judges.scorers import JudgeScorer, Levels, Sampled, make_aspects, make_judge_scorer
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
@@ -143,7 +143,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
         for_one |= {"fields": fields, "model": model and not isinstance(model, str)}
         if wrong := next((option for option, value in for_one.items() if value), None):
             raise SettingsError(f"rubric: {wrong}= belongs to one score of one answer; leave it out here")
-        return make_scorer(
+        return make_judge_scorer(
             cast("str | Likert | Sequence[Likert] | None", criteria),
             compare=(compare,) if isinstance(compare, str) else tuple(compare),
             name=name,
@@ -245,7 +245,8 @@ class Rubric:
         return declare_scores(self.name, range_) if self.cannot_tell else {}
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-        criteria = self.criteria or read_criteria(sample)
+        """Score a case; if the judge cannot tell, only the metric that counts such cases has a score."""
+        criteria = self.criteria or read_sample_criteria(sample)
         shown = JudgedParts(self.make_prompt_sections(sample, transcript), self.list_media(sample, transcript))
         models = [judge.peer(name) for name in self.models] or [judge]
         seats = [(model, at) for model in models for at in range(self.samples)]
@@ -256,7 +257,7 @@ class Rubric:
             votes = await wait_for_all(self.ask_for_vote(criteria, shown, model, at) for model, at in seats)
         value, votes = await self._confirm_failure(criteria, shown, models[0], votes)
         people = make_people_facts(
-            sample, [self.name], scale=(criteria.worst, criteria.best), passes=self.find_passing_score(criteria)
+            sample, [self.name], scale=(criteria.worst, criteria.best), passing_score=self.find_passing_score(criteria)
         )
         score = self._make_score(value, votes, models, people)
         if math.isnan(value):
@@ -284,7 +285,7 @@ class Rubric:
 
     def write_question(self, sample: Sample) -> str:
         """Write the judge's prompt, except the description of the answer's form."""
-        instruction = self.write_instruction(self.criteria or read_criteria(sample))
+        instruction = self.write_instruction(self.criteria or read_sample_criteria(sample))
         return instruction.partition("\nReply with one JSON object")[0]
 
     def _is_answer_empty(self, criteria: Criteria, sample: Sample, transcript: Transcript) -> bool:
@@ -338,7 +339,7 @@ class Rubric:
     async def ask_for_vote(
         self, criteria: Criteria, shown: JudgedParts, model: Model, at: int, *, confirms: bool = False
     ) -> Vote[Reading]:
-        """Request one judgement; if the items of a long answer are judged separately, this takes several calls."""
+        """Request a model's vote number `at`; a long answer whose items are judged one by one takes several calls."""
         name = f"{model.name} {at + 1}" if at else model.name
         if isinstance(criteria, Each) and (split := criteria.split_items(shown.parts)):
             vote = await self._judge_items_separately(criteria, shown, *split, model=model, at=at, confirms=confirms)

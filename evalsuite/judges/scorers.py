@@ -61,7 +61,7 @@ MOST_RIVALS = 8  # At most 8 rivals, because a verdict names an answer by a sing
 CHOICES_BY_LEVELS: Mapping[Levels, type[ChoiceForm]] = {3: ChoiceForm, 5: GradedChoice}
 
 
-def make_scorer(  # noqa: PLR0913 - called by `rubric`, which describes the arguments
+def make_judge_scorer(  # noqa: PLR0913 - called by `rubric`, which describes the arguments
     criteria: str | Likert | Sequence[Likert] | None,
     *,
     compare: Sequence[str] = (),
@@ -78,7 +78,7 @@ def make_scorer(  # noqa: PLR0913 - called by `rubric`, which describes the argu
     quorum: int | None = None,
     params: Mapping[str, Any],
 ) -> JudgeScorer:
-    """Make the judge for options of `rubric` such as a rival answer, several scores or expected scores."""
+    """Make the scorer for options of `rubric` such as a rival answer, several scores or expected scores."""
     if levels not in CHOICES_BY_LEVELS:
         raise SettingsError(f"rubric: levels is 3 or 5; got {levels!r}")
     default = FIVE_POINTS if expected else QUALITY
@@ -402,7 +402,7 @@ class JudgeScorer:
 
     @property
     def aspects(self) -> dict[str, Likert]:
-        """Map each score's name to the aspect that it scores; a comparison has only one score."""
+        """The aspects that the judge scores, by the names of their scores; a comparison has only one."""
         form = getattr(self.judge, "form", self.judge)
         aspects = getattr(form, "aspects", None) or (getattr(form, "aspect", QUALITY),)
         return {self.prefix + (PREFERENCE if self.rivals else aspect.name): aspect for aspect in aspects}

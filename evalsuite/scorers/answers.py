@@ -34,15 +34,16 @@ class TargetScorer:
 
     @property
     def metrics(self) -> dict[str, Metric]:
+        """The declaration of the score."""
         return {self.name: SHARE}
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
-        return {self.name: self.metric(transcript.answer, _require_target(sample, self.name))}
+        return {self.name: self.metric(transcript.answer, _get_required_target(sample, self.name))}
 
 
-def _require_target(sample: Sample, scorer: str) -> text.Targets:
+def _get_required_target(sample: Sample, scorer_name: str) -> text.Targets:
     if sample.target is None or sample.target in ([], ()):
-        raise ScoringError(f"{scorer} compares with a target, but sample {sample.id!r} has no target; add one")
+        raise ScoringError(f"{scorer_name} compares with a target, but sample {sample.id!r} has no target; add one")
     return sample.target
 
 
@@ -198,7 +199,7 @@ class Similar:
         """Score one answer with embeddings, from the local encoder or from a model behind the gateway."""
         from evalsuite.scorers.encoder import load_encoder
 
-        texts = [transcript.answer, *_list_target_texts(_require_target(sample, "similar"))]
+        texts = [transcript.answer, *_list_target_texts(_get_required_target(sample, "similar"))]
         if self.model == LOCAL_ENCODER:
             vectors = await run_in_thread(lambda: load_encoder().encode_texts(texts))
         else:

@@ -58,19 +58,19 @@ class Encoder:
         vector: list[float] = (mean / np.linalg.norm(mean)).tolist()
         return vector
 
-    def _apply_encoder_layer(self, states: Array, name: str) -> Array:
-        mixed = self._apply_attention(states, name + "attention.self.")
-        attended = self._apply_linear(mixed, name + "attention.output.dense")
-        states = self._apply_layer_norm(states + attended, name + "attention.output.LayerNorm")
-        inner = _compute_gelu(self._apply_linear(states, name + "intermediate.dense"))
-        outer = self._apply_linear(inner, name + "output.dense")
-        return self._apply_layer_norm(states + outer, name + "output.LayerNorm")
+    def _apply_encoder_layer(self, states: Array, layer: str) -> Array:
+        mixed = self._apply_attention(states, layer + "attention.self.")
+        attended = self._apply_linear(mixed, layer + "attention.output.dense")
+        states = self._apply_layer_norm(states + attended, layer + "attention.output.LayerNorm")
+        inner = _compute_gelu(self._apply_linear(states, layer + "intermediate.dense"))
+        outer = self._apply_linear(inner, layer + "output.dense")
+        return self._apply_layer_norm(states + outer, layer + "output.LayerNorm")
 
-    def _apply_attention(self, states: Array, name: str) -> Array:
+    def _apply_attention(self, states: Array, layer: str) -> Array:
         import numpy as np
 
         def project_heads(projection: str) -> Array:
-            return self._apply_linear(states, name + projection).reshape(len(states), HEADS, -1).transpose(1, 0, 2)
+            return self._apply_linear(states, layer + projection).reshape(len(states), HEADS, -1).transpose(1, 0, 2)
 
         query, key, value = project_heads("query"), project_heads("key"), project_heads("value")
         weights = query @ key.transpose(0, 2, 1) / math.sqrt(query.shape[-1])
@@ -78,17 +78,17 @@ class Encoder:
         mixed = (weights / weights.sum(axis=-1, keepdims=True)) @ value
         return np.asarray(mixed.transpose(1, 0, 2).reshape(len(states), -1))
 
-    def _apply_linear(self, states: Array, name: str) -> Array:
-        result: Array = states @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
+    def _apply_linear(self, states: Array, layer: str) -> Array:
+        result: Array = states @ self._weights[f"{layer}.weight"].T + self._weights[f"{layer}.bias"]
         return result
 
-    def _apply_layer_norm(self, states: Array, name: str) -> Array:
+    def _apply_layer_norm(self, states: Array, layer: str) -> Array:
         import numpy as np
 
         centred = states - states.mean(axis=-1, keepdims=True)
         deviation = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-12)
         scaled: Array = np.asarray(centred / deviation, np.float32)
-        return scaled * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
+        return scaled * self._weights[f"{layer}.weight"] + self._weights[f"{layer}.bias"]
 
 
 def _compute_gelu(values: Array) -> Array:

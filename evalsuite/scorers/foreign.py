@@ -51,6 +51,7 @@ class ForeignCase:
 
     @property
     def messages(self) -> Sequence[Message]:
+        """The transcript's messages; if it has none, the question and the answer."""
         return self.transcript.messages or (
             Message("user", self.question),
             Message("assistant", self.transcript.answer),
@@ -66,6 +67,7 @@ class ForeignCase:
 
     @cached_property
     def documents(self) -> list[str]:
+        """The retrieved documents as texts."""
         return list(self.find_documents(self.sample, self.transcript))
 
     @property
@@ -122,7 +124,7 @@ class ForeignScorer:
 def make_foreign_scorer(
     package: str, metric: Any, measure: Measure, documents: Documents | None, *, judge: bool
 ) -> PlainForeignScorer | ForeignScorer:
-    """Make a scorer from a metric; raise SettingsError if the metric's package is not installed."""
+    """Make a scorer that runs a metric by `measure`; raise SettingsError if the metric's package is not installed."""
     try:
         installed = version(package)
     except PackageNotFoundError as error:
@@ -213,6 +215,8 @@ async def _score_with_deepeval(metric: Any, case: ForeignCase) -> dict[str, Scor
     from deepeval.test_case import LLMTestCase, ToolCall
 
     class DeepEvalJudge(DeepEvalBaseLLM):  # type: ignore[misc]
+        """Answers the metric's requests with the run's judge."""
+
         def load_model(self) -> DeepEvalJudge:
             return self
 

@@ -32,6 +32,7 @@ class SpanScorer:
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
+        """The declarations of the score and of the spans' number, failures and seconds."""
         return {self.metric: SHARE, **{f"{self.metric}_{part}": FEWER for part in ("count", "failed", "seconds")}}
 
     def __call__(self, _sample: Sample, transcript: Transcript) -> Mapping[str, float | Score]:

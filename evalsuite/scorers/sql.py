@@ -45,6 +45,7 @@ class SqlExecution(SandboxUser):
 
     @property
     def metrics(self) -> dict[str, Metric]:
+        """The declaration of the score."""
         return {"sql_execution": SHARE}
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:

@@ -126,9 +126,9 @@ def _is_control_call(event: Mapping[str, Any]) -> bool:
 
 
 def match_calls(expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> list[int | None]:
-    """Match as many calls as possible (Kuhn's algorithm).
+    """Return for each expected call the index of the made call that matches it, or None.
 
-    For each expected call, return the index of the made call that matches it, or None.
+    Match as many calls as possible (Kuhn's algorithm).
     """
     taken_by: dict[int, int] = {}
 
@@ -283,12 +283,12 @@ class ExpectState:
         expected = sample.metadata.get("state") if self.expected is None else self.expected
         if expected is None:
             raise ScoringError(f"expect_state: sample {sample.id} has no expected `state` in its metadata")
-        return {"state": float(_contains_state(expected, state))}
+        return {"state": float(_is_part_of_state(expected, state))}
 
 
-def _contains_state(expected: Any, state: Any) -> bool:
+def _is_part_of_state(expected: Any, state: Any) -> bool:
     if isinstance(expected, dict) and isinstance(state, dict):
-        return all(name in state and _contains_state(value, state[name]) for name, value in expected.items())
+        return all(name in state and _is_part_of_state(value, state[name]) for name, value in expected.items())
     return bool(expected == state)
 
 

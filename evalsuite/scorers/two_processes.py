@@ -141,6 +141,7 @@ def _is_pandas_table(value: Any) -> bool:
 
 
 def _encode_value_without_kind(value: Any, make_reference: Callable[[Any], Any] | None) -> Any:
+    """Convert a value that `KINDS` does not list to JSON data: a proxy, an array, or an object by its reference."""
     if isinstance(value, Remote):
         identity = _read_own_attribute(value, "identity")
         return {"type": "object", "value": identity if isinstance(identity, str) else [identity]}
@@ -317,6 +318,8 @@ def _read_own_attribute(remote: Remote, name: str) -> Any:
 
 
 def _add_operator_to_remote(name: str, *, between_objects: bool, reflected: bool = False) -> None:
+    """Add an operator's special method to `Remote`; it requests the operation from the answer's process."""
+
     def request_operation(self: Remote, *args: Any) -> Any:
         may_see = name in ARITHMETIC and _read_own_attribute(self, "is_own")
         if between_objects and not (isinstance(args[0], Remote) or may_see):
@@ -363,13 +366,13 @@ class CheckProcess:
         return not self._classes.isdisjoint(bases)
 
     def request_operation(
-        self, operation: str, args: list[Any], named: dict[str, Any], *, may_call: bool = True, made_class: Any = None
+        self, operation: str, args: list[Any], kwargs: dict[str, Any], *, may_call: bool = True, made_class: Any = None
     ) -> Any:
         """Request an operation from the answer's process; if it raises an exception there, raise it here.
 
         If the operation makes an object for the tests, `made_class` names the object's class.
         """
-        self._requests.put(["call", json.dumps([operation, encode_value(args), encode_value(named)])])
+        self._requests.put(["call", json.dumps([operation, encode_value(args), encode_value(kwargs)])])
         outcome = json.loads(self._results.get())
         try:
             raised = self._rebuild_exception(*outcome[1:]) if outcome[0] == "raised" else None
@@ -377,7 +380,7 @@ class CheckProcess:
                 result = decode_value(
                     outcome[1], lambda data: self._make_remote(*data, may_call=may_call, made_class=made_class)
                 )
-                for argument, changed in zip([*args, *named.values()], outcome[2], strict=True):
+                for argument, changed in zip([*args, *kwargs.values()], outcome[2], strict=True):
                     _update_argument(argument, decode_value(changed, lambda data: self._make_remote(*data)))
         except Exception as error:
             raise ValueError(f"the answer's result cannot be read: {error}") from error
@@ -444,11 +447,11 @@ def _get_original_error_text(error: BaseException) -> str:
     return str(vars(error).get("_text", Exception.__str__(error)))
 
 
-def _is_item_moved(part: Any, item: Any, before: list[Any], after: list[Any]) -> bool:
+def _is_item_moved(old_item: Any, new_item: Any, before: list[Any], after: list[Any]) -> bool:
     """Tell whether items moved within a list: the new item was in the old list, or the old item is in the new list."""
     try:
-        return bool(part != item and (item in before or part in after))
-    except Exception:  # noqa: BLE001 - arrays in the parts have no single truth value
+        return bool(old_item != new_item and (new_item in before or old_item in after))
+    except Exception:  # noqa: BLE001 - arrays in the items have no single truth value
         return True
 
 

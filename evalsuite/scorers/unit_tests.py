@@ -77,7 +77,7 @@ class UnitTests:
         return False
 
     def add_imports(self, check: str) -> str:
-        """Import the standard library modules that a check uses but does not import itself."""
+        """Return a check with imports of the standard library modules that it uses but does not import itself."""
         missing = list_unbound_names(ast.parse(check)) & _list_used_modules(ast.parse(check))
         return "".join(f"import {name}\n" for name in sorted(missing)) + check
 
@@ -275,9 +275,9 @@ def _get_last_error_line(execution: Execution) -> str:
     return (execution.error or "the program ended before its test").splitlines()[-1][:200]
 
 
-def _classify_failure(note: str) -> str:
-    if note.startswith("stopped after"):
+def _classify_failure(failure: str) -> str:
+    if failure.startswith("stopped after"):
         return "timed out"
-    if note == NO_PROGRAM:
+    if failure == NO_PROGRAM:
         return "missing"
-    return "wrong" if note.startswith(("AssertionError", "for input")) else "failed"
+    return "wrong" if failure.startswith(("AssertionError", "for input")) else "failed"

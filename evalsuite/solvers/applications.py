@@ -53,23 +53,25 @@ async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Tra
     return model.log.complete_transcript(make_transcript(result))
 
 
-def make_transcript(result: Any, answer: str = ANSWER) -> Transcript:
+def make_transcript(result: Any, answer_field: str = ANSWER) -> Transcript:
     """Convert what a solver returned to a transcript.
 
     If the result is text, the text is the answer. If the result is a mapping, a dataclass or a pydantic model, its
-    field named by `answer` is the answer, and its other fields become facts of the transcript.
+    field named by `answer_field` is the answer, and its other fields become facts of the transcript.
     """
     if isinstance(result, Transcript):
         return result
     if isinstance(result, str):
         return Transcript(result)
     fields = _convert_to_mapping(result)
-    if fields is None or not isinstance(fields.get(answer), str):
+    if fields is None or not isinstance(fields.get(answer_field), str):
         raise SolverError(
             f"the solver returned {result!r:.200} ({type(result).__name__}); it must return text, a Transcript, or "
-            f"an object whose field {answer!r} is text"
+            f"an object whose field {answer_field!r} is text"
         )
-    return Transcript(fields[answer], facts={name: value for name, value in fields.items() if name != answer})
+    return Transcript(
+        fields[answer_field], facts={name: value for name, value in fields.items() if name != answer_field}
+    )
 
 
 def _convert_to_mapping(result: Any) -> Mapping[str, Any] | None:

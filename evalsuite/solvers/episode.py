@@ -176,7 +176,7 @@ class Episode:
         return Transcript(self.answer or "", tuple(self.messages), self.reasoning, tuple(self.events), facts)
 
     def find_limit(self) -> str:
-        """Name the limit that the episode has reached; return "" if it has reached none."""
+        """Return the name of the limit that the episode has reached; return "" if it has reached none."""
         limits = (
             ("time limit", self.tool_seconds, self.loop.seconds),
             ("token limit", self.tokens, self.loop.tokens),

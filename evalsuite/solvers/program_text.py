@@ -196,7 +196,7 @@ def _parse_leniently(written: str, *, keep_margin: bool = False) -> tuple[str, a
 
 
 def _is_requested_program(tree: ast.Module, wanted_names: Collection[str], *, requires_print: bool) -> bool:
-    """Tell whether a program defines one of the requested names or, if none is requested, prints something."""
+    """Tell whether a program defines one of the requested names or, if none is requested, shows a result."""
     if wanted_names:
         return bool(set(wanted_names) & _list_defined_names(tree))
     last = tree.body[-1] if tree.body else None
@@ -278,8 +278,8 @@ def find_last_box_content(text: str) -> str | None:
     return None if start < 0 else text[start:end].strip()
 
 
-def find_last_answer(text: str) -> str | None:
-    r"""Return the last box's answer in plain words: `\boxed{\text{Paris}}` is Paris, `\boxed{1{,}234}` is 1,234."""
+def find_last_boxed_answer(text: str) -> str | None:
+    r"""Return the last box's answer in plain words, such as Paris for `\boxed{\text{Paris}}`; None without a box."""
     boxed = find_last_box_content(text)
     return None if boxed is None else strip_latex(boxed)
 
@@ -287,7 +287,7 @@ def find_last_answer(text: str) -> str | None:
 def remove_box(text: str) -> str:
     r"""Convert a boxed answer to plain words, also if it is between math signs; return other text unchanged."""
     bare = text.strip("$. \n")
-    return find_last_answer(bare) or "" if bare.startswith(_BOX) and _is_single_box(bare) else text
+    return find_last_boxed_answer(bare) or "" if bare.startswith(_BOX) and _is_single_box(bare) else text
 
 
 def _is_single_box(text: str) -> bool:

@@ -19,7 +19,7 @@ from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.sandbox import Execution, Sandbox, TableSource
 from evalsuite.sandbox.execution import compute_table_key, encode_files
 from evalsuite.sandbox.sandbox import TIMEOUT, SandboxUser
-from evalsuite.solvers.program_text import FoundProgram, find_last_answer, find_program
+from evalsuite.solvers.program_text import FoundProgram, find_last_boxed_answer, find_program
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
@@ -58,7 +58,7 @@ def read_metadata_tables(sample: Sample) -> Mapping[str, TableSource]:
 
 
 def describe_tables(names: Sequence[str]) -> str:
-    """Write a program that describes tables like TReB (arXiv 2506.18421, section 4); it prints small tables in full."""
+    """Return a program that prints a description of tables like TReB's (arXiv 2506.18421, section 4)."""
     return _DESCRIBE.format(names=list(names))
 
 
@@ -284,7 +284,7 @@ class InterleavedSolver(ProgramSolver):
                 facts = self._collect_facts(program, execution)
                 events.append(_make_program_event(program.code, execution))
                 messages.append(Message("user", self.result(execution, self.rounds - len(events))))
-        boxed = find_last_answer(completion.text)
+        boxed = find_last_boxed_answer(completion.text)
         return Transcript(
             answer=completion.text.strip() if boxed is None else boxed,
             messages=tuple(messages),

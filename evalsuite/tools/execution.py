@@ -50,7 +50,7 @@ class ToolDocument:
         return {} if schema is True else schema
 
     def whole(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Add to a parameter's schema the shared definitions to which it may refer."""
+        """Return a parameter's schema together with the shared definitions to which it may refer."""
         shared = {key: self.parameters[key] for key in ("$defs", "definitions") if key in self.parameters}
         return {**shared, **schema}
 
@@ -74,11 +74,11 @@ class ToolDocument:
         return tuple(self.parameters.get("required", ()))
 
     def plain(self) -> dict[str, Any]:
-        """Convert the document to JSON data."""
+        """Return the document as JSON data."""
         return {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
 
     def text(self) -> str:
-        """Write the document in a few lines for text protocols, because JSON takes twice as many tokens."""
+        """Return the document as a few lines for text protocols, because JSON takes twice as many tokens."""
         lines = [f"{self.name}({', '.join(self.properties)}): {self.description}"]
         for name, schema in self.properties.items():
             about = f": {schema['description']}" if schema.get("description") else ""
@@ -101,7 +101,7 @@ class ToolDocument:
         return notes
 
     def openai(self) -> dict[str, Any]:
-        """Convert this description of a tool to an entry of a chat request's `tools`."""
+        """Return the document as an entry of a chat request's `tools`."""
         return {"type": "function", "function": self.plain()}
 
 

@@ -81,7 +81,7 @@ def _is_executing_code(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LiveExecutor:
-    """Runs each call in a process of its own."""
+    """Runs each call of a published tool in a process of its own."""
 
     library: LiveLibrary
     kind: str = "live"

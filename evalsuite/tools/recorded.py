@@ -114,7 +114,7 @@ class RecordedUser:
 
 @dataclass(frozen=True, slots=True)
 class _RecordedCalls:
-    """The tool calls that a run made."""
+    """The tool calls that a run made, and the replies of its user."""
 
     # The calls of each episode in order, keyed by the episode's request.
     episodes: dict[str, list[list[tuple[str, CallResult]]]] = field(default_factory=dict)

@@ -279,7 +279,7 @@ class Persona:
         return find_simulating_model(model, name, base_url)
 
     def parse_line(self, text: str, reason: str) -> str | None:
-        """Read what the person says; None ends the conversation."""
+        """Return what the person says in a model's text; None if the text ends the conversation."""
         if not text.strip():
             raise ToolError(f"the model that plays the user said nothing ({reason})")
         return None if END in text else text.strip()

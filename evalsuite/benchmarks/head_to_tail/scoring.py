@@ -19,7 +19,7 @@ from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.forms import VERDICT_LABELS
 from evalsuite.judges.judgements import sign_scores, write_signature
-from evalsuite.judges.parsing import AnswerField, AnswerForm, ChoiceFormat, MissingStatementError
+from evalsuite.judges.parsing import AnswerField, AnswerForm, ChoiceFormat, MissingFieldError
 from evalsuite.metrics.numbers import NUMBER_WORDS, parse_number
 from evalsuite.metrics.text import convert_targets, exact_match, normalise_answer, rouge_l, token_f1
 
@@ -136,7 +136,7 @@ def _parse_verdict(text: str) -> float:
     """Return 1.0 if the judge's verdict is `correct`, 0.0 if it is `incorrect`."""
     try:
         return _VERDICT.read_fields(text)["verdict"]
-    except MissingStatementError as missing:
+    except MissingFieldError as missing:
         raise ValueError('it is not the one word "correct" or "incorrect".') from missing
 
 

@@ -34,7 +34,7 @@ from evalsuite.judges.parsing import remove_reasoning
 from evalsuite.judges.prompts import mark_sections
 from evalsuite.metrics.numbers import numeric_match, parse_number
 from evalsuite.metrics.text import bleu, compute_bleu_of_tokens, rouge_l, split_jieba_tokens, stem_words
-from evalsuite.solvers.program_text import find_last_answer, strip_latex
+from evalsuite.solvers.program_text import find_last_boxed_answer, strip_latex
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Setup
@@ -135,7 +135,7 @@ def read_mark(text: str) -> float:
     Raise ValueError with a message that tells the judge how to give a mark.
     """
     text = remove_reasoning(text)
-    boxed = find_last_answer(text)
+    boxed = find_last_boxed_answer(text)
     if boxed is None and re.search(r"score|mark|rating", text, re.IGNORECASE):
         with suppress(ValueError):
             return parse_aspect_score(text, Likert("", 0, BEST, name="score"))

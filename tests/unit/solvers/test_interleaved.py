@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evalsuite.core.types import Sample
 from evalsuite.sandbox import Execution, TableFile
-from evalsuite.solvers.program_text import find_last_answer, find_last_box_content, strip_latex
+from evalsuite.solvers.program_text import find_last_box_content, find_last_boxed_answer, strip_latex
 from evalsuite.solvers.programs import format_result, interleaved
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def test_a_box_behind_a_line_break_of_latex_is_a_box() -> None:
     ],
 )
 def test_a_boxed_answer_is_read_without_what_only_sets_it(latex: str, words: str) -> None:
-    assert find_last_answer(rf"so \boxed{{{latex}}}.") == words
+    assert find_last_boxed_answer(rf"so \boxed{{{latex}}}.") == words
 
 
 @given(text=st.text("abc 123.,:;!?", max_size=40))
