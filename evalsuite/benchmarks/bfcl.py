@@ -248,7 +248,7 @@ class Correct:
         functions = [entry["function"] for entry in reversed(sample.metadata["functions"])]
         schemas = {function["name"]: function["parameters"] for function in functions}
         expected = [
-            ToolUse(name, partial(_accepts_call, accepted, schemas.get(name, {})))
+            ToolUse(name, partial(_is_accepted_call, accepted, schemas.get(name, {})))
             for call in sample.metadata["calls"]
             for name, accepted in call.items()
         ]
@@ -262,13 +262,13 @@ class Correct:
         return {"correct": Score(float(right), "" if right else _describe_mistakes(sample, expected, calls))}
 
 
-def _accepts_call(accepted: Mapping[str, Any], schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
+def _is_accepted_call(accepted: Mapping[str, Any], schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
     """Tell whether a call has all required parameters, has no undocumented ones, and has only accepted values."""
     documented = schema.get("properties")
     return (
         set(schema.get("required", ())) <= arguments.keys()
         and (documented is None or arguments.keys() <= documented.keys())
-        and accepts_arguments(accepted, arguments)
+        and are_accepted_arguments(accepted, arguments)
     )
 
 
@@ -290,18 +290,20 @@ def _describe_mistakes(sample: Sample, expected: Sequence[ToolUse], calls: Seque
     return f"{paired} of {write_count(len(expected), 'call')} right: {difference}"[:500]
 
 
-def accepts_arguments(accepted: Mapping[str, Any], arguments: Mapping[str, Any], *, in_object: bool = False) -> bool:
+def are_accepted_arguments(
+    accepted: Mapping[str, Any], arguments: Mapping[str, Any], *, in_object: bool = False
+) -> bool:
     """Tell whether each argument has an accepted value; an argument that accepts `""` may be missing."""
     several = {name: values if isinstance(values, list) else [values] for name, values in accepted.items()}
     return all(name in accepted for name in arguments) and all(
-        any(is_same_value(arguments[name], value, in_object=in_object) for value in values)
+        any(is_accepted_value(arguments[name], value, in_object=in_object) for value in values)
         if name in arguments
         else "" in values
         for name, values in several.items()
     )
 
 
-def is_same_value(value: Any, accepted: Any, *, in_object: bool = False) -> bool:
+def is_accepted_value(value: Any, accepted: Any, *, in_object: bool = False) -> bool:
     """Tell whether an argument's value equals an accepted value.
 
     Texts are compared without case, spaces and the characters `,./-_*^`. If a float is expected, an int is accepted. If
@@ -312,9 +314,9 @@ def is_same_value(value: Any, accepted: Any, *, in_object: bool = False) -> bool
         one, other = (_IGNORED.sub("", text).lower().replace("'", '"') for text in (value, accepted))
         return one == other
     if isinstance(value, list) and isinstance(accepted, list):
-        return len(value) == len(accepted) and all(map(is_same_value, value, accepted))
+        return len(value) == len(accepted) and all(map(is_accepted_value, value, accepted))
     if isinstance(value, dict) and isinstance(accepted, dict):
-        return accepts_arguments(accepted, value, in_object=True)
+        return are_accepted_arguments(accepted, value, in_object=True)
     if isinstance(value, bool) or isinstance(accepted, bool):
         return value is accepted
     if isinstance(value, float) and isinstance(accepted, int) and not in_object:

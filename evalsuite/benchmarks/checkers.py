@@ -106,7 +106,7 @@ def read_tool_eyes_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iter
     The evaluator leaves the field `tool_reality` at 0, so `reality` is computed here: the score of tool selection
     divided by the score of match.
     """
-    from evalsuite.benchmarks.tool_eyes.released import read_conversation
+    from evalsuite.benchmarks.tool_eyes.released import make_conversation_transcript
 
     by_query = {(sample.input, sample.metadata["subject"]): sample for sample in samples.values()}
     for path in sorted((folder / "tmp").glob("*_res.jsonl")):
@@ -125,7 +125,7 @@ def read_tool_eyes_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iter
                 yield CheckedOutput(str(line.get("id")), Transcript(""), {}, f"{path}, {place}")
                 continue
             scores = _read_tool_eyes_scores(verdict, scored)
-            yield CheckedOutput(sample.id, read_conversation(turns), scores, f"{path}, {place}")
+            yield CheckedOutput(sample.id, make_conversation_transcript(turns), scores, f"{path}, {place}")
 
 
 def _read_tool_eyes_scores(verdict: Mapping[str, Any], path: Path) -> dict[str, float]:

@@ -57,7 +57,7 @@ def read_json(path: Path, kind: type[T]) -> T:
 
 
 def read_json_records(
-    path: Path, noun: str = "record", *, first: int = 1, expected: str = ""
+    path: Path, record_noun: str = "record", *, first_number: int = 1, expected: str = ""
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the location (`record 3`) and the object for each element of a JSON list.
 
@@ -66,8 +66,8 @@ def read_json_records(
     values = read_json(path, list)
     if expected and not values:
         raise DatasetError(path, "", "an empty list", expected)
-    for number, value in enumerate(values, first):
-        place = f"{noun} {number}"
+    for number, value in enumerate(values, first_number):
+        place = f"{record_noun} {number}"
         yield place, require_type(value, dict, path, place)
 
 

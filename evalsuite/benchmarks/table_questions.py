@@ -299,13 +299,13 @@ def _make_question_set(
     read: Callable[[Path], Iterator[SourceItem]] | None = None,
     **tags: str,
 ) -> PublishedDataset:
-    """Describe a data set of questions about tables; only a set with its own reader has ids."""
+    """Make a published data set of questions about tables; only a set with its own reader has ids."""
     fields = SampleFields(question, answers, "id" if read else None, tags, {"table": table})
     return PublishedDataset(tuple(files), fields, read)
 
 
 def _make_query_set(files: tuple[str, ...], folder: str, query: str, id_: str | None, **tags: str) -> PublishedDataset:
-    """Describe a data set of questions and SQL queries; its databases are in `folder`."""
+    """Make a published data set of questions and SQL queries; its databases are in `folder`."""
 
     def make_database_path(item: Item) -> str:
         name = read_text_field(item, "db_id")

@@ -230,7 +230,7 @@ class Reward:
         if "state" not in transcript.facts:
             raise ScoringError("the world of tau2 has no method `state()`, so it cannot be compared with")
         actions = [(action["name"], action.get("arguments") or {}) for action in sample.metadata["actions"]]
-        async with self._replay_in_new_world(sample, actions) as world:
+        async with self._open_replayed_world(sample, actions) as world:
             wanted = convert_to_json(await world.read_final_state())
         scores = {
             "db": float(transcript.facts["state"] == wanted),
@@ -247,7 +247,7 @@ class Reward:
         known = {document.name for document in self.world.documents}
         calls = [(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] in CALLS]
         made_calls = [call for call in calls if call[0] in known or not known]
-        async with self._replay_in_new_world(sample, made_calls) as world:
+        async with self._open_replayed_world(sample, made_calls) as world:
             made = await world.get_world_object()
             for assertion in sample.metadata["env_assertions"]:
                 name = str(assertion["func_name"])
@@ -261,7 +261,7 @@ class Reward:
         return True
 
     @asynccontextmanager
-    async def _replay_in_new_world(self, sample: Sample, calls: Sequence[tuple[str, Any]]) -> AsyncIterator[OpenWorld]:
+    async def _open_replayed_world(self, sample: Sample, calls: Sequence[tuple[str, Any]]) -> AsyncIterator[OpenWorld]:
         nobody: Any = None
         async with open_tools([self.world], sample) as opened:
             tools = {tool.document.name: tool for tool in opened.tools}

@@ -119,8 +119,8 @@ class PromptWriter:
         text = mark_sections([*subject.list_parts(), *((f"said by {speaker}", text) for speaker, text in speeches)])
         return [Message("system", SUMMARY_PROMPT), Message("user", text, parts=subject.media)]
 
-    def list_sentences(self) -> Sequence[str]:
-        """List the prompts' fixed sentences, for the judge's signature."""
+    def list_fixed_texts(self) -> Sequence[str]:
+        """List the prompts' fixed texts, for the judge's signature."""
         task, request = self.form.write_judging_task(), self.form.write_request("End")
         return (SYSTEM_PROMPT, ROLE_PROMPT, TASK, TALK, JUDGEMENT, REASONS, SUMMARY_PROMPT, task, request)
 
@@ -168,7 +168,7 @@ class Panel:
         return replace(assessment, facts={**assessment.facts, "interim": interim}) if interim else assessment
 
     def list_prompt_sentences(self) -> Sequence[str]:
-        return self.get_prompt_writer().list_sentences()
+        return self.get_prompt_writer().list_fixed_texts()
 
     def get_prompt_writer(self) -> PromptWriter:
         return self.prompt_writer or PromptWriter(self.form)

@@ -97,7 +97,7 @@ def make_samples(
 
 @dataclass(frozen=True, slots=True)
 class SampleFields:
-    """Names the fields of an item that become a sample's id, input, target, tags and metadata; see `load_samples`."""
+    """The fields of an item that become a sample's id, input, target, tags and metadata; see `load_samples`."""
 
     input: Field
     target: Field | None
@@ -289,7 +289,7 @@ def _read_parquet_by_duckdb(file: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _open_parquet_by_arrow(file: Path) -> tuple[Iterator[Mapping[str, Any]], type[Exception]]:
-    """Read rows with pyarrow; also return the class of its errors, which an invalid file raises."""
+    """Return an iterator over the rows, read with pyarrow, and the class of the errors that an invalid file raises."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:

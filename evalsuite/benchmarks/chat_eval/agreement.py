@@ -156,7 +156,9 @@ class RatedResponses:
     def _list_dialogue_ids(self) -> list[str]:
         return [str(row.facts["dialogue"]) for row in self.rows]
 
-    def compute_replicates(self, coefficient: Coefficient, aspects: Sequence[str]) -> tuple[float, list[float]]:
+    def compute_jackknife_correlations(
+        self, coefficient: Coefficient, aspects: Sequence[str]
+    ) -> tuple[float, list[float]]:
         """Compute the correlation (mean over aspects) of all dialogues, then without each of them; NaN if undefined."""
         from evalsuite.stats.correlation import compute_rank_replicates
 
@@ -171,20 +173,20 @@ def estimate_corrected_means(judges: Sequence[tuple[str, Tally]]) -> list[tuple[
     for name, tally in judges:
         compared = select_comparisons(tally).where(lambda row: row.facts["verdict"] is not None)
         wins = [(row.question[0], WINS[row.facts["human"]], WINS[row.facts["verdict"]]) for row in compared]
-        estimates.append((name, _correct_mean("wins of the first system", wins, (0.0, 1.0))))
+        estimates.append((name, _correct_judge_mean("wins of the first system", wins, (0.0, 1.0))))
         for aspect in HUMAN_ASPECTS:
             rated = [
                 (row.question[0], row.facts["human"][aspect.name], row.facts["judged"][aspect.name])
                 for row in select_dialogues(tally)
             ]
-            estimates.append((name, _correct_mean(aspect.name, rated, (aspect.low, aspect.high))))
+            estimates.append((name, _correct_judge_mean(aspect.name, rated, (aspect.low, aspect.high))))
     return [(name, one) for name, one in estimates if one is not None]
 
 
-def _correct_mean(
-    question: str, scores: Sequence[tuple[str, float, float]], bounds: tuple[float, float]
+def _correct_judge_mean(
+    quantity: str, scores: Sequence[tuple[str, float, float]], bounds: tuple[float, float]
 ) -> CorrectedMean | None:
-    """Correct a judge's mean score with a fifth of the human labels (at least `FEWEST`).
+    """Correct a judge's mean score with a fifth of the human labels (at least `FEWEST`); None without scores.
 
     A hash of the question chooses the labels, so runs on the same questions use the same labels.
     """
@@ -194,7 +196,7 @@ def _correct_mean(
     order = sorted(scores, key=lambda one: sha256(one[0].encode()).digest())
     shown = [(people if at < kept else None, judge) for at, (_, people, judge) in enumerate(order)]
     truth = math.fsum(people for _, people, _ in scores) / len(scores)
-    return estimate_corrected_mean(question, shown, truth, bounds)
+    return estimate_corrected_mean(quantity, shown, truth, bounds)
 
 
 COLUMNS = parse_columns(
@@ -229,7 +231,7 @@ def compare_modes(views: Sequence[RunView]) -> list[Table]:
                 on_pairs.append((*names, gained, stats.mcnemar(before, after), *kappa_gain, len(pairs)))
             if both := _pair_rows(select_dialogues(first), select_dialogues(second)):
                 (rho, least), (other_rho, most) = (
-                    RatedResponses(rows, [row.facts["judged"] for row in rows]).compute_replicates(
+                    RatedResponses(rows, [row.facts["judged"] for row in rows]).compute_jackknife_correlations(
                         "spearman", ASPECT_NAMES
                     )
                     for rows in zip(*both, strict=True)
@@ -257,13 +259,13 @@ PUBLISHED_LINES: Mapping[str, tuple[str, Mapping[int, published.PairsResult]]] =
 
 def draw_agreement_by_panel_size(judges: Sequence[RunJudge]) -> list[Chart | Passage]:
     """Draw panels' accuracy and kappa against the number of roles and of turns, as in the paper's figure 3."""
-    by_roles = _group_judges_by_curve(judges, lambda mode: mode.roles, lambda mode: write_count(mode.turns, "turn"))
-    by_turns = _group_judges_by_curve(judges, lambda mode: mode.turns, lambda mode: write_count(mode.roles, "role"))
+    by_roles = _map_curves_to_comparisons(judges, lambda mode: mode.roles, lambda mode: write_count(mode.turns, "turn"))
+    by_turns = _map_curves_to_comparisons(judges, lambda mode: mode.turns, lambda mode: write_count(mode.roles, "role"))
     charts = [*_make_accuracy_and_kappa_charts(by_roles, "roles"), *_make_accuracy_and_kappa_charts(by_turns, "turns")]
     return [*charts, Passage("Figure 3 of the paper", published.FIGURE_3)] if charts else []
 
 
-def _group_judges_by_curve(
+def _map_curves_to_comparisons(
     judges: Sequence[RunJudge],
     get_size: Callable[[JudgingMode], int],
     describe_other_size: Callable[[JudgingMode], str],

@@ -84,7 +84,7 @@ class AuthorsPromptWriter(PromptWriter):
         lines = "".join(f"[{speaker}] : {text}\n" for speaker, text in speeches)
         return [Message("user", Template(self.setting.summary).safe_substitute(summary="", new_lines=lines))]
 
-    def list_sentences(self) -> Sequence[str]:
+    def list_fixed_texts(self) -> Sequence[str]:
         """List the authors' templates and final prompts, for the judge's signature."""
         return (self.setting.template, *self.setting.final.values(), self.setting.summary)
 

@@ -201,7 +201,7 @@ def _make_text_fields_reader(*names: str) -> Callable[[Mapping[str, Any]], list[
 def _make_pair_set(
     files: tuple[str, ...], question: Field, answers: Field, verdict: Field, **optional: Field
 ) -> PublishedDataset:
-    """Describe a published set of answer pairs; optional fields are `category`, `cluster` and `systems`."""
+    """Make a published data set of answer pairs; optional fields are `category`, `cluster` and `systems`."""
     systems = {"systems": optional.pop("systems")} if "systems" in optional else {}
     return PublishedDataset(files, SampleFields(question, verdict, None, optional, {"answers": answers, **systems}))
 
@@ -226,14 +226,14 @@ def _read_mt_bench_answers(item: Mapping[str, Any]) -> list[str]:
     return [_join_messages(item, name, "assistant", titles) for name in ("conversation_a", "conversation_b")]
 
 
-def _make_order_reader(chosen: str, rejected: str) -> Callable[[Mapping[str, Any]], list[str]]:
-    """Make a reader of two fields, whose values are swapped if `_choose_verdict` puts the chosen answer second."""
+def _make_swapping_reader(chosen: str, rejected: str) -> Callable[[Mapping[str, Any]], list[str]]:
+    """Make a reader of two fields; it swaps their values if the chosen answer is to be shown second."""
     in_order, swapped = _make_text_fields_reader(chosen, rejected), _make_text_fields_reader(rejected, chosen)
-    return lambda item: in_order(item) if _choose_verdict(item) == "first" else swapped(item)
+    return lambda item: in_order(item) if _choose_better_answer_place(item) == "first" else swapped(item)
 
 
-def _choose_verdict(item: Mapping[str, Any]) -> str:
-    """Choose by a hash whether RewardBench's better answer is shown first or second."""
+def _choose_better_answer_place(item: Mapping[str, Any]) -> str:
+    """Choose by a hash whether RewardBench's better answer is shown `first` or `second`."""
     text = f"{read_text_field(item, 'prompt')}\n{read_text_field(item, 'chosen')}"
     return ("first", "second")[sha256(text.encode("utf-8", "surrogatepass")).digest()[0] % 2]
 
@@ -265,10 +265,10 @@ PAIR_SETS = {
     "rewardbench": _make_pair_set(
         ("**/filtered*", "*.jsonl"),
         "prompt",
-        _make_order_reader("chosen", "rejected"),
-        _choose_verdict,
+        _make_swapping_reader("chosen", "rejected"),
+        _choose_better_answer_place,
         category="subset",
-        systems=_make_order_reader("chosen_model", "rejected_model"),
+        systems=_make_swapping_reader("chosen_model", "rejected_model"),
     ),
 }
 """The sets by folder name. RewardBench's answers have no order, so a hash decides which answer comes first."""

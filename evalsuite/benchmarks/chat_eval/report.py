@@ -263,11 +263,11 @@ def pair_ballots(row: Row, turns: int, *, simultaneous: bool = False) -> Iterato
 SHOWN = 2  # Maximum judgements shown per judge; records.jsonl has all judgements.
 
 
-def make_debate_passages(name: str, tally: Tally, view: RunView) -> Iterator[Passage]:
-    """Show the whole debate for the first few comparisons in which the judge disagrees with people."""
+def make_debate_passages(judge_name: str, tally: Tally, view: RunView) -> Iterator[Passage]:
+    """Yield the whole debate of each of the first few comparisons in which the judge disagrees with people."""
     differing = [row for row in select_comparisons(tally) if row.facts["verdict"] != row.facts["human"]]
     for row in differing[:SHOWN]:
         transcript = view.read(row.case).transcript
         verdict = row.facts["verdict"] or "no verdict"
-        title = f"{name}, {row.sample}: the judge says {verdict}, people say {row.facts['human']}"
+        title = f"{judge_name}, {row.sample}: the judge says {verdict}, people say {row.facts['human']}"
         yield Passage(title, format_judge_log(transcript.events if transcript else ()), folded=True, whole=True)

@@ -70,7 +70,7 @@ def load_dataset(setup: Setup) -> Dataset:
     return Dataset(tuple(make_samples(items, modes)), "; ".join(source))
 
 
-def is_shipped(source: str) -> bool:
+def is_shipped_source(source: str) -> bool:
     """Tell whether a run used only the shipped questions, given its data source (`Dataset.source`)."""
     return source.partition("; ")[0] in {"", SHIPPED}
 
@@ -208,19 +208,19 @@ def _make_gap_or_example(mode: str, item: QuestionItem, same_template: Sequence[
 HEADER = ("template", "popularity", "bucket")
 
 
-def get_stats_path(questions: Path) -> Path:
+def get_stats_path(questions_path: Path) -> Path:
     """Return the path of the statistics page: `imdb.stats.md` for `imdb.json`."""
-    return questions.with_suffix(".stats.md")
+    return questions_path.with_suffix(".stats.md")
 
 
-def get_predicates_path(questions: Path) -> Path:
+def get_predicates_path(questions_path: Path) -> Path:
     """Return the path of the table of predicates' popularity: `dbpedia.predicates.tsv` for `dbpedia.json`."""
-    return questions.with_suffix(".predicates.tsv")
+    return questions_path.with_suffix(".predicates.tsv")
 
 
-def read_predicate_buckets(questions: Path) -> dict[str, str]:
+def read_predicate_buckets(questions_path: Path) -> dict[str, str]:
     """Map each template to the bucket of its predicate's popularity; empty if the file is missing."""
-    path = get_predicates_path(questions)
+    path = get_predicates_path(questions_path)
     if not path.is_file():
         return {}
     lines = [tuple(line.split("\t")) for line in read_text(path).rstrip("\n").split("\n")]

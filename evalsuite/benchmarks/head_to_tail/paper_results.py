@@ -44,9 +44,9 @@ PAPER_MIX = {
 }
 
 
-def list_mix_differences(asked: Tally, domain: str) -> list[str]:
+def list_mix_differences(tally: Tally, domain: str) -> list[str]:
     """List how a run's questions in one mode and domain, including errors, deviate from the paper's mix."""
-    mix, tags = PAPER_MIX[domain], list({row.sample: row.tags for row in asked.where(domain=domain)}.values())
+    mix, tags = PAPER_MIX[domain], list({row.sample: row.tags for row in tally.where(domain=domain)}.values())
     if not tags:
         return [f"nothing is asked about {domain}"]
     differences = []
@@ -101,11 +101,11 @@ def list_published_tuning_effects() -> list[list[Cell]]:
     ]
 
 
-def compare_with_published(label: str, asked: Tally, judge: str | None) -> list[Block]:
+def compare_with_published(label: str, tally: Tally, judge: str | None) -> list[Block]:
     """Compare the accuracy of one run and mode with the paper's; `judge` is None if the run has no judge."""
-    by_domain = {domain: list_mix_differences(asked, domain) for domain in _DOMAINS}
+    by_domain = {domain: list_mix_differences(tally, domain) for domain in _DOMAINS}
     differing = [text for differences in by_domain.values() for text in differences]
-    mode = next((row.tags.get("mode", "") for row in asked), "")
+    mode = next((row.tags.get("mode", "") for row in tally), "")
     if mode != MODE:
         differing.append(f"asked by the mode {mode or 'of its own'}, not by the paper's Prompt 3")
     # Compare even if the judges differ, because the paper's judge has been retired.
@@ -117,15 +117,16 @@ def compare_with_published(label: str, asked: Tally, judge: str | None) -> list[
     similar = [domain for domain, differences in by_domain.items() if not differences and mode == MODE]
     if not similar:
         return [passage]
-    return [_make_accuracy_differences_table(label, asked, similar, judged=judge is not None), passage]
+    return [_make_accuracy_differences_table(label, tally, similar, judged=judge is not None), passage]
 
 
-def _make_accuracy_differences_table(label: str, asked: Tally, domains: Sequence[str], *, judged: bool) -> Table:
+def _make_accuracy_differences_table(label: str, tally: Tally, domains: Sequence[str], *, judged: bool) -> Table:
     # The paper has no results by domain for exact match.
     parts = ["all", *domains] if set(domains) == set(_DOMAINS) else list(domains)
     parts = parts if judged else [part for part in parts if part == "all"]
     rows = [
-        [model, *(_find_accuracy_gap(asked, part, model, judged=judged) for part in parts)] for model in list_models()
+        [model, *(_estimate_accuracy_gap(tally, part, model, judged=judged) for part in parts)]
+        for model in list_models()
     ]
     columns = [Column("Model (published)"), *(Column(f"A against it, {part}", "percent") for part in parts)]
     note = (
@@ -135,10 +136,10 @@ def _make_accuracy_differences_table(label: str, asked: Tally, domains: Sequence
     return Table("Against the published results", columns, rows, note)
 
 
-def _find_accuracy_gap(asked: Tally, domain: str, model: str, *, judged: bool) -> Cell:
+def _estimate_accuracy_gap(tally: Tally, domain: str, model: str, *, judged: bool) -> Cell:
     """Estimate the run's accuracy minus the model's published accuracy; None without an interval."""
-    tally = asked if domain == "all" else asked.where(domain=domain)
-    own = tally.estimate("accuracy_lm" if judged else "accuracy_em")
+    cases = tally if domain == "all" else tally.where(domain=domain)
+    own = cases.estimate("accuracy_lm" if judged else "accuracy_em")
     if own is None or own.low is None or own.high is None:
         return None
     whole = sum(mix.questions for name, mix in PAPER_MIX.items() if domain in {"all", name})

@@ -46,10 +46,10 @@ class PaperPrompts:
             words |= {"{QUESTION#}": example.question, "{ANSWER#}": example.answer}
         return _fill_placeholders(self.texts[PAPER_MODES[mode]], words)
 
-    def write_verdict_prompt(self, question: str, answers: Sequence[str], answer: str) -> str:
+    def write_judge_prompt(self, question: str, answers: Sequence[str], reply: str) -> str:
         """Fill in the judge's prompt; the acceptable answers are written as a JSON list, as in the paper."""
         truth = json.dumps(list(answers), ensure_ascii=False)
-        words = {"{QUESTION}": question, "{GROUND_TRUTH}": truth, "{PREDICTION}": answer}
+        words = {"{QUESTION}": question, "{GROUND_TRUTH}": truth, "{PREDICTION}": reply}
         return _fill_placeholders(self.texts[JUDGE_PROMPT], words)
 
 
@@ -78,9 +78,9 @@ def _read_paper_prompt(path: Path, number: int) -> str:
     return text
 
 
-def _fill_placeholders(text: str, words: Mapping[str, str]) -> str:
+def _fill_placeholders(text: str, text_by_placeholder: Mapping[str, str]) -> str:
     """Fill the placeholders in a single pass, so that braces in a question are kept."""
-    return _SLOT.sub(lambda slot: words.get(slot[0], slot[0]), text)
+    return _SLOT.sub(lambda slot: text_by_placeholder.get(slot[0], slot[0]), text)
 
 
 DEFAULTS = {"temperature": 0, "max_tokens": 32}  # The paper decodes greedily and allows only a short answer.

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from evalsuite import stats
-from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, DOMAINS, is_shipped
+from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, DOMAINS, is_shipped_source
 from evalsuite.benchmarks.head_to_tail.paper_results import (
     compare_with_published,
     list_models,
@@ -76,7 +76,7 @@ def make_report(views: Sequence[RunView]) -> Section:
         _tabulate_by_value("By popularity and rule", "Popularity", BUCKETS, lines, by_rule, make_rule_cells),
         *(tabulate_rate_by_domain(rate) for rate in _RATES[:2]),
         _draw_figure(lines, domains),
-        *make_study_blocks(views, only_shipped=all(is_shipped(view.source) for view in views)),
+        *make_study_blocks(views, only_shipped=all(is_shipped_source(view.source) for view in views)),
     ]
     return Section(TITLE, blocks)
 
@@ -89,7 +89,7 @@ def _tabulate_by_value(
     columns: Sequence[Column],
     make_cells: Callable[[str, Tally], Sequence[Cell]],
 ) -> Table:
-    """Tabulate each value for each run, or for each mode of a single run."""
+    """Make a table with a row per value and run or, if there is only one run, per value and mode."""
     kind = "Mode" if lines and all(line.view is lines[0].view for line in lines) else "Run"
     several = len(lines) > 1
     rows = [

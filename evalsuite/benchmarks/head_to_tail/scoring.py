@@ -96,7 +96,7 @@ class ByJudge:
 
     def _write_judge_prompt(self, sample: Sample, question: str, answers: Sequence[str], reply: str) -> str:
         if self.paper and sample.tags.get("mode") in PAPER_MODES:
-            return self.paper.write_verdict_prompt(question, answers, reply)
+            return self.paper.write_judge_prompt(question, answers, reply)
         return make_judge_prompt(question, answers, reply)
 
 

@@ -66,13 +66,13 @@ class TableComparison:
         return [*(pair.wanted for pair in self.cells), *self.lost]
 
 
-def compare_tables(content: ContentComparison, wanted: Sequence[CellGrid]) -> TableComparison:
-    """List the differences in names, data and structure, given a comparison of the tables' contents."""
+def find_table_differences(content_comparison: ContentComparison, wanted: Sequence[CellGrid]) -> TableComparison:
+    """Find the differences in names, data and structure, given a comparison of the tables' contents."""
     comparison = TableComparison(tables=len(wanted))
-    for pair in content.pairs:
+    for pair in content_comparison.pairs:
         _add_table_differences(pair, wanted[pair.wanted].head_rows, comparison)
-    comparison.structure["extra tables"] += len(content.extra)
-    for table in content.extra:
+    comparison.structure["extra tables"] += len(content_comparison.extra)
+    for table in content_comparison.extra:
         first = int(table.width > 1)
         comparison.predicted += [text for row in _strip_markup_of_cells(table.texts)[1:] for text in row[first:]]
     return comparison
@@ -213,7 +213,7 @@ SIZE_FACTS = frozenset({"tables", "rows", "columns"})  # Checks of layout that c
 
 
 def measure_abilities(
-    comparison: TableComparison, *, source: str, form: float, markup: float, share: float
+    comparison: TableComparison, *, source: str, form_share: float, markup_share: float, table_share: float
 ) -> dict[str, float]:
     """Score the abilities that an output shows, each in [0, 1]; leave out abilities that the item does not test.
 
@@ -221,12 +221,12 @@ def measure_abilities(
     cells of the wanted table are blank.
 
     Args:
-        form: the share of passed checks of layout and markup.
-        markup: the share of passed checks of the markup alone, see `measure_markup`.
-        share: the share of the answer's characters that are part of its table, not of other text.
+        form_share: the share of passed checks of layout and markup.
+        markup_share: the share of passed checks of the markup alone, see `compute_passed_markup_share`.
+        table_share: the share of the answer's characters that are part of its table, not of other text.
     """
     if not comparison.tables:
-        return {"formatting": form}
+        return {"formatting": form_share}
     right = [pair for pair in comparison.cells if pair.verdict in RIGHT and read_cell_value(pair.wanted)]
     wanted, predicted = _count_cell_values(comparison.wanted_cells), _count_cell_values(comparison.predicted)
     covered = (wanted & predicted).total()
@@ -239,18 +239,18 @@ def measure_abilities(
     supported = sum(text.contains_value(cell) or read_cell_value(cell) in wanted for cell in answered)
     values = {
         "coverage": _divide_or_none(covered, wanted.total()),
-        "formatting": form,
+        "formatting": form_share,
         "reasoning": _divide_or_none(sum(pair.verdict in RIGHT for pair in derived), len(derived) + lost),
         "comprehension": (placed + sum(sums) / len(sums)) / 2 if sums else placed,
-        "pragmatics": (markup + (_divide_or_none(in_form, len(right)) or 0.0) + share) / 3,
+        "pragmatics": (markup_share + (_divide_or_none(in_form, len(right)) or 0.0) + table_share) / 3,
         "hallucination_control": _divide_or_none(supported, len(answered)),
     }
     untested = () if wanted else ("coverage", "comprehension", "pragmatics")
     return {name: value for name, value in values.items() if value is not None and name not in untested}
 
 
-def measure_markup(facts: Iterable[FormFact]) -> float:
-    """Return the share of passed checks, without the checks of the table's size (`SIZE_FACTS`)."""
+def compute_passed_markup_share(facts: Iterable[FormFact]) -> float:
+    """Return the share of passed checks of the markup alone, without the checks of the table's size (`SIZE_FACTS`)."""
     about_markup = [fact.fulfilled for fact in facts if fact.name not in SIZE_FACTS]
     return sum(about_markup) / len(about_markup)
 
@@ -276,7 +276,7 @@ BROKEN = frozenset({"markup", "well_formed", "compiles"})
 """Facts of form that every table must fulfil, whatever the reference is; otherwise the markup is broken."""
 
 
-def find_error_types(comparison: TableComparison, facts: Iterable[FormFact] = ()) -> dict[str, float]:
+def flag_error_types(comparison: TableComparison, facts: Iterable[FormFact] = ()) -> dict[str, float]:
     """Map each type of error to 1.0 if the output has such an error, otherwise to 0.0; empty if no table was wanted.
 
     `error_free` is 1.0 if no type of error occurs and every check of layout and markup is passed. Cells of missing rows

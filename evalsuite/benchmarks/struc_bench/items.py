@@ -13,7 +13,7 @@ from typing import Any
 
 from evalsuite.benchmarks.dataset_files import read_field, read_json_records, require_type
 from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
-from evalsuite.benchmarks.struc_bench.p_score import check_prompt
+from evalsuite.benchmarks.struc_bench.p_score import require_table_placeholders
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Dataset, Setup
@@ -51,7 +51,7 @@ class RatedOutput:
 
 def read_human_scores(path: Path) -> list[HumanScores]:
     """Read a JSON list of `{sample, content, format}`; `model`, `rater` and `errors` are optional."""
-    return [_read_human_score(fields, path, where) for where, fields in read_json_records(path, "item", first=0)]
+    return [_read_human_score(fields, path, where) for where, fields in read_json_records(path, "item", first_number=0)]
 
 
 def _read_human_score(fields: Mapping[str, Any], path: Path, where: str) -> HumanScores:
@@ -78,8 +78,8 @@ def _read_error_types(labels: object, path: Path, where: str) -> tuple[str, ...]
     return tuple(names)
 
 
-def select_model_ratings(scores: Sequence[HumanScores], model: str) -> dict[str, RatedOutput]:
-    """Average the ratings of one model's outputs per item.
+def average_model_ratings(scores: Sequence[HumanScores], model: str) -> dict[str, RatedOutput]:
+    """Average people's ratings of one model's outputs per item.
 
     Ratings that name no model count for every model, except for items that also have ratings of this model.
     """
@@ -89,10 +89,10 @@ def select_model_ratings(scores: Sequence[HumanScores], model: str) -> dict[str,
             by_sample.setdefault(score.sample, []).append(score)
     # Records must not contain the names of people.
     numbers = {rater: f"{place}" for place, rater in enumerate(dict.fromkeys(score.rater for score in scores), 1)}
-    return {sample: _average_ratings(ratings, model, numbers) for sample, ratings in by_sample.items()}
+    return {sample: _average_item_ratings(ratings, model, numbers) for sample, ratings in by_sample.items()}
 
 
-def _average_ratings(ratings: Sequence[HumanScores], model: str, rater_numbers: Mapping[str, str]) -> RatedOutput:
+def _average_item_ratings(ratings: Sequence[HumanScores], model: str, rater_numbers: Mapping[str, str]) -> RatedOutput:
     own = [score for score in ratings if score.model == model] or ratings
     content, form = (fmean(getattr(score, aspect) for score in own) for aspect in ASPECTS)
     raters = {rater_numbers[score.rater]: (score.content, score.format) for score in own if score.rater}
@@ -131,7 +131,7 @@ class StrucBenchOptions:
         options = read_options("Struc-Bench", cls, {"each": 0 if setup.data else QUICK, **setup.args})
         if options.p_prompt is not None:
             try:
-                check_prompt(options.p_prompt)
+                require_table_placeholders(options.p_prompt)
             except ValueError as error:
                 raise SettingsError(f"Struc-Bench: p_prompt {error}") from error
         return options
@@ -159,7 +159,7 @@ class TableItem:
 
 def read_items(path: Path) -> list[TableItem]:
     """Read the items of one file."""
-    records = read_json_records(path, "item", first=0, expected="items {instruction, input, output}")
+    records = read_json_records(path, "item", first_number=0, expected="items {instruction, input, output}")
     return [_read_table_item(item, path, where) for where, item in records]
 
 
@@ -258,7 +258,7 @@ def load_dataset(setup: Setup) -> Dataset:
     """Make one sample for each item and mode."""
     folder, options = setup.data or SHIPPED, StrucBenchOptions.from_setup(setup)
     ratings = folder / RATINGS
-    people = select_model_ratings(read_human_scores(ratings), setup.model) if ratings.is_file() else {}
+    people = average_model_ratings(read_human_scores(ratings), setup.model) if ratings.is_file() else {}
     samples, counts, ids = list[Sample](), list[str](), set[str]()
     for written, path in find_files(folder).items():
         items = read_items(path)

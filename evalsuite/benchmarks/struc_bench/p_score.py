@@ -95,8 +95,8 @@ async def request_p_score(
     return PScore(content, structure, log, written)
 
 
-def check_prompt(prompt: str) -> None:
-    """Check that a prompt has a placeholder for the tables."""
+def require_table_placeholders(prompt: str) -> None:
+    """Raise ValueError if a prompt lacks a placeholder for the tables."""
     filled = _fill_prompt(prompt, "table one", "table two", "html")
     if "table one" not in filled or "table two" not in filled:
         raise ValueError("lacks the tables: it needs the placeholder {tables}, or both {input1} and {input2}")

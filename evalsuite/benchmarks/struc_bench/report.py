@@ -63,7 +63,7 @@ def make_report(views: Sequence[RunView]) -> Section:
     lines = list_cases_by_mode(views, name_run=False)
     details: list[Table | Chart] = [
         *_make_metric_tables(lines),
-        *_make_fact_table(lines),
+        *_tabulate_passed_checks(lines),
         _make_released_h_score_table(lines),
         # The types of errors are those of the paper's Figure 2 and Appendix A.2.
         _make_shares_table("Types of errors", SHOWN_ERRORS, Tally.estimate, lines, ERRORS_NOTE),
@@ -138,7 +138,7 @@ def _tabulate_table_scores(lines: Sequence[LabelledCases]) -> Table:
     return Table("Table score", columns, rows, note)
 
 
-def _make_fact_table(lines: Sequence[LabelledCases]) -> Iterator[Table]:
+def _tabulate_passed_checks(lines: Sequence[LabelledCases]) -> Iterator[Table]:
     """Tabulate the share of outputs that pass each check of layout or markup."""
     rows: list[list[Cell]] = []
     for line in lines:

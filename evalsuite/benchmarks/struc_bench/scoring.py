@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from evalsuite.benchmarks.struc_bench.abilities import (
     TableComparison,
-    compare_tables,
-    find_error_types,
+    compute_passed_markup_share,
+    find_table_differences,
+    flag_error_types,
     measure_abilities,
-    measure_markup,
 )
 from evalsuite.benchmarks.struc_bench.items import NEURAL, StrucBenchOptions
 from evalsuite.benchmarks.struc_bench.p_score import PROMPT, request_p_score
@@ -133,13 +133,13 @@ class TableScorer:
         await self._tex.aclose()
 
 
-def score_table(sample: Sample, text: str, score: TableScore, facts: Mapping[str, Any] = EMPTY) -> NamedScores:
-    """Compute the scores that need neither a model nor another program; keep `facts` with the score `table_form`."""
+def score_table(sample: Sample, text: str, score: TableScore, form_facts: Mapping[str, Any] = EMPTY) -> NamedScores:
+    """Compute the scores that need neither a model nor another program; `table_form` keeps `form_facts`."""
     written, reference = _get_sample_format(sample), str(sample.target)
     answer = strip_answer(text, written)
     wanted = read_tables(reference, written)
     # A reference without a table (for example a list) gives an empty comparison.
-    comparison = compare_tables(score.match.content, score.match.wanted.tables) if wanted else TableComparison()
+    comparison = find_table_differences(score.match.content, score.match.wanted.tables) if wanted else TableComparison()
     predicted = score.match.predicted
     sizes = [[len(table.rows), table.width] for table in wanted]
     shape = {"sizes": sizes, "names": [table.name for table in wanted], "words": len(sample.metadata["text"].split())}
@@ -151,14 +151,18 @@ def score_table(sample: Sample, text: str, score: TableScore, facts: Mapping[str
         "table_content": Score(
             score.content, _describe_differences(score), facts={**shape, CELLS: _count_wrong_cells(score), **people}
         ),
-        "table_form": Score(score.form, facts={FORM: checklist, **facts}),
+        "table_form": Score(score.form, facts={FORM: checklist, **form_facts}),
         **_compute_released_scores(answer, reference, written),
         "bleu": Score(bleu(answer, reference), facts={FACT: count_bleu_matches(answer, reference)}),
         "rouge_l": rouge_l(answer, reference),
         "rouge_l_unstemmed": rouge_l(answer, reference, stem=False),
-        **find_error_types(comparison, score.facts),
+        **flag_error_types(comparison, score.facts),
         **measure_abilities(
-            comparison, source=sample.metadata["text"], form=score.form, markup=measure_markup(score.facts), share=share
+            comparison,
+            source=sample.metadata["text"],
+            form_share=score.form,
+            markup_share=compute_passed_markup_share(score.facts),
+            table_share=share,
         ),
     }
 

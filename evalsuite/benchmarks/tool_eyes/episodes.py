@@ -59,7 +59,7 @@ class ToolEyesSolver:
         self.simulator = SimulatingModel(
             setup.judge or setup.model, setup.judge_base_url if setup.judge else None, ObservationStore(kept)
         )
-        self.executor, self.user = self._choose_simulators(shipped=setup.data is None)
+        self.executor, self.user = self._choose_executor_and_user(has_shipped_tools=setup.data is None)
         self.loops = {mode: self._make_tool_loop(mode) for mode in setup.modes}
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
@@ -73,10 +73,10 @@ class ToolEyesSolver:
     async def aclose(self) -> None:
         self.simulator.library.close()
 
-    def _choose_simulators(self, *, shipped: bool) -> tuple[Callable[[Sample], Executor] | None, User]:
+    def _choose_executor_and_user(self, *, has_shipped_tools: bool) -> tuple[Callable[[Sample], Executor] | None, User]:
         """Return the function that makes a sample's executor (None if the tools are Python), and the simulated user."""
-        kind = self.options.executor or ("python" if shipped else "simulated")
-        if shipped != (kind == "python"):
+        kind = self.options.executor or ("python" if has_shipped_tools else "simulated")
+        if has_shipped_tools != (kind == "python"):
             raise SettingsError(
                 f"tool_eyes was given executor={kind!r}: the shipped tools are Python, the published ones "
                 "(--data) are simulated, recorded or live"

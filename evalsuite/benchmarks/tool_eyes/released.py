@@ -171,14 +171,14 @@ REASONS = ("trying too many times", "During execution, an error occurs.")
 """Phrases that identify the turn that the runner adds to an unfinished conversation."""
 
 
-def read_conversation(turns: Sequence[Mapping[str, Any]]) -> Transcript:
+def make_conversation_transcript(turns: Sequence[Mapping[str, Any]]) -> Transcript:
     """Make the transcript of a conversation in the authors' files."""
     written = [str(turn["value"]) for turn in turns if turn.get("from") == "assistant"]
     last = written[-1] if written else ""
     is_given_up = GIVEN_UP in last and any(reason in last for reason in REASONS)
     events: list[Mapping[str, Any]] = []
     for number, text in enumerate(written[: len(written) - is_given_up], 1):
-        turn = read_turn(text)
+        turn = parse_model_message(text)
         events.append({"kind": "turn", "turn": number, "thought": turn.thought, "fault": turn.fault})
         events += [
             {"kind": "call", "turn": number, "tool": call.name, "arguments": call.arguments} for call in turn.calls
@@ -208,7 +208,7 @@ class ReleasedReAct:
         return ()
 
     def parse_completion(self, completion: Completion) -> ParsedTurn:
-        return read_turn(completion.text)
+        return parse_model_message(completion.text)
 
     def make_history_message(self, completion: Completion) -> Message:
         """Rebuild the model's message in the form that the released code uses in later requests."""
@@ -260,7 +260,7 @@ def _extract_section(message: str, start: str, end: str) -> str:
     return message[first:last] if last >= 0 else ""
 
 
-def read_turn(text: str) -> ParsedTurn:
+def parse_model_message(text: str) -> ParsedTurn:
     """Parse one message of the model as the released code does.
 
     A message may lack a thought. A call of `finish` is well-formed with any input. The input of any other call must be
@@ -368,12 +368,12 @@ async def judge_capabilities(
     sample: Sample, transcript: Transcript, judge: Model, prompts: ReleasedPrompts
 ) -> dict[str, float | Score]:
     """Return the capabilities that the judge scores, their parts, and `overall`; an unreadable score counts as 0."""
-    questions = _JudgeQuestions(sample, transcript, judge, prompts)
+    questions = _JudgeQuestioner(sample, transcript, judge, prompts)
     thoughts = [step.thought for step in questions.steps]
     intent, validity, integrity, quality, *matches = await asyncio.gather(
-        questions.ask_for_score("intent", thought_chain=questions.list_thoughts(replies=True)),
-        questions.ask_for_score("validity", thought_chain=questions.list_thoughts()),
-        questions.ask_for_score("integrity", thought_chain=questions.list_thoughts()),
+        questions.ask_for_score("intent", thought_chain=questions.format_thoughts(replies=True)),
+        questions.ask_for_score("validity", thought_chain=questions.format_thoughts()),
+        questions.ask_for_score("integrity", thought_chain=questions.format_thoughts()),
         questions.ask_for_score("quality", response=questions.answer),
         *(
             questions.ask_for_score("match", f" {number}", thought=thought, tool=tool)
@@ -398,12 +398,12 @@ async def judge_capabilities(
         "match": match,
         "quality": quality,
         # The log of all questions is stored with this score.
-        "intent_comprehension": Score(intent, log=questions.judge_log),
+        "intent_comprehension": Score(intent, log=questions.list_judge_log()),
         OVERALL: (rules["format_alignment"] + sum(capabilities.values())) / len(CAPABILITIES),
     }
 
 
-class _JudgeQuestions:
+class _JudgeQuestioner:
     """Sends the authors' questions about one episode to the judge, and stores the judge's answers.
 
     If an episode is unfinished, the questions also show the turn that the released runner adds.
@@ -433,8 +433,8 @@ class _JudgeQuestions:
         ]
         return read_score(completion.text)
 
-    def list_thoughts(self, *, replies: bool = False) -> str:
-        """List the thoughts by turn; if `replies` is true, also list the user's messages between them."""
+    def format_thoughts(self, *, replies: bool = False) -> str:
+        """Write the thoughts by turn as one text; if `replies` is true, also write the user's messages between them."""
         lines = []
         for number, step in enumerate(self.steps, 1):
             lines.append(f"Turn {number}:\n{step.thought}")
@@ -446,8 +446,7 @@ class _JudgeQuestions:
                 ]
         return "\n\n".join(lines)
 
-    @property
-    def judge_log(self) -> list[Mapping[str, Any]]:
+    def list_judge_log(self) -> list[Mapping[str, Any]]:
         return [{"speaker": f"judge of {name}", **line} for name in sorted(self.answers) for line in self.answers[name]]
 
 

@@ -101,7 +101,7 @@ def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> P
     for line in lines:
         lost = sum(row.outcome == "error" for row in line.tally)
         errors = f"; errors in {lost} of {write_count(len(line.tally), 'case')}, left out" if lost else ""
-        remarks = "".join((_warn_of_hidden_tools(line.tally), _describe_scoring_variant(line.tally)))
+        remarks = "".join((_write_hidden_tools_warning(line.tally), _describe_scoring_variant(line.tally)))
         paragraphs.append(f"{line.label}: {_describe_tools_and_executors(line.tally)}{errors}.{remarks}")
     return Passage("", "\n\n".join(paragraphs))
 
@@ -126,8 +126,8 @@ def _describe_scoring_variant(tally: Tally) -> str:
     return " Scored as the authors' released code scores, which is not as the paper says (docs/tool_eyes.md)."
 
 
-def _warn_of_hidden_tools(tally: Tally) -> str:
-    """Warn if no model called a tool in the mode `functions`, because the server may hide the tools from the model."""
+def _write_hidden_tools_warning(tally: Tally) -> str:
+    """Write a warning that the server may hide the tools if the mode `functions` has no calls; otherwise return ''."""
     rows = [row.facts for row in _list_episodes(tally.where(mode="functions"))]
     if not rows or any(facts["faults"].get("no_call") != facts["turns"] for facts in rows):
         return ""
@@ -152,7 +152,7 @@ def _list_present_scenarios(lines: Sequence[LabelledCases]) -> list[str]:
 def _tabulate_overall(lines: Sequence[LabelledCases]) -> Table:
     """Tabulate the overall score by scenario (Table 2); the total comes first, because pages may cut off columns."""
     present = _list_present_scenarios(lines)
-    rows: list[list[Cell]] = [[line.label, *_list_shares(line, OVERALL, present)] for line in lines]
+    rows: list[list[Cell]] = [[line.label, *_list_means(line, OVERALL, present)] for line in lines]
     return Table("Overall score by scenario", [Column("Run"), *_make_scenario_columns(present)], rows)
 
 
@@ -160,7 +160,7 @@ def _tabulate_all_scores_by_scenario(lines: Sequence[LabelledCases]) -> Table:
     present = _list_present_scenarios(lines)
     scores = [name for name in dict.fromkeys((*CAPABILITIES, *RULES)) if any(line.tally.values(name) for line in lines)]
     rows: list[list[Cell]] = [
-        [_format_heading(name), line.label, *_list_shares(line, name, present)] for name in scores for line in lines
+        [_format_heading(name), line.label, *_list_means(line, name, present)] for name in scores for line in lines
     ]
     return Table("All scores by scenario", [Column("Score"), Column("Run"), *_make_scenario_columns(present)], rows)
 
@@ -169,7 +169,7 @@ def _make_scenario_columns(scenarios: Sequence[str]) -> list[Column]:
     return [Column(name, "percent") for name in ("all", *scenarios)]
 
 
-def _list_shares(line: LabelledCases, metric: str, scenarios: Sequence[str]) -> list[Cell]:
+def _list_means(line: LabelledCases, metric: str, scenarios: Sequence[str]) -> list[Cell]:
     """Return the mean of a metric over all cases, then in each scenario."""
     return [line.tally.share(metric), *(line.tally.where(scenario=name).share(metric) for name in scenarios)]
 
@@ -327,7 +327,7 @@ def _correlate_capabilities_over_runs(lines: Sequence[LabelledCases]) -> Sequenc
 
 
 def _correlate_pairs(
-    values: Mapping[str, Mapping[str, float]], chart: str, title: str, note: str
+    values: Mapping[str, Mapping[str, float]], chart_name: str, title: str, note: str
 ) -> tuple[Table, Chart]:
     """Correlate each pair of metrics over samples or over runs; return a table and a chart."""
     matrix = {name: [_correlate_shared_units(values[name], values[other]) for other in values] for name in values}
@@ -335,7 +335,7 @@ def _correlate_pairs(
     columns = [Column(""), *(Column(label, "number", 2) for label in labels)]
     table = Table(title, columns, [[_format_heading(name), *row] for name, row in matrix.items()], note)
     series = [Series(_format_heading(name), row) for name, row in matrix.items()]
-    return table, Chart("heatmap", chart, title, labels, series, limits=(-1.0, 1.0))
+    return table, Chart("heatmap", chart_name, title, labels, series, limits=(-1.0, 1.0))
 
 
 def _correlate_shared_units(first: Mapping[str, float], second: Mapping[str, float]) -> float | None:
@@ -345,6 +345,7 @@ def _correlate_shared_units(first: Mapping[str, float], second: Mapping[str, flo
 
 
 def _drop_nan(value: float) -> float | None:
+    """Return the value, or None if it is NaN."""
     return None if math.isnan(value) else value
 
 

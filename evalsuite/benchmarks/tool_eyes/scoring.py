@@ -97,8 +97,8 @@ async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Mode
     thought in modes that demand a thought), and one question about the answer. Without a valid turn, `match` is
     missing. In an unfinished episode, `quality` is missing.
     """
-    questions = _JudgeQuestionsOfEpisode(sample, transcript, judge)
-    chain = questions.list_thoughts(questions.steps)
+    questions = _EpisodeJudgeQuestioner(sample, transcript, judge)
+    chain = questions.list_thoughts_and_calls(questions.steps)
     intent, validity, integrity, (match, selection), quality = await asyncio.gather(
         questions.ask_for_score("intent", chain),
         questions.ask_for_score("validity", chain),
@@ -125,7 +125,7 @@ async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Mode
     }
 
 
-class _JudgeQuestionsOfEpisode:
+class _EpisodeJudgeQuestioner:
     """Sends the questions about one episode to the judge, and stores the questions and answers."""
 
     def __init__(self, sample: Sample, transcript: Transcript, judge: Model) -> None:
@@ -184,9 +184,11 @@ class _JudgeQuestionsOfEpisode:
             return await self.ask_for_score("match", [("thought", step.thought), tool], name)
         if not self.native:
             return NO_THOUGHT
-        return await self.ask_for_score("match_call", [*self.list_thoughts(self.steps[: number - 1]), tool], name)
+        return await self.ask_for_score(
+            "match_call", [*self.list_thoughts_and_calls(self.steps[: number - 1]), tool], name
+        )
 
-    def list_thoughts(self, steps: Sequence[Step]) -> list[Part]:
+    def list_thoughts_and_calls(self, steps: Sequence[Step]) -> list[Part]:
         """List each thought with its calls and their results."""
         sections: list[Part] = []
         for number, step in enumerate(steps, 1):

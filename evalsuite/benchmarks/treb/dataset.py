@@ -52,7 +52,7 @@ DEFAULT_MODES = ("auto",)
 
 
 def load_dataset(setup: Setup) -> Dataset:
-    """Load one sample for each record and mode."""
+    """Load one sample per record and mode; of the shipped records, one per subtask unless modes are requested."""
     root = setup.data or SHIPPED
     paths = find_files(root)
     options = TrebOptions.from_setup(setup)
@@ -90,7 +90,7 @@ def find_files(root: Path) -> list[Path]:
 
 
 def _number_repeated_ids(records: Iterable[QuestionRecord]) -> Iterator[QuestionRecord]:
-    """Append `#2` to the second occurrence of an id, because English and Chinese files share ids."""
+    """Yield the records; `#2` is appended to an id's second occurrence, because English and Chinese files share ids."""
     counts: Counter[str] = Counter()
     for record in records:
         counts[record.id] += 1

@@ -87,7 +87,7 @@ SUBTASKS = (
 
 
 def find_subtask(name: str) -> Subtask | None:
-    """Find a subtask by its file's stem or by the first part of a record's id, ignoring case, dashes and a plural s."""
+    """Find a subtask by file stem or a record id's first part, ignoring case, dashes and plural s; None if unknown."""
     return _BY_LETTERS.get(_normalise_subtask_name(name))
 
 
@@ -252,7 +252,7 @@ def _find_csv_file(name: str, source: RecordSource) -> str:
 
 
 def _find_file_below(root: Path, path: Path) -> Path | None:
-    """Return the file if it is below the root after links are resolved."""
+    """Return the file with links resolved; None unless it exists below the root."""
     try:
         path = path.resolve()
         return path if path.is_relative_to(root.resolve()) and path.is_file() else None

@@ -142,7 +142,7 @@ def make_report(views: Sequence[RunView]) -> Section:
         ),
         _make_subtask_table(views),
         *_tabulate_program_outcomes(views),
-        *_tabulate_files_of_programs(views),
+        *_tabulate_files_written_by_programs(views),
         *(passage for view in views for passage in warn_of_cut_off_answers(view.label, view.tally, "TREB")),
     ]
     return Section("TReB: table reasoning", tuple(blocks))
@@ -228,7 +228,7 @@ def _make_subtask_table(views: Sequence[RunView]) -> Table:
     return Table("By subtask", (*heads, *shown), rows, note)
 
 
-def _tabulate_files_of_programs(views: Sequence[RunView]) -> Iterator[Table]:
+def _tabulate_files_written_by_programs(views: Sequence[RunView]) -> Iterator[Table]:
     rows: list[list[Cell]] = [
         [view.label, row.sample, str(row.facts["files"])]
         for view in views

@@ -163,14 +163,14 @@ def should_be_json(sample: Sample) -> bool:
     return sample.tags["mode"] != "tcot" and sample.tags["subtask"] != "Table Summary"
 
 
-def format_table(table: SourceTable, original: str, mode: str, limit: int) -> str:
+def format_table(table: SourceTable, original_text: str, mode: str, limit: int) -> str:
     """Write a table for TCoT in at most `limit` characters; of a large table, write at most 50 rows.
 
-    For a small table, the record's own text (`original`) is returned, unless it is empty or too long.
+    For a small table, the record's own text (`original_text`) is returned, unless it is empty or too long.
     """
     small = len(table.rows) + table.left_out < SMALL_ROWS and table.width < SMALL_COLUMNS
-    if small and original and len(original) <= limit:
-        return original
+    if small and original_text and len(original_text) <= limit:
+        return original_text
     shown = table if small else table.select_first_rows(FIRST_ROWS)
     write = SourceTable.format_html if mode == "tcot_html" else SourceTable.format_markdown
     text = write(shown)

@@ -36,8 +36,8 @@ class SourceTable:
         """Return the number of columns."""
         return len((self.header or self.rows)[0]) if self.header or self.rows else 0
 
-    def select_first_rows(self, rows: int) -> SourceTable:
-        return replace(self, rows=self.rows[:rows])
+    def select_first_rows(self, row_count: int) -> SourceTable:
+        return replace(self, rows=self.rows[:row_count])
 
     def format_markdown(self) -> str:
         """Write a pipe table; all header rows but the first become data rows, because the syntax allows only one."""
@@ -56,44 +56,46 @@ class SourceTable:
         return text.getvalue()
 
 
-def parse_csv(text: str, header_rows: int) -> SourceTable:
+def parse_csv(text: str, header_row_count: int) -> SourceTable:
     """Read CSV text; skip blank lines and fill short rows."""
     reader = csv.reader(io.StringIO(text, newline=""))
     try:
         lines = [line for line in reader if line]
     except csv.Error as error:
         raise ValueError(f"line {reader.line_num}: {error}") from error
-    return _make_source_table(lines, header_rows)
+    return _make_source_table(lines, header_row_count)
 
 
-def read_first_rows(path: Path, header_rows: int, rows: int) -> SourceTable:
+def read_first_rows(path: Path, header_row_count: int, row_count: int) -> SourceTable:
     """Read the first rows of a large CSV file, and count the remaining rows."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = filter(None, csv.reader(file))
-            table = _make_source_table(list(islice(lines, header_rows + rows)), header_rows)
+            table = _make_source_table(list(islice(lines, header_row_count + row_count)), header_row_count)
             return replace(table, left_out=sum(1 for _ in lines))
     except (OSError, csv.Error, ValueError) as error:
         raise DatasetError(path, "", str(error), "a table as CSV in UTF-8") from error
 
 
-def parse_markdown(text: str, header_rows: int) -> SourceTable:
+def parse_markdown(text: str, header_row_count: int) -> SourceTable:
     r"""Read a pipe table, skipping lines without a bar and the rule below the header; `\|` is a bar within a cell."""
     lines = [line.strip() for line in text.splitlines() if "|" in line]
     # Drop only the first line of dashes, because a later one may be a data row.
     rule = next((index for index, line in enumerate(lines) if index and _RULE.fullmatch(line)), None)
     cells = [_split_markdown_row(line) for index, line in enumerate(lines) if index != rule]
-    if header_rows == 0 and cells and not any(cells[0]):
+    if header_row_count == 0 and cells and not any(cells[0]):
         cells = cells[1:]
-    return _make_source_table(cells, header_rows)
+    return _make_source_table(cells, header_row_count)
 
 
-def _make_source_table(lines: Sequence[Sequence[str]], header_rows: int) -> SourceTable:
-    if len(lines) < header_rows:
-        raise ValueError(f"{write_count(len(lines), 'row')}, fewer than its {write_count(header_rows, 'header row')}")
+def _make_source_table(lines: Sequence[Sequence[str]], header_row_count: int) -> SourceTable:
+    if len(lines) < header_row_count:
+        raise ValueError(
+            f"{write_count(len(lines), 'row')}, fewer than its {write_count(header_row_count, 'header row')}"
+        )
     width = max(map(len, lines), default=0)
     full = tuple((*(cell.strip() for cell in line), *[""] * (width - len(line))) for line in lines)
-    return SourceTable(full[:header_rows], full[header_rows:])
+    return SourceTable(full[:header_row_count], full[header_row_count:])
 
 
 def _format_markdown_row(cells: Iterable[str]) -> str:
@@ -155,8 +157,8 @@ class TableCache:
             return table
 
 
-def _parse_csv_or_markdown(text: str, header_rows: int, path: str) -> SourceTable:
+def _parse_csv_or_markdown(text: str, header_row_count: int, path: str) -> SourceTable:
     try:
-        return (parse_csv if path else parse_markdown)(text, header_rows)
+        return (parse_csv if path else parse_markdown)(text, header_row_count)
     except ValueError as error:
         raise DatasetError(path or "a table in Markdown", "", str(error), "a table") from error

@@ -186,7 +186,7 @@ TEAM_KEYS = frozenset(column.key for column in TEAM)
 
 def _read_box_scores(path: Path) -> Iterator[Game]:
     """Read the games of a JSON file; tables contain only values that the report mentions."""
-    for where, record in read_json_records(path, "item", first=0):
+    for where, record in read_json_records(path, "item", first_number=0):
         tokens = read_field(record, "summary", list, path, where)
         for place, token in enumerate(tokens):
             require_type(token, str, path, f"{where}, field 'summary', token {place}")

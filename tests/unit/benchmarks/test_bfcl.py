@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.benchmarks.bfcl import BFCL, accepts_arguments, is_same_value
+from evalsuite.benchmarks.bfcl import BFCL, are_accepted_arguments, is_accepted_value
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Completion, Request, ToolCall
@@ -154,13 +154,13 @@ def test_functions_are_offered_as_json_schemas(folder: Path) -> None:
     ],
 )
 def test_a_value_is_right_by_the_leaderboard_s_rules(value: Any, accepted: Any, right: bool) -> None:  # noqa: FBT001
-    assert is_same_value(value, accepted) == right
+    assert is_accepted_value(value, accepted) == right
 
 
 def test_optional_arguments_may_be_left_out_and_unknown_ones_not_be_given() -> None:
     accepted: dict[str, list[Any]] = {"a": [1], "b": ["", 2]}
     assert [
-        accepts_arguments(accepted, given) for given in ({"a": 1}, {"a": 1, "b": 2}, {"b": 2}, {"a": 1, "c": 1})
+        are_accepted_arguments(accepted, given) for given in ({"a": 1}, {"a": 1, "b": 2}, {"b": 2}, {"a": 1, "c": 1})
     ] == [True, True, False, False]
 
 
@@ -183,7 +183,7 @@ HEADWAY: dict[str, Any] = {
 )
 def test_values_within_objects_are_equal_as_numbers(position: Any, orientation: float, right: bool) -> None:  # noqa: FBT001
     ego = {"position": position, "orientation": orientation}
-    assert accepts_arguments(HEADWAY, {"ego": ego, "boxes": [{"x": 60.2, "lit": True}]}) is right
+    assert are_accepted_arguments(HEADWAY, {"ego": ego, "boxes": [{"x": 60.2, "lit": True}]}) is right
 
 
 def test_what_is_missing_is_named(folder: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.struc_bench.p_score import PScore, check_prompt, parse_scores, request_p_score
+from evalsuite.benchmarks.struc_bench.p_score import PScore, parse_scores, request_p_score, require_table_placeholders
 from evalsuite.core.errors import JudgeError, RequestRefused
 
 WANTED, SAID = "| Gulls | 7 |", "| Gulls | 9 |"
@@ -186,7 +186,7 @@ def test_the_anchor_is_half_of_the_cells_and_formatting_is_left_out_of_structure
 def test_a_prompt_of_the_users_own_is_asked(scripted: Any) -> None:
     model = scripted(lambda _: answer(1, 2))
     prompt = "Compare these: {tables} {form}"
-    check_prompt(prompt)
+    require_table_placeholders(prompt)
     scored(model, prompt=prompt)
     assert "Compare these: " in model.calls[0].prompt
     assert SAID in model.calls[0].prompt
@@ -195,14 +195,14 @@ def test_a_prompt_of_the_users_own_is_asked(scripted: Any) -> None:
 @pytest.mark.parametrize("prompt", ["Compare.", "{table}", "{tables", "{input1}"])
 def test_a_prompt_without_its_places_is_refused(prompt: str) -> None:
     with pytest.raises(ValueError, match="lacks the tables"):
-        check_prompt(prompt)
+        require_table_placeholders(prompt)
 
 
 def test_the_places_of_the_authors_prompts_are_filled(scripted: Any) -> None:
     model = scripted(lambda _: answer(1, 2))
     form = 'Write {"content_similarity": 9, "more": {}}.'
     prompt = form + " Compare {input1} with {input2}."
-    check_prompt(prompt)
+    require_table_placeholders(prompt)
     scored(model, prompt=prompt)
     assert sorted(call.prompt.splitlines()[-1] for call in model.calls) == [
         f"{form} Compare {WANTED} with {SAID}.",

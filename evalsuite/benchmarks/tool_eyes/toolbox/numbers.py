@@ -81,7 +81,7 @@ class Arithmetic(StatelessSubject):
         Args:
             expression: the calculation, such as (3 + 4) * 2.5 or sqrt(81) - 2.
         """
-        return _Expression(require_length("expression", expression, 300).lower()).evaluate_expression()
+        return _ExpressionEvaluator(require_length("expression", expression, 300).lower()).evaluate_expression()
 
     @tool
     def convert_units(self, value: float, source: Unit, target: Unit) -> float:
@@ -113,7 +113,7 @@ class Arithmetic(StatelessSubject):
         return [*factors, rest] if rest > 1 else factors
 
 
-class _Expression:
+class _ExpressionEvaluator:
     """Evaluates an arithmetic expression by recursive descent, with one method per level of precedence."""
 
     def __init__(self, text: str) -> None:

@@ -174,7 +174,7 @@ class TextAnalysis(StatelessSubject):
         require_length("first", first, 2000)
         require_length("second", second, 2000)
         if method == "words":
-            one, other = set(_list_words(first)), set(_list_words(second))
+            one, other = set(_split_into_words(first)), set(_split_into_words(second))
             return round(len(one & other) / len(one | other), 4) if one | other else 1.0
         from Levenshtein import distance
 
@@ -189,7 +189,7 @@ class TextAnalysis(StatelessSubject):
             text: the text.
         """
         sentences = [part for part in re.split(r"[.!?]+", require_length("text", text)) if part.strip()]
-        return {"characters": len(text), "words": len(_list_words(text)), "sentences": len(sentences)}
+        return {"characters": len(text), "words": len(_split_into_words(text)), "sentences": len(sentences)}
 
     @tool
     def frequent_words(self, text: str, count: int = 3) -> dict[str, int]:
@@ -199,7 +199,7 @@ class TextAnalysis(StatelessSubject):
             text: the text.
             count: how many words, 1 to 50.
         """
-        counts = Counter(_list_words(require_length("text", text)))
+        counts = Counter(_split_into_words(require_length("text", text)))
         ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
         return dict(ranked[: require_range("count", count, 1, 50)])
 
@@ -211,12 +211,12 @@ class TextAnalysis(StatelessSubject):
             first: one text.
             second: the other text.
         """
-        words = set(_list_words(require_length("first", first)))
-        others = set(_list_words(require_length("second", second)))
+        words = set(_split_into_words(require_length("first", first)))
+        others = set(_split_into_words(require_length("second", second)))
         return {"only_first": sorted(words - others), "only_second": sorted(others - words)}
 
 
-def _list_words(text: str) -> list[str]:
+def _split_into_words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 

@@ -10,7 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
-from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, is_shipped, load_dataset, make_gap_sentence, read_items
+from evalsuite.benchmarks.head_to_tail.dataset import (
+    BUCKETS,
+    is_shipped_source,
+    load_dataset,
+    make_gap_sentence,
+    read_items,
+)
 from evalsuite.core.errors import DatasetError, EvalsuiteError
 from evalsuite.core.protocols import Setup
 from evalsuite.metrics.text import convert_targets
@@ -261,8 +267,8 @@ def test_the_mode_cloze_leaves_out_questions_that_no_rule_fits(data: Path) -> No
 
 
 def test_the_shipped_pack_is_known_whatever_a_mode_leaves_out() -> None:
-    assert is_shipped(load_dataset(Setup(model="m", modes=("cloze",))).source)
-    assert not is_shipped("head_to_tail_imdb.json")
+    assert is_shipped_source(load_dataset(Setup(model="m", modes=("cloze",))).source)
+    assert not is_shipped_source("head_to_tail_imdb.json")
 
 
 @pytest.mark.parametrize(

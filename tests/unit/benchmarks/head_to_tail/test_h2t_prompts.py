@@ -177,7 +177,7 @@ def test_the_judge_of_the_paper_s_mode_is_asked_in_the_paper_s_words(paper: Path
     prompts = read_paper_prompts(paper, ["paper"], judged=True)
     assert prompts is not None
     assert (
-        prompts.write_verdict_prompt("Who?", ["A", "B"], "C")
+        prompts.write_judge_prompt("Who?", ["A", "B"], "C")
         == 'Check. Question: Who? Truth: ["A", "B"] Said: C Verdict:'
     )
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.struc_bench.abilities import ABILITIES, compare_tables, measure_abilities
+from evalsuite.benchmarks.struc_bench.abilities import ABILITIES, find_table_differences, measure_abilities
 from evalsuite.metrics.tables import CellGrid
 from evalsuite.metrics.tables.content import compare_content
 
@@ -36,8 +36,8 @@ def shown(
     share: float = 1.0,
 ) -> dict[str, float]:
     wanted = [WANTED] if wanted is None else wanted
-    comparison = compare_tables(compare_content(prediction, wanted), wanted)
-    return measure_abilities(comparison, source=source, form=form, markup=markup, share=share)
+    comparison = find_table_differences(compare_content(prediction, wanted), wanted)
+    return measure_abilities(comparison, source=source, form_share=form, markup_share=markup, table_share=share)
 
 
 def test_each_formula_gives_what_was_worked_out_by_hand() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.struc_bench.abilities import CellPair, TableComparison, compare_tables
+from evalsuite.benchmarks.struc_bench.abilities import CellPair, TableComparison, find_table_differences
 from evalsuite.metrics.tables import CellGrid, table_score
 from evalsuite.metrics.tables.cells import compare_cells, is_blank
 from evalsuite.metrics.tables.content import compare_content
@@ -36,7 +36,7 @@ WORDS = st.text(st.sampled_from("abc"), min_size=1, max_size=4)
 
 
 def compare(prediction: list[CellGrid], wanted: list[CellGrid]) -> TableComparison:
-    return compare_tables(compare_content(prediction, wanted), wanted)
+    return find_table_differences(compare_content(prediction, wanted), wanted)
 
 
 def structure(prediction: CellGrid, wanted: CellGrid = WANTED) -> dict[str, int]:
@@ -161,7 +161,7 @@ def test_a_verdict_is_mirrored_when_the_sides_change(one: str, other: str) -> No
 def test_a_table_in_another_markup_has_the_same_cells() -> None:
     html = "<table><tr><th></th><th>Wins</th></tr><tr><td><b>Gulls</b></td><td>7</td></tr></table>"
     score = table_score("| | Wins |\n|---|---|\n| **Gulls** | 7 |", html, format="html")
-    found = compare_tables(score.match.content, score.match.wanted.tables)
+    found = find_table_differences(score.match.content, score.match.wanted.tables)
     assert found.cells == [CellPair("7", "7", "same")]
     assert found.names == []
     assert score.content == 1.0

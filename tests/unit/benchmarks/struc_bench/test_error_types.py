@@ -11,8 +11,8 @@ from evalsuite.benchmarks.struc_bench.abilities import (
     ERROR_TYPES,
     RIGHT,
     TableComparison,
-    compare_tables,
-    find_error_types,
+    find_table_differences,
+    flag_error_types,
     measure_abilities,
 )
 from evalsuite.metrics.tables import FORMATS, CellGrid, Format, read_tables, table_score
@@ -34,12 +34,12 @@ TABLES = st.lists(
 
 
 def compared(prediction: list[CellGrid], wanted: list[CellGrid]) -> TableComparison:
-    return compare_tables(compare_content(prediction, wanted), wanted)
+    return find_table_differences(compare_content(prediction, wanted), wanted)
 
 
 def found(prediction: str) -> set[str]:
     """The types of errors that a prediction has."""
-    types = find_error_types(compared(read_tables(prediction, "markdown"), read_tables(WANTED, "markdown")))
+    types = flag_error_types(compared(read_tables(prediction, "markdown"), read_tables(WANTED, "markdown")))
     assert list(types) == [*ERROR_TYPES, ERROR_FREE]
     assert types.pop(ERROR_FREE) == float(not any(types.values()))
     return {name for name, value in types.items() if value}
@@ -86,23 +86,23 @@ def test_displaced_rows_are_a_structure_error_alone() -> None:
     head, rule, *rows = WANTED.strip().splitlines()
     answer = "\n".join([head, rule, *reversed(rows)])
     ours = table_score(answer, WANTED)
-    types = find_error_types(compare_tables(ours.match.content, ours.match.wanted.tables))
+    types = flag_error_types(find_table_differences(ours.match.content, ours.match.wanted.tables))
     assert {name for name, value in types.items() if value} == {"structure_error"}
 
 
 def test_where_no_table_was_wanted_nothing_is_said() -> None:
-    assert find_error_types(compared([], [])) == {}
-    assert find_error_types(compared(read_tables(WANTED, "markdown"), [])) == {}
+    assert flag_error_types(compared([], [])) == {}
+    assert flag_error_types(compared(read_tables(WANTED, "markdown"), [])) == {}
 
 
 @given(TABLES)
 def test_tables_are_free_of_errors_against_themselves(tables: list[CellGrid]) -> None:
-    assert find_error_types(compared(tables, tables)).get(ERROR_FREE, 1.0) == 1.0
+    assert flag_error_types(compared(tables, tables)).get(ERROR_FREE, 1.0) == 1.0
 
 
 @given(TABLES, TABLES)
 def test_an_output_is_free_of_errors_or_has_one(prediction: list[CellGrid], wanted: list[CellGrid]) -> None:
-    types = find_error_types(compared(prediction, wanted))
+    types = flag_error_types(compared(prediction, wanted))
     assert set(types.values()) <= {0.0, 1.0}
     if wanted:
         assert types[ERROR_FREE] == 1.0 - max(types[name] for name in ERROR_TYPES)
@@ -121,7 +121,7 @@ def test_an_output_that_lacks_form_is_not_free_of_errors(complete: str, faulty: 
     wanted = r"\begin{table}\begin{tabular}{l}\hline Name \\ Ann \\ \end{tabular}\label{t}\end{table}"
     answer = wanted.replace(complete, faulty)
     facts = table_score(answer, wanted, format="latex").facts
-    values = find_error_types(compared(read_tables(answer, "latex"), read_tables(wanted, "latex")), facts)
+    values = flag_error_types(compared(read_tables(answer, "latex"), read_tables(wanted, "latex")), facts)
     assert values.pop(ERROR_FREE) == 0.0
     assert {name for name, value in values.items() if value} == types
 
@@ -131,7 +131,7 @@ def test_an_output_without_a_loss_of_content_has_no_wrong_name_or_cell(
     prediction: list[CellGrid], wanted: list[CellGrid]
 ) -> None:
     content = compare_content(prediction, wanted)
-    comparison = compare_tables(content, wanted)
+    comparison = find_table_differences(content, wanted)
     wrong = [cell for cell in comparison.cells if cell.verdict not in RIGHT]
     if content.overlap.f1 == 1.0:
         assert not wrong
@@ -152,9 +152,11 @@ def test_a_full_score_has_no_error_and_full_coverage_and_every_loss_of_content_h
     changed = [[data.draw(st.just(cell) | WRITTEN) for cell in row] for row in rows]
     wanted = write_rows([["Name", "Value"], *rows], one)
     score = table_score(write_rows([["Name", "Value"], *changed], other), wanted, format=one)
-    comparison = compare_tables(score.match.content, score.match.wanted.tables)
-    types = find_error_types(comparison, score.facts)
-    coverage = measure_abilities(comparison, source="", form=score.form, markup=1.0, share=1.0).get("coverage", 1.0)
+    comparison = find_table_differences(score.match.content, score.match.wanted.tables)
+    types = flag_error_types(comparison, score.facts)
+    coverage = measure_abilities(comparison, source="", form_share=score.form, markup_share=1.0, table_share=1.0).get(
+        "coverage", 1.0
+    )
     if score.content == 1.0:
         # Another form of a value is an error of format, which costs no content.
         assert (types["naming_error"], types["element_error"], coverage) == (0.0, 0.0, 1.0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.benchmarks.struc_bench.abilities import compare_tables
+from evalsuite.benchmarks.struc_bench.abilities import find_table_differences
 from evalsuite.benchmarks.struc_bench.items import (
     MODES,
     SHIPPED,
@@ -127,7 +127,7 @@ def test_the_text_holds_every_data_value_that_need_not_be_worked_out(
     written: Format, item: TableItem, name: str
 ) -> None:
     tables, text = read_tables(item.output, written), SearchedText(item.input)
-    data = compare_tables(compare_content(tables, tables), tables).predicted
+    data = find_table_differences(compare_content(tables, tables), tables).predicted
     assert [cell for cell in data if not text.contains_value(cell)] == DERIVED.get(name, [])
 
 
@@ -151,7 +151,7 @@ def test_every_format_has_blank_and_derived_cells_and_values_in_another_form() -
         blank = other_form = 0
         for item in items:
             tables = read_tables(item.output, written)
-            data = compare_tables(compare_content(tables, tables), tables).predicted
+            data = find_table_differences(compare_content(tables, tables), tables).predicted
             blank += sum(map(is_blank, data))
             other_form += sum(not is_blank(cell) and cell not in item.input for cell in data)
         derived = sum(len(cells) for name, cells in DERIVED.items() if name.startswith(written))

@@ -11,11 +11,11 @@ import pytest
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
 from evalsuite.benchmarks.tool_eyes.dataset import load_dataset
 from evalsuite.benchmarks.tool_eyes.released import (
+    parse_model_message,
     read_answer,
     read_prompts,
     read_score,
     read_shown_answer,
-    read_turn,
     split_message,
 )
 from evalsuite.cli import main
@@ -227,7 +227,7 @@ def test_models_read_the_authors_prompts_and_nothing_else(repository: Path, back
     ],
 )
 def test_turns_are_read_as_the_released_code_reads_them(text: str, fault: str | None, call: Any) -> None:
-    turn = read_turn(text)
+    turn = parse_model_message(text)
     assert turn.fault == fault
     assert [(made.name, made.arguments) for made in turn.calls] == ([call] if call else [])
 
