@@ -18,7 +18,7 @@ from evalsuite.core.option_values import make_int_parser
 from evalsuite.output.page.view import is_in_progress, list_runs
 from evalsuite.output.reports.markdown import render_terminal_table
 from evalsuite.output.reports.section import Cell, Column, Table
-from evalsuite.results.run_folders import REPORT, SUMMARY, RunFolder, check_run_name, find_run_folder, read_start_times
+from evalsuite.results.run_folders import REPORT, SUMMARY, RunFolder, check_run_name, find_run_folder, read_run_times
 
 if TYPE_CHECKING:
     import argparse
@@ -51,7 +51,7 @@ def run_runs(options: argparse.Namespace) -> int:
 
 def sort_runs_newest_first(folders: Sequence[RunFolder]) -> list[RunFolder]:
     """Sort runs by start time, newest first."""
-    return sorted(folders, key=lambda folder: read_start_times(folder.path), reverse=True)
+    return sorted(folders, key=lambda folder: read_run_times(folder.path), reverse=True)
 
 
 def _make_run_row(folder: RunFolder) -> list[Cell]:

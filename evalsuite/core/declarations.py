@@ -83,7 +83,7 @@ def format_declaration_place(benchmark: Benchmark, nodeid: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Declarations:
-    """Finds the code of the benchmarks that records name, and imports it only where this is allowed."""
+    """The declarations of the benchmarks that records name; their code is imported only where this is allowed."""
 
     root: Path | None = None  # The directory whose test files may be imported; None forbids importing test files.
     # This session's declarations, by the node id of the test function.
@@ -92,7 +92,7 @@ class Declarations:
     code: Path | None = None  # The file or folder of test files that a command may import.
 
     def find_benchmark(self, name: str, place: str) -> tuple[Benchmark | None, str]:
-        """Return a record's benchmark, if its code is found; if needed code is missing, also return the reason."""
+        """Return a record's benchmark, or None without its code, and the reason why needed code is missing (or "")."""
         if not place or place in self.live:
             return self.live.get(place), ""
         try:

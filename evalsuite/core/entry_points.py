@@ -53,7 +53,7 @@ def find_import_target(group: Group, name: str) -> str | None:
     """Find the import target `package.module:NAME` of a name; return None if no package registers the name."""
     if name in SHIPPED[group]:
         return SHIPPED[group][name]
-    targets = _list_import_targets_by_name(group).get(name, ())
+    targets = _map_names_to_import_targets(group).get(name, ())
     if len(targets) > 1:
         raise SettingsError(
             f"{name!r} is offered twice, by {' and by '.join(targets)} (entry points {group}); uninstall one package"
@@ -63,7 +63,7 @@ def find_import_target(group: Group, name: str) -> str | None:
 
 def list_known_names(group: Group) -> list[str]:
     """List all registered names, evalsuite's own names first."""
-    return [*SHIPPED[group], *sorted(_list_import_targets_by_name(group).keys() - SHIPPED[group])]
+    return [*SHIPPED[group], *sorted(_map_names_to_import_targets(group).keys() - SHIPPED[group])]
 
 
 def load_import_target(target: str) -> Any:
@@ -79,7 +79,7 @@ def load_import_target(target: str) -> Any:
 
 
 @cache
-def _list_import_targets_by_name(group: Group) -> dict[str, tuple[str, ...]]:
+def _map_names_to_import_targets(group: Group) -> dict[str, tuple[str, ...]]:
     from importlib.metadata import entry_points
 
     targets: dict[str, dict[str, None]] = {}

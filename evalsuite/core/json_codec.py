@@ -45,18 +45,18 @@ def digest(value: Any) -> str:
     return hashlib.sha256(dumps(value).encode()).hexdigest()[:16]
 
 
-def _make_encodable(value: Any, containers: frozenset[int] = frozenset()) -> Any:
+def _make_encodable(value: Any, outer_containers: frozenset[int] = frozenset()) -> Any:
     """Convert values and keys of mappings to types that JSON has; replace a container that contains itself by dots."""
     if value is None or isinstance(value, str | int | float):
         return value
-    if id(value) in containers:
+    if id(value) in outer_containers:
         return "..."
-    containers |= {id(value)}
+    outer_containers |= {id(value)}
     if isinstance(value, Mapping):
-        return {str(key): _make_encodable(inner, containers) for key, inner in value.items()}
+        return {str(key): _make_encodable(inner, outer_containers) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_make_encodable(inner, containers) for inner in value]
-    return _make_encodable(_convert_to_plain(value), containers)
+        return [_make_encodable(inner, outer_containers) for inner in value]
+    return _make_encodable(_convert_to_plain(value), outer_containers)
 
 
 def _convert_to_plain(value: Any) -> Any:

@@ -14,7 +14,7 @@ from evalsuite.core.errors import SettingsError
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """Where a setting is given: on the command line (`--max-rpm`) or in an ini file (`evalsuite_max_rpm`)."""
+    """An option, which sets a value on the command line (`--max-rpm`) or in an ini file (`evalsuite_max_rpm`)."""
 
     help: str  # The help text: one or two lines, with an example unless it is obvious how to write the value.
     metavar: str  # Placeholder for the value in `--help`.

@@ -90,6 +90,7 @@ class Settings:
 
     @property
     def can_end_early(self) -> bool:
+        """Whether early decisions may end the run before all of its cases have run."""
         return self.stop_when_decided or self.until_decided
 
     @property

@@ -44,10 +44,10 @@ def split_alphanumeric_words(text: str) -> list[str]:
     """
     lower = normalise_characters(text).lower()
     spaced = "".join(char if unicodedata.category(char)[0] in "LNM" else " " for char in lower)
-    return [word for run in spaced.split() for word in split_words(run)]
+    return [word for run in spaced.split() for word in split_if_chinese(run)]
 
 
-def split_words(text: str) -> list[str]:
+def split_if_chinese(text: str) -> list[str]:
     """Split a text that contains Han characters into words, by jieba; return any other text as one piece."""
     return [word for word in split_jieba_tokens(text) if word.strip()] if HAN.search(text) else [text]
 
@@ -129,7 +129,7 @@ def bleu(prediction: str, targets: Targets) -> float:
     """
 
     def compute_bleu_of_target(prediction: str, target: str) -> float:
-        return compute_bleu_of_tokens(" ".join(split_words(prediction)), " ".join(split_words(target)))
+        return compute_bleu_of_tokens(" ".join(split_if_chinese(prediction)), " ".join(split_if_chinese(target)))
 
     return _score_best_target(compute_bleu_of_target, prediction, targets)
 
@@ -214,7 +214,8 @@ def _make_word_pattern(words: str) -> tuple[str, re.Pattern[str]]:
 
 def _compute_token_f1(prediction: str, target: str) -> float:
     predicted, wanted = (
-        [word for part in normalise_answer(text).split() for word in split_words(part)] for text in (prediction, target)
+        [word for part in normalise_answer(text).split() for word in split_if_chinese(part)]
+        for text in (prediction, target)
     )
     same = sum((Counter(predicted) & Counter(wanted)).values())
     return 2 * same / (len(predicted) + len(wanted))

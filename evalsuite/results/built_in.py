@@ -87,7 +87,7 @@ def find_built_in_metric(name: str) -> Callable[[Tally], Estimate | None] | None
     return None
 
 
-class BuiltInMetrics(dict[str, Metric]):
+class DeclaredAndBuiltInMetrics(dict[str, Metric]):
     """Maps names or patterns to the metrics that a benchmark declares; look-up also finds built-in metrics."""
 
     def __missing__(self, name: str) -> Metric:

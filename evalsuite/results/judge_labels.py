@@ -83,10 +83,10 @@ def select_labelled_cases(tally: Tally, score: str) -> Tally:
 def compute_accuracy(tally: Tally) -> Estimate | None:
     """Compute the share of the judge's verdicts that equal people's; None without verdicts."""
     verdicts = ((label, label.verdicts) for label in list_labelled_scores(tally))
-    return compute_weighted_share([(label, float(pair[0] == pair[1])) for label, pair in verdicts if pair is not None])
+    return estimate_weighted_mean([(label, float(pair[0] == pair[1])) for label, pair in verdicts if pair is not None])
 
 
-def compute_weighted_share(outcomes: Sequence[tuple[LabelledScore, float]]) -> Estimate | None:
+def estimate_weighted_mean(outcomes: Sequence[tuple[LabelledScore, float]]) -> Estimate | None:
     """Estimate the weighted mean of outcomes over labelled cases; None without outcomes."""
     if has_equal_weights(label for label, _ in outcomes):
         return Tally(tuple(label.row.with_scores({"share": value}) for label, value in outcomes)).share("share")
@@ -121,7 +121,7 @@ def compute_kappa(tally: Tally) -> Estimate | None:
 
 def _compute_agreement_on_verdict(tally: Tally, *, verdict: float) -> Estimate | None:
     """Estimate how often the judge also gives this verdict, over the cases to which people gave it."""
-    return compute_weighted_share(
+    return estimate_weighted_mean(
         [
             (label, float(both[1] == verdict))
             for label in list_labelled_scores(tally)
@@ -212,7 +212,7 @@ MUTATIONS = "mutations"  # A case's facts contain the results of mutation tests,
 
 
 def _estimate_mutation_metric(metric: str, tally: Tally) -> Estimate | None:
-    """Estimate a metric of mutation tests, such as `detects_KIND`: the share of successful tests."""
+    """Estimate how often the judge detects or resists mutated answers, by a metric such as `detects_KIND`."""
     rows = ((row, row.facts.get(MUTATIONS)) for row in tally if row.outcome != "error")
     tested = [row.with_scores({metric: found[metric]}) for row, found in rows if found and metric in found]
     return Tally(tuple(tested)).share(metric)

@@ -97,11 +97,11 @@ KINDS = (".png", ".csv", ".txt")
 _SIGNS = (b'"figures":', b'"files":')
 
 
-def write_artefacts(records: Path) -> None:
+def write_artefacts(records_file: Path) -> None:
     """Extract the files that the cases' programs made into a folder next to the records file, replacing the folder."""
-    folder = records.parent / FOLDER
+    folder = records_file.parent / FOLDER
     shutil.rmtree(folder, ignore_errors=True)
-    with records.open("rb") as lines:
+    with records_file.open("rb") as lines:
         for line in lines:
             if any(sign in line for sign in _SIGNS):
                 for name, content in _list_artefacts(json.loads(line)):

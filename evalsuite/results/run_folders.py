@@ -28,7 +28,7 @@ LAST = "last"  # `last` means the newest run; an unnamed run of selected cases c
 
 @dataclass(frozen=True, slots=True)
 class EarlyEnd:
-    """Tells which early decisions ended a run before all of its cases had run."""
+    """The early decisions that ended a run before all of its cases had run."""
 
     cases: Count
     planned: Count
@@ -232,7 +232,7 @@ def _locate_run_folder(reports: Path, name: str) -> Path:
                 return folder
         if _is_existing_file(Path(name)):
             raise RunError(f"{name} is not a run's folder, {RECORDS}, {INFO} or {SUMMARY}")
-    runs = sorted((folder for folder in reports.glob("*") if (folder / INFO).is_file()), key=read_start_times)
+    runs = sorted((folder for folder in reports.glob("*") if (folder / INFO).is_file()), key=read_run_times)
     if name == LAST and runs:
         return next((folder for folder in reversed(runs) if not _is_partial_run(folder)), runs[-1])
     newest = ", ".join(folder.name for folder in reversed(runs[-5:])) or "none"
@@ -258,7 +258,7 @@ def _is_existing_file(path: Path) -> bool:
         return False  # The path is too long for the file system.
 
 
-def read_start_times(folder: Path) -> tuple[str, int]:
+def read_run_times(folder: Path) -> tuple[str, int]:
     """Read a run's start time ("" if `run.json` is damaged) and when its `run.json` was last changed."""
     try:
         started = str(RunFolder(folder).info().get("started", ""))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import decode_metric, decode_record, parse_json_as
-from evalsuite.results.built_in import BuiltInMetrics, find_built_in_metric
+from evalsuite.results.built_in import DeclaredAndBuiltInMetrics, find_built_in_metric
 from evalsuite.results.record_file import RECORDS, count_lines, update_records_file
 from evalsuite.results.run_folders import SUMMARY, RunFolder, find_run_folder
 from evalsuite.results.stored_rows import MOST_IN_MEMORY, Found, RowMaker, make_tallies
@@ -60,11 +60,8 @@ def get_failure(metric: object) -> str:
     return metric.failure if isinstance(metric, GuardedMetric) else ""
 
 
-class _MetricsWithBuiltIn(dict[str, "Callable[[Tally], Estimate | None]"]):
-    """Derived metrics by name.
-
-    Iteration lists only the benchmark's own metrics, but look-up also finds built-in ones.
-    """
+class _DerivedMetrics(dict[str, "Callable[[Tally], Estimate | None]"]):
+    """The derived metrics that a benchmark declares, by name; look-up also finds built-in metrics."""
 
     def __init__(self, own: Mapping[str, Callable[[Tally], Estimate | None]], scored: frozenset[str]) -> None:
         super().__init__((name, GuardedMetric(compute)) for name, compute in own.items())
@@ -125,7 +122,7 @@ class RunBenchmark:
         if self.stored:
             names = sorted(self.stored.metrics.keys() - scored - {"pass_rate"})
             own = {name: partial(self._find_stored_value, name) for name in names if not find_built_in_metric(name)}
-        return _MetricsWithBuiltIn(own, scored)
+        return _DerivedMetrics(own, scored)
 
     def _find_stored_value(self, metric: str, cases: Tally) -> Estimate | None:
         """Return the stored value of a derived metric, which exists only for all cases together."""
@@ -174,7 +171,7 @@ class Run:
         written = self.info.get("metrics", {}).get(benchmark, {})
         code = self.benchmarks[benchmark].benchmark
         scored = {name: decode_metric(plain) for name, plain in written.items()}
-        return BuiltInMetrics(scored | dict(code.metrics if code else {}))
+        return DeclaredAndBuiltInMetrics(scored | dict(code.metrics if code else {}))
 
     def lower_is_better(self, benchmark: str, metric: str) -> bool:
         """Tell whether lower values of a metric are better, as its declaration says."""
@@ -228,7 +225,7 @@ def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTAL
         folder = find_run_folder(Path("reports"), str(folder))
     journalled, file = update_records_file(folder.path), folder.path / RECORDS
     origins: dict[str, tuple[str, str, str]] = {}
-    tallies, offsets = make_tallies(_list_rows(file, origins), in_file=count_lines(file) > MOST_IN_MEMORY)
+    tallies, offsets = make_tallies(_list_rows(file, origins), in_temporary_file=count_lines(file) > MOST_IN_MEMORY)
     info = folder.info()
     if "seconds" in info and not journalled:
         check_completeness(file, folder.path / SUMMARY, len(offsets))

@@ -96,14 +96,14 @@ _MutableRow: Any = make_dataclass("_MutableRow", _ROW_FIELDS, slots=True)
 _get_fields, _get_amounts = attrgetter(*_ROW_FIELDS), attrgetter(*(item.name for item in fields(Usage)))
 
 
-def make_tallies(records: Iterable[Found], *, in_file: bool) -> tuple[dict[str, Tally], Mapping[str, int]]:
+def make_tallies(records: Iterable[Found], *, in_temporary_file: bool) -> tuple[dict[str, Tally], Mapping[str, int]]:
     """Make a tally per benchmark, and map each case to its record's offset; of repeated cases, the last counts.
 
     Args:
         records: the records, in the order of their file.
-        in_file: whether to store the rows in a temporary file; this works only if the records are sorted by case.
+        in_temporary_file: whether to store the rows there; this works only if the records are sorted by case.
     """
-    if in_file:
+    if in_temporary_file:
         file = RowFile(records)
         if file.is_sorted:
             return {name: _StoredTally(_StoredRows(file, numbers)) for name, numbers in file.numbers.items()}, file

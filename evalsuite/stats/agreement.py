@@ -12,7 +12,7 @@ from statistics import NormalDist
 from typing import Literal
 
 from evalsuite.stats.clustering import jackknife_interval
-from evalsuite.stats.inputs import Array, Labels, check_labels, check_probability, check_same_length, is_missing
+from evalsuite.stats.inputs import Array, Labels, check_probability, check_same_length, convert_labels, is_missing
 from evalsuite.stats.intervals import share_interval
 
 Weights = Literal["nominal", "linear", "quadratic"]
@@ -52,7 +52,7 @@ def cohen_kappa(a: Labels, b: Labels) -> float:
         ValueError: the lists are empty, a label is missing (None or nan), or the lists differ in length.
     """
     check_same_length(a, b, "the two raters' labels")
-    first, second = check_labels(a, "a"), check_labels(b, "b")
+    first, second = convert_labels(a, "a"), convert_labels(b, "b")
     of_first, of_second, n = Counter(first), Counter(second), len(first)
     chance = sum(of_first[label] * of_second[label] for label in of_first)
     if chance == n * n:
@@ -86,7 +86,7 @@ def kappa_interval(
     """
     check_same_length(a, b, "the two raters' labels")
     z = NormalDist().inv_cdf((1 + check_probability(confidence, "confidence")) / 2)
-    table = _tabulate_label_pairs(check_labels(a, "a"), check_labels(b, "b"), categories, weights)
+    table = _tabulate_label_pairs(convert_labels(a, "a"), convert_labels(b, "b"), categories, weights)
     value, error = _compute_kappa(table / table.sum(), _compute_agreement_weights(len(table), weights))
     reach = z * error / math.sqrt(len(a))
     low = value - reach
@@ -157,7 +157,7 @@ def gwet_ac1(a: Labels, b: Labels, *, categories: Sequence[Hashable] | None = No
         A number up to 1 (full agreement), where 0 is agreement by chance.
     """
     check_same_length(a, b, "the two raters' labels")
-    pairs = list(zip(check_labels(a, "a"), check_labels(b, "b"), strict=True))
+    pairs = list(zip(convert_labels(a, "a"), convert_labels(b, "b"), strict=True))
     chance = _compute_ac1_chance_agreement(pairs, _count_categories(pairs, categories))
     return (sum(x == y for x, y in pairs) / len(pairs) - chance) / (1 - chance)
 
@@ -259,15 +259,15 @@ def _compute_agreement_weights(size: int, weights: Weights) -> Array:
     return np.asarray(1 - distance ** (2 if weights == "quadratic" else 1))
 
 
-def _compute_kappa(shares: Array, credit: Array) -> tuple[float, float]:
+def _compute_kappa(shares: Array, agreement_weights: Array) -> tuple[float, float]:
     """Return kappa and its standard error, the latter multiplied by the square root of the number of items."""
     rows, columns = shares.sum(axis=1), shares.sum(axis=0)
-    chance = float(rows @ credit @ columns)
+    chance = float(rows @ agreement_weights @ columns)
     if math.isclose(chance, 1.0, rel_tol=1e-12):
         return math.nan, math.nan
-    kappa = (float((shares * credit).sum()) - chance) / (1 - chance)
-    habits = (credit @ columns)[:, None] + (rows @ credit)[None, :]
-    spread = float((shares * (credit - habits * (1 - kappa)) ** 2).sum())
+    kappa = (float((shares * agreement_weights).sum()) - chance) / (1 - chance)
+    habits = (agreement_weights @ columns)[:, None] + (rows @ agreement_weights)[None, :]
+    spread = float((shares * (agreement_weights - habits * (1 - kappa)) ** 2).sum())
     variance = spread - (kappa - chance * (1 - kappa)) ** 2
     return kappa, math.sqrt(max(variance, 0.0)) / (1 - chance)
 

@@ -179,7 +179,7 @@ def make_constant_statistic_interval(
 
 
 def make_bounded_interval(mean: ClusteredMean, confidence: float, scale: float) -> Interval:
-    """Clip the t interval to [-scale, scale]; for equal clusters, use `make_constant_statistic_interval` instead."""
+    """Clip a mean's t interval to [-scale, scale]; equal clusters get `make_constant_statistic_interval`."""
     if mean.error == 0:
         return make_constant_statistic_interval(mean.mean, mean.clusters, (-scale, scale), confidence)
     interval = mean.interval(confidence)

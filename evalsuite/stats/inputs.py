@@ -28,8 +28,8 @@ def convert_to_floats(values: Values, name: str = "values") -> Array:
     return array
 
 
-def check_binary_values(values: Values, name: str = "values") -> Array:
-    """Convert the values to an array of zeros and ones."""
+def convert_to_binary(values: Values, name: str = "values") -> Array:
+    """Convert the values to an array of zeros and ones; refuse any other value."""
     array = convert_to_floats(values, name)
     wrong = array[(array != 0) & (array != 1)]
     if wrong.size:
@@ -61,8 +61,8 @@ def is_missing(label: object) -> bool:
     return label is None or label != label  # noqa: PLR0124 - only nan differs from itself
 
 
-def check_labels(labels: Labels, name: str) -> list[Hashable]:
-    """Convert the labels to a list, and check that no label is missing."""
+def convert_labels(labels: Labels, name: str) -> list[Hashable]:
+    """Convert the labels to a list; refuse an empty list and missing labels."""
     if not len(labels):
         raise ValueError(f"{name} is empty: no agreement can be measured")
     listed: list[Hashable] = list(labels)

@@ -11,9 +11,9 @@ from evalsuite.stats.inputs import (
     Array,
     Labels,
     Values,
-    check_binary_values,
     check_probability,
     check_range,
+    convert_to_binary,
     convert_to_floats,
     find_by_bisection,
 )
@@ -123,7 +123,7 @@ def share_interval(values: Values, *, clusters: Labels | None = None, confidence
     Raises:
         ValueError: an argument is invalid for `mean_interval`, or a value is neither 0 nor 1.
     """
-    array = check_binary_values(values)
+    array = convert_to_binary(values)
     totals, sizes = sum_clusters(array, clusters)
     if len(totals) == len(array):
         return count_interval(float(array.sum()), len(array), confidence)

@@ -377,7 +377,7 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
 
 
 def verdicts(comparisons: Sequence[LossTest], *, confidence: float = 0.95) -> list[NonInferiorityVerdict]:
-    """Test several metrics for noninferiority, with Holm's correction for multiple comparisons.
+    """Return each metric's verdict on noninferiority, with Holm's correction for multiple comparisons.
 
     - `no worse`: a one-sided test at the level (1 - confidence) / 2 excludes a deterioration by the margin or more.
     - `worse`: a two-sided test at the level 1 - confidence shows a deterioration, and the verdict is not `no worse`.

@@ -11,9 +11,9 @@ from evalsuite.stats.inputs import (
     Labels,
     Values,
     are_binary,
-    check_binary_values,
     check_probability,
     check_same_length,
+    convert_to_binary,
     convert_to_floats,
     find_by_bisection,
 )
@@ -79,7 +79,7 @@ def paired_difference(
 def count_discordant_cases(baseline: Values, candidate: Values) -> tuple[int, int]:
     """Count the cases that were lost (from 1 to 0) and the cases that were won (from 0 to 1)."""
     check_same_length(baseline, candidate, "baseline and candidate")
-    before, after = check_binary_values(baseline, "baseline"), check_binary_values(candidate, "candidate")
+    before, after = convert_to_binary(baseline, "baseline"), convert_to_binary(candidate, "candidate")
     return int((before > after).sum()), int((before < after).sum())
 
 

@@ -61,9 +61,9 @@ def _compute_binomial_cdf(k: Array, n: Array, share: float) -> Array:
 
 
 @lru_cache(maxsize=1024)  # Cached, because the steps of a search need nearly the same blocks.
-def _find_most_wins(block: int, level: float) -> Array:
-    """Find the most wins with a significant drop for each number of discordant cases; -1 if no drop is significant."""
-    changed = np.arange(block * BLOCK, (block + 1) * BLOCK)
+def _find_most_wins(block_number: int, level: float) -> Array:
+    """Find the most wins with a significant drop for each number of discordant cases in a block; -1 for none."""
+    changed = np.arange(block_number * BLOCK, (block_number + 1) * BLOCK)
     few, many = np.full(changed.shape, -1), changed // 2 + 1  # A share drops only if wins are fewer than losses.
     while (many - few > 1).any():
         middle = (few + many) // 2

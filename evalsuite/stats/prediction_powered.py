@@ -116,10 +116,10 @@ def _compute_bound(rectified: Array, worst: float, rest: Array, tuning: float, l
     return of_rest + float(guarded.mean()) + side * reach
 
 
-def _compute_weighted_tuning(human: Array, machine: Array, everything: Array, shares: Array) -> float:
+def _compute_weighted_tuning(human: Array, machine: Array, all_machine: Array, label_weights: Array) -> float:
     """Compute the weight of the judge's scores, in [0, 1], that gives weighted labels the shortest interval."""
-    labels, scores = (shares * (values - float((shares * values).mean())) for values in (human, machine))
-    variance = float((scores**2).mean()) + len(human) / len(everything) * float(everything.var())
+    labels, scores = (label_weights * (values - float((label_weights * values).mean())) for values in (human, machine))
+    variance = float((scores**2).mean()) + len(human) / len(all_machine) * float(all_machine.var())
     return min(1.0, max(0.0, float((labels * scores).mean()) / variance)) if variance else 0.0
 
 

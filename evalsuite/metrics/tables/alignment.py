@@ -182,7 +182,7 @@ def _align_by_anchors(first: _Table, second: _Table, *, row_order: bool, column_
         return _align_all_lines(first_rows, second_rows, row_order=row_order, column_order=column_order)
 
     rows = _find_anchors(first, second, ordered=row_order)
-    for ones, twos in list(_find_gaps(rows, len(first), len(second), ordered=row_order)):
+    for ones, twos in list(_list_unpaired_lines(rows, len(first), len(second), ordered=row_order)):
         if len(ones) == len(twos) == 1:
             rows.append((ones[0], twos[0]))
             continue
@@ -225,18 +225,19 @@ def _find_longest_series(pairs: Pairs) -> Pairs:
     return series[::-1]
 
 
-def _find_gaps(
-    anchors: Pairs, height: int, other: int, *, ordered: bool
+def _list_unpaired_lines(
+    anchors: Pairs, height: int, other_height: int, *, ordered: bool
 ) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
     """Yield the unpaired lines of both tables: between neighbouring anchors if `ordered`, otherwise all at once."""
     if not ordered:
         free = [
-            set(range(size)).difference(pair[side] for pair in anchors) for side, size in enumerate((height, other))
+            set(range(size)).difference(pair[side] for pair in anchors)
+            for side, size in enumerate((height, other_height))
         ]
         yield sorted(free[0]), sorted(free[1])
         return
     one = two = -1
-    for place, beside in [*anchors, (height, other)]:
+    for place, beside in [*anchors, (height, other_height)]:
         yield range(one + 1, place), range(two + 1, beside)
         one, two = place, beside
 

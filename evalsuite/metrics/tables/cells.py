@@ -39,7 +39,7 @@ LONGEST_CELL = 2_000  # Maximum characters of a cell that are compared; cells in
 
 @lru_cache(maxsize=65_536)
 def normalise_cell(text: str) -> str:
-    r"""Return the value of a cell for comparisons: equal values are equal strings, and a blank cell's value is empty.
+    r"""Remove a cell's markup, and return its value as a text that is equal for equal values; empty for a blank cell.
 
     Markup of any kind is removed: `12.3 $\pm$ 0.1` equals `$12.3\pm0.1$`, `**7**` equals 7, H$_2$O equals
     H<sub>2</sub>O, and `$\gamma$` equals the letter itself. `read_cell_value` also normalises words and numbers.
@@ -223,7 +223,7 @@ def compare_cells(predicted: str, wanted: str) -> CellVerdict:
     if value in blank and target not in blank:
         return "missing"
     if value != target:
-        return "sign missing" if _differ_only_in_sign(value, target) else "differs"
+        return "sign missing" if _differ_in_accents_or_blankness(value, target) else "differs"
     signs = _compare_signs(predicted, wanted)
     if signs < 1.0:
         return "sign missing" if signs else "differs"
@@ -249,10 +249,10 @@ def measure_value_similarity(value: str, target: str) -> float:
     if TWO_NUMBERS.fullmatch(f"{value} {target}"):
         return 0.0
     alike = _compute_value_similarity(value, target)
-    return INCOMPLETE if alike < INCOMPLETE and _differ_only_in_sign(value, target) else alike
+    return INCOMPLETE if alike < INCOMPLETE and _differ_in_accents_or_blankness(value, target) else alike
 
 
-def _differ_only_in_sign(value: str, target: str) -> bool:
+def _differ_in_accents_or_blankness(value: str, target: str) -> bool:
     """Tell whether only accents differ, or one value is blank and the other a word such as "n/a"."""
     if value.isascii() and target.isascii():
         return not (value and target) and ABSENT_VALUE in (value, target)

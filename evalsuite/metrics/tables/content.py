@@ -126,7 +126,7 @@ class ContentComparison:
         return sum((pair.overlap for pair in self.pairs), Overlap(predicted=surplus))
 
     def compare_regardless_of_order(self) -> ContentComparison | None:
-        """Align again regardless of the order of rows and columns; return None if this improves no pair of tables."""
+        """Return the comparison with rows and columns in any order; return None if this improves no pair of tables."""
         pairs = tuple(map(_realign_in_any_order, self.pairs))
         return replace(self, pairs=pairs) if any(pair.displaced for pair in pairs) else None
 
@@ -160,7 +160,7 @@ def compare_content(
 def _choose_tables(
     left: Sequence[ValueGrid], right: Sequence[ValueGrid], names: Sequence[str], wanted_names: Sequence[str]
 ) -> tuple[list[int | None], list[int]]:
-    """Choose a predicted table for each wanted table; return also the unused predicted tables."""
+    """Choose a predicted table's index (or None) for each wanted table; return also the indexes of unused tables."""
     if len(left) == len(right) == 1:
         return [0], []
     shares = [[one.compute_dice_coefficient(other) for other in right] for one in left]
@@ -183,14 +183,14 @@ def _choose_tables(
 
 
 def _assign_tables(
-    shares: Sequence[Sequence[float]], names: Sequence[str], wanted_names: Sequence[str]
+    similarities: Sequence[Sequence[float]], names: Sequence[str], wanted_names: Sequence[str]
 ) -> list[int | None]:
-    """Pair tables to maximise the sum of shared values and, for each pair of equal names, 1.
+    """Pair tables so that their total similarity is greatest; equal names raise a pair's similarity by 1.
 
     Equal positions decide between equal sums. The result has the index of a predicted table, or None, for each wanted
     table.
     """
-    if not shares:
+    if not similarities:
         return [None] * len(wanted_names)
     from scipy.optimize import linear_sum_assignment
 
@@ -199,7 +199,7 @@ def _assign_tables(
             share + bool(name and name.casefold() == wanted.casefold()) + (0.001 if place == there else 0.0)
             for there, (share, wanted) in enumerate(zip(row, wanted_names, strict=True))
         ]
-        for place, (row, name) in enumerate(zip(shares, names, strict=True))
+        for place, (row, name) in enumerate(zip(similarities, names, strict=True))
     ]
     chosen: list[int | None] = [None] * len(wanted_names)
     for one, other in zip(*linear_sum_assignment(gains, maximize=True), strict=True):
@@ -220,16 +220,16 @@ def _align_and_compare_tables(
     return TablePair(predicted, wanted, left, right, rows, columns, _measure_overlap(left, right, rows, columns))
 
 
-def _pair_unaligned_lines(pairs: Pairs, height: int, other: int) -> Pairs:
+def _pair_unaligned_lines(pairs: Pairs, height: int, other_height: int) -> Pairs:
     """Also pair unaligned lines of both tables, in order, as if one replaced the other; the rest stays unpaired."""
     taken, others = ({pair[side] for pair in pairs} for side in (0, 1))
-    if len(taken) in {height, other}:
+    if len(taken) in {height, other_height}:
         return pairs
     filled, start = list(pairs), 0
-    free = [place for place in range(other) if place not in others]
+    free = [place for place in range(other_height) if place not in others]
     # If both tables have the aligned lines in the same order, keep this order: pair only lines within the same gap.
     ordered = all(one[1] < two[1] for one, two in pairwise(pairs))
-    bounds = [*pairs, (height, other)] if ordered else [(height, other)]
+    bounds = [*pairs, (height, other_height)] if ordered else [(height, other_height)]
     for one, two in bounds:
         here = [place for place in range(start, one) if place not in taken]
         there = [place for place in free if place < two]

@@ -69,25 +69,25 @@ class HtmlCell:
 
 
 def lay_out_rows(
-    rows: Sequence[Sequence[HtmlCell]], allowance: int, groups: Collection[int] = ()
+    rows: Sequence[Sequence[HtmlCell]], copies_left: int, groups: Collection[int] = ()
 ) -> list[list[HtmlCell | None]]:
     """Find the cell that covers each position, by HTML's table model; None for an uncovered position.
 
-    Spans end at the last row of their row group (head, body or foot). After about `allowance` copies of cells, further
-    spans are ignored, because a few characters of markup can request millions of cells.
+    Spans end at the last row of their row group (head, body or foot). After about `copies_left` copies of cells,
+    further spans are ignored, because a few characters of markup can request millions of cells.
     """
     grid: list[list[HtmlCell | None]] = []
     hanging: dict[int, tuple[HtmlCell, int]] = {}
     for place, cells in enumerate(rows):
-        reaches = allowance > 0 and place not in groups
-        row, hanging = _lay_out_row(cells, hanging if reaches else {}, max(allowance, 0))
-        allowance -= len(row) - len(cells)
+        reaches = copies_left > 0 and place not in groups
+        row, hanging = _lay_out_row(cells, hanging if reaches else {}, max(copies_left, 0))
+        copies_left -= len(row) - len(cells)
         grid.append(row)
     return grid
 
 
 def _lay_out_row(
-    cells: Sequence[HtmlCell], hanging: dict[int, tuple[HtmlCell, int]], allowance: int
+    cells: Sequence[HtmlCell], hanging: dict[int, tuple[HtmlCell, int]], copies_left: int
 ) -> tuple[list[HtmlCell | None], dict[int, tuple[HtmlCell, int]]]:
     """Lay out a row; return also the cells that extend into later rows, each with its number of remaining rows."""
     row: list[HtmlCell | None] = []
@@ -99,8 +99,8 @@ def _lay_out_row(
             cell, rows = hanging[len(row)]
         elif waiting:
             cell = waiting.popleft()
-            rows, columns = cell.rows, min(cell.columns, WIDEST_SPAN, allowance + 1)
-            allowance -= columns - 1
+            rows, columns = cell.rows, min(cell.columns, WIDEST_SPAN, copies_left + 1)
+            copies_left -= columns - 1
         if cell and rows > 1:
             below.update((place, (cell, rows - 1)) for place in range(len(row), len(row) + columns))
         row += [cell] * columns
@@ -185,6 +185,7 @@ class PageTables:
         return [run for run in map(normalise_text, runs) if run]
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Handle an element's start tag."""
         self._hidden += tag in HIDDEN
         self._script = SCRIPTS.get(tag, "")
         if tag in APART:
@@ -225,6 +226,7 @@ class PageTables:
             table.in_head = in_head
 
     def end(self, tag: str) -> None:
+        """Handle an element's end tag."""
         self._hidden -= tag in HIDDEN
         if tag in WHITELIST:
             self._stream.append((f"/{tag}", ""))
@@ -240,6 +242,7 @@ class PageTables:
             self.data(" ")
 
     def data(self, text: str) -> None:
+        """Handle a text between two tags."""
         if self._hidden:
             return
         self._stream.append(("", text))

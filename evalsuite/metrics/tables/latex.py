@@ -229,7 +229,7 @@ class Tabular:
         return 1 if partner > place else -1
 
     def _read_token(self, place: int) -> int:
-        """Read a token outside of inner groups and environments; return the index after it and its arguments."""
+        """Read a token outside of inner groups; return the index after the token and the token's arguments."""
         token = self.source.tokens[place]
         if token.kind == "ampersand" or (token.kind == "sign" and token.value in self._separators):
             self._end_cell()
@@ -242,7 +242,7 @@ class Tabular:
         return self._read_cell_token(place)
 
     def _read_table_macro(self, name: str, place: int) -> int:
-        """Read a macro that may contain a caption or rows, or end a head; read any other macro as cell text."""
+        """Read a macro that may contain a caption or rows, end a head, or be cell text; return the index after it."""
         if name in CAPTIONS:
             self.caption, place = read_caption(self.source, place)
             return place
@@ -274,7 +274,7 @@ class Tabular:
         return next((at + 1 for at in range(first, self.end) if self._is_macro(at, ("Body",))), place)
 
     def _read_cell_token(self, place: int) -> int:
-        """Read a token in a cell's text."""
+        """Read a token as text of the current cell; return the index after the token and the token's arguments."""
         if self.source.tokens[place].kind != "macro":
             return self._text.read_token(place)
         if self._is_macro(place, BOLD):

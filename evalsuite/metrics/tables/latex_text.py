@@ -148,7 +148,7 @@ def _find_macro_character(name: str) -> str:
 
 
 class Token(NamedTuple):
-    """A piece of LaTeX."""
+    """The smallest unit of LaTeX, such as a macro, a brace, a blank or a piece of text."""
 
     kind: TokenKind  # A `sign` is a macro of one character that is not a letter; each bracket is a `text`.
     value: str  # The name of a macro (without its backslash) or environment; for other tokens, the characters.
@@ -188,12 +188,12 @@ class LatexSource:
             if self.tokens[begin].kind == "begin":
                 self.partner[begin] = len(self.tokens)
 
-    def _close_environment(self, waiting: list[int], environments: Counter[str], end: int) -> None:
+    def _close_environment(self, openings: list[int], opening_counts: Counter[str], end: int) -> None:
         """End an environment and the inner environments that have no end of their own."""
         while True:
-            begin = waiting.pop()
+            begin = openings.pop()
             opening = self.tokens[begin]
-            environments[opening.value] -= 1
+            opening_counts[opening.value] -= 1
             if opening.kind == "begin":
                 self.partner[begin] = end
                 if opening.value == self.tokens[end].value:
@@ -300,7 +300,7 @@ DEEPEST_FRACTION = 8
 
 
 class TextReader:
-    """Collects text, token by token.
+    """Converts LaTeX to plain text, token by token, and collects this text.
 
     Attributes:
         has_text: whether anything but white space was collected.
@@ -375,18 +375,18 @@ class TextReader:
             return self._read_unknown_macro(name, place)
         return place
 
-    def _read_fraction(self, place: int, middle: int) -> int:
-        """Join both arguments by a slash, because one half would otherwise be read as 12."""
-        end = self.source.find_group_end(middle)
+    def _read_fraction(self, place: int, numerator_end: int) -> int:
+        """Collect numerator, slash and denominator (without a slash, 1/2 would be 12); return the index after them."""
+        end = self.source.find_group_end(numerator_end)
         self._fractions += 1
-        for start, stop in ((place, middle), (middle, end)):
+        for start, stop in ((place, numerator_end), (numerator_end, end)):
             at = self.source.skip_blank(start) + 1
             while at < stop - 1:
                 at = self.read_token(at)
             if start == place:
                 self._add_text("/")
         self._fractions -= 1
-        return max(end, middle)
+        return max(end, numerator_end)
 
     def _read_unknown_macro(self, name: str, place: int) -> int:
         """Collect the macro's character or name, if it has no argument to read instead; return the index after it."""

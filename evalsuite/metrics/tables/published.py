@@ -44,7 +44,7 @@ class F1(float):
 
     @classmethod
     def mean(cls, matched: Sequence[Matched]) -> F1:
-        """Average F1, precision and recall over tables."""
+        """Average F1, precision and recall over tables, given each table's `Matched` counts."""
         rates = [
             (_divide_or_zero(2 * one, two + three), _divide_or_zero(one, two), _divide_or_zero(one, three))
             for one, two, three in matched
@@ -182,9 +182,11 @@ def _make_grid_tree(table: CellGrid) -> tuple[TableNode, int]:
     return root, len(table.rows) + sum(len(row.children) for row in root.children)
 
 
-def _compute_tree_similarity(one: TableNode, size: int, two: TableNode, other: int, *, with_content: bool) -> float:
+def _compute_tree_similarity(
+    one: TableNode, size: int, two: TableNode, other_size: int, *, with_content: bool
+) -> float:
     # Clip at 0: a row is never renamed to a cell, so the distance can exceed the size of the larger tree.
-    return max(0.0, 1.0 - _measure_tree_distance(one, two, with_content=with_content) / max(size, other, 1))
+    return max(0.0, 1.0 - _measure_tree_distance(one, two, with_content=with_content) / max(size, other_size, 1))
 
 
 def _measure_tree_distance(one: TableNode, two: TableNode, *, with_content: bool) -> float:
@@ -223,7 +225,7 @@ def _find_keyroots(leftmost: list[int]) -> list[int]:
 def _fill_subtree_distances(
     left_one: list[int], left_two: list[int], i: int, j: int, rename: list[list[float]], trees: list[list[float]]
 ) -> None:
-    """Compute the distances between subtrees whose roots lie on the leftmost paths below the nodes `i` and `j`."""
+    """Fill `trees` with the distances between subtrees whose roots lie on the leftmost paths below `i` and `j`."""
     low_i, low_j = left_one[i], left_two[j]
     before = [float(column) for column in range(j - low_j + 2)]
     forest = [before]
@@ -271,7 +273,7 @@ def grits_content(prediction: Any, reference: Any, *, format: str | None = None)
         prediction,
         reference,
         format,
-        lambda predicted, wanted: _compute_grits(_pad_rows(wanted), _pad_rows(predicted), compute_matching_ratio),
+        lambda predicted, wanted: _count_grits_matches(_pad_rows(wanted), _pad_rows(predicted), compute_matching_ratio),
     )
 
 
@@ -286,7 +288,9 @@ def grits_topology(prediction: Any, reference: Any, *, format: str | None = None
         prediction,
         reference,
         format,
-        lambda predicted, wanted: _compute_grits(_make_boxes(wanted), _make_boxes(predicted), _measure_box_overlap),
+        lambda predicted, wanted: _count_grits_matches(
+            _make_boxes(wanted), _make_boxes(predicted), _measure_box_overlap
+        ),
     )
 
 
@@ -309,7 +313,7 @@ def _measure_box_overlap(one: Box, two: Box) -> float:
     return shared / both
 
 
-def _compute_grits(
+def _count_grits_matches(
     wanted: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]], similarity: Callable[[Any, Any], float]
 ) -> Matched:
     grids = (wanted, predicted)
@@ -328,19 +332,19 @@ def _compute_grits(
     return float(total), sizes[1], sizes[0]
 
 
-def _sum_best_alignments(cells: Rewards) -> Rewards:
+def _sum_best_alignments(cell_rewards: Rewards) -> Rewards:
     """Find the best alignment of the cells of each pair of lines; return each pair's total reward."""
-    best = np.zeros((cells.shape[3] + 1, *cells.shape[:2]))
-    for here in range(cells.shape[2]):
+    best = np.zeros((cell_rewards.shape[3] + 1, *cell_rewards.shape[:2]))
+    for here in range(cell_rewards.shape[2]):
         above = best.copy()
-        for there in range(cells.shape[3]):
+        for there in range(cell_rewards.shape[3]):
             skipped = np.maximum(above[there + 1], best[there])
-            best[there + 1] = np.maximum(skipped, above[there] + cells[:, :, here, there])
+            best[there + 1] = np.maximum(skipped, above[there] + cell_rewards[:, :, here, there])
     return np.asarray(best[-1])
 
 
 def _align_lines(rewards: Rewards) -> list[tuple[int, int]]:
-    """Find the best alignment of lines; among equally good alignments, prefer more pairs, as the authors' code does."""
+    """Return the pairs of lines in the best alignment; prefer more pairs among equally good ones, as the authors do."""
     height, width = rewards.shape
     best = np.zeros((height + 1, width + 1))
     step = np.zeros((height + 1, width + 1), dtype=int)
@@ -375,10 +379,10 @@ def rms(prediction: Any, reference: Any, *, format: str | None = None) -> F1:  #
         ScoringError: the reference contains no readable table, or a table has more values than can be paired
             in a few seconds.
     """
-    return _average_over_tables(prediction, reference, format, _compute_rms)
+    return _average_over_tables(prediction, reference, format, _count_rms_matches)
 
 
-def _compute_rms(predicted: CellGrid, wanted: CellGrid) -> Matched:
+def _count_rms_matches(predicted: CellGrid, wanted: CellGrid) -> Matched:
     target = _map_names_to_values(wanted.rows, wanted.name)
     filled = _pad_rows(predicted)
     sides = (_map_names_to_values(rows, predicted.name) for rows in (filled, list(zip(*filled, strict=True))))
@@ -459,13 +463,13 @@ def cell_f1(
     compare = _compute_exact_f1 if similarity == "exact" else _compute_chrf_f1
     totals = [0.0, 0.0, 0.0]
     for predicted, wanted in pairs:
-        elements = zip(_list_elements(predicted or CellGrid(())), _list_elements(wanted), strict=True)
+        elements = zip(_list_names_and_cells(predicted or CellGrid(())), _list_names_and_cells(wanted), strict=True)
         for place, sides in enumerate(elements):
             totals[place] += compare(*sides) if all(sides) else float(not any(sides))
     return CellF1(*(total / len(pairs) for total in totals))
 
 
-def _list_elements(table: CellGrid) -> tuple[set[TableElement], set[TableElement], set[TableElement]]:
+def _list_names_and_cells(table: CellGrid) -> tuple[set[TableElement], set[TableElement], set[TableElement]]:
     """Return the names of rows, the names of columns, and the other cells, each with its row's and column's name."""
     names, body = table.columns[1:], table.rows[1:]
     rows: set[TableElement] = {(row[0] if row else "",) for row in body}

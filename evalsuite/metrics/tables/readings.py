@@ -53,7 +53,7 @@ def _make_markup_reading(text: str, markup: Format) -> MarkupReading:
     return MarkupReading(markup, text, tuple(table for table in tables if any(map(normalise_cell, table.cells))))
 
 
-def read_in_all_formats(answer: str, wanted: Format) -> list[MarkupReading]:
+def read_in_all_formats(answer: str, wanted_markup: Format) -> list[MarkupReading]:
     """Read an answer in each possible markup, the wanted markup first; skip readings without tables.
 
     To limit time and memory, answers longer than `LONGEST_TEXT` and readings with more than `MOST_CELLS` cells are
@@ -63,8 +63,8 @@ def read_in_all_formats(answer: str, wanted: Format) -> list[MarkupReading]:
         return []
     readings = [
         _make_markup_reading(strip_answer(answer, markup), markup)
-        for markup in (wanted, *(markup for markup in FORMATS if markup != wanted))
-        if markup == wanted or markup not in HINTS or HINTS[markup].search(answer)
+        for markup in (wanted_markup, *(markup for markup in FORMATS if markup != wanted_markup))
+        if markup == wanted_markup or markup not in HINTS or HINTS[markup].search(answer)
     ]
     return [reading for reading in (*readings, *_read_other_markup(answer)) if 0 < reading.size <= MOST_CELLS]
 
@@ -99,7 +99,8 @@ def _read_other_raw_text(text: str) -> Iterator[Iterable[CellGrid]]:
     """Yield the tables of raw text by each possible reading except the usual one."""
     if GRID.search(text):
         usual = _read_raw_text(text)
-        yield from (tables for joins in (True, False) if (tables := _read_raw_text(text, joins=joins)) != usual)
+        others = (_read_raw_text(text, joins_lines=joins_lines) for joins_lines in (True, False))
+        yield from (tables for tables in others if tables != usual)
     # Try delimited text, because text that separates cells by commas or tabs may also contain bars.
     if "|" in text and any(line[:1] not in "|+" for line in text.splitlines()):
         yield _read_delimited_tables(text)
@@ -262,7 +263,7 @@ BOLD = re.compile(r"(\*\*|__)\S[^*_]*\1")
 LONGEST_NAME = 80
 
 
-def _read_raw_text(text: str, *, joins: bool | None = None) -> list[CellGrid]:
+def _read_raw_text(text: str, *, joins_lines: bool | None = None) -> list[CellGrid]:
     """Read all raw-text tables in order; if the text has no pipes, read tab- or comma-separated values.
 
     A table is a block of lines with pipes: at least two lines, or one line that begins with a pipe. A short line above
@@ -279,7 +280,7 @@ def _read_raw_text(text: str, *, joins: bool | None = None) -> list[CellGrid]:
             block.append(written)
             continue
         if block:
-            tables += _read_pipe_block(block, name, joins=joins)
+            tables += _read_pipe_block(block, name, joins_lines=joins_lines)
             block, name = [], ""
         if _is_table_name(line):
             name = line
@@ -288,12 +289,12 @@ def _read_raw_text(text: str, *, joins: bool | None = None) -> list[CellGrid]:
     return tables or _read_delimited_tables(text)
 
 
-def _read_pipe_block(block: list[str], name: str, *, joins: bool | None) -> list[CellGrid]:
+def _read_pipe_block(block: list[str], name: str, *, joins_lines: bool | None) -> list[CellGrid]:
     """Read a block of adjacent lines with pipes as a table; return an empty list if the block is not a table.
 
     Args:
         name: the line above the block that names the table.
-        joins: see `_join_wrapped_rows`.
+        joins_lines: see `_join_wrapped_rows`.
     """
     lines = [line.strip() for line in block]
     if not _is_table(lines):
@@ -313,7 +314,7 @@ def _read_pipe_block(block: list[str], name: str, *, joins: bool | None) -> list
         separators[types] = True
         split = [tuple("" if cell == "null" else cell for cell in row) for row in split if set(row) != {"\u2026"}]
     if any("+" in line for line in lines):
-        split, separators = _join_wrapped_rows(lines, split, separators, joins=joins)
+        split, separators = _join_wrapped_rows(lines, split, separators, joins_lines=joins_lines)
     rows = [row for row, is_separator in zip(split, separators, strict=True) if any(row) and not is_separator]
     first = separators.index(False) if False in separators else 0
     head = sum(map(any, split[first : separators.index(True, first)])) if True in separators[first:] else 0
@@ -333,7 +334,7 @@ def _write_box_in_ascii(line: str) -> str:
 
 
 def _split_lines(text: str) -> Iterator[str]:
-    """Remove the marks of quoted lines; move a name before a table's first row to a separate line."""
+    """Yield a text's lines without marks of quotations; a name before a table's first row becomes a separate line."""
     lines = [QUOTED.sub("", raw.rstrip(), count=1) for raw in LINE_END.split(text)]
     for line, below in zip_longest(lines, lines[1:], fillvalue=""):
         named = NAMED_ROW.fullmatch(line.strip()) if below.lstrip().startswith("|") else None
@@ -423,38 +424,40 @@ def _find_polars_types(rows: Sequence[tuple[str, ...]]) -> int | None:
 
 
 def _join_wrapped_rows(
-    lines: list[str], split: list[tuple[str, ...]], separators: list[bool], *, joins: bool | None
+    lines: list[str], split_rows: list[tuple[str, ...]], separators: list[bool], *, joins_lines: bool | None
 ) -> tuple[list[tuple[str, ...]], list[bool]]:
     """Join the lines of grid rows whose text is wrapped.
 
     Args:
-        joins: whether to join lines. With None, lines are joined if rules separate all rows, and every line of a row
-            after its first has a blank cell.
+        joins_lines: whether to join lines. With None, lines are joined if rules separate all rows, and every line of a
+            row after its first has a blank cell.
     """
     groups = [
         (is_separator, [row for row, _ in group])
-        for is_separator, group in groupby(zip(split, separators, strict=True), key=itemgetter(1))
+        for is_separator, group in groupby(zip(split_rows, separators, strict=True), key=itemgetter(1))
     ]
     bodies = [rows for is_separator, rows in groups if not is_separator]
     has_rules = len(bodies) > 2 or any(GRID_RULE.fullmatch(line) and "=" in line for line in lines)
-    if joins is None:
-        joins = has_rules and all(not all(row) for rows in bodies for row in rows[1:])
-    if not joins:
-        return split, separators
+    if joins_lines is None:
+        joins_lines = has_rules and all(not all(row) for rows in bodies for row in rows[1:])
+    if not joins_lines:
+        return split_rows, separators
     joined = [(kind, [_merge_wrapped_lines(rows)] if not kind else rows) for kind, rows in groups]
     return [row for _, rows in joined for row in rows], [kind for kind, rows in joined for _ in rows]
 
 
-def _keep_bars_in_code(lines: list[str], split: list[tuple[str, ...]], separators: list[bool]) -> list[tuple[str, ...]]:
-    """Split a row again, ignoring bars in code and formulas, if the row then has the most frequent width.
+def _keep_bars_in_code(
+    lines: list[str], split_rows: list[tuple[str, ...]], separators: list[bool]
+) -> list[tuple[str, ...]]:
+    """Split rows again, but not at bars in code and formulas, if they then have the most frequent width.
 
     In a table without outer bars, a row that begins with a bar begins with a blank cell.
     """
-    widths = Counter(len(row) for row, is_separator in zip(split, separators, strict=True) if not is_separator)
-    widths.update({len(split[1]): len(split)} if separators[1:2] == [True] and "+" not in lines[1] else {})
+    widths = Counter(len(row) for row, is_separator in zip(split_rows, separators, strict=True) if not is_separator)
+    widths.update({len(split_rows[1]): len(split_rows)} if separators[1:2] == [True] and "+" not in lines[1] else {})
     width = widths.most_common(1)[0][0] if widths else 0
     rows = []
-    for line, row in zip(lines, split, strict=True):
+    for line, row in zip(lines, split_rows, strict=True):
         kept = row
         if len(row) > width:
             kept = _split_row_into_cells(CODE.sub(lambda match: match[0].replace("|", "\\|"), line))
@@ -479,7 +482,7 @@ def _split_row_into_cells(line: str) -> tuple[str, ...]:
 
 
 def _is_separator_row(place: int, row: tuple[str, ...]) -> bool:
-    """Recognise a separator: dashes below the first row, or three dashes per cell in any row."""
+    """Tell whether a row separates others: dashes below the first row, or three dashes per cell in any row."""
     dashes = all(SEPARATOR.fullmatch(cell) for cell in row)
     return dashes and (place == 1 or all(len(cell) >= 3 for cell in row))
 
@@ -640,9 +643,9 @@ def _read_printed_frames(text: str, minimum: int) -> list[CellGrid]:
 def _find_printed_columns(lines: Sequence[str], minimum: int) -> list[int]:
     """Find where a printed frame's columns begin; the minus of a number counts as a space."""
     unsigned, head = [MINUS.sub(" ", line) for line in lines], lines[0]
-    gaps = set(_find_gaps(unsigned, 2))
+    gaps = set(_find_gap_starts(unsigned, 2))
     # pandas aligns to the right, so a column's name ends at the same position as the values below it.
-    ends = {at for at in _find_gaps(unsigned[1:], minimum) if not head[at : at + 1].strip()}
+    ends = {at for at in _find_gap_starts(unsigned[1:], minimum) if not head[at : at + 1].strip()}
     starts = [0]
     for at in sorted(gaps | ends):
         # Without a name above it, a part of the lines is the beginning of the next column, unless it is the index.
@@ -651,8 +654,8 @@ def _find_printed_columns(lines: Sequence[str], minimum: int) -> list[int]:
     return starts
 
 
-def _find_gaps(lines: Sequence[str], minimum: int) -> list[int]:
-    """Find the starts of gaps: at least `minimum` adjacent positions that are blank in all lines."""
+def _find_gap_starts(lines: Sequence[str], minimum: int) -> list[int]:
+    """Find where gaps begin: at least `minimum` adjacent positions that are blank in all lines."""
     blank = "".join("x" if "".join(column).strip() else " " for column in zip_longest(*lines, fillvalue=" "))
     return [gap.start() for gap in re.finditer(f"(?<=x) {{{minimum},}}(?=x)", blank)]
 

@@ -157,7 +157,7 @@ def score_latex_parts(prediction: str, reference: str) -> dict[str, float]:
         **_compute_similarities("alignment", predicted.alignment, wanted.alignment),
         **_compute_similarities("data", list(chain(*predicted.rows)), list(chain(*wanted.rows))),
         "caption_match_score": float(predicted.caption == wanted.caption),
-        **_compare_shapes(predicted.rows, wanted.rows),
+        **_compare_table_sizes(predicted.rows, wanted.rows),
     }
 
 
@@ -276,14 +276,14 @@ MARKDOWN_FORMAT = ("num_rows_match", "num_cols_match", "columns_levenshtein_scor
 
 
 def score_markdown_parts(prediction: str, reference: str) -> dict[str, float]:
-    """Compute all parts of the H-Score for raw text, each as the mean over the Team and the Player table."""
+    """Compute all parts of the H-Score for Markdown or other raw text, each as the mean over Team and Player table."""
     scored = []
     for sides in zip(_cut_out_tables(prediction), _cut_out_tables(reference), strict=True):
         predicted, wanted = map(_read_markdown, sides)
         # The first row contains the names of the columns.
         columns = _compute_similarities("columns", *((rows[0] if rows else []) for rows in (predicted, wanted)))
         data = _compute_similarities("data", list(chain(*predicted[1:])), list(chain(*wanted[1:])))
-        scored.append({**_compare_shapes(predicted, wanted), **columns, **data})
+        scored.append({**_compare_table_sizes(predicted, wanted), **columns, **data})
     return {name: sum(table[name] for table in scored) / len(scored) for name in (*MARKDOWN_FORMAT, *MARKDOWN_CONTENT)}
 
 
@@ -325,7 +325,7 @@ def _compute_similarities(prefix: str, predicted: Sequence[str], wanted: Sequenc
     }
 
 
-def _compare_shapes(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> dict[str, float]:
+def _compare_table_sizes(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> dict[str, float]:
     widths = [max(map(len, rows), default=0) for rows in (predicted, wanted)]
     return {"num_rows_match": float(len(predicted) == len(wanted)), "num_cols_match": float(widths[0] == widths[1])}
 
@@ -340,7 +340,7 @@ METHODS: Mapping[Format, tuple[Callable[[str, str], dict[str, float]], Sequence[
 
 @dataclass(frozen=True, slots=True)
 class HScore:
-    """An H-Score.
+    """An H-Score: how far a predicted table has the content and the format of the wanted table.
 
     Attributes:
         content: similarity of the contents, at most 2 (LaTeX: 3).

@@ -80,7 +80,7 @@ class TableMatch:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TableScore:
-    """A table score.
+    """How far predicted tables have the content and the form of the wanted tables, as one score with its parts.
 
     Attributes:
         value: the score in [0, 1], content * (3 * content + form) / 4, where form counts only facts that are visible in
@@ -340,11 +340,11 @@ def _list_compared_cells(pair: TablePair) -> list[list[ComparedCell]]:
     ]
 
 
-def _merge_lines(pairs: Sequence[tuple[int, int]], height: int, other: int) -> Iterator[LinePlaces]:
+def _merge_lines(pairs: Sequence[tuple[int, int]], height: int, wanted_height: int) -> Iterator[LinePlaces]:
     """Yield the aligned and unaligned lines in the wanted order; an unaligned line precedes the next aligned line."""
     partner = {there: here for here, there in pairs}
     surplus = set(range(height)).difference(partner.values())
-    for there in range(other):
+    for there in range(wanted_height):
         here = partner.get(there)
         if here is not None:
             start = here

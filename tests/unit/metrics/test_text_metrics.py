@@ -131,7 +131,7 @@ def test_chinese_is_cut_into_words_by_jieba() -> None:
 
 def test_a_chinese_text_of_any_length_is_cut_in_parts() -> None:
     long = "这是" * 1500
-    assert text.split_words(long) == text.split_words(long[:2000]) + text.split_words(long[2000:])
+    assert text.split_if_chinese(long) == text.split_if_chinese(long[:2000]) + text.split_if_chinese(long[2000:])
 
 
 @pytest.mark.parametrize("metric", [text.token_f1, text.rouge_l, text.bleu])

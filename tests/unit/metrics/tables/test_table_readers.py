@@ -259,5 +259,5 @@ def test_long_repetitions_of_any_scrap_are_read(scrap: str) -> None:
 def test_rows_are_laid_out_as_html_lays_them_out() -> None:
     a, b, c, d = HtmlCell(2, 2), HtmlCell(), HtmlCell(rows=3), HtmlCell()
     rows = [[a, b], [c], [d]]
-    assert lay_out_rows(rows, allowance=100) == [[a, a, b], [a, a, c], [d, None, c]]
-    assert lay_out_rows(rows, allowance=0) == [[a, b], [c], [d]]
+    assert lay_out_rows(rows, copies_left=100) == [[a, a, b], [a, a, c], [d, None, c]]
+    assert lay_out_rows(rows, copies_left=0) == [[a, b], [c], [d]]
