@@ -98,7 +98,7 @@ class BatchBackend:
         pending.backends.append(self)
 
     def check(self) -> None:
-        """Check whether the backend that formats the requests can be called."""
+        """Raise an error if the backend that formats the requests cannot be called."""
         self._backend.check()
 
     async def complete(self, request: Request) -> Completion:

@@ -176,7 +176,7 @@ MODEL_ERROR_FIELDS = {"code": "model_not_found", "param": "body.model"}
 
 
 class BatchMissing(RequestRefused):
-    """The server does not have a batch or a file of answers."""
+    """Raised if the server does not have a batch or a file of answers."""
 
     def __init__(self, what: str) -> None:
         super().__init__(
@@ -190,7 +190,7 @@ def copy_error(error: Exception) -> Exception:
 
 
 def read_completion(backend: OpenAIBackend, request: Request, line: Mapping[str, Any]) -> Completion:
-    """Read a line of a batch's output."""
+    """Convert a line of a batch's output to a completion; raise an error if the line does not contain an answer."""
     response, error = line.get("response"), line.get("error")
     if isinstance(response, dict) and isinstance(response.get("status_code"), int):
         return backend.read_batch_result(request, response["status_code"], response.get("body"))
@@ -201,13 +201,10 @@ def read_completion(backend: OpenAIBackend, request: Request, line: Mapping[str,
 
 
 def explain_missing_answers(keys: Sequence[str], state: BatchState) -> tuple[set[str], str, Exception]:
-    """Explain why a finished batch has no answer to some requests.
+    """Return the keys of refused requests, a message about the batch, and the error for other unanswered requests.
 
     Args:
         keys: the requests' keys, in the order of the batch's lines.
-
-    Returns:
-        The keys of the requests that the server refused, a message about the batch, and the other requests' error.
     """
     # Errors name the lines of refused requests; if the server refused the model, one line stands for all lines.
     numbers = set() if _is_model_refused(state) else {error.get("line") for error in state.errors}

@@ -67,7 +67,7 @@ class ModelSession:
         return completion
 
     def run_coroutines(self, coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-        """Run coroutines at once, because the gateway limits connections; return their results in order."""
+        """Run all coroutines concurrently, because the gateway limits connections; return their results in order."""
 
         async def gather_results() -> list[T]:
             return await asyncio.gather(*coroutines)

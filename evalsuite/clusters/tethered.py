@@ -15,7 +15,7 @@ PR_SET_PDEATHSIG = 1  # PR_SET_PDEATHSIG from linux/prctl.h; the setting survive
 
 
 def main() -> None:
-    """Replace this process by `python` with the given arguments."""
+    """Replace this process by `python` with the given arguments; on Linux, the process dies with its parent."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.execv(sys.executable, [sys.executable, *sys.argv[1:]])  # noqa: S606 - without a shell

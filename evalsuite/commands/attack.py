@@ -84,27 +84,27 @@ class _FaultReplayer:
     reports: Path
     scratch: Path
 
-    def is_applicable(self, name: str) -> bool:
+    def is_applicable(self, fault: str) -> bool:
         """Tell whether a fault fits the run: some faults need wrong answers, gates on a metric, or several cases."""
         rows = list(self.run_.all_rows())
-        if name == "mistyped":
+        if fault == "mistyped":
             return any(gate.metric != "*" for gate in read_gates(self.run_))
-        if name == "flattered":
+        if fault == "flattered":
             best = self._find_best_scores()
             return any(value != best[metric] for row in rows for metric, value in row.scores.items())
         return len(rows) > 1
 
-    def make_arguments(self, name: str, mutant: Mutant) -> tuple[str, ...]:
+    def make_arguments(self, fault: str, mutant: Mutant) -> tuple[str, ...]:
         """Make the pytest arguments that inject a fault; for the fault `chosen`, they also name one case."""
-        if name == "mistyped":
+        if fault == "mistyped":
             return tuple(f"--only-gate={replace_metric_name(gate.text)}" for gate in read_gates(self.run_))
-        return (*mutant.options, *((self._find_first_case(),) if name == "chosen" else ()))
+        return (*mutant.options, *((self._find_first_case(),) if fault == "chosen" else ()))
 
-    def replay_suite(self, name: str, arguments: tuple[str, ...]) -> tuple[int, str]:
+    def replay_suite(self, fault: str, arguments: tuple[str, ...]) -> tuple[int, str]:
         """Replay the run's stored answers through the suite; return the session's exit status and its first reason."""
         chosen = any("::" in argument for argument in arguments)
         suite = [] if chosen else self.suite or self._list_suite_paths()
-        label = name or "unchanged"
+        label = fault or "unchanged"
         baselines = self.run_.info.get("settings", {}).get("baseline") or ()
         command = [
             *(sys.executable, "-m", "pytest", "-q", *PLUGINS, "-p", "no:cacheprovider"),
@@ -117,13 +117,13 @@ class _FaultReplayer:
             # Ignore the folder of runs, because a run may contain test files that the user did not name.
             command.append(f"--ignore={runs}")
         environment = dict(os.environ)
-        if name:
+        if fault:
             case = self._find_first_case()
             file = str(Path.cwd() / case.partition("::")[0])
-            fault = {"mutant": name, "best": self._find_best_scores(), "file": file, "killed": case}
-            environment["EVALSUITE_MUTANT"] = json.dumps(fault)
+            fault_data = {"mutant": fault, "best": self._find_best_scores(), "file": file, "killed": case}
+            environment["EVALSUITE_MUTANT"] = json.dumps(fault_data)
         ended = run_own_command(command, environment)
-        if name == "sharded" and not ended.returncode:
+        if fault == "sharded" and not ended.returncode:
             # The session of one shard is always green, because gates are decided only after the shards are joined.
             gate = [sys.executable, "-m", "evalsuite", "gate", str(self.scratch / label), "--code=."]
             ended = run_own_command(gate, os.environ)

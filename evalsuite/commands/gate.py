@@ -182,7 +182,7 @@ class CommentHost:
 
 
 def find_comment_host(environment: Mapping[str, str]) -> CommentHost | str:
-    """Find the forge of this CI job. If no comment can be posted, return the reason; outside of CI, it is empty."""
+    """Find the host of this CI job's comments; if no comment can be posted, return the reason ("" outside of CI)."""
     if environment.get("GITHUB_ACTIONS") == "true":
         return _find_github_comment_host(environment)
     return _find_gitlab_comment_host(environment) if environment.get("GITLAB_CI") == "true" else ""

@@ -116,8 +116,8 @@ def write_new_file(file: Path, text: str, needed_text: str = "") -> str:
     return f"written  {file}"
 
 
-def find_installer(root: Path) -> InstallCommands:
-    """Find the program that installs a project, from its lock file, its requirements or its pyproject.toml."""
+def choose_install_commands(root: Path) -> InstallCommands:
+    """Choose the commands that install a project, by its lock file, its requirements or its pyproject.toml."""
     locked = {
         "uv.lock": ("pip install uv && uv sync --locked", "uv run --no-sync ", "uv add --dev evalsuite"),
         "poetry.lock": ("pip install poetry && poetry install", "poetry run ", "poetry add --group dev evalsuite"),
@@ -150,7 +150,7 @@ def set_up_workflow(root: Path, forge: str, model: str | None) -> int:
     Args:
         model: the model that answers in the first baseline's run; None writes a workflow with gpt-4 and no baseline.
     """
-    installer = find_installer(root)
+    installer = choose_install_commands(root)
     print_lines((*_make_first_baseline(root, model), *_write_workflow_file(root, forge, model, installer)))
     if installer.lacking:
         sys.stdout.write(f"lacking  {installer.reason} does not name evalsuite: {installer.lacking}\n")

@@ -187,7 +187,7 @@ def _make_rubric(options: argparse.Namespace) -> JudgedScorer:
 def judge_answers(
     name: str, answers: AnswersToJudge, options: argparse.Namespace, store: Path, people: Mapping[str, float], seed: int
 ) -> list[JudgeResults]:
-    """Judge the answers with one judge, within the limits of the command's options."""
+    """Judge the answers with the judge `name`, within the limits of the command's options."""
     from evalsuite.gateway.loop import BackgroundLoop
 
     values = {option: getattr(options, option) for option in TAKEN}

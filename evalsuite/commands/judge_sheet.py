@@ -105,7 +105,7 @@ def run_label(options: argparse.Namespace) -> int:
 
 
 def draw_cases(spreads: Sequence[float], count: int, seed: int) -> dict[int, float]:
-    """Draw cases in random order; cases on which judges disagree are more likely to be drawn.
+    """Draw cases, preferably if judges disagree on them; return each drawn case's weight (1 / probability) by index.
 
     Three quarters of a case's sampling probability are the same for all cases. One quarter is proportional to the
     standard deviation of the judges' scores. With these probabilities, no weight exceeds 4/3 of the average weight.
@@ -113,9 +113,6 @@ def draw_cases(spreads: Sequence[float], count: int, seed: int) -> dict[int, flo
 
     Args:
         spreads: the standard deviation of the judges' scores for each case.
-
-    Returns:
-        The weight (1 / probability) of each drawn case, by the case's index.
     """
     random, total = Random(seed), math.fsum(spreads)  # noqa: S311 - a random part, no secret
     if count >= len(spreads) or not total:

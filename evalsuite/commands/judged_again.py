@@ -88,7 +88,7 @@ class AnswersToJudge:
 async def rejudge_answers(
     settings: Settings,
     answers: AnswersToJudge,
-    mutated: int,
+    mutation_limit: int,
     store: Path,
     people: Mapping[str, float] | None = None,
     seed: int = 0,
@@ -96,7 +96,7 @@ async def rejudge_answers(
     """Judge the answers with one judge, and return one result per score.
 
     Args:
-        mutated: the maximum number of cases per kind of mutation, drawn at random with the seed.
+        mutation_limit: the maximum number of cases per kind of mutation, drawn at random with the seed.
         store: the file that stores the judge's answers, so that each answer is paid for only once.
         people: people's labels by case.
     """
@@ -108,8 +108,10 @@ async def rejudge_answers(
         names = list(dict.fromkeys(found)) or [""]
         results = [_make_judge_results(settings.judge_model or "", name, answers, scores) for name in names]
         tested = [
-            await _MutationTest(caller, caller.scorer_of[result.score], result, mutated, seed).test_judge(people or {})
-            if mutated and result.scores
+            await _MutationTest(caller, caller.scorer_of[result.score], result, mutation_limit, seed).test_judge(
+                people or {}
+            )
+            if mutation_limit and result.scores
             else {}
             for result in results
         ]
@@ -293,7 +295,7 @@ class _MutationTest:
     async def _test_trick(
         self, kind: str, passing_cases: Mapping[str, Case], detected: Mapping[str, tuple[Case, float]]
     ) -> dict[str, float]:
-        """Test a trick on detected corrupted answers and, unless it is a persuasion, on good answers, too."""
+        """Tell by case whether the judge resists a trick on corrupted and, unless it is a persuasion, good answers."""
         names = self._shuffle_cases(kind, detected)[: self.most]
         sides = [{case: detected[case][0] for case in names}]
         sides += [] if kind in PERSUASIONS else [{case: passing_cases[case] for case in names}]
@@ -305,7 +307,7 @@ class _MutationTest:
                 else self._apply_trick_to_answers(kind, cases)
             )
             scores = await self._judge_cases(changed)
-            if kind == "position" and self._find_rival():
+            if kind == "position" and self._find_scorer_and_rival_key():
                 scores = {case: 1 - score for case, score in scores.items()}
             resisted = {case: value for case, value in resisted.items() if case in scores}
             for case in resisted:
@@ -317,7 +319,7 @@ class _MutationTest:
 
     def _apply_trick_to_answers(self, kind: str, cases: Mapping[str, Case]) -> dict[str, Case]:
         def apply_trick_to_case(case: Case) -> Case | None:
-            if kind != "position" or not (rival := self._find_rival()):
+            if kind != "position" or not (rival := self._find_scorer_and_rival_key()):
                 return apply_trick(kind, case, self.judge.judge)
             return _exchange_answers(case, *rival)
 
@@ -334,7 +336,7 @@ class _MutationTest:
         shown = getattr(self.scorer, "make_prompt_sections", None)
         return shown is None or shown(*before) != shown(*after)
 
-    def _find_rival(self) -> tuple[JudgeScorer, str] | None:
+    def _find_scorer_and_rival_key(self) -> tuple[JudgeScorer, str] | None:
         """Return the scorer and the key of the rival answer; None unless the judge compares two answers."""
         if isinstance(self.scorer, JudgeScorer) and len(self.scorer.rivals) == 1:
             return self.scorer, self.scorer.rivals[0]
@@ -348,7 +350,7 @@ class _MutationTest:
 
 
 def _exchange_answers(case: Case, scorer: JudgeScorer, rival_key: str) -> Case:
-    """Exchange a case's answer and the rival answer in its metadata, so that the judge sees them in opposite order."""
+    """Copy a case with its answer and its rival answer exchanged, so that the judge sees them in opposite order."""
     sample, transcript = case
     answer, other = scorer.make_judged_input(*case).answers
     exchanged = replace(sample, metadata={**sample.metadata, rival_key: answer})

@@ -93,7 +93,7 @@ def run_show(options: argparse.Namespace) -> int:
 
 
 def find_case(cases: Iterable[str], part: str) -> str:
-    """Find the case whose id is `part`; if there is none, find the only case whose id contains it."""
+    """Find the case whose id is `part`, or else the only case whose id contains it; otherwise, raise RunError."""
     names = list(cases)
     if part in names:
         return part

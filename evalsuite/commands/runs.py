@@ -155,7 +155,7 @@ def _print_run_checks(folder: RunFolder, declarations: Declarations) -> int:
 
 
 def check_journal(journal: Journal) -> Iterator[tuple[str, str]]:
-    """Check the journal's file and each stored answer; yield each check with the fault that it found."""
+    """Check the journal's file and each stored answer; yield each check with the fault that it found, or ""."""
     state = str(journal.database.read_row("PRAGMA quick_check(1)")[0])
     yield "the journal's file", "" if state == "ok" else state
     damaged = journal.answers.list_damaged_keys()
@@ -166,7 +166,7 @@ def check_journal(journal: Journal) -> Iterator[tuple[str, str]]:
 
 
 def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, str]]:
-    """Check that `records.jsonl` equals the records in the journal."""
+    """Compare `records.jsonl` with the records in the journal; yield the check with the fault that it found, or ""."""
     from evalsuite.results.record_file import RECORDS
 
     counted = journal.summarise_records()
@@ -180,7 +180,7 @@ def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, st
 
 
 def check_report(folder: RunFolder, declarations: Declarations) -> Iterator[tuple[str, str]]:
-    """Make the report again from the records; check that `summary.json` and the headline stay the same."""
+    """Compare `summary.json` and the headline with a report made again; yield each check with its fault, or ""."""
     from evalsuite.output.reports.write import format_heading, make_report, summarise_run
     from evalsuite.results.runs import load_run
 

@@ -121,16 +121,16 @@ def _iterate_json_values(path: Path) -> Iterator[tuple[str, Any]]:
     yield from ((f"entry {number}", item) for number, item in enumerate(whole if is_list else [whole], 1))
 
 
-def _convert_record_to_answer(plain: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    if plain.get("transcript"):
+def _convert_record_to_answer(encoded_record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    if encoded_record.get("transcript"):
         names = ("benchmark", "input", "target", "tags", "transcript")
-        line = {name: plain[name] for name in names if plain.get(name) is not None}
-        epoch = f"@{plain['epoch']}" if plain.get("epoch", 1) != 1 else ""
-        yield {"id": f"{plain['sample']}{epoch}", "answer": plain["transcript"]["answer"], **line}
+        line = {name: encoded_record[name] for name in names if encoded_record.get(name) is not None}
+        epoch = f"@{encoded_record['epoch']}" if encoded_record.get("epoch", 1) != 1 else ""
+        yield {"id": f"{encoded_record['sample']}{epoch}", "answer": encoded_record["transcript"]["answer"], **line}
 
 
-def _convert_chat_to_answer(item: Any, default_id: str) -> Iterator[dict[str, Any]]:
-    log = item if isinstance(item, dict) else {"messages": item}
+def _convert_chat_to_answer(chat: Any, default_id: str) -> Iterator[dict[str, Any]]:
+    log = chat if isinstance(chat, dict) else {"messages": chat}
     plain = log["messages"]
     blocks = [block for one in plain if isinstance(one.get("content"), list) for block in one["content"]]
     kinds = {block.get("type") for block in blocks if isinstance(block, dict)}

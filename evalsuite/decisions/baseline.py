@@ -292,7 +292,7 @@ def _compare_metric(
 
     if subject.metric in run.benchmarks[subject.benchmark].derived:
         return _compare_derived_metric(questions, subject, run, rules)
-    sized = _find_width_and_margin(subject, run, rules, questions.list_scores(subject.metric))
+    sized = _find_width_and_margin(subject, run, rules, questions.list_scores_of_both_runs(subject.metric))
     if isinstance(sized, str):
         return sized
     width, margin = sized

@@ -90,7 +90,7 @@ class SharedQuestions:
         scored = [question for question in self.shared if compute_mean_score(self.before[question], metric) is not None]
         return sum(compute_mean_score(self.after[question], metric) is None for question in scored), len(scored)
 
-    def list_scores(self, metric: str) -> list[float]:
+    def list_scores_of_both_runs(self, metric: str) -> list[float]:
         return [
             score
             for question in self.shared

@@ -111,7 +111,7 @@ def compute_final_confidence(confidence: float) -> float:
 
 
 class EarlyGate:
-    """Checks one gate early, after each finished case.
+    """A gate that is checked after each finished case, so that it may be decided early.
 
     Args:
         share: the part of the run's total error probability that this gate may use.
@@ -194,7 +194,7 @@ class EarlyGate:
 
 
 class EarlyComparison:
-    """Checks early, after each finished case, whether the run is worse than its baseline in one metric.
+    """A check, after each finished case, whether the run is worse than its baseline in one metric.
 
     Each question adds one value to the confidence sequence: this run's score in the first epoch minus the baseline's
     mean over epochs. If questions share a source, they are not independent, so the comparison is made only after the

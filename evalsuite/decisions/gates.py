@@ -183,7 +183,7 @@ def _locate_syntax_error(text: str, subject: re.Match[str] | None, condition: re
 
 
 def _read_metric_name(subject: re.Match[str]) -> str:
-    """Accept spaces in names: read `latency p95` as `latency_p95`, and `cost per case` as `cost`."""
+    """Return the name of a gate's metric: `latency_p95` for `latency p95`, and `cost` for `cost per case`."""
     words = (subject["words"] or "").strip()
     return subject["metric"] if words.startswith("per") or not words else f"{subject['metric']}_{words}"
 

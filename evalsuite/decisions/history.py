@@ -88,14 +88,14 @@ def track_metrics(
 
 
 def _compare_releases(
-    reference: Run, runs: Sequence[Run], gates: Sequence[Gate], rules: ComparisonRules, tests: int
+    reference: Run, runs: Sequence[Run], gates: Sequence[Gate], rules: ComparisonRules, level_divisor: int
 ) -> dict[tuple[str, str], ReferenceComparison]:
     """Compare releases with a reference run; the result is keyed by run and metric."""
     names = [run.folder.name for run in runs]
     later = runs[names.index(reference.folder.name) + 1 :] if reference.folder.name in names else runs
     compared: dict[tuple[str, str], ReferenceComparison] = {}
     for number, run in enumerate(later, 1):
-        level = compute_test_level(number) / tests
+        level = compute_test_level(number) / level_divisor
         against = compare_to_baseline(reference, run, gates, rules)
         for subject, result, verdict in against.found:
             # The verdict `no worse` means that the loss is smaller than the margin, so it is not drift.

@@ -201,13 +201,13 @@ class _RecordingScores(dict[str, float]):
 def estimate_pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | None:
     """Compute the share of scored cases that passed, or the share of samples that passed in enough epochs."""
     if any("at_least" in row.facts for row in cases):
-        return Tally(tuple(_score_repeated_samples(cases))).estimate(PASS_RATE, confidence)
+        return Tally(tuple(_merge_epochs_of_repeated_samples(cases))).estimate(PASS_RATE, confidence)
     ran = cases.ran().where(lambda row: row.facts.get(ASSERTS, True))
     return ran.estimate_of([float(row.outcome == "passed") for row in ran], confidence)
 
 
-def _score_repeated_samples(cases: Tally) -> Iterator[Row]:
-    """Yield one row per sample that needs several passed epochs, and each other case with a pass rate."""
+def _merge_epochs_of_repeated_samples(cases: Tally) -> Iterator[Row]:
+    """Yield each case with a pass rate; of a sample that needs several passed epochs, yield one case for all epochs."""
     for row in cases:
         if "at_least" not in row.facts and (score := get_score(row, PASS_RATE)) is not None:
             yield row.with_scores({PASS_RATE: score})

@@ -146,28 +146,29 @@ def _estimate_benchmark_expense(
 
 
 def compute_detectable_losses(
-    planned: Iterable[PlannedBenchmark], baseline: Run, earlier: Run | None, gates: Iterable[Gate], detect: float
+    planned: Iterable[PlannedBenchmark], baseline: Run, earlier: Run | None, gates: Iterable[Gate], target_loss: float
 ) -> list[DetectableLoss]:
     """Compute the loss that a run can show in each gated metric, or in each primary metric if the run has no gates.
 
     Args:
-        detect: the loss that the run should be able to show, as a share of a metric's range.
+        target_loss: the loss that the run should be able to show, as a share of a metric's range.
     """
     parts = {part.benchmark: part for part in planned}
     return [
         sight
         for subject in list_compared_metrics(baseline, gates)
         if subject.benchmark in parts and not is_resource_metric(subject.metric)
-        if (sight := _compute_detectable_loss(subject, parts[subject.benchmark], baseline, earlier, detect)) is not None
+        if (sight := _compute_detectable_loss(subject, parts[subject.benchmark], baseline, earlier, target_loss))
+        is not None
     ]
 
 
 def _compute_detectable_loss(
-    subject: ComparedMetric, planned: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
+    subject: ComparedMetric, planned: PlannedBenchmark, baseline: Run, earlier: Run | None, target_loss: float
 ) -> DetectableLoss | None:
     """Compute the detectable loss of a metric; None without a range or with fewer than two scored questions."""
     if subject.metric in baseline.benchmarks[subject.benchmark].derived:
-        return _compute_detectable_loss_of_derived_metric(subject, planned, baseline, earlier, detect)
+        return _compute_detectable_loss_of_derived_metric(subject, planned, baseline, earlier, target_loss)
     tally = select_cases(baseline.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
     scored = _list_scored_questions(tally, subject.metric)
     bounds = find_range(baseline, subject, (score for _, scores in scored for score in scores))
@@ -176,7 +177,7 @@ def _compute_detectable_loss(
     width = bounds[1] - bounds[0]
     questions = _estimate_question_count(planned, baseline, subject, tally)
     before = max(len(scores) for _, scores in scored)
-    loss = detect * width
+    loss = target_loss * width
     pairs = []
     if earlier is not None and subject.benchmark in earlier.benchmarks:
         pairs = pair_questions(earlier.benchmarks[subject.benchmark].tally, tally).list_pairs(subject.metric)
@@ -207,7 +208,7 @@ def _calibrate_comparison(pairs: Sequence[ScorePair], loss: float, width: float,
 
 
 def _compute_detectable_loss_of_derived_metric(
-    subject: ComparedMetric, planned: PlannedBenchmark, baseline: Run, earlier: Run | None, detect: float
+    subject: ComparedMetric, planned: PlannedBenchmark, baseline: Run, earlier: Run | None, target_loss: float
 ) -> DetectableLoss | None:
     """Compute the smallest loss of a metric that is detectable on all cases; None if the metric declares no range."""
     bench = baseline.benchmarks[subject.benchmark]
@@ -217,7 +218,7 @@ def _compute_detectable_loss_of_derived_metric(
     expected = estimate_derived_variance(bench.derived[subject.metric], tally, before.tally if before else None)
     if limits is None or expected is None:
         return None
-    loss = detect * (limits[1] - limits[0])
+    loss = target_loss * (limits[1] - limits[0])
     questions = _estimate_question_count(planned, baseline, subject, tally)
     return DetectableLoss(subject, questions, planned.epochs, planned.epochs, loss, *expected, noise_known=False)
 

@@ -258,10 +258,10 @@ def tabulate_agreements(agreements: Sequence[MetricAgreement], title: str) -> li
     """Tabulate the metrics by agreement, best first; a second table shows how far each is behind the table score."""
     ranked, measures = _sort_by_pearson(agreements), [Column(name, "number", 3) for name in MEASURES]
     rows: list[list[Cell]] = [
-        [line.metric, line.outputs, *map(_make_estimate, line.agreement.values())] for line in ranked
+        [line.metric, line.outputs, *map(_convert_to_estimate, line.agreement.values())] for line in ranked
     ]
     behind: list[list[Cell]] = [
-        [line.metric, *map(_make_estimate, line.behind.values())] for line in ranked if line.behind
+        [line.metric, *map(_convert_to_estimate, line.behind.values())] for line in ranked if line.behind
     ]
     note = (
         "Within: among the outputs for one reference, Kendall's tau-b and the share of pairs with different ratings "
@@ -282,7 +282,7 @@ def draw_agreements(agreements: Sequence[MetricAgreement], title: str) -> Chart:
     """Draw two bars per metric: Pearson and Spearman correlation."""
     ranked = _sort_by_pearson(agreements)
     names = ("Pearson", "Spearman")
-    series = [Series(name, [_make_estimate(line.agreement[name]) for line in ranked]) for name in names]
+    series = [Series(name, [_convert_to_estimate(line.agreement[name]) for line in ranked]) for name in names]
     return Chart("bars", "metaeval_tables", title, [line.metric for line in ranked], series, y_title="Correlation")
 
 
@@ -290,5 +290,5 @@ def _sort_by_pearson(agreements: Sequence[MetricAgreement]) -> list[MetricAgreem
     return sorted(agreements, key=lambda line: -line.agreement["Pearson"].value)
 
 
-def _make_estimate(correlation: Correlation) -> Estimate | None:
+def _convert_to_estimate(correlation: Correlation) -> Estimate | None:
     return Estimate.of(correlation.value, correlation.low, correlation.high)

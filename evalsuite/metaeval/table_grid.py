@@ -162,7 +162,7 @@ class ChangeEffect:
 
 
 def measure_change_effects(items: Sequence[tuple[str, str, Format]]) -> list[ChangeEffect]:
-    """Score every table against changed versions of itself."""
+    """Compare every table with changed versions of itself; return the effect of each kind of change on the score."""
     scores: dict[tuple[str, str], list[float]] = defaultdict(list)
     failures: dict[tuple[str, str], list[str]] = defaultdict(list)
     for name, table, markup in items:

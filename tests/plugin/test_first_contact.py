@@ -14,7 +14,7 @@ import yaml
 
 from evalsuite.cli import main
 from evalsuite.commands import init_ci
-from evalsuite.commands.init_ci import find_installer
+from evalsuite.commands.init_ci import choose_install_commands
 from evalsuite.results.run_folders import find_run_folder
 from tests.warm_python import run_as_copy
 
@@ -191,13 +191,13 @@ def test_the_workflow_installs_by_the_project_s_lock_or_requirements(
     tmp_path: Path, file: str, text: str, install: str, prefix: str
 ) -> None:
     (tmp_path / file).write_text(text)
-    found = find_installer(tmp_path)
+    found = choose_install_commands(tmp_path)
     assert (found.install, found.prefix, found.lacking) == (install, prefix, "")
 
 
 def test_a_lock_without_evalsuite_says_how_it_is_added(tmp_path: Path) -> None:
     (tmp_path / "uv.lock").write_text('name = "pandas"\n')
-    assert find_installer(tmp_path).lacking == "uv add --dev evalsuite"
+    assert choose_install_commands(tmp_path).lacking == "uv add --dev evalsuite"
 
 
 @pytest.mark.parametrize("forge", ["github", "gitlab"])

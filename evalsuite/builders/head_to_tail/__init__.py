@@ -172,7 +172,7 @@ def _format_stats(
         f"Seed {seed}; at most {selection.cap:,} questions of a template in a bucket.",
         "## Entities by popularity",
         "The paper's Table 1. Each bucket has about a third of all popularity; equal popularity stays together.",
-        _format_markdown_table(_ENTITIES, _tabulate_partitions(partitions)),
+        _format_markdown_table(_ENTITIES, _make_bucket_rows(partitions)),
         "## Questions",
         "The paper's Table 2.",
         _format_markdown_table(("Templates", "Head", "Torso", "Tail", "Questions"), [summary]),
@@ -189,7 +189,7 @@ def _format_stats(
 _ENTITIES = ("Entities", "Bucket", "Number", "Share of entities", "Share of popularity", "Least popularity")
 
 
-def _tabulate_partitions(partitions: Mapping[str, Partition]) -> list[list[str]]:
+def _make_bucket_rows(partitions: Mapping[str, Partition]) -> list[list[str]]:
     rows = []
     for name, partition in partitions.items():
         shares = partition.compute_bucket_totals()

@@ -54,7 +54,7 @@ class DblpSource(QuestionSource):
     def _make_askable_entities_sql(self, template: QuestionTemplate) -> str:
         return f"(FROM person SEMI JOIN (FROM thesis WHERE kind = '{TEMPLATES[template][0]}') USING (id))"
 
-    def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all theses
+    def _load_question_maker(self, entity_counts: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all theses
         rows = self._workspace.run_sql("""
             SELECT id, kind, name, title, year, schools
             FROM thesis SEMI JOIN drawn USING (id)

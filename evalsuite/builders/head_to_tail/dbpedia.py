@@ -70,12 +70,12 @@ class DbpediaSource(QuestionSource):
         drafted = [(predicate, pairs) for predicate, pairs in rows if predicate not in known][:predicate_count]
         return {predicate: [(_decode_name(a), _decode_name(b)) for a, b in pairs] for predicate, pairs in drafted}
 
-    def _draw_entities(self, sizes: Mapping[QuestionTemplate, int]) -> None:
+    def _draw_entities(self, entity_counts: Mapping[QuestionTemplate, int]) -> None:
         pool = "(FROM asked JOIN entity ON entity.id = asked.subject)"
-        more = {template: size * _MORE for template, size in sizes.items()}
+        more = {template: size * _MORE for template, size in entity_counts.items()}
         draw_entities(self._workspace, pool, self.partitions["entity"], more)
 
-    def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all templates
+    def _load_question_maker(self, entity_counts: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all templates
         rows = self._workspace.run_sql("""
             SELECT template, subject, list(object ORDER BY object)
             FROM asked SEMI JOIN drawn ON drawn.template = asked.template AND drawn.id = asked.subject

@@ -26,7 +26,7 @@ REPLACEMENT_CHARACTER = "\ufffd"  # Unicode's replacement character, which marks
 
 @dataclass(frozen=True, slots=True)
 class QuestionTemplate:
-    """A question template."""
+    """A kind of question about the entities of one type, such as the release years of films."""
 
     id: str  # The template's id in the output file.
     entities: str  # The type of entities that the template is about; each type has its own popularity buckets.
@@ -119,14 +119,16 @@ def partition_by_popularity(workspace: Workspace, entities: str) -> Partition:
     return Partition(dict(workspace.run_sql(f"SELECT popularity, count(*) FROM {entities} GROUP BY popularity")))
 
 
-def draw_entities(workspace: Workspace, pool: str, partition: Partition, sizes: Mapping[QuestionTemplate, int]) -> None:
-    """Add to the table `drawn` the first `sizes[template]` entities of each template and bucket.
+def draw_entities(
+    workspace: Workspace, pool: str, partition: Partition, entity_counts: Mapping[QuestionTemplate, int]
+) -> None:
+    """Add to the table `drawn` the first `entity_counts[template]` entities of each template and bucket.
 
     `pool` is a relation with the columns `template` (a template's id), `id`, `popularity` and `lot`.
     """
     salts = ", ".join(
         f"({quote_sql(template.id)}, {compute_draw_number(workspace.seed, template.id)}::UBIGINT, {size})"
-        for template, size in sizes.items()
+        for template, size in entity_counts.items()
     )
     salted = f"(FROM {pool} JOIN (VALUES {salts}) AS salts (template, salt, size) USING (template))"
     cases = " ".join(
@@ -134,7 +136,7 @@ def draw_entities(workspace: Workspace, pool: str, partition: Partition, sizes: 
     )
     bucket = f"CASE {cases} ELSE '{BUCKETS[-1]}' END"
     pool = f"(SELECT *, xor(lot, salt) AS ticket, {bucket} AS bucket FROM {salted})"
-    if max(sizes.values()) < _MOST_IN_ORDER:
+    if max(entity_counts.values()) < _MOST_IN_ORDER:
         workspace.run_sql(f"""
             CREATE OR REPLACE TEMP TABLE first AS
             SELECT template, bucket, count(*) <= any_value(size) AS exhausted,
@@ -267,18 +269,18 @@ class QuestionSource:
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self._workspace, self._folder = workspace, folder
 
-    def draw_questions(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        """Draw questions about at least `sizes[template]` entities per bucket, or about all if a bucket has fewer."""
+    def draw_questions(self, entity_counts: Mapping[QuestionTemplate, int]) -> Draw:
+        """Draw questions about `entity_counts[template]` or more entities per bucket, or all if there are fewer."""
         self._workspace.run_sql("""
             CREATE OR REPLACE TABLE drawn
             (template VARCHAR, bucket VARCHAR, id VARCHAR, popularity BIGINT, lot UBIGINT)
         """)
         self._workspace.run_sql("CREATE OR REPLACE TABLE pools (template VARCHAR, bucket VARCHAR, exhausted BOOLEAN)")
-        self._draw_entities(sizes)
-        return make_candidates(self._workspace, sizes, self._load_question_maker(sizes))
+        self._draw_entities(entity_counts)
+        return make_candidates(self._workspace, entity_counts, self._load_question_maker(entity_counts))
 
-    def _draw_entities(self, sizes: Mapping[QuestionTemplate, int]) -> None:
-        for template, size in sizes.items():
+    def _draw_entities(self, entity_counts: Mapping[QuestionTemplate, int]) -> None:
+        for template, size in entity_counts.items():
             pool = f"(SELECT *, {quote_sql(template.id)} AS template FROM {self._make_askable_entities_sql(template)})"
             draw_entities(self._workspace, pool, self.partitions[template.entities], {template: size})
 
@@ -286,7 +288,7 @@ class QuestionSource:
         """Write SQL that selects the entities for which the template may have an answer."""
         raise NotImplementedError
 
-    def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
+    def _load_question_maker(self, entity_counts: Mapping[QuestionTemplate, int]) -> QuestionMaker:
         """Read the data about the drawn entities, and return a function that yields an entity's questions."""
         raise NotImplementedError
 
@@ -314,14 +316,14 @@ def choose_questions(
     with which all templates together give `target` questions per bucket.
     """
     guess = per_template or -(-target // max(len(templates), 1))
-    sizes = dict.fromkeys(templates, 4 * guess + 100)
+    entity_counts = dict.fromkeys(templates, 4 * guess + 100)
     while True:
-        drawn = source.draw_questions(sizes)
+        drawn = source.draw_questions(entity_counts)
         cap = per_template or find_question_cap(list(map(_count_candidates_of_smallest_bucket, drawn.values())), target)
         lacking = [template for template, buckets in drawn.items() if _can_draw_more_questions(buckets, cap)]
         if not lacking:
             return _select_questions(drawn, cap)
-        sizes |= {template: sizes[template] * GROWTH for template in lacking}
+        entity_counts |= {template: entity_counts[template] * GROWTH for template in lacking}
 
 
 def find_question_cap(available: Sequence[int], target: int) -> int:

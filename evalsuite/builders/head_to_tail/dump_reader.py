@@ -220,7 +220,7 @@ def replace_surrogates(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def find_malformed_line(path: Path, check: Check, skip: int) -> DatasetError | None:
-    """Read a file again to find its first malformed line, ignoring the first `skip` lines."""
+    """Return an error that names the first malformed line after the first `skip` lines; None if all are well-formed."""
     endless = ("a line without end", f"at most {LONGEST:,} bytes")
     for number, line in enumerate(split_lines(drop_carriage_returns(decompress_file(path, int))), 1):
         too_long = endless if len(line) > LONGEST else None

@@ -119,7 +119,7 @@ class GoodreadsSource(QuestionSource):
     def _make_askable_entities_sql(self, template: QuestionTemplate) -> str:
         return f"(FROM book WHERE {_BOOK_TEMPLATES[template][0]})"
 
-    def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all books
+    def _load_question_maker(self, entity_counts: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all books
         books = self._load_books_by_id()
         names = dict(
             self._workspace.run_sql("""

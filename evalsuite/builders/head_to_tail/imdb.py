@@ -77,7 +77,7 @@ _NO_PROFESSIONS = {"archive_footage", "archive_sound", "miscellaneous", "soundtr
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """A title."""
+    """A film, a series or another work in IMDb."""
 
     popularity: int
     kind: str  # IMDb's type of title.
@@ -128,7 +128,7 @@ def parse_professions(professions: str | None) -> list[str]:
 
 
 def find_only_profession(professions: str | None, template: QuestionTemplate) -> list[str]:
-    """Return the only profession of a person, if the template asks for this kind of profession; otherwise nothing."""
+    """Return a list with a person's only profession; empty unless the template asks for professions of this kind."""
     if not professions or "," in professions or professions in _NO_PROFESSIONS - {"soundtrack"}:
         return []
     is_department = professions.endswith("_department") or professions == "location_management"
@@ -185,16 +185,16 @@ class ImdbSource(QuestionSource):
             "person": partition_by_popularity(workspace, "fame"),
         }
 
-    def _draw_entities(self, sizes: Mapping[QuestionTemplate, int]) -> None:
-        super()._draw_entities({one: size * (_MORE if one in _CREDITS else 1) for one, size in sizes.items()})
+    def _draw_entities(self, entity_counts: Mapping[QuestionTemplate, int]) -> None:
+        super()._draw_entities({one: size * (_MORE if one in _CREDITS else 1) for one, size in entity_counts.items()})
 
     def _make_askable_entities_sql(self, template: QuestionTemplate) -> str:
         if template in _TITLE_TEMPLATES:
             return f"(FROM asked WHERE {_TITLE_TEMPLATES[template][0]})"
         return f"(FROM fame SEMI JOIN (SELECT id FROM person WHERE {_PERSON_TEMPLATES[template][0]}) USING (id))"
 
-    def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
-        wanted = [sizes.get(template, 0) for template in _CREDITS]
+    def _load_question_maker(self, entity_counts: Mapping[QuestionTemplate, int]) -> QuestionMaker:
+        wanted = [entity_counts.get(template, 0) for template in _CREDITS]
         if wanted != self._credits_read:
             self._create_credit_tables()
             self._credits_read = wanted

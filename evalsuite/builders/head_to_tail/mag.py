@@ -125,9 +125,9 @@ class MagSource(QuestionSource):
         condition = (_PAPER_QUESTIONS | _VENUE_QUESTIONS)[template][0]
         return f"(FROM {template.entities} WHERE up_to_date AND {condition})"
 
-    def _load_question_maker(self, sizes: Mapping[QuestionTemplate, int]) -> QuestionMaker:
+    def _load_question_maker(self, entity_counts: Mapping[QuestionTemplate, int]) -> QuestionMaker:
         papers, authors = self._load_papers_by_id(), self._load_authors()
-        venues = {template: self._load_venues(template) for template in _VENUE_QUESTIONS if template in sizes}
+        venues = {template: self._load_venues(template) for template in _VENUE_QUESTIONS if template in entity_counts}
 
         def list_questions(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             if template.entities == "paper":
@@ -162,7 +162,7 @@ class MagSource(QuestionSource):
             """)
 
     def _create_paper_table(self) -> None:
-        """Read only the columns needed for counting and drawing, because there are hundreds of millions of papers."""
+        """Create a table of papers with few columns, because there are hundreds of millions of papers."""
         wanted = ("PaperId", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue", "Doi")
         columns = dict.fromkeys(wanted, "VARCHAR") | {"Year": "INTEGER", "CitationCount": "UINTEGER"}
         with self._stream_tsv_file("Papers", columns) as stream:
@@ -225,4 +225,4 @@ class MagSource(QuestionSource):
 
     def _stream_tsv_file(self, name: str, columns: Mapping[str, str]) -> AbstractContextManager[str]:
         file = f"{name}.txt.zst"
-        return stream_tsv(self._workspace, find_dump_file(self._folder, file), columns, names=COLUMNS[file].split())
+        return stream_tsv(self._workspace, find_dump_file(self._folder, file), columns, header=COLUMNS[file].split())

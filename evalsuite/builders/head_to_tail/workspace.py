@@ -99,28 +99,28 @@ _TRIPLE = "'<subject> <predicate> <object> .'"
 
 @contextmanager
 def stream_tsv(
-    workspace: Workspace, path: Path, columns: Mapping[str, str], *, names: Sequence[str] = ()
+    workspace: Workspace, path: Path, columns: Mapping[str, str], *, header: Sequence[str] = ()
 ) -> Iterator[str]:
     r"""Read tab-separated values without quoting, where `\N` and empty cells are null; yield SQL for one FROM clause.
 
     Args:
-        names: the names of the first columns, if the file has no header; the file may have more columns.
+        header: the names of the first columns of a file without a header; the file may have more columns.
     """
     line, blocks = read_first_line(drop_carriage_returns(decompress_file(path, workspace.progress.advance)), path)
     heads = line.split("\t")
-    if names:
+    if header:
         blocks = chain((f"{line}\n".encode(),), blocks)
-        if len(heads) < len(names):
-            expected = f"at least {len(names)}: {', '.join(names)}"
+        if len(heads) < len(header):
+            expected = f"at least {len(header)}: {', '.join(header)}"
             raise DatasetError(path, "line 1", f"{len(heads)} columns", expected)
-        heads = [*names, *(f"further_{number}" for number in range(len(names), len(heads)))]
+        heads = [*header, *(f"further_{number}" for number in range(len(header), len(heads)))]
     elif missing := [name for name in columns if name not in heads]:
         columns_there = f"only the columns {', '.join(map(repr, heads))}"
         raise DatasetError(path, "line 1", columns_there[:300], f"a header with the column {missing[0]!r}")
     types = {head: columns.get(head, "VARCHAR") for head in heads}
     check = partial(_find_row_defect, types=types)
     make_sql = partial(_make_csv_reader_sql, delimiter="\t", types=types)
-    with _stream_dump(workspace, path, check_line_lengths(blocks), make_sql, check, skip=0 if names else 1) as stream:
+    with _stream_dump(workspace, path, check_line_lengths(blocks), make_sql, check, skip=0 if header else 1) as stream:
         yield stream
 
 
@@ -171,7 +171,7 @@ def _stream_dump(
     *,
     skip: int = 0,
 ) -> Iterator[str]:
-    """Read a dump with `Workspace.open_stream`; if that fails, raise an error that names the first malformed line."""
+    """Yield SQL that reads a dump in one query; if that fails, raise an error that names the first malformed line."""
     workspace.progress.begin_stage(path.name)
     try:
         with workspace.open_stream(blocks, make_sql) as stream:

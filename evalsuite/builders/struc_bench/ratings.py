@@ -78,11 +78,11 @@ def run_sheet(args: Namespace) -> int:
     return 0
 
 
-def _make_sheet_row(output: str, record: Record) -> Sequence[str]:
+def _make_sheet_row(output_id: str, record: Record) -> Sequence[str]:
     written = next(written for written in FORMATS if written == record.tags["format"])
     answer = record.transcript.answer if record.transcript else ""
     shown = (FORMAT_NAMES[written], extract_text(str(record.input), written), str(record.target), answer)
-    return [output, *shown, *[""] * (len(COLUMNS) - 1 - len(shown))]
+    return [output_id, *shown, *[""] * (len(COLUMNS) - 1 - len(shown))]
 
 
 RATINGS_WHAT = f"the file {RATINGS} from sheets that people filled in"

@@ -184,8 +184,8 @@ PLAYER_KEYS = frozenset(column.key for column in PLAYER)
 TEAM_KEYS = frozenset(column.key for column in TEAM)
 
 
-def _read_box_scores(path: Path) -> Iterator[Game]:
-    """Read the games of a JSON file; tables contain only values that the report mentions."""
+def _read_json_games(path: Path) -> Iterator[Game]:
+    """Yield the games of a JSON file; their tables contain only values that the report mentions."""
     for where, record in read_json_records(path, "item", first_number=0):
         tokens = read_field(record, "summary", list, path, where)
         for place, token in enumerate(tokens):
@@ -260,16 +260,16 @@ def _read_player_rows(columns: dict[str, Any], path: Path, where: str) -> Rows:
 NAMES = ("Team", "Player")
 
 
-def _read_text_tables(data: Path) -> Iterator[Game]:
-    """Read games from two files: one with the tables, and a `.text` file of the same name with the reports."""
-    reports = data.with_suffix(".text")
-    texts, tables = _read_lines(reports), _read_lines(data)
+def _read_text_games(table_file: Path) -> Iterator[Game]:
+    """Yield games from two files: one with the tables, and a `.text` file of the same name with the reports."""
+    reports = table_file.with_suffix(".text")
+    texts, tables = _read_lines(reports), _read_lines(table_file)
     if len(texts) != len(tables):
-        raise DatasetError(data, "", f"{len(tables)} lines", f"{len(texts)}, one for each in {reports.name}")
+        raise DatasetError(table_file, "", f"{len(tables)} lines", f"{len(texts)}, one for each in {reports.name}")
     for number, (text, line) in enumerate(zip(texts, tables, strict=True), 1):
         if not text.strip():
             raise DatasetError(reports, f"line {number}", "nothing", "a report")
-        found = tuple(_read_team_and_player_tables(line, data, f"line {number}"))
+        found = tuple(_read_team_and_player_tables(line, table_file, f"line {number}"))
         yield Game(text.replace("<NEWLINE>", "\n").strip(), found)
 
 
@@ -335,7 +335,7 @@ def run_build(args: Namespace) -> int:
     with open_build_folder(args.to) as folder, BuildProgress(sum_file_sizes(files), "B") as progress:
         for path in files:
             progress.begin_stage(path.name)
-            for game in _read_text_tables(path) if path.suffix == ".data" else _read_box_scores(path):
+            for game in _read_text_games(path) if path.suffix == ".data" else _read_json_games(path):
                 if any(any(table.cells) and min(len(table.rows), table.width) > larger_than for table in game.tables):
                     items.append(TableItem(INSTRUCTION, game.text, format_tables(game.tables)))
                 else:

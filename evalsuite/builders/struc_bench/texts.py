@@ -175,7 +175,7 @@ AMPERSAND = re.compile(r"(?<!\\)&")
 
 
 async def request_description(item: TableItem, syntax: Format, model: Model, *, plain: bool) -> str:
-    """Ask a model to describe the format of an item's table."""
+    """Ask a model to describe the format of an item's table; with `plain`, use a short prompt without an example."""
     example, description = EXAMPLES[syntax]
     parts = [("example of a table", example), ("its description", description), ("table to describe", item.output)]
     sections = mark_sections(parts[-1:] if plain else parts)

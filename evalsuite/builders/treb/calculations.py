@@ -31,7 +31,7 @@ _EXTREMES = (("greatest", max, "idxmax"), ("smallest", min, "idxmin"))
 
 
 def ask_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for a statistic of a column."""
+    """Make a question-answer pair about a statistic of a column; None if the statistic is too small."""
     name = random.choice(list(sheet.arithmetic_columns))
     words, compute, method = random.choice(STATISTICS if name in sheet.summable_columns else STATISTICS[1:])
     question = f'What is the {words} of the column "{name}"'
@@ -40,7 +40,7 @@ def ask_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def ask_statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for a statistic of a column over the rows that meet a condition."""
+    """Make a question-answer pair about a statistic of rows that meet a condition; None if the table is unsuited."""
     condition = random.choice([choose_equality_condition, choose_comparison_condition])(sheet, random)
     name = random.choice(list(sheet.arithmetic_columns)) if condition else ""
     if condition is None or f'"{name}"' in condition.words:
@@ -54,7 +54,7 @@ def ask_statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def ask_share(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for a group's share of a column's sum, in percent."""
+    """Make a question-answer pair about a group's percentage of a column's sum; None if the table is unsuited."""
     if not sheet.summable_columns:
         return None
     condition, name = choose_equality_condition(sheet, random), random.choice(sheet.summable_columns)
@@ -71,7 +71,7 @@ def ask_share(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def ask_extreme_row(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the key of the row with a column's unique greatest or smallest value."""
+    """Make a question-answer pair about the row with a column's extreme value; None if the table is unsuited."""
     name, (words, pick, method) = random.choice(list(sheet.arithmetic_columns)), random.choice(_EXTREMES)
     cells = sheet.numeric_columns[name]
     extreme = pick(_drop_missing_cells(cells))
@@ -83,7 +83,7 @@ def ask_extreme_row(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def ask_distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the number of distinct values in a column with repeated values."""
+    """Make a question-answer pair about the number of distinct values in a column; None if the table is unsuited."""
     numbers = {
         name: _drop_missing_cells(cells)
         for name, cells in sheet.numeric_columns.items()
@@ -100,7 +100,7 @@ def ask_distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def ask_rank(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the rank of a row by a column; the question defines how ties are ranked."""
+    """Make a question-answer pair about the rank of a row by a column; None if the table is unsuited."""
     name, row = random.choice(list(sheet.arithmetic_columns)), random.randrange(len(sheet.table.rows))
     value = sheet.numeric_columns[name][row]
     if sheet.key_column is None or value is None:
@@ -116,7 +116,7 @@ def ask_rank(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def ask_best_group(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the group with the greatest mean of a column."""
+    """Make a question-answer pair about the group with the greatest mean of a column; None if the table is unsuited."""
     if not sheet.grouping_columns:
         return None
     group, name = random.choice(list(sheet.grouping_columns)), random.choice(list(sheet.arithmetic_columns))
@@ -134,7 +134,7 @@ def ask_best_group(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def ask_correlation(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for Pearson's correlation of two columns."""
+    """Make a question-answer pair about Pearson's correlation of two columns; None if the table is unsuited."""
     if len(sheet.arithmetic_columns) < 2:
         return None
     first, second = random.sample(list(sheet.arithmetic_columns), 2)
@@ -181,7 +181,7 @@ IMPORT = "from scipy import stats\n"
 
 
 def ask_normal(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask whether a column passes the Shapiro-Wilk test of normality."""
+    """Make a question-answer pair about the Shapiro-Wilk test of normality; None if the table is unsuited."""
     from scipy import stats
 
     name, values = _choose_testable_column(sheet, random)
@@ -191,7 +191,7 @@ def ask_normal(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def ask_normality_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the statistic W of the Shapiro-Wilk test."""
+    """Make a question-answer pair about the statistic W of the Shapiro-Wilk test; None if the table is unsuited."""
     from scipy import stats
 
     name, values = _choose_testable_column(sheet, random)
@@ -201,7 +201,7 @@ def ask_normality_statistic(sheet: Sheet, random: Random) -> TemplatePair | None
 
 
 def ask_uniform(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the Kolmogorov-Smirnov test against the uniform distribution over the column's range."""
+    """Make a question-answer pair about the Kolmogorov-Smirnov test of uniformity; None if the table is unsuited."""
     from scipy import stats
 
     name, values = _choose_testable_column(sheet, random)
@@ -218,7 +218,7 @@ def ask_uniform(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def ask_skewness(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the adjusted Fisher-Pearson skewness, as pandas computes it."""
+    """Make a question-answer pair about a column's adjusted Fisher-Pearson skewness; None if the table is unsuited."""
     from scipy import stats
 
     name, values = _choose_testable_column(sheet, random)
@@ -228,7 +228,7 @@ def ask_skewness(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def ask_evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the chi-square test of equal frequencies of a text column's values."""
+    """Make a question-answer pair about the chi-square test of equal frequencies; None if the table is unsuited."""
     from scipy import stats
 
     if not sheet.grouping_columns:

@@ -34,7 +34,7 @@ PairMaker = Callable[["Sheet", Random], "TemplatePair | None"]
 
 
 def is_same_answer(printed: str, answer: str) -> bool:
-    """Compare a program's output with the answer: equal texts ignoring case, or equal numbers."""
+    """Tell whether a program's output is the answer: an equal text, ignoring case, or an equal number."""
     return printed.strip().lower() == answer.strip().lower() or numeric_match(printed, answer) == 1.0
 
 
@@ -50,7 +50,7 @@ def make_text_pair(question: str, answer: str, program: str) -> TemplatePair:
 
 
 def ask_cell_by_position(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the cell in row r, column c, both counted from 1."""
+    """Make a question-answer pair about the cell at a row number and a column number; None if it is empty."""
     column, row = random.randrange(len(sheet.column_names)), random.randrange(len(sheet.table.rows))
     question = f"What is in row {row + 1} of the data, column {column + 1}?"
     cell = sheet.columns[sheet.column_names[column]][row]
@@ -58,14 +58,14 @@ def ask_cell_by_position(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def ask_cell_by_name(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the cell of a named column in row r."""
+    """Make a question-answer pair about the cell of a named column at a row number; None if it is empty."""
     name, row = random.choice(sheet.column_names), random.randrange(len(sheet.table.rows))
     question = f'What is in row {row + 1} of the data in the column "{name}"?'
     return _make_number_or_text_pair(question, sheet.columns[name][row], f"print(df[{name!r}].iloc[{row}])")
 
 
 def ask_neighbour(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the cell directly above or below a cell with unique content."""
+    """Make a question-answer pair about the cell above or below a unique cell; None if the table is unsuited."""
     counts = Counter(cell for cells in sheet.columns.values() for cell in cells)
     places = [
         (name, row)
@@ -85,7 +85,7 @@ def ask_neighbour(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def ask_same_row(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for another column's cell in the row with a certain key."""
+    """Make a question-answer pair about a cell in the row with a certain key; None if the table is unsuited."""
     others = [name for name in sheet.column_names if name != sheet.key_column]
     if sheet.key_column is None or not others:
         return None
@@ -97,7 +97,7 @@ def ask_same_row(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def ask_row_of(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the number of the row with a certain key."""
+    """Make a question-answer pair about the number of the row with a certain key; None if no column identifies rows."""
     if sheet.key_column is None:
         return None
     row = random.randrange(len(sheet.table.rows))
@@ -107,7 +107,7 @@ def ask_row_of(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def ask_column_number(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the number of a named column."""
+    """Make a question-answer pair about the number of a named column."""
     name = random.choice(sheet.column_names)
     program = f"print(list(df.columns).index({name!r}) + 1)"
     number = sheet.column_names.index(name) + 1
@@ -115,7 +115,7 @@ def ask_column_number(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def ask_next_column(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Ask for the name of the column to the right of a named column."""
+    """Make a question-answer pair about the name of the column to the right of another; None without another."""
     if len(sheet.column_names) < 2:
         return None
     place = random.randrange(len(sheet.column_names) - 1)
@@ -200,7 +200,7 @@ def choose_combined_condition(sheet: Sheet, random: Random, *, both: bool) -> Co
     )
 
 
-def _ask_for_keys_of_rows(sheet: Sheet, condition: Condition) -> TemplatePair | None:
+def _make_pair_about_row_keys(sheet: Sheet, condition: Condition) -> TemplatePair | None:
     if sheet.key_column is None:
         return None
     keys = [str(key) for row, key in enumerate(sheet.columns[sheet.key_column]) if condition.holds(row)]
@@ -216,7 +216,7 @@ def _ask_for_keys_of_rows(sheet: Sheet, condition: Condition) -> TemplatePair | 
     return TemplatePair(question, ", ".join(keys), f"print(', '.join({shown}))")
 
 
-def _ask_for_row_count(sheet: Sheet, condition: Condition) -> TemplatePair | None:
+def _make_pair_about_row_count(sheet: Sheet, condition: Condition) -> TemplatePair | None:
     count = sum(condition.holds(row) for row in range(len(sheet.table.rows)))
     program = f"print(int(({condition.program}).sum()))"
     return make_number_pair(f"In how many rows of the data is it so that {condition.words}?", count, program)
@@ -238,12 +238,12 @@ def _make_selection_template(
 
 
 SELECTION_TEMPLATES = (
-    _make_selection_template("list_one", _ask_for_keys_of_rows, choose_comparison_condition),
-    _make_selection_template("list_value", _ask_for_keys_of_rows, choose_equality_condition),
-    _make_selection_template("list_both", _ask_for_keys_of_rows, partial(choose_combined_condition, both=True)),
-    _make_selection_template("list_either", _ask_for_keys_of_rows, partial(choose_combined_condition, both=False)),
-    _make_selection_template("count_one", _ask_for_row_count, choose_comparison_condition),
-    _make_selection_template("count_both", _ask_for_row_count, partial(choose_combined_condition, both=True)),
+    _make_selection_template("list_one", _make_pair_about_row_keys, choose_comparison_condition),
+    _make_selection_template("list_value", _make_pair_about_row_keys, choose_equality_condition),
+    _make_selection_template("list_both", _make_pair_about_row_keys, partial(choose_combined_condition, both=True)),
+    _make_selection_template("list_either", _make_pair_about_row_keys, partial(choose_combined_condition, both=False)),
+    _make_selection_template("count_one", _make_pair_about_row_count, choose_comparison_condition),
+    _make_selection_template("count_both", _make_pair_about_row_count, partial(choose_combined_condition, both=True)),
 )
 
 

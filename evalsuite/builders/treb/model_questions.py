@@ -154,7 +154,7 @@ class QuestionPanel:
     async def _compare_answers(self, pair: ModelPair, answers: Sequence[str], sheet: Sheet) -> tuple[list[bool], bool]:
         """Tell which candidates' answers agree with the pair's answer, and whether all of these answers agree."""
         if pair.program or not self.judges:
-            equal = is_same_answer if pair.program else lambda one, other: _list_words(one) == _list_words(other)
+            equal = is_same_answer if pair.program else lambda one, other: _split_name(one) == _split_name(other)
             first = [equal(answer, answers[0]) for answer in answers]
             return [bool(answer) and equal(answer, pair.answer) for answer in answers], all(first)
         prompt = words.COMPARER.format(
@@ -168,7 +168,7 @@ class QuestionPanel:
         return [said and bool(answer) for said, answer in zip(told["same"], answers, strict=True)], told["all_agree"]
 
     async def find_judged_subtask(self, pair: ModelPair, intended: str) -> str:
-        """Return the subtask that a judge finds, by default the intended one; raise DraftDropped if it does not fit."""
+        """Return the subtask that a judge finds, by default the intended one; raise DraftDropped if it is unusable."""
         if not self.judges:
             return intended
         kinds = "\n".join(f"- {name}: {task}" for name, task in words.TASKS.items())
@@ -326,16 +326,16 @@ def _make_question_panel(args: argparse.Namespace, model: Any) -> QuestionPanel:
 
 
 async def _make_question_records(
-    panel: QuestionPanel, built: BuiltPairs, original: Sheet | None, subtask: str, topic: str, progress: BuildProgress
+    panel: QuestionPanel, built: BuiltPairs, user_sheet: Sheet | None, subtask: str, topic: str, progress: BuildProgress
 ) -> list[dict[str, Any]]:
     """Make a question and decide its answer; return its record, or no record if it was dropped or is disputed."""
-    source = original.name if original else f"invented_{topic}"
+    source = user_sheet.name if user_sheet else f"invented_{topic}"
     name = f"{subtask}|models|{source}"
     try:
-        if original and subtask == words.COLUMN_NAMING:
-            pair, sheet = await _make_naming_question(panel, original)
+        if user_sheet and subtask == words.COLUMN_NAMING:
+            pair, sheet = await _make_naming_question(panel, user_sheet)
         else:
-            pair, sheet = await panel.write_question(original, subtask, topic)
+            pair, sheet = await panel.write_question(user_sheet, subtask, topic)
             await panel.require_full_marks(sheet, pair, subtask)
             pair = await panel.decide_answer(sheet, pair)
         found = await panel.find_judged_subtask(pair, subtask)
@@ -348,7 +348,7 @@ async def _make_question_records(
     name = name if found == subtask else f"{found}|models|{source}|{subtask}"
     if not pair.quality and not (pair := built.queue_for_review(name, pair, sheet)).quality:
         return []
-    if sheet is not original:
+    if sheet is not user_sheet:
         built.further.append(sheet)
     more = {"chain": list(pair.chain), "long_question": pair.long_question, "quality": pair.quality}
     return [make_record(name, pair, sheet) | more | {"votes": f"{pair.agreeing} of {len(pair.candidates)}"}]
@@ -361,7 +361,7 @@ async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[Mod
     reason = DraftDropped("no column has a name that could be asked for")
     disputed = None
     for column in columns[:MOST_COLUMNS]:
-        pair, hidden = _hide_column_name(sheet, column)
+        pair, hidden = _make_question_for_column_name(sheet, column)
         try:
             await panel.require_full_marks(hidden, pair, words.COLUMN_NAMING)
             pair = await panel.decide_answer(hidden, pair)
@@ -377,7 +377,7 @@ async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[Mod
     return disputed
 
 
-def _hide_column_name(sheet: Sheet, column: int) -> tuple[ModelPair, Sheet]:
+def _make_question_for_column_name(sheet: Sheet, column: int) -> tuple[ModelPair, Sheet]:
     """Return a question for a column's name, and a copy of the table without this name."""
     chinese = has_chinese_names(sheet)
     stand_in = f"第{column + 1}列" if chinese else f"Column {column + 1}"
@@ -400,7 +400,7 @@ def _list_nameable_columns(sheet: Sheet) -> list[int]:
     ]
 
 
-def _list_words(name: str) -> list[str]:
+def _split_name(name: str) -> list[str]:
     """Split a name into lower-case words without its unit and plural endings."""
     bare = re.sub(r"[(\[（].*?[)\]）]", " ", name.lower())  # noqa: RUF001 - Chinese brackets
     return [word.removesuffix("s") for word in re.findall(r"\w+", bare.replace("_", " "))]
@@ -431,22 +431,22 @@ class BuiltPairs:
         for _, row in parse_csv_sheet(path, REVIEW_COLUMNS) if path.exists() else ():
             self.reviews[row["id"], row["question"]] = row["accepted"].strip()
 
-    def queue_for_review(self, name: str, pair: ModelPair, sheet: Sheet) -> ModelPair:
+    def queue_for_review(self, pair_id: str, pair: ModelPair, sheet: Sheet) -> ModelPair:
         """Queue a disputed question for people; return its pair, with the answer that people gave earlier, if any."""
         question = str(escape_formula(pair.question))
-        accepted = self.reviews.get((name, question), "")
+        accepted = self.reviews.get((pair_id, question), "")
         candidates = "\n".join(pair.candidates)
-        self.disputed.append((name, question, pair.answer, candidates, sheet.table.format_csv(), accepted))
+        self.disputed.append((pair_id, question, pair.answer, candidates, sheet.table.format_csv(), accepted))
         if not accepted:
             return pair
         program = pair.program if is_same_answer(accepted, pair.answer) else ""
         return replace(pair, answer=accepted, program=program, quality="reviewed")
 
 
-def make_record(name: str, pair: TemplatePair | ModelPair, sheet: Sheet) -> dict[str, Any]:
+def make_record(pair_id: str, pair: TemplatePair | ModelPair, sheet: Sheet) -> dict[str, Any]:
     """Convert a question-answer pair with its program to a record in the published format."""
     return {
-        "id": name,
+        "id": pair_id,
         "file_path": [f"csv/{sheet.name}.csv"],
         "instruction": "",
         "question": pair.question,

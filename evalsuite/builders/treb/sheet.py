@@ -70,7 +70,9 @@ class Sheet:
     @cached_property
     def arithmetic_columns(self) -> dict[str, list[float | None]]:
         """The numeric columns that allow arithmetic, unlike years, ranks, dates, answers and classes."""
-        return {name: cells for name, cells in self.comparable_columns.items() if not self._is_ordinal(name, cells)}
+        return {
+            name: cells for name, cells in self.comparable_columns.items() if not self._is_ordinal_column(name, cells)
+        }
 
     def _is_code_column(self, name: str, cells: list[float | None]) -> bool:
         if is_meaningless_name(name) or _is_code_name(name) or _are_codes(self.columns[name]):
@@ -87,7 +89,7 @@ class Sheet:
         unnamed = recurring and not _is_quantity_name(name)
         return (numbered or unnamed) and not _is_order_name(name) and not _are_years(present)
 
-    def _is_ordinal(self, name: str, cells: list[float | None]) -> bool:
+    def _is_ordinal_column(self, name: str, cells: list[float | None]) -> bool:
         present = [cell for cell in cells if cell is not None]
         if _is_order_name(name) or _are_years(present):
             return True
@@ -99,7 +101,7 @@ class Sheet:
     def summable_columns(self) -> list[str]:
         """The columns whose sum is meaningful: sales, but not unit prices, marks or elapsed days."""
         columns = self.arithmetic_columns.items()
-        return [name for name, cells in columns if _is_amount_name(name) and not _are_stocks(cells)]
+        return [name for name, cells in columns if _is_amount_name(name) and not _is_sum_meaningless(cells)]
 
     @cached_property
     def naming_columns(self) -> dict[str, list[str | None]]:
@@ -326,7 +328,7 @@ def _are_running_steps(numbers: Sequence[float]) -> bool:
     return step > 0 and 4 * count >= 3 * steps.total()
 
 
-def _are_stocks(cells: Sequence[float | None]) -> bool:
+def _is_sum_meaningless(cells: Sequence[float | None]) -> bool:
     """Tell whether a sum of cells is meaningless: they never decrease (day 1, 2, 3), or are large and recur."""
     present = [cell for cell in cells if cell is not None]
     never_fall = len(present) >= FEWEST_IN_ORDER and sorted(present) == present

@@ -87,23 +87,23 @@ _COMMA_NUMBER = re.compile(r"[+-]?(\d{1,3}([.\u00a0\u202f]\d{3})+|\d+)(,\d+)?")
 def _normalise_numbers(columns: list[list[str]], *, decimal_commas: bool) -> list[list[str]]:
     """Remove thousands separators from columns of numbers, and replace decimal commas by points."""
 
-    def has_only_numbers(column: list[str], *, continental: bool) -> bool:
+    def has_only_numbers(column: list[str], *, decimal_comma: bool) -> bool:
         present = [cell for cell in column[1:] if cell not in MISSING]
-        read = _COMMA_NUMBER.fullmatch if continental else lambda cell: is_number(cell) or _THOUSANDS.fullmatch(cell)
+        read = _COMMA_NUMBER.fullmatch if decimal_comma else lambda cell: is_number(cell) or _THOUSANDS.fullmatch(cell)
         return bool(present) and all(map(read, present))
 
     # If one column is numeric only with decimal commas, the whole file uses decimal commas.
-    continental = decimal_commas and any(
-        has_only_numbers(column, continental=True) and not has_only_numbers(column, continental=False)
+    comma = decimal_commas and any(
+        has_only_numbers(column, decimal_comma=True) and not has_only_numbers(column, decimal_comma=False)
         for column in columns
     )
-    removed, point = (r"[.\u00a0\u202f](?=\d)", ",") if continental else (",", ".")
+    removed, point = (r"[.\u00a0\u202f](?=\d)", ",") if comma else (",", ".")
 
     def normalise_cell(cell: str) -> str:
         return cell if cell in MISSING else re.sub(removed, "", cell).replace(point, ".")
 
     return [
-        [column[0], *map(normalise_cell, column[1:])] if has_only_numbers(column, continental=continental) else column
+        [column[0], *map(normalise_cell, column[1:])] if has_only_numbers(column, decimal_comma=comma) else column
         for column in columns
     ]
 

@@ -195,13 +195,13 @@ class Listed(QuestionSource):
         self.counts, self.questions = counts, questions
         self.draws: list[dict[str, int]] = []
 
-    def draw_questions(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-        self.draws.append({template.id: size for template, size in sizes.items()})
+    def draw_questions(self, entity_counts: Mapping[QuestionTemplate, int]) -> Draw:
+        self.draws.append({template.id: size for template, size in entity_counts.items()})
         return {
             template: {
                 bucket: CandidateList(
-                    tuple(self._one(template.id, bucket, n) for n in range(min(count, sizes[template]))),
-                    exhausted=count <= sizes[template],
+                    tuple(self._one(template.id, bucket, n) for n in range(min(count, entity_counts[template]))),
+                    exhausted=count <= entity_counts[template],
                 )
                 for bucket, count in zip(BUCKETS, self.counts[template.id], strict=True)
             }
@@ -240,8 +240,8 @@ def test_a_draw_grows_for_the_templates_that_lack_candidates_and_for_no_other() 
 
 def test_the_result_does_not_depend_on_how_much_is_drawn_at_once() -> None:
     class Generous(Listed):
-        def draw_questions(self, sizes: Mapping[QuestionTemplate, int]) -> Draw:
-            return super().draw_questions({template: 7 * size for template, size in sizes.items()})
+        def draw_questions(self, entity_counts: Mapping[QuestionTemplate, int]) -> Draw:
+            return super().draw_questions({template: 7 * size for template, size in entity_counts.items()})
 
     counts = {"a": (500, 700, 900), "b": (3, 2000, 2000), "c": (2000, 2000, 150)}
     frugal, generous = Listed(counts), Generous(counts)
