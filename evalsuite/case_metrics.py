@@ -52,14 +52,14 @@ def confusion_matrix() -> CaseMetric:
     answers without a label.
     """
     measure = partial(_estimate_label_metric, _compute_share_of_wrong_labels)
-    return CaseMetric("labels_confused", measure, _draw_confusion_matrix, lower_is_better=True, range=SHARE.range)
+    return CaseMetric("labels_confused", measure, _make_confusion_matrix, lower_is_better=True, range=SHARE.range)
 
 
 def _compute_share_of_wrong_labels(targets: Sequence[str], labels: Sequence[str]) -> float:
     return sum(target != label for target, label in zip(targets, labels, strict=True)) / len(targets)
 
 
-def _draw_confusion_matrix(name: str, run: RunView) -> Sequence[Table | Chart]:
+def _make_confusion_matrix(name: str, run: RunView) -> Sequence[Table | Chart]:
     targets, labels = _read_labels(run.tally)
     rows = sorted(set(targets) | set(labels) - {""})
     columns = [*rows, *([""] if "" in labels else [])]  # The last column counts answers without a label.
@@ -109,7 +109,7 @@ def calibration_error(confidence: str, right: str, *, bins: int = 10) -> CaseMet
             return None
         return Estimate(classification.compute_calibration_error(sure, correct, bins), n=len(sure))
 
-    def draw_reliability_plot(name: str, run: RunView) -> Sequence[Table | Chart]:
+    def make_reliability_chart(name: str, run: RunView) -> Sequence[Table | Chart]:
         rows = classification.compute_reliability_bins(*_list_paired_scores(run.tally, confidence, right), bins)
         labels = [f"{sure:.2f}" for sure, _, _ in rows]
         series = [Series("right", [share for _, share, _ in rows]), Series("sure", [sure for sure, _, _ in rows])]
@@ -118,7 +118,7 @@ def calibration_error(confidence: str, right: str, *, bins: int = 10) -> CaseMet
         return [chart] if rows else []
 
     return CaseMetric(
-        "calibration_error", compute_calibration_error, draw_reliability_plot, lower_is_better=True, range=SHARE.range
+        "calibration_error", compute_calibration_error, make_reliability_chart, lower_is_better=True, range=SHARE.range
     )
 
 

@@ -296,15 +296,15 @@ def are_accepted_arguments(
     """Tell whether each argument has an accepted value; an argument that accepts `""` may be missing."""
     several = {name: values if isinstance(values, list) else [values] for name, values in accepted.items()}
     return all(name in accepted for name in arguments) and all(
-        any(is_accepted_value(arguments[name], value, in_object=in_object) for value in values)
+        any(matches_accepted_value(arguments[name], value, in_object=in_object) for value in values)
         if name in arguments
         else "" in values
         for name, values in several.items()
     )
 
 
-def is_accepted_value(value: Any, accepted: Any, *, in_object: bool = False) -> bool:
-    """Tell whether an argument's value equals an accepted value.
+def matches_accepted_value(value: Any, accepted: Any, *, in_object: bool = False) -> bool:
+    """Tell whether an argument's value matches an accepted value by the leaderboard's rules.
 
     Texts are compared without case, spaces and the characters `,./-_*^`. If a float is expected, an int is accepted. If
     an int is expected, a float is wrong, except in an object, because the leaderboard does not check types there. In an
@@ -314,7 +314,7 @@ def is_accepted_value(value: Any, accepted: Any, *, in_object: bool = False) -> 
         one, other = (_IGNORED.sub("", text).lower().replace("'", '"') for text in (value, accepted))
         return one == other
     if isinstance(value, list) and isinstance(accepted, list):
-        return len(value) == len(accepted) and all(map(is_accepted_value, value, accepted))
+        return len(value) == len(accepted) and all(map(matches_accepted_value, value, accepted))
     if isinstance(value, dict) and isinstance(accepted, dict):
         return are_accepted_arguments(accepted, value, in_object=True)
     if isinstance(value, bool) or isinstance(accepted, bool):

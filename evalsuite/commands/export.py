@@ -141,7 +141,7 @@ def run_export(options: argparse.Namespace) -> int:
     output=Path("samples.jsonl"),
 )
 def run_cases(options: argparse.Namespace) -> int:
-    """Write the samples of a run's cases, each sample once."""
+    """Run the form `cases` of the command: write the samples of a run's cases, each sample once."""
     run = load_run(find_run_folder(options.reports, options.name), make_declarations(None))
     lines: dict[tuple[str, str], dict[str, Any]] = {}
     for record in run.records:

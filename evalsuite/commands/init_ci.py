@@ -179,7 +179,7 @@ def _make_first_baseline(root: Path, model: str | None) -> Iterator[str]:
         status, shown = _run_workflow_command(command, root, Path(scratch), {})
         made = Path(scratch) / "baseline"
         if status not in {0, 1, 10} or not RunFolder(made).summary():
-            yield f"failed   {target}: pytest ended with status {status}:\n{_indent_last_lines(shown)}"
+            yield f"failed   {target}: pytest ended with status {status}:\n{_quote_last_lines(shown)}"
             return
         info = RunFolder(made).info()
         try:
@@ -240,7 +240,8 @@ def _run_workflow_command(
     return result.returncode, result.stdout
 
 
-def _indent_last_lines(text: str) -> str:
+def _quote_last_lines(text: str) -> str:
+    """Return the last eight lines of a text, indented."""
     return "\n".join(f"    {line}" for line in text.strip().splitlines()[-8:])
 
 
@@ -260,13 +261,13 @@ class _WorkflowTrial:
         if not records.is_file():
             sys.stdout.write(
                 f"  not proven: pytest ended with status {status} before a case was scored:\n"
-                f"{_indent_last_lines(shown)}\n  mend what it says, then run `evalsuite init --ci` again\n"
+                f"{_quote_last_lines(shown)}\n  mend what it says, then run `evalsuite init --ci` again\n"
             )
             return 1
         script = self.scratch / "script.json"
         script.write_text(json.dumps(_read_expected_answers(records)), "utf-8")
-        green = self._run_workflow("green", script)
-        red = self._run_workflow("red", None, f"--baseline={self.scratch / 'green' / 'pr'}")
+        green = self._try_workflow("green", script)
+        red = self._try_workflow("red", None, f"--baseline={self.scratch / 'green' / 'pr'}")
         if green == 0 and red not in {0, None}:
             sys.stdout.write("  proven: status and comment agree, green and red; nothing was kept or posted\n")
             return 0
@@ -283,17 +284,17 @@ class _WorkflowTrial:
         given = {"GITHUB_OUTPUT": str(self.scratch / f"{name}.output"), SCRIPT: str(script or "")}
         return _run_workflow_command(command, self.root, self.scratch, given)
 
-    def _run_workflow(self, name: str, script: Path | None, *more: str) -> int | None:
-        """Run the workflow's two commands, and print the result; return None if their exit statuses differ."""
-        status, shown = self._run_scripted_session(name, *more, script=script)
-        output = self.scratch / f"{name}.output"
+    def _try_workflow(self, run_name: str, answers_file: Path | None, *more: str) -> int | None:
+        """Run the workflow's two commands, and print the result; return their exit status, or None if they differ."""
+        status, shown = self._run_scripted_session(run_name, *more, script=answers_file)
+        output = self.scratch / f"{run_name}.output"
         verdict = output.read_text("utf-8").strip() if output.is_file() else ""
-        command = ["evalsuite", "gate", "comment", str(self.scratch / name / "pr"), f"--{verdict or 'verdict='}"]
+        command = ["evalsuite", "gate", "comment", str(self.scratch / run_name / "pr"), f"--{verdict or 'verdict='}"]
         posted, comment = _run_workflow_command(command, self.root, self.scratch, {})
         first = (comment.strip().splitlines() or ["no comment"])[0].lstrip("# ")
-        sys.stdout.write(f"  {name + ':':<7}exit status {status}, comment “{first}”, {verdict or 'no verdict'}\n")
+        sys.stdout.write(f"  {run_name + ':':<7}exit status {status}, comment “{first}”, {verdict or 'no verdict'}\n")
         if posted != status:
-            sys.stdout.write(f"{_indent_last_lines(shown)}\n")
+            sys.stdout.write(f"{_quote_last_lines(shown)}\n")
         return status if posted == status else None
 
 

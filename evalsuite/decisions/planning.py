@@ -184,7 +184,7 @@ def _compute_detectable_loss(
     pairs = pairs if len(pairs) > 1 else []  # One pair does not have a variance.
     variance, source = _estimate_variance(scored, pairs, width)
     epochs = [ScorePair(row, scores[0], scores[1]) for row, scores in scored if len(scores) > 1]
-    drawn = _calibrate_comparison(pairs or epochs, loss, width, questions)
+    drawn = _simulate_comparison(pairs or epochs, loss, width, questions)
     return DetectableLoss(subject, questions, before, planned.epochs, loss, variance, source, before > 1, drawn)
 
 
@@ -197,8 +197,8 @@ def _list_scored_questions(tally: Tally, metric: str) -> list[tuple[Row, list[fl
     return [(row, scores) for row, scores in questions if scores]
 
 
-def _calibrate_comparison(pairs: Sequence[ScorePair], loss: float, width: float, questions: int) -> Calibration | None:
-    """Calibrate a comparison of the planned size from pairs of scores for the same question."""
+def _simulate_comparison(pairs: Sequence[ScorePair], loss: float, width: float, questions: int) -> Calibration | None:
+    """Simulate how often a comparison of the planned size fails equal candidates, and candidates with this loss."""
     from evalsuite.stats import compare_paired
 
     if not pairs or not 0 < loss < width:

@@ -113,7 +113,7 @@ class Case:
         return replace(self, source=replace(self.sample, tags=tags, metadata=metadata), nodeid=nodeid)
 
 
-class ShardAssignment:
+class ShardAssigner:
     """Assigns samples to shards and parts in the order of collection, so that a session makes only its own items.
 
     A sample's epochs stay together, because some benchmarks decide over all epochs of a sample. Filters and orders that
@@ -151,7 +151,7 @@ class ShardAssignment:
 def make_cases(
     bound: BoundBenchmark,
     settings: Settings,
-    assignment: ShardAssignment,
+    assignment: ShardAssigner,
     may_be_selected: Callable[[str], bool] | None = None,
 ) -> list[Case]:
     """Make a benchmark's cases for this session, in the dataset's order.

@@ -228,7 +228,7 @@ def explain_missing_sandbox(cases: Sequence[Case], settings: Settings) -> str:
 def _explain_unknown_mode(modes: Sequence[str], cases: Sequence[Case]) -> str:
     benchmarks = {case.bound.name: case.bound.declaration.benchmark for case in cases}
     for mode in modes:
-        # A benchmark may accept modes that it does not list, such as modes with numbers.
+        # Look each mode up, because a benchmark may accept modes that it does not list: names with a number.
         if not any(mode in benchmark.modes for benchmark in benchmarks.values()):
             lines = [
                 f"  {name}={listed_mode}: {what}"

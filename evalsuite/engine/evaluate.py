@@ -25,7 +25,7 @@ from evalsuite.core.protocols import Benchmark
 from evalsuite.core.settings import OPTIONS, Settings, make_settings
 from evalsuite.engine.bound import bind_benchmark
 from evalsuite.engine.case_record import CaseFindings, describe_assertion, find_excuse, provide_model
-from evalsuite.engine.cases import Case, ShardAssignment, make_cases, order_items
+from evalsuite.engine.cases import Case, ShardAssigner, make_cases, order_items
 from evalsuite.engine.checks import (
     check_callability,
     explain_missing_judge,
@@ -200,7 +200,7 @@ class _Evaluation:
         self.run = self._open_run(declaration.benchmark)
 
     def _make_cases(self, declaration: Declaration, root: Path) -> list[Case]:
-        settings, assignment = self._settings, ShardAssignment(self._settings.shard)
+        settings, assignment = self._settings, ShardAssigner(self._settings.shard)
         check_callability(settings, self._spec.model)
         bound = bind_benchmark(declaration, settings, self._model, root, self._nodeid)
         cases = [case for case in make_cases(bound, settings, assignment) if not case.placeholder]
@@ -220,7 +220,8 @@ class _Evaluation:
         plan: Iterable[PlannedCase] = (
             case.make_plan_row(_format_case_name(case), settings, self._model) for case in self.cases
         )
-        plan = list(plan) if settings.can_end_early else plan  # Keep the plan in memory only if the run may end early.
+        # Make the plan a list if it is read twice; otherwise, the whole plan need not be in memory.
+        plan = list(plan) if settings.can_end_early else plan
         order = [planned.case for planned in plan] if settings.can_end_early else []
         choice, size = self.cases[0].choice, len(self.cases)
         collected = {"cases": size, "selected": size, "samples": choice.samples, "of": choice.of}

@@ -255,7 +255,7 @@ def judge_tables(rated: Sequence[RatedTable], settings: Settings, store: Path) -
 
 
 def tabulate_agreements(agreements: Sequence[MetricAgreement], title: str) -> list[Table]:
-    """Tabulate the metrics by agreement, best first; a second table shows how far each is behind the table score."""
+    """Tabulate the metrics by their agreement with people; a second table compares each with `table_score`."""
     ranked, measures = _sort_by_pearson(agreements), [Column(name, "number", 3) for name in MEASURES]
     rows: list[list[Cell]] = [
         [line.metric, line.outputs, *map(_convert_to_estimate, line.agreement.values())] for line in ranked

@@ -70,7 +70,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         bound = bind_benchmark(declaration, settings, name or "", config.rootpath, metafunc.definition.nodeid)
         process.functions.add(metafunc.definition.nodeid)
         may_be_selected = None if process.lists_all else _make_keyword_filter(metafunc)
-        cases = make_cases(bound, settings, process.shard_assignment, may_be_selected)
+        cases = make_cases(bound, settings, process.shard_assigner, may_be_selected)
     except EvalsuiteError as error:
         raise pytest.Collector.CollectError(str(error)) from error
     metafunc.parametrize(FIXTURE, cases, ids=[case.short_id for case in cases], indirect=True)
@@ -176,7 +176,7 @@ def check_gates_and_modes(session: pytest.Session, items: list[pytest.Item]) -> 
     from evalsuite.engine.cases import MOST_CASES
     from evalsuite.engine.checks import explain_unmet_option
 
-    is_whole = process.part is None or process.shard_assignment.counted <= MOST_CASES
+    is_whole = process.part is None or process.shard_assigner.counted <= MOST_CASES
     _exit_for_problem(session, items, explain_unmet_option(list_cases(items), settings, gates, is_whole=is_whole))
 
 

@@ -137,7 +137,7 @@ class ReportListener:
         """The number of cases in all parts."""
         if self._worker_plan is not None:
             return self._worker_plan.counted
-        return self._config.stash[PROCESS].shard_assignment.counted
+        return self._config.stash[PROCESS].shard_assigner.counted
 
     @property
     def is_in_parts(self) -> bool:
@@ -167,7 +167,7 @@ class ReportListener:
             return False
         gated = self._list_gated_benchmarks()
         return (
-            bool(self._find_uncollected_benchmarks())
+            bool(self._list_benchmarks_of_wildcard_gate())
             or find_declared_benchmarks(gated, self._config, self.spec.reports_folder) != gated
         )
 
@@ -196,14 +196,14 @@ class ReportListener:
         selected = Counter(planned.benchmark for planned in plan if planned.selected)
         selected.update({name: entry["selected"] for name, entry in self.spec.earlier.get("collected", {}).items()})
         picks = _is_selecting_cases(self._config) or not self.settings.shard
-        lacking = dict.fromkeys(self._find_uncollected_benchmarks() - collected.keys(), NOT_COLLECTED)
+        lacking = dict.fromkeys(self._list_benchmarks_of_wildcard_gate() - collected.keys(), NOT_COLLECTED)
         return lacking | {
             name: {**entry, "selected": selected[name] if picks else entry["cases"]}
             for name, entry in collected.items()
         }
 
-    def _find_uncollected_benchmarks(self) -> set[str]:
-        """Find the benchmarks that this session's test files declare, if a gate is for all benchmarks (`*`)."""
+    def _list_benchmarks_of_wildcard_gate(self) -> set[str]:
+        """List the benchmarks that this session's test files declare, if a gate is for all benchmarks (`*`)."""
         from evalsuite.decisions.gates import parse_gates
 
         covers_all = any(gate.benchmark == "*" for gate in parse_gates(self.settings.gate))

@@ -19,7 +19,7 @@ from evalsuite.plugin.xdist import WorkerQueue, find_worker_queue, is_worker
 if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
     from evalsuite.decisions.quarantine import Quarantine
-    from evalsuite.engine.cases import Case, ShardAssignment
+    from evalsuite.engine.cases import Case, ShardAssigner
     from evalsuite.engine.solving import Prefetcher, RunModels, SolvedCase, UpcomingCases
     from evalsuite.gateway.handle import CaseAsker
     from evalsuite.gateway.loop import BackgroundLoop
@@ -33,7 +33,7 @@ CONTINUED = pytest.StashKey[str | None]()
 
 
 def find_continued_run(config: pytest.Config) -> str | None:
-    """Return the folder of the run of which this session runs a later part; None if it does not run a later part."""
+    """Return the folder of the run that this session continues with a further part; None if it starts a run."""
     if CONTINUED not in config.stash:
         config.stash[CONTINUED] = os.environ.pop(PART, None)
     return config.stash[CONTINUED]
@@ -89,7 +89,7 @@ class CaseProcess:
         self.part = run_part.number if run_part else None
         # Whether the session also makes the cases that `-k` excludes, because their earlier records count.
         self.lists_all = run_part.lists_all if run_part else bool(self.settings.resume)
-        self._assignment: ShardAssignment | None = None
+        self._assignment: ShardAssigner | None = None
         self._lock = threading.Lock()  # Use a lock, because test code may request a model in any thread.
         self._connection: tuple[BackgroundLoop, CaseAsker] | None = None
         # The queue of cases, made in the test thread when the first case begins.
@@ -97,11 +97,11 @@ class CaseProcess:
         self._prefetcher: Prefetcher | None = None
 
     @property
-    def shard_assignment(self) -> ShardAssignment:
+    def shard_assigner(self) -> ShardAssigner:
         if self._assignment is None:
-            from evalsuite.engine.cases import ShardAssignment
+            from evalsuite.engine.cases import ShardAssigner
 
-            self._assignment = ShardAssignment(self.settings.shard, self.part)
+            self._assignment = ShardAssigner(self.settings.shard, self.part)
         return self._assignment
 
     def _get_connection(self) -> tuple[BackgroundLoop, CaseAsker]:

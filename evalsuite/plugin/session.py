@@ -153,7 +153,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         from evalsuite.core.json_codec import dumps
 
         process = session.config.stash[PROCESS]
-        plan, counted = process.make_planned_cases(session.items), process.shard_assignment.counted
+        plan, counted = process.make_planned_cases(session.items), process.shard_assigner.counted
         if plan or counted:
             rows = [astuple(planned) for planned in plan]
             channel.send(PLAN + dumps([rows, process.collected, counted, sorted(process.functions)]))

@@ -155,13 +155,13 @@ def _send_decision_reports(config: pytest.Config, report: RunReport) -> None:
     others = [plugin for name in NOT_TOLD if (plugin := config.pluginmanager.get_plugin(name)) is not None]
     report_to_others = config.pluginmanager.subset_hook_caller("pytest_runtest_logreport", others)
     terminal = config.pluginmanager.get_plugin("terminalreporter")
-    for decided in _make_decision_reports(report, every_score=config.option.verbose > 0):
+    for decided in _make_decision_test_reports(report, every_score=config.option.verbose > 0):
         report_to_others(report=decided)
         if decided.failed and terminal is not None:
             terminal.stats.setdefault("failed", []).append(decided)
 
 
-def _make_decision_reports(report: RunReport, *, every_score: bool) -> Iterator[pytest.TestReport]:
+def _make_decision_test_reports(report: RunReport, *, every_score: bool) -> Iterator[pytest.TestReport]:
     """Yield a report of pytest for each gate and for each comparison with a baseline."""
     verdict = report.verdict
     for decision in verdict.decisions:
@@ -177,16 +177,18 @@ def _make_decision_reports(report: RunReport, *, every_score: bool) -> Iterator[
         name = f"[{decision.gate.text}]" if "[" in decision.gate.text else decision.gate.text
         yield _make_test_report(f"gates::{name}", line, blocks, failed=is_unmet)
     for against in verdict.against:
-        yield from _make_comparison_reports(against, f" against {against.name}" if len(verdict.against) > 1 else "")
+        yield from _make_comparison_test_reports(
+            against, f" against {against.name}" if len(verdict.against) > 1 else ""
+        )
 
 
-def _make_comparison_reports(comparison: BaselineComparison, suffix: str) -> Iterator[pytest.TestReport]:
+def _make_comparison_test_reports(comparison: BaselineComparison, id_suffix: str) -> Iterator[pytest.TestReport]:
     worse = {line.partition(" is ")[0]: line for line in comparison.list_regressions()}
     for subject, *_ in comparison.found:
         name = str(subject)
-        yield _make_test_report(f"baseline::{name}{suffix}", worse.get(name, ""), failed=name in worse)
+        yield _make_test_report(f"baseline::{name}{id_suffix}", worse.get(name, ""), failed=name in worse)
     for line in comparison.list_incomparable_metrics():
-        yield _make_test_report(f"baseline::{line.partition(' is ')[0]}{suffix}", line, failed=True)
+        yield _make_test_report(f"baseline::{line.partition(' is ')[0]}{id_suffix}", line, failed=True)
 
 
 def _make_test_report(nodeid: str, line: str, case_blocks: Sequence[str] = (), *, failed: bool) -> pytest.TestReport:

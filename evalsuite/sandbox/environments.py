@@ -212,6 +212,7 @@ def _install_packages(name: str, requirements: Sequence[str], interpreter: Inter
 
 
 def _run_uv(environment: str, *arguments: str) -> str:
+    """Run uv, and return what it prints; errors name the environment that it builds."""
     uv = shutil.which("uv")
     if uv is None:
         raise SandboxUnavailable(

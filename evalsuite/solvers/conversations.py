@@ -151,7 +151,7 @@ class ApplicationEpisode:
         return answer.answer
 
     def find_limit(self) -> str:
-        """Return "", because no limit of an episode applies to an application."""
+        """Return "" for "no limit is reached", because the limits of an episode do not apply to applications."""
         return ""
 
     async def make_transcript(self) -> Transcript:

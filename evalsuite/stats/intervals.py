@@ -199,7 +199,8 @@ def amount_interval(values: Values, *, clusters: Labels | None = None, confidenc
         clusters: the cluster of each value; see `mean_interval`.
 
     Returns:
-        Bounds of at least 0: [0, inf] with fewer than 30 clusters, or if all clusters have the same mean.
+        The interval, whose bounds are at least 0; [0, inf] for fewer than 30 clusters, or if all clusters have the same
+        mean.
 
     Raises:
         ValueError: the list is empty, a value is negative or not finite, lists differ in length, or the confidence is

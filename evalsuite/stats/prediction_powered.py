@@ -117,7 +117,7 @@ def _compute_bound(rectified: Array, worst: float, rest: Array, tuning: float, l
 
 
 def _compute_weighted_tuning(human: Array, machine: Array, all_machine: Array, label_weights: Array) -> float:
-    """Compute the weight of the judge's scores, in [0, 1], that gives weighted labels the shortest interval."""
+    """Compute the weight of the judge's scores, in [0, 1], that gives the shortest interval if labels are weighted."""
     labels, scores = (label_weights * (values - float((label_weights * values).mean())) for values in (human, machine))
     variance = float((scores**2).mean()) + len(human) / len(all_machine) * float(all_machine.var())
     return min(1.0, max(0.0, float((labels * scores).mean()) / variance)) if variance else 0.0

@@ -2,9 +2,9 @@
 
 The probability that the interval ever excludes the true mean, over all checks, is at most 1 - confidence. A run may
 stop as soon as the interval lies on one side of a threshold. The added values must be independent (one value per
-cluster, such as the mean of a sample's epochs), or drawn in random order from a known number of cases. For cases drawn
-from a known number, give this number as `population`. With `population`, the interval is about the mean of exactly
-these cases, and shrinks to this mean.
+cluster, such as the mean of a sample's epochs), or drawn in random order from a known number of cases. This number is
+the argument `population`. With `population`, the interval is about the mean of exactly these cases, and shrinks to this
+mean.
 
 An empty interval means that the true mean was excluded, which is improbable, or that the order was not random. An empty
 interval is reset to the range of all means that are still possible after the values so far. Without this reset, the

@@ -108,9 +108,9 @@ def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> P
 
 def _describe_tools_and_executors(tally: Tally) -> str:
     executors: Counter[str] = Counter()
-    for row in _list_episodes(tally):
+    for row in _list_complete_episodes(tally):
         executors.update(row.facts["executors"])
-    simulators = sorted({row.facts["simulator"] for row in _list_episodes(tally) if "simulator" in row.facts})
+    simulators = sorted({row.facts["simulator"] for row in _list_complete_episodes(tally) if "simulator" in row.facts})
     ran = ", ".join(f"{count} {kind}" for kind, count in sorted(executors.items()) if kind != "episode")
     played = f", played by {' and '.join(simulators)}" if simulators else ""
     offered = write_count(sum(_count_tools(tally, name) for name in tally.groups("scenario")), "tool")
@@ -128,7 +128,7 @@ def _describe_scoring_variant(tally: Tally) -> str:
 
 def _write_hidden_tools_warning(tally: Tally) -> str:
     """Write a warning that the server may hide the tools if the mode `functions` has no calls; otherwise return ''."""
-    rows = [row.facts for row in _list_episodes(tally.where(mode="functions"))]
+    rows = [row.facts for row in _list_complete_episodes(tally.where(mode="functions"))]
     if not rows or any(facts["faults"].get("no_call") != facts["turns"] for facts in rows):
         return ""
     return (
@@ -141,7 +141,7 @@ def _format_heading(metric: str) -> str:
     return metric.replace("_", " ").capitalize()
 
 
-def _list_episodes(tally: Tally) -> list[Row]:
+def _list_complete_episodes(tally: Tally) -> list[Row]:
     return [row for row in tally if row.outcome != "error" and "turns" in row.facts]
 
 
@@ -213,7 +213,7 @@ def _count_tools(tally: Tally, scenario: str) -> int:
     """Count the tools of all subcategories that have an episode in the scenario."""
     by_subject = {
         (row.tags.get("category"), row.tags.get("subcategory")): int(row.facts.get("tools", 0))
-        for row in _list_episodes(tally.where(scenario=scenario))
+        for row in _list_complete_episodes(tally.where(scenario=scenario))
     }
     return sum(by_subject.values())
 
@@ -224,7 +224,7 @@ def _tabulate_rule_scores(lines: Sequence[LabelledCases]) -> Table:
     columns += parse_columns("Failed completely: percent | Turns per episode: number 2")
     rows: list[list[Cell]] = []
     for line in lines:
-        episodes = _list_episodes(line.tally)
+        episodes = _list_complete_episodes(line.tally)
         taken = [row.facts["turns"] for row in episodes]
         mean = sum(taken) / len(taken) if taken else None
         failed = sum(row.scores.get("format_alignment") == 0 for row in episodes) / len(taken) if taken else None
@@ -239,12 +239,12 @@ def _tabulate_rule_scores(lines: Sequence[LabelledCases]) -> Table:
 
 def _tabulate_turns(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
     """Show the distribution of turns per episode, as a table and as the paper's Figure 4."""
-    longest = max((row.facts["turns"] for line in lines for row in _list_episodes(line.tally)), default=0)
+    longest = max((row.facts["turns"] for line in lines for row in _list_complete_episodes(line.tally)), default=0)
     numbers = range(1, longest + 1)
     rows: list[list[Cell]] = []
     series = []
     for line in lines:
-        episodes = _list_episodes(line.tally)
+        episodes = _list_complete_episodes(line.tally)
         taken = Counter(row.facts["turns"] for row in episodes)
         unfinished = sum(row.facts["ended"] != "finish" for row in episodes)
         rows.append([line.label, *(taken[number] for number in numbers), unfinished])
@@ -262,7 +262,7 @@ def _tabulate_failures(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
     counts: list[dict[str, tuple[int, float | None]]] = []
     for line in lines:
         columns += [Column(line.label, "count"), Column("% of turns", "percent")]
-        episodes = _list_episodes(line.tally)
+        episodes = _list_complete_episodes(line.tally)
         turns = sum(row.facts["turns"] for row in episodes)
         found: Counter[str] = Counter()
         for row in episodes:

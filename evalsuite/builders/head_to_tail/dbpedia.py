@@ -166,7 +166,7 @@ def draft_templates(
         facts = "\n".join(f"{subject} | {name} | {object_}" for subject, object_ in pairs)
         prompt = DRAFT.format(facts=mark_sections([("facts", facts)]))
         try:
-            answer = await ask_until_parsed(model, prompt, lambda text: _parse_question(text, pairs), **PARAMETERS)
+            answer = await ask_until_parsed(model, prompt, lambda text: _parse_template(text, pairs), **PARAMETERS)
             templates[predicate] = answer.value
         except JudgeError as error:
             failures[predicate] = str(error).removeprefix("judge ")
@@ -176,15 +176,15 @@ def draft_templates(
     return {name: templates[name] for name in examples if name in templates}, failures
 
 
-def _parse_question(text: str, pairs: list[tuple[str, str]]) -> str:
-    """Return the question in a model's answer; raise ValueError if it does not fit subjects other than the pairs'."""
+def _parse_template(text: str, examples: list[tuple[str, str]]) -> str:
+    """Return the question template in a model's answer; raise ValueError if it fits only the examples."""
     question = text.strip()
     if "\n" in question or not question.endswith("?"):
         raise ValueError("The answer is not one question on one line.")
     if len(re.findall(r"(?<!\w)_(?!\w)", question)) != 1 or question.count("_") != 1:
         raise ValueError("The question does not hold _ exactly once, as a word of its own.")
-    for pair in pairs:
-        for name in pair:
+    for example in examples:
+        for name in example:
             if name.casefold() in question.casefold():
                 raise ValueError(f"The question names {name!r}, so it does not fit other subjects.")
     return question

@@ -60,7 +60,7 @@ def write_live_page(folder: RunFolder, declarations: Declarations) -> int:
 
 
 def update_page_until_end(folder: RunFolder, declarations: Declarations) -> Iterator[int | None]:
-    """Keep the page of a run up to date until the run ends; the caller waits before each further look at the run.
+    """Keep the page of a run up to date until the run ends; the caller sleeps between the iterations.
 
     Yields:
         The number of ended cases if the page was written; None if no case had ended since the last look.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.benchmarks.bfcl import BFCL, are_accepted_arguments, is_accepted_value
+from evalsuite.benchmarks.bfcl import BFCL, are_accepted_arguments, matches_accepted_value
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Completion, Request, ToolCall
@@ -154,7 +154,7 @@ def test_functions_are_offered_as_json_schemas(folder: Path) -> None:
     ],
 )
 def test_a_value_is_right_by_the_leaderboard_s_rules(value: Any, accepted: Any, right: bool) -> None:  # noqa: FBT001
-    assert is_accepted_value(value, accepted) == right
+    assert matches_accepted_value(value, accepted) == right
 
 
 def test_optional_arguments_may_be_left_out_and_unknown_ones_not_be_given() -> None:

@@ -43,7 +43,7 @@ class JudgeResults:
     asked: int  # The number of cases that the judge was asked about.
     passes: float | None  # The lowest passing score; None if the judge's scores neither pass nor fail.
     untold: float = 0  # The number of cases on which the judge said that it cannot tell.
-    # Results of mutation tests: for each metric (`detects_numbers`, ...), 1.0 by case if the judge passed, else 0.0.
+    # Results of mutation tests, by metric (`detects_numbers`, ...) and then by case: 1.0 if the judge passed, else 0.0.
     mutations: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     signature: str = ""  # Signature of the judge: a text that identifies its model, prompt and settings.
     score: str = ""  # The name of the judge's score; empty if no judgement could be read.
