@@ -104,3 +104,9 @@ def test_another_assistants_message_begins_another_conversation() -> None:
     other = (ASK, Message("assistant", "Ask the clerk."), Message("user", "Well?"))
     transcript = CallLog([logged((ASK,), "Norway"), logged((ASK,), ""), logged(other, "Yes.")]).make_transcript()
     assert [message.content for message in transcript.messages][-4:] == ["Oslo?", "Ask the clerk.", "Well?", "Yes."]
+
+
+def test_arguments_that_are_nested_too_deep_are_unparseable() -> None:
+    log = CallLog([logged((ASK,), "", ToolCall("c1", "look", "[" * 200_000))])
+    (event,) = [event for event in log.make_transcript().events if event["kind"] == "call"]
+    assert (event["arguments"], event["faults"]) == ({}, ["unparseable"])
