@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from evalsuite.gateway.limiter import Limiter
     from evalsuite.journal.answers import StoredToolCalls, UnansweredRequests
 
-PATIENCE = 900.0  # Seconds from a request's first refusal, or from the start of an outage, until the request fails.
+PATIENCE = 900.0  # A request fails this many seconds after its first refusal or after the start of an outage.
 NEVER_REACHED = 3  # Failed attempts after which a server that has never answered is regarded as absent.
 STRETCH, SLACK = 1.5, 1.0
 """Delay of the answer to a request that its case cancelled when it ran before: STRETCH times the seconds until the

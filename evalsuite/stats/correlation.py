@@ -149,7 +149,7 @@ def _add_extreme_cases(
 
 
 Coefficient = Literal["pearson", "spearman", "kendall"]
-CELLS_AT_ONCE = 2_000_000  # Maximum cells of all tables of counts in memory, about 16 MB per copy.
+CELLS_AT_ONCE = 2_000_000  # Maximum cells of the tables of counts that are in memory at once; each copy takes 16 MB.
 
 
 def compute_coefficient_replicates(

@@ -117,7 +117,7 @@ def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> P
 
 
 def _make_rate_cells(tally: Tally, suffix: str = "") -> list[Cell]:
-    """Return the number of scored questions and the three rates of one rule or judge."""
+    """Return the number of scored questions, then accuracy, hallucination and missing answers as shares."""
     accuracy = f"accuracy{suffix}"
     scored = tally.scored(accuracy)
     return [len(scored), *(scored.share(rate) for rate in (accuracy, f"hallucination{suffix}", "missing"))]

@@ -45,7 +45,7 @@ def list_table_files(folder: Path) -> list[Path]:
 
 
 def read_sheets(path: Path) -> Iterator[tuple[str, Sheet | str]]:
-    """Yield each usable table of a file with its name, and the source of each unusable table with the reason."""
+    """Yield the name and the sheet of each usable table in a file; for an unusable table, its source and the reason."""
     kind = path.suffix.lower()
     read = _read_workbook if kind in WORKBOOKS else _read_database if kind in DATABASES else _read_text_file
     try:

@@ -80,7 +80,7 @@ class TableMatch:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TableScore:
-    """How far predicted tables have the content and the form of the wanted tables, as one score with its parts.
+    """The likeness of predicted tables to the wanted tables in content and form, as one score with its parts.
 
     Attributes:
         value: the score in [0, 1], content * (3 * content + form) / 4, where form counts only facts that are visible in

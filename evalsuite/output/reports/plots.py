@@ -30,7 +30,7 @@ def can_draw_charts() -> bool:
 
 
 def draw_charts(charts: Iterable[Chart], folder: Path, kind: Literal["svg", "pdf"] = "svg") -> list[str]:
-    """Draw each chart into a file `<name>.<kind>` of the folder; return the names of the charts that were drawn.
+    """Draw each chart to the file `<name>.<kind>` in the folder; return the names of the charts that were drawn.
 
     Skip a chart that cannot be drawn: its numbers are also in the report's tables.
     """

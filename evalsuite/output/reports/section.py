@@ -108,7 +108,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A paragraph of Markdown; if `folded` is true, a model's text instead, which is shown unchanged in a folded block.
+    """A paragraph of Markdown or, if `folded` is true, a model's text that is shown unchanged in a folded block.
 
     Attributes:
         title: the passage's heading; for a folded block, the line that stays visible.
