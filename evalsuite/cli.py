@@ -6,10 +6,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.metadata import version
 from io import TextIOWrapper
 from typing import Any, NamedTuple
 
+from evalsuite import __version__
 from evalsuite.core.errors import EvalsuiteError, describe_exception
 from evalsuite.core.option_values import split_help_table
 
@@ -172,7 +172,7 @@ def _make_overview_parser() -> argparse.ArgumentParser:
         description="Reads the runs that `pytest cases/` wrote to reports/, and builds benchmarks from their sources.",
         epilog="`evalsuite COMMAND --help` shows a command's options.",
     )
-    parser.add_argument("--version", action="version", version=f"evalsuite {version('evalsuite')}")
+    parser.add_argument("--version", action="version", version=f"evalsuite {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, forms in COMMANDS.items():
         words = ", ".join(word for word in forms if word)

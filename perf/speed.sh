@@ -8,8 +8,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 export OPENAI_API_KEY=x FAKE_PORT
 unset PYTHONDONTWRITEBYTECODE
 work=$(mktemp -d)
+# Its own root of temporary folders, because pytest deletes those of earlier sessions, which may take seconds.
+export PYTEST_DEBUG_TEMPROOT=$(mktemp -d)
 "$PYTHON" "$PERF_TOOLS/fake_server.py" "$FAKE_PORT" & server=$!
-trap 'kill $server; rm -rf "$work"' EXIT
+trap 'kill $server; rm -rf "$work" "$PYTEST_DEBUG_TEMPROOT"' EXIT
 sleep 1
 cp -r "$here/cases/." "$work"
 cd "$work"

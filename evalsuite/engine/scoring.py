@@ -7,9 +7,9 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from importlib.metadata import version
 from typing import Any, NamedTuple, Self
 
+from evalsuite import __version__
 from evalsuite.core.errors import EvalsuiteError, ScoringError, SettingsError
 from evalsuite.core.json_codec import digest
 from evalsuite.core.protocols import JudgedScorer, ModelScorer, NamedScores, Scorer
@@ -276,7 +276,7 @@ def _find_scorer_version(scorer: Any, kind: Any) -> str:
     if (own := getattr(scorer, "version", None)) is not None:
         return str(own)
     if _is_shipped_class(kind):
-        return version("evalsuite")
+        return __version__
     try:
         return digest(inspect.getsource(kind))
     except (OSError, TypeError):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from importlib.metadata import version
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from evalsuite import __version__
 from evalsuite.decisions.verdict import estimate_metric
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def make_lm_eval_results(run: Run) -> dict[str, Any]:
             name: {metric: not run.lower_is_better(name, metric) for metric in bench.tally.metrics()}
             for name, bench in benches.items()
         },
-        "config": {"model": run.info.get("model"), "evalsuite_version": version("evalsuite")},
+        "config": {"model": run.info.get("model"), "evalsuite_version": __version__},
         "date": run.info.get("started"),
     }
 
@@ -82,7 +82,7 @@ def make_inspect_log(run: Run, benchmark: str) -> dict[str, Any]:
             "model": bench.model,
             "model_args": {},
             "config": {"epochs": max((record.epoch for record in records), default=1)},
-            "packages": {"evalsuite": version("evalsuite")},
+            "packages": {"evalsuite": __version__},
         },
         "plan": {"name": "plan", "steps": [], "config": {}},
         "results": {
