@@ -77,6 +77,7 @@ def _require_few_pairs(metric: str, noun: str, count: int, other_count: int, max
         )
 
 
+LONGEST_SPAN = 6  # Maximum digits of `colspan` and `rowspan`: a span with more digits counts as 1.
 MOST_STEPS = 1_000_000  # Maximum product of the two trees' numbers of nodes; a larger product would take minutes.
 
 
@@ -137,27 +138,40 @@ def _read_html_trees(markup: str) -> list[tuple[TableNode, int]]:
     """Return the outermost tables as trees, each with the number of elements within it."""
     from bs4 import BeautifulSoup
 
-    tables = BeautifulSoup(markup, "lxml").find_all("table")
-    return [(_make_html_node(table), len(table.find_all(True))) for table in tables if table.find(["td", "th"])]
+    tables = BeautifulSoup(markup.encode("utf-8", "replace").decode("utf-8"), "lxml").find_all("table")
+    return [(_make_html_tree(table), len(table.find_all(True))) for table in tables if table.find(["td", "th"])]
 
 
-def _make_html_node(element: Any) -> TableNode:
-    if element.name in {"td", "th"}:
-        columns, rows = (
-            int(text) if (text := str(element.get(name, "1"))).isdecimal() else 1 for name in ("colspan", "rowspan")
-        )
-        return TableNode("td", (columns, rows), _list_characters_and_tags(element))
-    children = [_make_html_node(child) for child in element.find_all(True, recursive=False)]
-    return TableNode(element.name, children=children)
+def _make_html_tree(table: Any) -> TableNode:
+    root = TableNode(table.name)
+    # Avoid recursion, because markup may be nested to any depth.
+    waiting = [(table, root)]
+    while waiting:
+        element, node = waiting.pop()
+        for child in element.find_all(True, recursive=False):
+            if child.name in {"td", "th"}:
+                spans = (_read_span(child.get("colspan")), _read_span(child.get("rowspan")))
+                node.children.append(TableNode("td", spans, _list_characters_and_tags(child)))
+            else:
+                node.children.append(TableNode(child.name))
+                waiting.append((child, node.children[-1]))
+    return root
 
 
-def _list_characters_and_tags(element: Any) -> list[str]:
+def _read_span(written: str | None) -> int:
+    return int(written) if written and written.isdecimal() and len(written) <= LONGEST_SPAN else 1
+
+
+def _list_characters_and_tags(cell: Any) -> list[str]:
     tokens: list[str] = []
-    for child in element.children:
-        if child.name is None:
-            tokens += str(child)
+    waiting: list[Any] = [*reversed(cell.contents)]
+    while waiting:
+        child = waiting.pop()
+        if isinstance(child, (str, list)):
+            tokens += child  # The characters of a text, or a closing tag.
         else:
-            tokens += [f"<{child.name}>", *_list_characters_and_tags(child), f"</{child.name}>"]
+            tokens.append(f"<{child.name}>")
+            waiting += [[f"</{child.name}>"], *reversed(child.contents)]
     return tokens
 
 

@@ -63,6 +63,23 @@ def test_published_metrics_take_tables_and_formats_as_the_table_score_does(metri
     assert metric(rows, rows) == metric(WANTED, WANTED)
 
 
+@pytest.mark.parametrize(
+    "cell",
+    [
+        f'<td colspan="{"9" * 5000}">x',
+        "<td>\ud800",
+        f"<td>{'<b>' * 3000}x",
+        f"{'<div>' * 3000}<td>x",
+        f"<td>{'<table><tr><td>' * 400}x",
+    ],
+    ids=["an endless span", "half a surrogate pair", "a deep cell", "a deep table", "tables in tables"],
+)
+@pytest.mark.parametrize("metric", [tables.teds, tables.teds_structure, tables.grits_content, tables.rms])
+def test_published_metrics_read_hostile_html(metric: Callable[..., float], cell: str) -> None:
+    wanted = "<table><tr><td>x</td><td>y</td></tr></table>"
+    assert 0.0 <= metric(f"<table><tr>{cell}", wanted, format="html") <= 1.0
+
+
 def test_the_released_h_score_takes_aliases_of_formats() -> None:
     tex = r"\begin{tabular}{l} a \\ b \end{tabular}"
     assert tables.h_score(tex, tex, format="tex") == tables.h_score(tex, tex, format="latex")
