@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables.grid import VARIANTS, Format, Variant
 from evalsuite.metrics.tables.html import WHITELIST, parse_html
-from evalsuite.metrics.tables.readings import LINE_END, parse_format
+from evalsuite.metrics.tables.raw_text import LINE_END
+from evalsuite.metrics.tables.readings import parse_format
 from evalsuite.metrics.tables.sequences import compute_levenshtein_similarity, compute_matching_ratio
 
 HTML_CONTENT = ("cells_text_levenshtein_score", "cells_text_difflib_score")
