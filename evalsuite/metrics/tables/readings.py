@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -43,8 +43,14 @@ def read_tables(text: str, format: Format) -> list[CellGrid]:  # noqa: A002 - th
     return read_latex(text) if format == "latex" else read_raw_text(text)
 
 
-def _make_markup_reading(text: str, markup: Format) -> MarkupReading:
-    tables = read_tables(text, markup)
+def _read_markup(text: str, markup: Format) -> MarkupReading:
+    return _make_reading(markup, text, read_tables(text, markup))
+
+
+def _make_reading(
+    markup: Format | Literal["json", "mediawiki"], text: str, tables: Iterable[CellGrid]
+) -> MarkupReading:
+    """Return the reading of a text with its tables, without tables whose cells are all blank."""
     return MarkupReading(markup, text, tuple(table for table in tables if any(map(normalise_cell, table.cells))))
 
 
@@ -57,7 +63,7 @@ def read_in_all_formats(answer: str, wanted_markup: Format) -> list[MarkupReadin
     if len(answer) > LONGEST_TEXT:
         return []
     readings = [
-        _make_markup_reading(strip_answer(answer, markup), markup)
+        _read_markup(strip_answer(answer, markup), markup)
         for markup in (wanted_markup, *(markup for markup in FORMATS if markup != wanted_markup))
         if markup == wanted_markup or markup not in HINTS or HINTS[markup].search(answer)
     ]
@@ -73,21 +79,21 @@ def _read_other_markup(text: str) -> Iterator[MarkupReading]:
     """Read markup that is not a `Format`: JSON, MediaWiki, and HTML whose tags are escaped."""
     if JSON_START.search(text):
         found = tuple(find_json_tables(text))
-        yield MarkupReading("json", text.strip(), found)
+        yield _make_reading("json", text.strip(), found)
         # Also try the largest table alone, because the others may be metadata, such as the types of columns.
-        yield MarkupReading("json", text.strip(), tuple(sorted(found, key=lambda table: len(table.cells))[-1:]))
+        yield _make_reading("json", text.strip(), sorted(found, key=lambda table: len(table.cells))[-1:])
     if "{|" in text:
-        yield MarkupReading("mediawiki", text.strip(), tuple(read_tables(_write_wiki_as_html(text), "html")))
+        yield _make_reading("mediawiki", text.strip(), read_tables(_write_wiki_as_html(text), "html"))
     if ESCAPED_TAG.search(text):
         before = ""
         while before != text and ESCAPED_TAG.search(text):
             before, text = text, html.unescape(text)
-        yield _make_markup_reading(strip_answer(text, "html"), "html")
+        yield _read_markup(strip_answer(text, "html"), "html")
     if RAW_SIGN.search(text) and HINTS["latex"].search(text):
         latex = strip_answer(text, "latex")
-        yield MarkupReading("latex", latex, tuple(read_latex(RAW_SIGN.sub(r"\\\g<0>", latex))))
+        yield _make_reading("latex", latex, read_latex(RAW_SIGN.sub(r"\\\g<0>", latex)))
     for tables in read_other_raw_text(text):
-        yield MarkupReading("markdown", text.strip(), tuple(tables))
+        yield _make_reading("markdown", text.strip(), tables)
 
 
 WIKI_LINK = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]")
@@ -123,7 +129,7 @@ def _write_wiki_as_html(text: str) -> str:
 @lru_cache(maxsize=128)
 def read_wanted(reference: str, markup: Format) -> MarkupReading:
     """Read the tables of a reference; in HTML without a table, its list items or texts become a table of one column."""
-    reading = _make_markup_reading(reference, markup)
+    reading = _read_markup(reference, markup)
     if not reading.tables:
         reading = next((other for other in _read_other_markup(reference) if other.tables), reading)
     if reading.tables or markup != "html":

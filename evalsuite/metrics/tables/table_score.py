@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from evalsuite.metrics.tables.grid import Format
 
 LinePlaces = tuple[int | None, int | None]  # The index of a line in the predicted and in the wanted table.
-VERSION = 14  # Version of the score's definition, increased whenever a score can change.
+VERSION = 15  # Version of the score's definition, increased whenever a score can change.
 
 
 @dataclass(frozen=True)

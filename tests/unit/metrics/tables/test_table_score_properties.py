@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from evalsuite.metrics.tables import FORMATS, Format, h_score, read_tables, stri
 from evalsuite.metrics.tables.readings import read_wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 Rows = list[list[str]]
 WORDS = st.text(st.sampled_from("abcXYZ019 .%-é漢"), max_size=6).map(str.strip).filter(bool)
@@ -25,6 +26,9 @@ SCRAPS = [
     "Team:\n", "\n", "<NEWLINE>", r"\begin{tabular}{l|*{3}{c}}", r"\begin{tabular}", r"\end{tabular}", r"\\", r"\\[",
     r"\multicolumn{2}{c}{", r"\multicolumn{", r"\multirow{-3}{*}{x}", r"\textbf{", "{", "}", "[", "]", r"\caption{c}",
     r"\begin{longtable}{l}", r"\endhead", r"\endfoot", r"\hline", r"\'", r"\c", r"\frac", "%", "$", "~", "\\", "x", " ",
+    "{|\n", "|}\n", "|-\n", "| || x\n", '[["", ""], ["", ""]]', '[["a", "b"], ["", "1"]]', '{"a": [1, null]}',
+    '{"s": ', ", ", "|===\n", "* - a\n", "  - b\n", "+---+---+\n", "+===+\n", "| a | | |\n", "║ a ║ b ║\n", "--- ---\n",
+    ".. csv-table::\n   :header: a, b\n\n   1, 2\n", "a,b\n", "a\tb\n", "a  b\n", "\\n", "&lt;td&gt;", "5 %",
 ]  # fmt: skip
 
 
@@ -80,6 +84,28 @@ def test_broken_markup_scores_one_against_itself_once_taken_out_of_its_surroundi
         return
     score = table_score(reference, reference, format=written)
     assert (score.content, score.form) == (1.0, 1.0)
+
+
+def write_wiki(rows: Rows) -> str:
+    return "{|\n" + "\n|-\n".join(f"| {' || '.join(row)}" for row in rows) + "\n|}"
+
+
+@pytest.mark.parametrize("write_tables", [lambda tables: "\n\n".join(map(write_wiki, tables)), json.dumps])
+def test_a_table_without_any_value_is_left_out_in_every_markup(write_tables: Callable[[list[Rows]], str]) -> None:
+    table, blank = [["a", "b"], ["1", "2"]], [["", ""], ["", ""]]
+    assert table_score(write_tables([table, blank]), write(table, "markdown")).parts["form_tables"] == 1.0
+    assert table_score(write_tables([blank]), write(table, "markdown")).value == 0.0
+
+
+def test_a_reference_may_hold_a_table_without_any_value_beside_another() -> None:
+    reference = '{"a": [["", ""]], "b": [["x", "y"], ["1", "2"]]}'
+    assert table_score(reference, reference, format="markdown").value == 1.0
+
+
+def test_a_reference_of_one_table_without_any_value_is_an_error() -> None:
+    reference = "{| a | b |\n<td colspan=3>"
+    with pytest.raises(ScoringError, match="no table"):
+        table_score(reference, reference, format="markdown")
 
 
 @pytest.mark.parametrize("written", FORMATS)
