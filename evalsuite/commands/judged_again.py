@@ -361,7 +361,7 @@ def _make_judge_results(judge: str, name: str, answers: AnswersToJudge, scores: 
     of_score = [score[name] for score in scores.values() if name in score]
     rows = tuple(
         Row(
-            *(record.case, record.sample, record.epoch, "passed", {}, {}),
+            *(record.case, record.sample, record.epoch, "passed", record.tags, {}),
             {name: fact for score in scores[record.case].values() for name, fact in score.facts.items()},
         )
         for record in answers.records

@@ -464,3 +464,30 @@ def test_the_certificate_counts_cases_of_which_a_judge_cannot_tell_apart_from_un
     monkeypatch.syspath_prepend(suite.path)
     (line,) = [line for line in certificate(suite) if "leaning" in line and "hash:" in line]
     assert [cell.strip() for cell in line.split("|")[2:6]] == ["1.000 [0.292, 1.000]", "0.0", "40.0", "5"]
+
+
+ONE_SOURCE = """
+from evalsuite import Sample, benchmark
+
+SAMPLES = [Sample(str(at), "Capital?", metadata={"answer": "Paris", "map": "Europe"}) for at in range(20)]
+
+def answer(sample, model):
+    return "Paris"
+
+@benchmark("mapped", SAMPLES, solver=answer, cluster="map")
+def test_mapped(scores):
+    pass
+"""
+
+
+def test_a_gate_on_the_judge_has_no_bound_if_all_cases_share_a_source(
+    over: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (over.path / "test_capitals.py").unlink()
+    over.pytester.makepyfile(test_mapped=ONE_SOURCE)
+    over.run("--run=mapped")
+    main(["judge", "sheet", "mapped", "--criteria", "Is it a capital?"])
+    fill(over.path / "labels.csv", {"Paris": "yes"})
+    arguments = ["mapped", "--judge=function:judges:strict", "--criteria", "Is it a capital?", "--people=labels.csv"]
+    assert main(["judge", *arguments, "--probes=0", "--gate=judge.accuracy >= 0.5 @95%"]) == 12
+    assert "judge.accuracy: 1.0000" in capsys.readouterr().out

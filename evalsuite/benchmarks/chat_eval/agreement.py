@@ -227,7 +227,7 @@ def compare_modes(views: Sequence[RunView]) -> list[Table]:
                 )
                 before, after = (list(map(float, map(eq, people, side))) for side in (verdicts, others))
                 gained = (math.fsum(after) - math.fsum(before)) / len(pairs)
-                kappa_gain = estimate_kappa_gain(people, verdicts, others)
+                kappa_gain = estimate_kappa_gain(people, verdicts, others, [row.cluster for row, _ in pairs])
                 on_pairs.append((*names, gained, stats.mcnemar(before, after), *kappa_gain, len(pairs)))
             if both := _pair_rows(select_dialogues(first), select_dialogues(second)):
                 (rho, least), (other_rho, most) = (

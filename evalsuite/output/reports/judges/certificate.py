@@ -20,16 +20,16 @@ from evalsuite.output.reports.judges.agreement import (
 )
 from evalsuite.output.reports.judges.agreement import NOTE as AGREEMENT_NOTE
 from evalsuite.output.reports.judges.ballots import tabulate_biases
-from evalsuite.output.reports.judges.estimates import (
-    estimate_corrected_mean,
-    estimate_kappa_gain,
-    estimate_mean,
-    estimate_rho_gain,
-    estimate_share,
-)
+from evalsuite.output.reports.judges.estimates import estimate_corrected_mean, estimate_kappa_gain, estimate_rho_gain
 from evalsuite.output.reports.section import Block, Cell, Column, Section, Table, parse_columns
-from evalsuite.results.judge_labels import MUTATIONS, convert_preference, estimate_rho, find_majority_verdict
-from evalsuite.results.tally import Estimate, Row, Tally
+from evalsuite.results.judge_labels import (
+    JUDGE_METRICS,
+    MUTATIONS,
+    convert_preference,
+    estimate_rho,
+    find_majority_verdict,
+)
+from evalsuite.results.tally import Row, Tally
 
 PLAIN = "rubric"  # The name of a rubric's score if the user does not choose one.
 
@@ -56,6 +56,10 @@ class JudgeResults:
     def name(self) -> str:
         """The judge's label in the report: its model and its score's name."""
         return f"{self.judge}, {self.score}" if self.score not in {"", PLAIN} else self.judge
+
+    def map_cases_to_clusters(self) -> dict[str, str]:
+        """Map each judged case to its group of related cases."""
+        return {row.case: row.cluster for row in self.tally}
 
     def find_verdict(self, score: float) -> float | None:
         """Convert a score, or a label on the judge's scale, to a verdict; None if the judge has no passing score."""
@@ -94,7 +98,7 @@ def make_certificate(
     random = people if not weights else {}
     tallies = [make_labelled_tally(judge, people, sheets, weights) for judge in judges]
     blocks: list[Block | None] = [
-        _tabulate_judges(judges),
+        _tabulate_judges(judges, tallies),
         _tabulate_agreement(judges, len(sheets), tallies) if people else None,
         tabulate_sheet_agreement(sheets),
         _tabulate_corrected_means(judges, people, weights or {}) if people else None,
@@ -103,22 +107,22 @@ def make_certificate(
         else None,
         *_tabulate_judge_biases(judges),
         _tabulate_length_bias(judges, people),
-        _tabulate_mutations(judges),
+        _tabulate_mutations(judges, tallies),
     ]
     return Section("Certificate", tuple(block for block in blocks if block is not None))
 
 
-def _tabulate_judges(judges: Sequence[JudgeResults]) -> Table:
+def _tabulate_judges(judges: Sequence[JudgeResults], tallies: Sequence[Tally]) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
             judge.name,
-            _estimate_mean_score(list(judge.scores.values())),
+            tally.estimate(judge.score),
             (judge.asked - judge.untold - len(judge.scores)) / judge.asked,
             judge.untold / judge.asked,
             judge.asked,
             judge.signature,
         )
-        for judge in judges
+        for judge, tally in zip(judges, tallies, strict=True)
     ]
     columns = parse_columns(
         "Judge | Mean score: number 3 | Not read (%): percent | Cannot tell (%): percent | Cases: count | Signature"
@@ -207,8 +211,8 @@ def _tabulate_judge_gains(
         "gained: number 2 | p: pvalue | Labels: count"
     )
     note = (
-        "Of the other over the first, on the cases that both scored. McNemar's exact test of verdicts; the jackknife's "
-        "interval and p-value of kappa and of Spearman's rho."
+        "Of the other over the first, on the cases that both scored. McNemar's exact test of verdicts, or the paired t "
+        "test if cases share a cluster; the jackknife's interval and p-value of kappa and of Spearman's rho."
     )
     return Table("Judges compared", columns, rows, note)
 
@@ -221,10 +225,14 @@ def _make_gain_cells(
     cases: Sequence[str],
 ) -> tuple[Cell, ...]:
     """Compare how two judges agree with people: gains in accuracy, kappa and rho, each with its p-value."""
-    from evalsuite.stats import mcnemar
+    from evalsuite.stats import mcnemar, paired_difference
 
+    cluster_of = one.map_cases_to_clusters()
     in_rho = estimate_rho_gain(
-        [people[case] for case in cases], [one.scores[case] for case in cases], [other.scores[case] for case in cases]
+        [people[case] for case in cases],
+        [one.scores[case] for case in cases],
+        [other.scores[case] for case in cases],
+        [cluster_of[case] for case in cases],
     )
     verdicts = {case: one.find_people_verdict(labels[case]) for case in cases}
     cases = [case for case in cases if verdicts[case] is not None]
@@ -237,14 +245,17 @@ def _make_gain_cells(
         [verdicts[case] for case in cases],
         [one.find_verdict(one.scores[case]) for case in cases],
         [other.find_verdict(other.scores[case]) for case in cases],
+        clusters := [cluster_of[case] for case in cases],
     )
-    return ((sum(second) - sum(first)) / len(cases), mcnemar(first, second), *in_kappa, *in_rho)
+    independent = len(set(clusters)) == len(cases)
+    pvalue = mcnemar(first, second) if independent else paired_difference(first, second, clusters=clusters).pvalue
+    return ((sum(second) - sum(first)) / len(cases), pvalue, *in_kappa, *in_rho)
 
 
-def _tabulate_mutations(judges: Sequence[JudgeResults]) -> Table | None:
+def _tabulate_mutations(judges: Sequence[JudgeResults], tallies: Sequence[Tally]) -> Table | None:
     rows: list[tuple[Cell, ...]] = [
-        (judge.name, f"judge.{metric}", estimate_share(list(outcomes.values()), list(outcomes)), len(outcomes))
-        for judge in judges
+        (judge.name, f"judge.{metric}", JUDGE_METRICS[metric](tally), len(outcomes))
+        for judge, tally in zip(judges, tallies, strict=True)
         for metric, outcomes in judge.mutations.items()
     ]
     columns = (Column("Judge"), Column("Gate on"), Column("Share (%)", "percent"), Column("Cases", "count"))
@@ -286,8 +297,14 @@ def _tabulate_length_bias(judges: Sequence[JudgeResults], people: Mapping[str, f
     rows: list[tuple[Cell, ...]] = []
     for judge in judges:
         cases = [case for case in judge.scores if case in judge.lengths]
-        leaning = estimate_rho([(float(judge.lengths[case]), judge.scores[case]) for case in cases])
-        theirs = estimate_rho([(float(judge.lengths[case]), people[case]) for case in cases if case in people])
+        labelled = [case for case in cases if case in people]
+        clusters = judge.map_cases_to_clusters()
+        leaning, theirs = (
+            estimate_rho(
+                [(float(judge.lengths[case]), values[case]) for case in some], [clusters[case] for case in some]
+            )
+            for some, values in ((cases, judge.scores), (labelled, people))
+        )
         if leaning is not None:
             rows.append((judge.name, leaning, theirs, len(cases)))
     columns = parse_columns(
@@ -295,9 +312,3 @@ def _tabulate_length_bias(judges: Sequence[JudgeResults], people: Mapping[str, f
     )
     note = "Spearman's. A judge that favours length more than people do is biased by it."
     return Table("Longer answers", columns, rows, note) if rows else None
-
-
-def _estimate_mean_score(values: Sequence[float]) -> Estimate | None:
-    if set(values) <= {0.0, 1.0}:
-        return estimate_share(values, [str(at) for at in range(len(values))])
-    return estimate_mean(values)

@@ -128,10 +128,17 @@ def estimate_gain(value: float, replicates: Sequence[float], case_count: int) ->
     return Estimate(value, interval.low, interval.high, case_count), None if math.isnan(pvalue) else pvalue
 
 
-def estimate_kappa_gain(people: Sequence[Hashable], one: Sequence[Hashable], other: Sequence[Hashable]) -> Gain:
+def estimate_kappa_gain(
+    people: Sequence[Hashable], one: Sequence[Hashable], other: Sequence[Hashable], clusters: Sequence[Hashable]
+) -> Gain:
     """Estimate how much higher Cohen's kappa with people is for judge `other` than for judge `one`."""
     answers = list(zip(people, one, other, strict=True))
-    without = [_compute_kappa_difference([*answers[:at], *answers[at + 1 :]]) for at in range(len(answers))]
+    without = [
+        _compute_kappa_difference(
+            [both for both, cluster in zip(answers, clusters, strict=True) if cluster != left_out]
+        )
+        for left_out in dict.fromkeys(clusters)
+    ]
     return estimate_gain(_compute_kappa_difference(answers), without, len(answers))
 
 
@@ -144,13 +151,15 @@ def _compute_kappa_difference(answers: Sequence[tuple[Hashable, Hashable, Hashab
     return cohen_kappa(people, other) - cohen_kappa(people, one)
 
 
-def estimate_rho_gain(people: Sequence[float], one: Sequence[float], other: Sequence[float]) -> Gain:
+def estimate_rho_gain(
+    people: Sequence[float], one: Sequence[float], other: Sequence[float], clusters: Sequence[Hashable]
+) -> Gain:
     """Estimate how much higher Spearman's rho with people is for judge `other` than for judge `one`."""
     from evalsuite.stats.correlation import compute_coefficient_replicates
 
     if len(people) < 3:
         return None, None
     (before, least), (after, most) = (
-        compute_coefficient_replicates(people, scores, range(len(people)), "spearman") for scores in (one, other)
+        compute_coefficient_replicates(people, scores, clusters, "spearman") for scores in (one, other)
     )
     return estimate_gain(after - before, [two - first for first, two in zip(least, most, strict=True)], len(people))

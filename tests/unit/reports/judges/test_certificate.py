@@ -29,3 +29,44 @@ def test_a_judge_that_agrees_with_most_people_on_every_case_has_full_agreement()
     assert isinstance(specificity, Estimate)
     assert (accuracy.value, sensitivity.value, specificity.value, kappa.value) == (1.0, 1.0, 1.0, 1.0)
     assert row[-2:] == ("pass → pass: 66, pass → fail: 0, fail → pass: 0, fail → fail: 34", 100)
+
+
+def _certify(scores: dict[str, float], people: dict[str, float], cluster_of: dict[str, str]) -> list[Table]:
+    tally = Tally(tuple(Row(case, case, 1, "passed", {"cluster": cluster_of[case]}, {}) for case in scores))
+    judges = [
+        JudgeResults(
+            name,
+            values,
+            len(scores),
+            passes=1.0,
+            mutations={"detects_numbers": values},
+            score="right",
+            lengths={case: 7 * int(case[5:8]) % 11 for case in scores},
+            tally=tally,
+        )
+        for name, values in (("one", scores), ("other", people))
+    ]
+    return [block for block in make_certificate(judges, people).blocks if isinstance(block, Table)]
+
+
+def _measure_width(estimate: Estimate) -> float:
+    assert estimate.low is not None
+    assert estimate.high is not None
+    return estimate.high - estimate.low
+
+
+def test_cases_that_share_a_cluster_widen_every_interval() -> None:
+    people = {f"{case} {epoch}": verdict for case, verdict in MAJORITY.items() for epoch in (1, 2)}
+    scores = {f"{case} {epoch}": verdict for case, verdict in DISSENTER.items() for epoch in (1, 2)}
+    independent = _certify(scores, people, {case: case for case in scores})
+    clustered = _certify(scores, people, {case: case[:8] for case in scores})
+    titles = [table.title for table in independent]
+    assert titles == ["Judges", "Agreement with people", "Judges compared", "Longer answers", "Mutation tests"]
+    for before, after in zip(independent, clustered, strict=True):
+        cells = [cell for cell in zip(before.rows[0], after.rows[0], strict=True) if isinstance(cell[0], Estimate)]
+        assert cells
+        for narrow, wide in cells:
+            assert isinstance(narrow, Estimate)
+            assert isinstance(wide, Estimate)
+            assert (narrow.value, narrow.n) == (wide.value, wide.n)
+            assert _measure_width(wide) > 1.2 * _measure_width(narrow), before.title
