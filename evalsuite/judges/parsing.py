@@ -27,6 +27,7 @@ NUMERAL = re.compile(r"^\d{1,2}[.)]\s{1,3}")
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<!\s)\s++(?=\[[A-Za-z ]{1,30}\])")
 FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
 MOST_OBJECTS = 20
+OBJECT_START = re.compile(r'\{(?=\s*["}])')
 BEGUN_OBJECT = re.compile(r"\{\s{0,20}\"[^}]*\Z")
 FRACTION = re.compile(r'("[\w -]{1,60}"\s{0,3}:\s{0,3})(\d{1,3}(?:\.\d{1,3})?\s?/\s?\d{1,3})(?=\s{0,20}[,}])')
 """Matches a key of a JSON object and a value such as 9/10, which is not JSON without quotation marks."""
@@ -180,7 +181,12 @@ class AnswerForm(Generic[T]):
 
     def _split_answer(self, text: str) -> list[Item]:
         """Split an answer into its JSON objects and lines; remove Markdown characters such as `**`."""
-        text = FRACTION.sub(r'\1"\2"', TAG.sub(r"\n\1: \2\n", text))
+        text = FRACTION.sub(r'\1"\2"', text)
+        inside = [range(start, end) for _, start, end in list_json_objects(text)]
+        # A tag inside a JSON object is part of a text, such as a reason that quotes HTML.
+        text = TAG.sub(
+            lambda tag: tag[0] if any(tag.start() in each for each in inside) else f"\n{tag[1]}: {tag[2]}\n", text
+        )
         items: list[Item] = []
         at = 0
         for item, start, end in list_json_objects(text):
@@ -294,21 +300,22 @@ def remove_reasoning(text: str) -> str:
 def list_json_objects(
     text: str, decoder: json.JSONDecoder | None = None, *, most: int = MOST_OBJECTS
 ) -> Iterator[tuple[dict[str, Any], int, int]]:
-    """Yield the JSON objects at a text's first `most` braces, each with the positions of its start and end.
+    """Yield the JSON objects at a text's first `most` starts of objects, each with the positions of its start and end.
 
-    By default, an object that has a name twice with different values is left out.
+    Other braces, such as those of LaTeX, do not count. By default, an object that has a name twice with different
+    values is left out.
     """
     decoder = decoder or json.JSONDecoder(object_pairs_hook=_refuse_contradictions)
-    at, tried = text.find("{"), 0
-    while at >= 0 and tried < most:
-        tried += 1
+    end = 0
+    for _ in range(most):
+        if not (start := OBJECT_START.search(text, end)):
+            return
         try:
-            item, end = decoder.raw_decode(text, at)
+            item, end = decoder.raw_decode(text, start.start())
         except (ValueError, RecursionError):
-            end = at + 1
+            end = start.end()
         else:
-            yield item, at, end
-        at = text.find("{", end)
+            yield item, start.start(), end
 
 
 def _refuse_contradictions(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -43,3 +43,15 @@ def test_a_reason_that_was_cut_off_holds_no_score(text: str) -> None:
 def test_a_verdict_that_contradicts_the_one_in_an_object_is_asked_again() -> None:
     with pytest.raises(ValueError, match="contradict"):
         YesNo("Is it right?").read_answer('The answer ends with {"verdict": "yes"}.\nVerdict: no')
+
+
+@pytest.mark.parametrize("quoted", ["<b>Ulm</b>", "<score>3</score>", "<td>1</td><td>2</td>", "It is <i>3/4</i>."])
+def test_a_reason_that_quotes_html_leaves_its_object_readable(quoted: str) -> None:
+    said = json.dumps({"reason": f"It writes {quoted}", "score": 4})
+    assert Likert("How good is it?").read_answer(said).value == 4.0
+
+
+def test_formulas_before_an_object_do_not_hide_it() -> None:
+    formulas = " + ".join(rf"\frac{{{at}}}{{{at + 1}}}" for at in range(100))
+    said = json.dumps({"reason": "The sum is right.", "verdict": "yes"})
+    assert YesNo("Is it right?").read_answer(f"The answer adds ${formulas}$.\n\n{said}").value == 1.0
