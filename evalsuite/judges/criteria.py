@@ -376,8 +376,8 @@ class Checklist:
         Raise ValueError if a question has no answer, or has two different answers.
         """
         text = remove_reasoning(text)
-        verdicts = _read_verdicts_from_json(text) or _read_verdicts_from_lines(text)
         questions = list(self.weights)
+        verdicts = _read_verdicts_from_json(text, questions) or _read_verdicts_from_lines(text)
         missing = [str(at) for at in range(1, len(questions) + 1) if at not in verdicts]
         if missing:
             raise ValueError(f"it has no verdict, yes or no, for criterion {', '.join(missing)}.")
@@ -431,11 +431,23 @@ class Tree:
         return Checklist(dict.fromkeys(_list_tree_questions(self.root), 1.0))
 
 
-def _read_verdicts_from_json(text: str) -> Verdicts:
+CRITERION = re.compile(r"(?:criterion )?#?(\d{1,3})\b", re.IGNORECASE)
+
+
+def _find_criterion_number(name: Any, place: int, questions: Sequence[str]) -> int:
+    """Return the number of the criterion that a judge names by number or question, or else the entry's place."""
+    text = str(name).strip()
+    if text in questions:
+        return questions.index(text) + 1
+    match = CRITERION.match(text)
+    return int(match[1]) if match and int(match[1]) else place
+
+
+def _read_verdicts_from_json(text: str, questions: Sequence[str]) -> Verdicts:
     entries = [entry for entry in _find_list_in_json(text, "answers") or () if isinstance(entry, Mapping)]
     return _collect_verdicts(
         (
-            int(parse_answer_value(entry.get("criterion"), NumberFormat(math.inf)) or at),
+            _find_criterion_number(entry.get("criterion"), at, questions),
             entry.get("verdict", entry.get("met", entry.get("answer"))),
             entry.get("reason"),
         )

@@ -456,6 +456,15 @@ def test_a_checklist_that_is_hedged_retracted_or_contradicted_is_refused(text: s
         Checklist({"A?": 1, "B?": 1}).read_answer(text)
 
 
+@pytest.mark.parametrize(
+    "names", [("B?", "A?"), ("2. B?", "1. A?"), ("Criterion 2", "Criterion 1"), ("#2", "#1"), (2, 1)]
+)
+def test_a_verdict_counts_for_the_criterion_that_it_names_in_whatever_order(names: tuple[Any, Any]) -> None:
+    entries = [{"criterion": name, "verdict": verdict} for name, verdict in zip(names, ("no", "yes"), strict=True)]
+    read = Checklist({"A?": 1, "B?": 1}).read_answer(json.dumps({"answers": entries}))
+    assert read.parts == {"A?": 1.0, "B?": 0.0}
+
+
 def test_two_lists_of_items_that_differ_are_refused() -> None:
     said = '{"items": [{"claim": "a", "score": "yes"}]}'
     assert Each("claim", "is it true?").read_answer(f"{said}\n{said}").value == 1.0
