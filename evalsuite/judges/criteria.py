@@ -128,7 +128,7 @@ class Template(ScaleCriteria):
         if self.reader is None:
             return Likert("", self.low, self.high).read_answer(text)
         if isinstance(self.reader, str):
-            matches = re.findall(self.reader, text)
+            matches = re.findall(self.reader, remove_reasoning(text))
             number = parse_answer_value(matches[-1], NumberFormat(self.high)) if matches else None
         else:
             number = self.reader(text)

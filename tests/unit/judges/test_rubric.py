@@ -15,6 +15,7 @@ from evalsuite.core.errors import JudgeError, RequestRefused, ScoringError, Sett
 from evalsuite.core.protocols import JudgedScorer
 from evalsuite.core.types import Message, Sample, Score, ToolCall, Transcript
 from evalsuite.judges import Checklist, Each, Likert, Tree, YesNo, panel, single, weighted
+from evalsuite.judges.criteria import Template
 from evalsuite.judges.forms import Reading
 from evalsuite.judges.rubrics import each_turn, factual, faithful, follows, relevant
 
@@ -418,6 +419,12 @@ def halve(text: str) -> float:
 )
 def test_a_template_s_answer_is_read_in_the_user_s_way(scripted: Any, read: Any, answer: str, value: float) -> None:
     assert judged(rubric(template="{answer}", read=read), scripted(lambda _: answer)).value == value
+
+
+@pytest.mark.parametrize("thought", ["<think>Perhaps [RESULT] 2", "<thought>[RESULT] 2</thought> No."])
+def test_a_score_in_a_template_s_reasoning_is_not_the_score(thought: str) -> None:
+    with pytest.raises(ValueError, match="no score from 1 to 5"):
+        Template("{answer}", 1, 5, r"\[RESULT\] (\d)").read_answer(thought)
 
 
 def test_a_template_s_answer_off_the_scale_is_asked_for_again(scripted: Any) -> None:
