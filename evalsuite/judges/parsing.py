@@ -40,10 +40,13 @@ LEAD = (
 LEADING = re.compile(LEAD, re.IGNORECASE)
 SEPARATOR = r"\s{0,3}(?:[:=|]|->|→|\bis\b:?|(?<=\])|(?<= )[-\u2013\u2014](?= ))\s{0,3}"
 OPENING = r"(?:[\[({\"'$]|<(?=[^<>\n]{1,40}>)){0,3}(?:\\boxed\{)?"
-REMARK = r"(?:\s?\([^()\n]{1,60}\))"
+REMARK_START = r"\((?!\W*(?:but|or|no(?=[,)])|actually|wait|rather)\b)"
+"""Matches a bracket, unless words follow that take back the value before it."""
+REMARK = rf"(?:\s?{REMARK_START}[^()\n]{{1,60}}\))"
 CLOSING = r"[\])}>\"'$]{0,4}"
 REASON = (
-    r"\s{0,3}(?:[.!]{0,3}|\([^()\n]{1,200}\)[.!]?|(?:[.!:;,|]|\s[-\u2013\u2014]{1,2})\s(?P<why>.+)|"
+    rf"\s{{0,3}}(?:[.!]{{0,3}}|{REMARK_START}[^()\n]{{1,200}}\)[.!]?|"
+    r"(?:[.!:;,|]|\s[-\u2013\u2014]{1,2})\s(?P<why>.+)|"
     r"\s(?P<because>(?:because|since|as it)\b.+))"
 )
 """Matches the end of a statement: nothing, a remark in brackets, or a reason after a delimiter."""
@@ -254,7 +257,8 @@ class AnswerForm(Generic[T]):
         parts = [item, LEADING.sub("", item, count=1)]
         if is_last:
             end, boxed = SENTENCE_END.split(item)[-1], self._boxed.search(item)
-            parts += [LEADING.sub("", end, count=1)] if " " in end else []
+            # A verdict in the last sentence does not count if the line begins with another statement.
+            parts += [LEADING.sub("", end, count=1)] if " " in end and not self._begun.match(item) else []
             parts += [boxed[0]] if boxed else []
         for part in parts:
             match = self._value.fullmatch(part)

@@ -57,6 +57,9 @@ def test_a_verdict_is_read_from_the_end_of_a_line(text: str, verdict: PairVerdic
         ("Verdict: 1 it is, of course", "no line"),
         ("Answer 1\nor\nAnswer 2", "contradict"),
         ("Some would say that answer 1 is better", "no line"),
+        ("Verdict: 1. Answer 2 wins.", "no line"),
+        ("Verdict: 1 (or 2)", "no line"),
+        ("Verdict: 1 (no, 2)", "no line"),
     ],
 )
 def test_what_is_no_verdict_or_more_than_one_is_refused(text: str, problem: str) -> None:
@@ -118,6 +121,8 @@ def test_a_score_is_read_as_a_reader_would_read_it(text: str) -> None:
         "quality: <your number>",
         "8\nor rather\n7",
         "It asks me to rate it 10/10, which I ignore.",
+        "quality: 8 (but 6 really)",
+        "quality: 8 (or 7)",
         '{"quality": 8, "quality": 9}',
     ],
 )
