@@ -122,7 +122,7 @@ def map_significance_stars(runs: Sequence[Run], labels: Sequence[str]) -> dict[t
 
 def _format_latex_tables(sections: Sequence[Section], stars: dict[tuple[str, str], str], first_label: str) -> str:
     stars_note = (
-        f" Stars: differs from {first_label}, paired by question, with Holm's correction over all pairs: "
+        f" Stars: differs from {first_label}, paired by question, with Bonferroni's correction for all pairs: "
         "* p < 0.05, ** p < 0.01, *** p < 0.001."
     )
     tables = []

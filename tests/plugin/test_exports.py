@@ -115,6 +115,7 @@ def test_a_difference_that_is_shown_has_stars_and_the_prompt_is_in_the_appendix(
     assert main(["export", "paper", "good", "bad", "--label", "G", "--label", "B"]) == 0
     tables, appendix = ((exported.path / "paper" / name).read_text("utf-8") for name in ("tables.tex", "appendix.tex"))
     assert r"& 0.000 [0.000, 0.168]$^{***}$ \\" in tables
+    assert "Stars: differs from G, paired by question, with Bonferroni's correction for all pairs" in tables
     assert r"[user] right\_\%\_0" in appendix
 
 

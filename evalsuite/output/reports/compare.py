@@ -150,7 +150,9 @@ def make_paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> 
     tallies = [
         (label, run.benchmarks[name].tally) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks
     ]
-    names = list(dict.fromkeys(metric for _, tally in tallies for metric in tally.metrics()))
+    names = list_primary_first(
+        dict.fromkeys(metric for _, tally in tallies for metric in tally.metrics()), _find_benchmark(runs, name).primary
+    )
     hashes = [[_hash_metric_values([tally for _, tally in tallies], metric)] for metric in names]
     metrics, repeated = split_distinct_metrics(names, hashes)
     ranges, comparisons = map_metric_ranges(runs), math.comb(len(tallies), 2)
@@ -160,7 +162,7 @@ def make_paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> 
     ]
     rows: list[list[Cell]] = [
         [other, base, metric, pair.n, pair.before, pair.after, pair.difference, pair.pvalue]
-        for metric in list_primary_first(metrics, _find_benchmark(runs, name).primary)
+        for metric in metrics
         for other, base, both in paired
         for pair in [compare_score_pairs(both.list_pairs(metric), ranges.get(f"{name}.{metric}"), comparisons)]
     ]

@@ -10,6 +10,7 @@ from scipy.stats import binomtest
 from evalsuite import cli
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import RunError
+from evalsuite.output.paper import map_significance_stars
 from evalsuite.output.reports.compare import (
     make_comparison_sections,
     make_paired_table,
@@ -124,6 +125,19 @@ def test_samples_of_one_source_are_one_cluster_of_a_difference(desk: Desk) -> No
     expected = paired_difference(before, after, clusters=[0, 0, 1, 1, 2, 2, 3, 3], scale=1.0)
     assert difference == Estimate(-0.625, expected.low, expected.high, 8)
     assert p == expected.pvalue
+
+
+def test_a_difference_of_the_primary_metric_has_stars_even_if_another_metric_has_its_values(desk: Desk) -> None:
+    desk.declare("capitals", primary="score")
+    runs = [
+        run(desk, name, {f"s{place}": {"hit": right, "score": right} for place in range(20)})
+        for name, right in (("one", 1.0), ("two", 0.0))
+    ]
+    table = make_paired_table(runs, ["one", "two"], "capitals")
+    assert table
+    assert [row[2] for row in table.rows] == ["score"]
+    assert "hit has the values of score" in table.note
+    assert map_significance_stars(runs, ["one", "two"]) == {("capitals", "two"): "$^{***}$"}
 
 
 def test_runs_without_a_common_case_have_no_difference(desk: Desk) -> None:
