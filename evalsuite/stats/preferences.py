@@ -119,7 +119,9 @@ def bradley_terry(
         if first == second:
             raise ValueError(f"a player cannot be compared with itself; got {first!r} twice")
         row[place[first]], row[place[second]] = 1.0, -1.0
-    pairs = np.unique(design, axis=0)
+    # A pair is the same pair whichever of its players is named first.
+    turned = [1.0 if place[first] < place[second] else -1.0 for first, second, _ in comparisons]
+    pairs = np.unique(design * np.array(turned)[:, None], axis=0)
     if np.linalg.matrix_rank(pairs) < len(players) - 1:
         raise ValueError("ratings need comparisons that connect all players")
     # The outcomes determine only differences of strengths. The fit sets the last player's strength to zero, and all

@@ -46,6 +46,21 @@ def test_ratings_have_the_mean_1000_and_turn_round_with_the_outcomes(
         assert rating.low < rating.points < rating.high
 
 
+@given(OUTCOMES, st.data())
+def test_ratings_do_not_depend_on_which_player_of_a_comparison_is_named_first(
+    outcomes: list[float], data: st.DataObject
+) -> None:
+    comparisons = [("abc"[at % 3], "bca"[at % 3], outcome) for at, outcome in enumerate([*outcomes, 0.5, 0.5])]
+    turned = data.draw(st.lists(st.booleans(), min_size=len(comparisons), max_size=len(comparisons)))
+    exchanged = [
+        (second, first, 1 - outcome) if turns else (first, second, outcome)
+        for (first, second, outcome), turns in zip(comparisons, turned, strict=True)
+    ]
+    found, again = bradley_terry(comparisons), bradley_terry(exchanged)
+    for name, rating in found.items():
+        assert (again[name].points, again[name].low) == pytest.approx((rating.points, rating.low))
+
+
 def test_players_that_nothing_connects_are_refused() -> None:
     with pytest.raises(ValueError, match="connect all players"):
         bradley_terry([("a", "b", 1.0), ("c", "d", 1.0)])
