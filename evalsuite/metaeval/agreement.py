@@ -265,7 +265,8 @@ def tabulate_agreements(agreements: Sequence[MetricAgreement], title: str) -> li
     ]
     note = (
         "Within: among the outputs for one reference, Kendall's tau-b and the share of pairs with different ratings "
-        "that the metric orders as people do. 95% bootstrap intervals, where a reference is drawn with all its outputs."
+        "that the metric orders as people do, where a pair with equal metric values counts half. 95% bootstrap "
+        "intervals, where a reference is drawn with all its outputs."
     )
     return [
         Table(title, [Column("Metric"), Column("Outputs", "count"), *measures], rows, note),

@@ -20,6 +20,7 @@ from evalsuite.metaeval.agreement import (
     compute_metrics,
     fill_unreadable_scores,
     read_rated_tables,
+    tabulate_agreements,
 )
 from evalsuite.metaeval.table_grid import MARKS, write_near_pairs
 from evalsuite.metrics.tables import read_wanted
@@ -204,7 +205,9 @@ def test_intervals_equal_those_of_an_independent_bootstrap_over_references() -> 
 
 def test_a_constant_metric_has_no_correlation_and_orders_half_of_the_pairs() -> None:
     rated = [RatedTable(WANTED, WANTED, "html", human) for human in (1.0, 2.0, 4.0)]
-    constant = compute_agreements(rated, {"table_score": [0.5] * 3})[0].agreement
+    agreements = compute_agreements(rated, {"table_score": [0.5] * 3})
+    assert "equal metric values counts half" in tabulate_agreements(agreements, "Agreement")[0].note
+    constant = agreements[0].agreement
     assert math.isnan(constant["Kendall within"].value)
     assert constant["Pairs within"].value == 0.5
     alike = [RatedTable(WANTED, WANTED, "html", 3.0)] * 3
