@@ -199,12 +199,14 @@ def estimate_corrected_score(score: str, tally: Tally) -> Estimate | None:
     cases = tally.where(lambda row: CANARY not in row.tags)
     labels = [label for label in list_labelled_scores(cases) if label.score == score]
     has_label = {label.row.case for label in labels}
-    rest = [row.scores[score] for row in cases.scored(score) if row.case not in has_label]
+    rest = [row for row in cases.scored(score) if row.case not in has_label]
     if min(len(labels), len(rest)) < FEWEST:
         return None
     weights = None if has_equal_weights(labels) else [label.weight for label in labels]
     human, machine = [label.label for label in labels], [label.judge for label in labels]
-    mean = ppi_mean(human, machine, rest, bounds=labels[0].scale, weights=weights)
+    clusters = [label.row.cluster for label in labels], [row.cluster for row in rest]
+    alone = [row.scores[score] for row in rest]
+    mean = ppi_mean(human, machine, alone, bounds=labels[0].scale, weights=weights, clusters=clusters)
     return Estimate(mean.estimate, mean.low, mean.high, len(labels) + len(rest))
 
 

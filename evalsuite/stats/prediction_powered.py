@@ -8,7 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from evalsuite.stats.inputs import Array, Values, check_probability, check_range, check_same_length, convert_to_floats
+from evalsuite.stats.inputs import (
+    Array,
+    Labels,
+    Values,
+    check_probability,
+    check_range,
+    check_same_length,
+    convert_to_floats,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,7 @@ def ppi_mean(
     bounds: tuple[float, float] | None = None,
     confidence: float = 0.95,
     weights: Values | None = None,
+    clusters: tuple[Labels, Labels] | None = None,
 ) -> PredictionPowered:
     """Estimate the mean of people's scores by prediction-powered inference with power tuning (PPI++).
 
@@ -57,6 +66,9 @@ def ppi_mean(
     and Pearson's interval determines the width. This combination of corrections is not from the paper;
     `perf/statistical_promises.py` simulates the coverage of the resulting interval.
 
+    If cases share clusters, the rectified labels and the judge's other scores are each summed by cluster, scaled to the
+    same mean, and n and N count clusters.
+
     Args:
         labels: people's scores of the labelled cases.
         judged: the judge's scores of the same cases in the same order.
@@ -64,13 +76,14 @@ def ppi_mean(
         bounds: the lowest and highest possible score, to which the interval is clipped. None means 0 and 1, extended to
             include the lowest and highest score.
         weights: a weight per labelled case, proportional to 1 / (probability of being drawn); None means equal weights.
+        clusters: the cluster of each labelled case, then of each case without a label; None if all are independent.
 
     Returns:
-        The estimate and its interval, which is the whole range for a single label.
+        The estimate and its interval, which is the whole range for a single label or cluster of labels.
 
     Raises:
-        ValueError: a list is empty; a value is not finite or is out of bounds; `labels`, `judged` and `weights` differ
-            in length; a weight is not above 0; or the confidence is not in (0, 1).
+        ValueError: a list is empty; a value is not finite or is out of bounds; `labels`, `judged`, `weights` and
+            `clusters` differ in length; a weight is not above 0; or the confidence is not in (0, 1).
     """
     level = (1 + check_probability(confidence, "confidence")) / 2
     check_same_length(labels, judged, "labels and judged")
@@ -94,11 +107,24 @@ def ppi_mean(
         middle = float((shares * plain).mean())
         rectified = middle + shares * (plain - middle)
     estimate = tuning * float(rest.mean()) + float(rectified.mean())
-    if len(human) == 1:
+    if clusters is not None:
+        labelled, others = clusters
+        rectified = _sum_by_cluster(rectified, labelled)
+        rest = _sum_by_cluster(rest, others if weights is None else [*labelled, *others])
+    if len(rectified) == 1:
         return PredictionPowered(estimate, low, high, tuning)
     left = _compute_bound(rectified, low - tuning * high, rest, tuning, -level)
     right = _compute_bound(rectified, high - tuning * low, rest, tuning, level)
     return PredictionPowered(estimate, max(low, min(left, estimate)), min(high, max(right, estimate)), tuning)
+
+
+def _sum_by_cluster(values: Array, clusters: Labels) -> Array:
+    """Sum values by cluster, scaled so that the sums have the values' mean and the variance of its estimate."""
+    check_same_length(values, clusters, "scores and clusters")
+    place = {cluster: at for at, cluster in enumerate(dict.fromkeys(clusters))}
+    mean = float(values.mean())
+    sums = np.bincount([place[cluster] for cluster in clusters], values - mean)
+    return mean + sums * len(sums) / len(values)
 
 
 def _compute_bound(rectified: Array, worst: float, rest: Array, tuning: float, level: float) -> float:

@@ -172,11 +172,11 @@ def estimate_corrected_means(judges: Sequence[tuple[str, Tally]]) -> list[tuple[
     estimates = []
     for name, tally in judges:
         compared = select_comparisons(tally).where(lambda row: row.facts["verdict"] is not None)
-        wins = [(row.question[0], WINS[row.facts["human"]], WINS[row.facts["verdict"]]) for row in compared]
+        wins = [(row, WINS[row.facts["human"]], WINS[row.facts["verdict"]]) for row in compared]
         estimates.append((name, _correct_judge_mean("wins of the first system", wins, (0.0, 1.0))))
         for aspect in HUMAN_ASPECTS:
             rated = [
-                (row.question[0], row.facts["human"][aspect.name], row.facts["judged"][aspect.name])
+                (row, row.facts["human"][aspect.name], row.facts["judged"][aspect.name])
                 for row in select_dialogues(tally)
             ]
             estimates.append((name, _correct_judge_mean(aspect.name, rated, (aspect.low, aspect.high))))
@@ -184,7 +184,7 @@ def estimate_corrected_means(judges: Sequence[tuple[str, Tally]]) -> list[tuple[
 
 
 def _correct_judge_mean(
-    quantity: str, scores: Sequence[tuple[str, float, float]], bounds: tuple[float, float]
+    quantity: str, scores: Sequence[tuple[Row, float, float]], bounds: tuple[float, float]
 ) -> CorrectedMean | None:
     """Correct a judge's mean score with a fifth of the human labels (at least `FEWEST`); None without scores.
 
@@ -193,10 +193,10 @@ def _correct_judge_mean(
     if not scores:
         return None
     kept = max(FEWEST, len(scores) // 5)
-    order = sorted(scores, key=lambda one: sha256(one[0].encode()).digest())
+    order = sorted(scores, key=lambda one: sha256(one[0].question[0].encode()).digest())
     shown = [(people if at < kept else None, judge) for at, (_, people, judge) in enumerate(order)]
     truth = math.fsum(people for _, people, _ in scores) / len(scores)
-    return estimate_corrected_mean(quantity, shown, truth, bounds)
+    return estimate_corrected_mean(quantity, shown, truth, bounds, clusters=[row.cluster for row, *_ in order])
 
 
 COLUMNS = parse_columns(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -179,6 +180,15 @@ def test_a_judged_mean_is_corrected_by_a_random_part_of_labels() -> None:
     assert found.high is not None
     assert found.low <= 0.6 <= found.high < float(judge.mean())
     assert find_built_in_metric("corrected_right") is not None
+
+
+def test_epochs_of_the_same_samples_do_not_narrow_a_corrected_mean() -> None:
+    once = [row(at, float(at % 4 > 0), float(at % 5 > 0) if at < 60 else None) for at in range(120)]
+    again = [replace(one, case=f"{one.case} {epoch}", epoch=epoch) for one in once for epoch in range(1, 6)]
+    before, after = (estimate_corrected_score("right", Tally(tuple(rows))) for rows in (once, again))
+    assert before is not None
+    assert after is not None
+    assert (after.value, after.low, after.high) == pytest.approx((before.value, before.low, before.high), abs=1e-3)
 
 
 @pytest.mark.parametrize("labels", [0, 29])

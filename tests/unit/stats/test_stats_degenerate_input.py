@@ -267,6 +267,17 @@ def test_a_single_label_bounds_nothing() -> None:
     assert (found.low, found.high) == (0.0, 1.0)
 
 
+def test_labels_of_a_single_cluster_bound_nothing_and_clusters_of_one_case_change_nothing() -> None:
+    sides: tuple[list[float], list[float], list[float]] = ([1.0, 0.0, 1.0, 1.0], [0.8, 0.4, 0.9, 1.0], [0.5, 0.9, 0.2])
+    found = stats.ppi_mean(*sides, clusters=([7, 7, 7, 7], [1, 2, 3]))
+    assert (found.low, found.high) == (0.0, 1.0)
+    alone = stats.ppi_mean(*sides, clusters=([1, 2, 3, 4], "abc"))
+    plain = stats.ppi_mean(*sides)
+    assert (alone.low, alone.high) == pytest.approx((plain.low, plain.high))
+    with pytest.raises(ValueError, match="scores and clusters"):
+        stats.ppi_mean(*sides, clusters=([1, 2, 3, 4], [1, 2]))
+
+
 @pytest.mark.parametrize("value", [0.5, -1, 2, math.nan])
 def test_a_binary_sequence_refuses_other_values_and_stays_as_it_was(value: float) -> None:
     sequence = stats.BinarySequence()

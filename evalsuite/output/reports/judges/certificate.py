@@ -182,7 +182,9 @@ def _tabulate_corrected_means(
     for judge in judges:
         scores = [(people.get(case), score) for case, score in judge.scores.items()]
         drawn = [weights.get(case, 1.0) for case in judge.scores if case in people] if weights else None
-        mean = estimate_corrected_mean(judge.name, scores, bounds=judge.scale, weights=drawn)
+        clusters = judge.map_cases_to_clusters()
+        grouped = [clusters[case] for case in judge.scores]
+        mean = estimate_corrected_mean(judge.name, scores, bounds=judge.scale, weights=drawn, clusters=grouped)
         if mean is not None:
             rows.append((judge.name, mean.naive, mean.people_only, mean.corrected, mean.labelled))
     columns = parse_columns(

@@ -33,11 +33,11 @@ def estimate_share(values: Sequence[float], clusters: Sequence[str]) -> Estimate
     return Estimate(mean, interval.low, interval.high, len(values))
 
 
-def estimate_mean(values: Sequence[float]) -> Estimate:
+def estimate_mean(values: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Estimate:
     """Average scores; the estimate has no interval if there are too few scores or all are equal."""
     from evalsuite import stats
 
-    interval = stats.mean_interval(values)
+    interval = stats.mean_interval(values, clusters=clusters)
     low, high = (interval.low, interval.high) if math.isfinite(interval.high) else (None, None)
     return Estimate(math.fsum(values) / len(values), low, high, len(values))
 
@@ -62,6 +62,7 @@ def estimate_corrected_mean(
     truth: float | None = None,
     bounds: tuple[float, float] | None = None,
     weights: Sequence[float] | None = None,
+    clusters: Sequence[Hashable] | None = None,
 ) -> CorrectedMean | None:
     """Estimate the mean of people's labels from the judge's scores, the labels, and both (prediction-powered).
 
@@ -71,23 +72,26 @@ def estimate_corrected_mean(
         bounds: lowest and highest possible score, or None; see `ppi_mean`.
         weights: weights of the labelled cases, in the cases' order, if some cases were more likely than others to be
             labelled.
+        clusters: the group of related cases of each case; None if all cases are independent.
 
     Returns:
         The estimates; None with fewer than 30 labelled cases or fewer than 30 unlabelled cases.
     """
     from evalsuite.stats.prediction_powered import ppi_mean
 
-    labels = [(people, judge) for people, judge in scores if people is not None]
-    rest = [judge for people, judge in scores if people is None]
+    grouped = list(zip(scores, clusters or range(len(scores)), strict=True))
+    labels = [(people, judge, cluster) for (people, judge), cluster in grouped if people is not None]
+    rest = [(judge, cluster) for (people, judge), cluster in grouped if people is None]
     if min(len(labels), len(rest)) < FEWEST:
         return None
-    human, machine = ([pair[at] for pair in labels] for at in range(2))
-    powered = ppi_mean(human, machine, rest, bounds=bounds, weights=weights)
+    human, machine, labelled = zip(*labels, strict=True)
+    alone, others = zip(*rest, strict=True)
+    powered = ppi_mean(human, machine, alone, bounds=bounds, weights=weights, clusters=(labelled, others))
     everything = [judge for _, judge in scores]
     return CorrectedMean(
         question,
-        estimate_mean(everything),
-        estimate_mean(human),
+        estimate_mean(everything, clusters),
+        estimate_mean(human, labelled),
         Estimate(powered.estimate, powered.low, powered.high, len(scores)),
         powered.tuning,
         len(labels),

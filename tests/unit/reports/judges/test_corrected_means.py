@@ -44,3 +44,13 @@ def test_the_table_keeps_the_estimates_unrounded() -> None:
     assert found is not None
     table = tabulate_corrected_means("Corrected", [("mine", found)])
     assert table.rows[0] == ("mine", "wins", found.naive, found.people_only, found.corrected, found.tuning, 40, 0.35)
+
+
+def test_repeated_cases_of_one_cluster_leave_every_interval_as_it_is() -> None:
+    once = estimate_corrected_mean("wins", SCORES)
+    again = estimate_corrected_mean("wins", SCORES * 5, clusters=list(range(len(SCORES))) * 5)
+    assert once is not None
+    assert again is not None
+    for name in ("naive", "people_only", "corrected"):
+        before, after = getattr(once, name), getattr(again, name)
+        assert (after.value, after.low, after.high) == pytest.approx((before.value, before.low, before.high), abs=1e-3)
