@@ -23,7 +23,7 @@ from evalsuite.core.errors import write_count
 from evalsuite.judges.human_labels import WINS
 from evalsuite.output.reports.judges import CorrectedMean, estimate_corrected_mean
 from evalsuite.output.reports.judges.ballots import read_judged_cases
-from evalsuite.output.reports.judges.estimates import estimate_gain, estimate_kappa_gain
+from evalsuite.output.reports.judges.estimates import compute_verdict_gain_pvalue, estimate_gain, estimate_kappa_gain
 from evalsuite.output.reports.section import Cell, Chart, Passage, Series, Style, Table, parse_columns
 from evalsuite.results.judge_labels import FEWEST
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
@@ -204,7 +204,8 @@ COLUMNS = parse_columns(
 )
 NOTE = (
     "Gains of the other mode over the first, on the comparisons that both judged. The p of accuracy is McNemar's exact "
-    "test; the interval and the p of kappa are jackknife estimates by question."
+    "test, or the paired t test if cases share a question; the interval and the p of kappa are jackknife estimates by "
+    "question."
 )
 RHO_COLUMNS = parse_columns("Mode | Other mode | Spearman's rho gained: number 2 | p: pvalue | Responses: count")
 RHO_NOTE = (
@@ -227,8 +228,10 @@ def compare_modes(views: Sequence[RunView]) -> list[Table]:
                 )
                 before, after = (list(map(float, map(eq, people, side))) for side in (verdicts, others))
                 gained = (math.fsum(after) - math.fsum(before)) / len(pairs)
-                kappa_gain = estimate_kappa_gain(people, verdicts, others, [row.cluster for row, _ in pairs])
-                on_pairs.append((*names, gained, stats.mcnemar(before, after), *kappa_gain, len(pairs)))
+                clusters = [row.cluster for row, _ in pairs]
+                kappa_gain = estimate_kappa_gain(people, verdicts, others, clusters)
+                pvalue = compute_verdict_gain_pvalue(before, after, clusters)
+                on_pairs.append((*names, gained, pvalue, *kappa_gain, len(pairs)))
             if both := _pair_rows(select_dialogues(first), select_dialogues(second)):
                 (rho, least), (other_rho, most) = (
                     RatedResponses(rows, [row.facts["judged"] for row in rows]).compute_jackknife_correlations(

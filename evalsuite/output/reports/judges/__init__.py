@@ -159,11 +159,12 @@ def _make_debate_row(name: str, cases: Sequence[JudgedCase]) -> tuple[Cell, ...]
         return (name, len(cases), calls, 0, None, None, None, None, None)
     alone = [_measure_agreement_with_people(case.facts[ALONE]["verdict"], case) for case in labelled]
     joint = [_measure_agreement_with_people(case.verdict, case) for case in labelled]
-    before, after = _estimate_mean_in_unit_interval(alone), _estimate_mean_in_unit_interval(joint)
+    clusters = [case.cluster for case in labelled]
+    before, after = (_estimate_mean_in_unit_interval(values, clusters) for values in (alone, joint))
     further = sum(case.facts["calls"] - case.facts[ALONE]["calls"] for case in labelled) / len(labelled)
     if not further:
         return (name, len(cases), calls, len(labelled), before, after, None, None, None)
-    found = paired_difference(alone, joint, clusters=[case.sample for case in labelled], scale=1)
+    found = paired_difference(alone, joint, clusters=clusters, scale=1)
     gain = Estimate(found.difference, found.low, found.high, len(labelled))
     price = further / gain.value if gain.value > 0 else None
     earned = "yes" if gain.low is not None and gain.low > 0 else "not shown"
@@ -175,8 +176,8 @@ def _measure_agreement_with_people(verdict: str | None, case: JudgedCase) -> flo
     return 1 - abs(WINS[verdict] - WINS[case.facts["human"]])
 
 
-def _estimate_mean_in_unit_interval(values: Sequence[float]) -> Estimate:
-    mean = estimate_mean(values)
+def _estimate_mean_in_unit_interval(values: Sequence[float], clusters: Sequence[str]) -> Estimate:
+    mean = estimate_mean(values, clusters)
     return (
         mean if mean.low is None or mean.high is None else replace(mean, low=max(0, mean.low), high=min(1, mean.high))
     )

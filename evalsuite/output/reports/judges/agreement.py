@@ -61,10 +61,10 @@ def measure_judge_agreement(cases: Sequence[JudgedCase]) -> list[RaterAgreement]
     for case in cases:
         for vote in case.votes:
             if vote.verdict is not None:
-                verdicts.append(Rating(case.sample, (case.case, vote.swapped), vote.judge, vote.verdict))
+                verdicts.append(Rating(case.cluster, (case.case, vote.swapped), vote.judge, vote.verdict))
             if case.verdict is None:
                 for aspect, score in vote.scores.items():
-                    scores[aspect].append(Rating(case.sample, case.case, vote.judge, score))
+                    scores[aspect].append(Rating(case.cluster, case.case, vote.judge, score))
     return _measure_agreement_per_question("judges", verdicts, scores)
 
 
@@ -75,11 +75,11 @@ def measure_epoch_agreement(cases: Sequence[JudgedCase]) -> list[RaterAgreement]
     for case in cases:
         epoch = f"epoch {case.epoch}"
         if case.verdict is not None:
-            verdicts.append(Rating(case.sample, case.sample, epoch, case.verdict))
+            verdicts.append(Rating(case.cluster, case.sample, epoch, case.verdict))
             continue
         for aspect in dict.fromkeys(name for vote in case.votes for name in vote.scores):
             values = [vote.scores[aspect] for vote in case.votes if aspect in vote.scores]
-            scores[aspect].append(Rating(case.sample, case.sample, epoch, math.fsum(values) / len(values)))
+            scores[aspect].append(Rating(case.cluster, case.sample, epoch, math.fsum(values) / len(values)))
     return _measure_agreement_per_question("epochs", verdicts, scores)
 
 

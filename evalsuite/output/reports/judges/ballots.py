@@ -37,6 +37,7 @@ class JudgedCase:
 
     case: str  # The case's id.
     sample: str  # The sample's id, the same in all epochs.
+    cluster: str  # The group of related cases, such as all epochs of a sample.
     epoch: int  # The epoch, from 1.
     verdict: str | None  # The result of comparing two answers; None if only one answer was scored.
     votes: tuple[JudgeVote, ...]  # The single votes (ballots) from which the verdict was made.
@@ -53,7 +54,7 @@ def read_judged_cases(tally: Tally, prefix: str = "") -> list[JudgedCase]:
 
 def _read_judged_case(row: Row, facts: Mapping[str, Any]) -> JudgedCase:
     votes = tuple(JudgeVote(**ballot) for ballot in facts["ballots"] if ballot["verdict"] != CANNOT_TELL)
-    return JudgedCase(row.case, row.sample, row.epoch, facts["verdict"], votes, facts)
+    return JudgedCase(row.case, row.sample, row.cluster, row.epoch, facts["verdict"], votes, facts)
 
 
 SHOWN_APART = ("kind", "role", "content", "reasoning", "speaker", "turn", "order", "model", "cut_off")
@@ -113,7 +114,7 @@ FAMILIES = {
 class PairedChoice:
     """One decision of a judge, used to measure a bias."""
 
-    sample: str  # The sample's id.
+    cluster: str  # The case's group of related cases.
     judge: float  # The judge's choice: 1.0 for the answer that the bias favours, otherwise 0.0.
     people: float | None = None  # People's choice: 1.0 for the favoured answer, otherwise 0.0; None if unknown.
 
@@ -181,7 +182,7 @@ def _measure_order_flips(cases: Sequence[JudgedCase]) -> JudgeBias:
         for (judge, swapped), verdict in verdicts.items():
             if not swapped and (judge, True) in verdicts:
                 values.append(float(verdict != verdicts[judge, True]))
-                clusters.append(case.sample)
+                clusters.append(case.cluster)
     return JudgeBias("changes with the order", estimate_share(values, clusters))
 
 
@@ -192,7 +193,7 @@ def _list_first_place_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedCho
         first, second = ({vote.judge for vote in case.votes if vote.swapped is swapped} for swapped in (False, True))
         for vote in case.votes:
             if vote.judge in first & second and vote.verdict != "tie":
-                yield PairedChoice(case.sample, float(vote.verdict == vote.first_shown))
+                yield PairedChoice(case.cluster, float(vote.verdict == vote.first_shown))
 
 
 def _list_longer_answer_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoice]:
@@ -218,11 +219,11 @@ def _list_paired_choices(case: JudgedCase, favoured: str) -> Iterator[PairedChoi
     if case.verdict == "tie" or human == "tie":
         return
     people = None if human is None else float(human == favoured)
-    yield PairedChoice(case.sample, float(case.verdict == favoured), people)
+    yield PairedChoice(case.cluster, float(case.verdict == favoured), people)
 
 
 def _measure_choice_bias(name: str, choices: Sequence[PairedChoice]) -> JudgeBias:
-    chosen = estimate_share([choice.judge for choice in choices], [choice.sample for choice in choices])
+    chosen = estimate_share([choice.judge for choice in choices], [choice.cluster for choice in choices])
     people = [choice.people for choice in choices if choice.people is not None]
     if chosen is None:
         return JudgeBias(name, None)
@@ -237,15 +238,15 @@ def _estimate_excess_over_people(choices: Sequence[PairedChoice], people: Sequen
     from evalsuite.stats import paired_difference
     from evalsuite.stats.paired import tango_interval
 
-    judge, samples = [choice.judge for choice in choices], [choice.sample for choice in choices]
-    if len(set(samples)) == len(samples):
+    judge, clusters = [choice.judge for choice in choices], [choice.cluster for choice in choices]
+    if len(set(clusters)) == len(clusters):
         won = sum(one > other for one, other in zip(judge, people, strict=True))
         lost = sum(one < other for one, other in zip(judge, people, strict=True))
-        interval = tango_interval(lost, won, len(samples))
-        return Estimate((won - lost) / len(samples), interval.low, interval.high, len(samples))
-    difference = paired_difference(people, judge, clusters=samples)
+        interval = tango_interval(lost, won, len(clusters))
+        return Estimate((won - lost) / len(clusters), interval.low, interval.high, len(clusters))
+    difference = paired_difference(people, judge, clusters=clusters)
     low, high = (bound if math.isfinite(bound) else None for bound in (difference.low, difference.high))
-    return Estimate(difference.difference, low, high, len(samples))
+    return Estimate(difference.difference, low, high, len(clusters))
 
 
 def find_model_family(model: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -35,6 +36,28 @@ def test_the_other_modes_gain_is_measured_on_the_same_comparisons() -> None:
     assert found.value == pytest.approx(-1.0)
     assert n == 16
     assert kappa_p is None or 0.0 <= float(str(kappa_p)) <= 1.0
+
+
+def test_epochs_of_a_comparison_are_no_further_evidence_for_a_mode() -> None:
+    people = ["first", "second"] * 4
+    once = [
+        row(mode, at, said, "first" if mode == "single" else said)
+        for mode in ("mec", "single")
+        for at, said in enumerate(people)
+    ]
+    again = [
+        replace(
+            one, case=f"{one.case}-{epoch}", epoch=epoch, tags={**one.tags, "cluster": one.sample.rpartition("-")[0]}
+        )
+        for one in once
+        for epoch in range(1, 6)
+    ]
+    ((*_, before, _, before_kappa, _),) = compare_modes([view(*once)])[0].rows
+    ((*_, after, _, after_kappa, _),) = compare_modes([view(*again)])[0].rows
+    # As many comparisons favour the other mode, however often each is judged: the sign test of 4 comparisons, or t.
+    assert before == 2 * 0.5**4
+    assert float(str(after)) > 0.02
+    assert before_kappa == pytest.approx(after_kappa)
 
 
 def test_one_mode_alone_is_compared_with_nothing() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -43,6 +44,19 @@ def test_a_judge_that_sticks_to_its_answers_has_no_position_bias(made: Any) -> N
     assert value(found[FLIPS].judge) == 0.0
     assert value(found[FIRST].excess) == 0.0
     assert not found[FIRST].is_significant
+
+
+def test_cases_of_one_source_are_one_case_of_a_bias(made: Any) -> None:
+    rows = [both_orders(made, f"s{at}", *(("first", "second") if at < 15 else ("first", "first"))) for at in range(20)]
+    found = measured(made, rows)
+    again = measured(made, [replace(row, tags={"cluster": f"source {at // 5}"}) for at, row in enumerate(rows)])
+    for place in (FLIPS, FIRST):
+        alone, together = found[place].judge, again[place].judge
+        assert alone is not None
+        assert together is not None
+        assert together.low is not None
+        assert (together.value, together.n) == (alone.value, alone.n)
+        assert together.low < (alone.low or 0)
 
 
 def test_first_places_count_only_where_both_orders_were_shown(made: Any) -> None:
