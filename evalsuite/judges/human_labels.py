@@ -88,14 +88,18 @@ def read_label_sheet(path: Path) -> dict[str, float]:
     """Read the labels in a sheet, keyed by case; a row without a label is ignored."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
+            reader = csv.DictReader(file)
+            names = reader.fieldnames or ()
+            rows = [(reader.line_num, row) for row in reader]
     except (UnicodeDecodeError, csv.Error) as error:
         raise DatasetError(path, "", str(error), "a sheet in CSV and UTF-8") from error
+    if not {"case", "label"} <= set(names):
+        raise DatasetError(path, "line 1", ", ".join(names) or "no columns", "the columns case and label")
     labels: dict[str, float] = {}
-    for number, row in enumerate(rows, 2):
-        case, text = row.get("case"), row.get("label")
+    for number, row in rows:
+        case, text = row["case"], row["label"]
         if case is None or text is None:
-            raise DatasetError(path, f"line {number}", ", ".join(map(str, row)), "the columns case and label")
+            raise DatasetError(path, f"line {number}", "fewer cells than columns", "the columns case and label")
         if case in labels:
             raise DatasetError(path, f"line {number}", f"{case} again", "each case once")
         if not text.strip():

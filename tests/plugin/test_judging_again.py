@@ -294,6 +294,9 @@ def test_a_judge_that_cannot_be_read_has_no_score_and_its_share_is_told(
         ("case,label\nx,1\nx,0\n", "each case once"),
         ("name\nx\n", "the columns case and label"),
         ("case,label\ntest_capitals.py::test_capitals[fr],7\n", "off the scale"),
+        ("case;label\nx;yes\n", "bad.csv, line 1: found case;label"),
+        ("", "bad.csv, line 1: found no columns"),
+        ('case,answer,label\n1,"two\nlines",yes\n1,one,yes\n', "bad.csv, line 4: found 1 again"),
     ],
 )
 def test_a_sheet_that_is_none_is_refused_with_its_place(
