@@ -26,7 +26,7 @@ from evalsuite.core.types import Metric, Record
 from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide_gates, parse_gates
 from evalsuite.decisions.measured import MeasuredBenchmark
 from evalsuite.decisions.verdict import Status
-from evalsuite.judges.human_labels import read_label_sheet, read_weights
+from evalsuite.judges.human_labels import read_label_sheet, read_weights, read_word_labels
 from evalsuite.judges.judgements import average_scores
 from evalsuite.judges.rubrics import rubric
 from evalsuite.output.reports.judges.certificate import JudgeResults, make_certificate, make_labelled_tally
@@ -86,7 +86,8 @@ def run_judge(options: argparse.Namespace) -> int:
         [results for name in options.judge for results in judge_answers(name, answers, options, store, people, seed)],
         options.score,
     )
-    _require_labels_on_scale(people, judges)
+    words = {case: word for path in options.people for case, word in read_word_labels(path).items()}
+    _require_labels_on_scale(people, words, judges)
     text = render_sections([make_certificate(judges, people, sheets, weights)], ())
     (target / "certificate.md").write_text(text, "utf-8")
     sys.stdout.write(f"{convert_for_terminal(text)}\n{target / 'certificate.md'}\n")
@@ -110,13 +111,16 @@ def _select_judge_results(judges: list[JudgeResults], scores: Sequence[str] | No
     return [judge for judge in judges if not scores or judge.score in scores]
 
 
-def _require_labels_on_scale(labels: Mapping[str, float], judges: Sequence[JudgeResults]) -> None:
+def _require_labels_on_scale(
+    labels: Mapping[str, float], words: Mapping[str, str], judges: Sequence[JudgeResults]
+) -> None:
     for judge in judges:
         low, high = judge.scale or (-math.inf, math.inf)
         for case, label in labels.items():
-            if not low <= label <= high:
+            if not low <= label <= high or (judge.scale and high != 1 and case in words):
+                written = words.get(case, f"{label:g}")
                 raise RunError(
-                    f"the label {label:g} of {case} is off the scale of {judge.name}, from {low:g} to {high:g}"
+                    f"the label {written} of {case} is off the scale of {judge.name}, from {low:g} to {high:g}"
                 )
 
 

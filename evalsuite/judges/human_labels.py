@@ -32,6 +32,11 @@ def parse_label(label: Any) -> float | None:
     return float(label) if is_number else None
 
 
+def is_word(label: Any) -> bool:
+    """Tell whether a label is a word or truth value, which is a mark only on a scale whose best mark is 1."""
+    return isinstance(label, bool) or (isinstance(label, str) and label.strip().casefold() in LABELS)
+
+
 def make_people_facts(
     sample: Sample,
     score_names: Sequence[str],
@@ -53,11 +58,12 @@ def make_people_facts(
         name: _parse_sample_label(sample, by_score[name]) for name in score_names if by_score.get(name) is not None
     }
     low, high = scale or (-math.inf, math.inf)
-    if off := [label for label in labels.values() if not low <= label <= high]:
-        raise ScoringError(
-            f"sample {sample.id} has the label {off[0]:g} under 'human' in its metadata, outside the judge's scale "
-            f"from {low:g} to {high:g}"
-        )
+    for name, label in labels.items():
+        if not low <= label <= high or (scale and high != 1 and is_word(by_score[name])):
+            raise ScoringError(
+                f"sample {sample.id} has the label {by_score[name]!r:.60} under 'human' in its metadata; {name} has a "
+                f"scale from {low:g} to {high:g}: give a number on it, or a mapping of labels by score"
+            )
     compared: dict[str, Any] = {"scale": list(scale)} if scale else {}
     compared |= {"passes": passing_score} if passing_score is not None else {}
     compared |= {"nominal": True} if nominal else {}
@@ -111,6 +117,12 @@ def read_label_sheet(path: Path) -> dict[str, float]:
             raise DatasetError(path, f"line {number}, column label", repr(text.strip()[:60]), expected)
         labels[case.removeprefix("'")] = label
     return labels
+
+
+def read_word_labels(path: Path) -> dict[str, str]:
+    """Read the labels in a sheet that are words, keyed by case."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return {row["case"].removeprefix("'"): row["label"] for row in csv.DictReader(file) if is_word(row["label"])}
 
 
 def read_weights(path: Path) -> dict[str, float]:

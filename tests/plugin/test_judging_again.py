@@ -32,6 +32,9 @@ def gullible(messages):
 def lenient(messages):
     return "Verdict: yes"
 
+def seven(messages):
+    return "score: 7"
+
 def mute(messages):
     return "no comment"
 
@@ -494,3 +497,9 @@ def test_a_gate_on_the_judge_has_no_bound_if_all_cases_share_a_source(
     arguments = ["mapped", "--judge=function:judges:strict", "--criteria", "Is it a capital?", "--people=labels.csv"]
     assert main(["judge", *arguments, "--probes=0", "--gate=judge.accuracy >= 0.5 @95%"]) == 12
     assert "judge.accuracy: 1.0000" in capsys.readouterr().out
+
+
+def test_a_word_in_a_sheet_is_not_a_mark_on_a_scale(over: Suite, capsys: pytest.CaptureFixture[str]) -> None:
+    (over.path / "words.csv").write_text("case,label\ntest_capitals.py::test_capitals[fr],yes\n", "utf-8")
+    assert judge("--judge=function:judges:seven", "--people=words.csv", "--scale=0-10", "--probes=0") == 2
+    assert "the label yes of test_capitals.py::test_capitals[fr] is off the scale" in capsys.readouterr().err

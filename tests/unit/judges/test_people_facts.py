@@ -35,3 +35,11 @@ def test_the_label_of_a_comparison_is_not_a_label_of_a_single_answer(human: str)
 def test_a_label_off_the_judges_scale_is_refused() -> None:
     with pytest.raises(ScoringError, match=r"label 7 under 'human' .* from 1 to 5"):
         make_people_facts(Sample("a", "?", metadata={"human": 7}), ["kind"], scale=(1.0, 5.0))
+
+
+@pytest.mark.parametrize("human", ["yes", "No", True, {"kind": "tie"}])
+def test_a_word_is_not_a_mark_on_a_scale_beyond_1(human: Any) -> None:
+    sample = Sample("a", "?", metadata={"human": human})
+    with pytest.raises(ScoringError, match=r"kind has a scale from 0 to 10: give a number on it, or a mapping"):
+        make_people_facts(sample, ["kind"], scale=(0.0, 10.0))
+    assert make_people_facts(sample, ["kind"], scale=(-1.0, 1.0))["people"]["kind"]["scale"] == [-1.0, 1.0]
