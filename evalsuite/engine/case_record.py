@@ -7,6 +7,7 @@ import builtins
 import linecache
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,6 +21,7 @@ from evalsuite.engine.cases import compute_planned_fingerprints
 from evalsuite.engine.scoring import ScoresByName, ScoreWithNote, convert_score, get_callable_name, run_rule_scorer
 from evalsuite.gateway.faults import TAG, format_fault_tag
 from evalsuite.journal.planned import digest_fingerprints
+from evalsuite.results.tally import UNMEASURED
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -70,7 +72,7 @@ class CaseFindings:
         self.logs |= {name: list(log) for name, log in solved.logs.items()}
         errors = [] if solved.error is None else [solved.error]
         if solved.transcript is not None:
-            self.facts |= _drop_final_state(solved.transcript.facts)
+            self.facts |= _select_facts(solved.transcript.facts, OWN_FACTS | JUDGES_FACTS)
             errors += self._collect_scores(case, solved.transcript, solved.judged)
         if errors:
             raise errors[0]
@@ -101,7 +103,7 @@ class CaseFindings:
                 )
             score = given if isinstance(given, Score) else Score(given)
             self.scores[name] = convert_score(name, score.value, scorer_name, bound.find_range(name))
-            self.facts |= score.facts
+            self.facts |= _select_facts(score.facts, OWN_FACTS)
             if score.note:
                 self.notes[name] = score.note
             if score.log:
@@ -184,7 +186,7 @@ class CaseFindings:
             solving_seconds=round(solved.solving_seconds, 6) if solved else 0.0,
             input=format_input(case.sample),
             target=case.sample.target,
-            transcript=transcript and replace(transcript, facts=_drop_final_state(transcript.facts)),
+            transcript=transcript and replace(transcript, facts=_select_facts(transcript.facts)),
             logs=self.logs,
             fingerprints={**fingerprints, **self.asked},
         )
@@ -245,9 +247,15 @@ def list_grouping_metadata(metadata: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _drop_final_state(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Drop the final state of a simulated environment from the facts if they also list its changes."""
-    return {name: value for name, value in facts.items() if name != "state" or CHANGES not in facts}
+OWN_FACTS = frozenset({ASSERTS, SIGNATURES, "at_least", "metadata"})
+"""Facts that decide what a case counts for. Solvers and scorers cannot set them: their facts stay in the transcript."""
+JUDGES_FACTS = frozenset({UNMEASURED, "ballots", "mutations"})  # Facts that only scorers and judges set.
+
+
+def _select_facts(facts: Mapping[str, Any], reserved: AbstractSet[str] = frozenset()) -> dict[str, Any]:
+    """Drop reserved facts, and the final state of a simulated environment if the facts also list its changes."""
+    dropped = reserved | {"state"} if CHANGES in facts else reserved
+    return {name: value for name, value in facts.items() if name not in dropped}
 
 
 def format_input(sample: Sample) -> str:

@@ -52,6 +52,30 @@ def test_a_solver_may_be_any_function(suite: Suite, kind: str) -> None:
         assert record["facts"]["passages"] == ["a", "b"]
 
 
+OWN_FACTS = (
+    "{'asserts': False, 'at_least': 0, 'judge_signatures': {'exact_match': 3}, 'metadata': 4, 'unmeasured': 5, "
+    "'ballots': [6], 'mutations': 7}"
+)
+
+
+def test_a_solver_cannot_set_the_facts_that_decide_what_its_case_counts_for(suite: Suite) -> None:
+    write(suite, f"\ndef solve(sample, model):\n    return {{'answer': 'Rome', **{OWN_FACTS}}}\n{CASE}")
+    assert suite.run("--gate=own.pass_rate >= 0.5").ret == 10
+    (record,) = suite.records()
+    assert record["facts"] == {}
+    assert record["transcript"]["facts"]["at_least"] == 0
+
+
+def test_a_scorer_cannot_set_the_facts_that_decide_what_its_case_counts_for(suite: Suite) -> None:
+    facts = "{'seen': 1, 'asserts': False, 'at_least': 0, 'judge_signatures': {'own': 3}, 'metadata': 4}"
+    scorer = f"def own(sample, transcript):\n    return Score(0.0, facts={facts})"
+    write(
+        suite, f"\n{SOLVERS['plain']}\n{scorer}\n" + CASE.replace("exact_match()", "own").replace("exact_match", "own")
+    )
+    assert suite.run("--gate=own.pass_rate >= 0.5").ret == 10
+    assert suite.records()[0]["facts"].keys() & {"seen", "asserts", "at_least", "metadata"} == {"seen"}
+
+
 def test_plain_functions_run_in_workers(suite: Suite) -> None:
     write(suite, f"\n{SOLVERS['plain']}\n{CASE}")
     suite.run("-n", "2").assert_outcomes(passed=1)
