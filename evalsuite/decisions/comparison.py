@@ -328,12 +328,13 @@ def list_compared_metrics(
     """Yield each metric that gates name, in the gates' order; if they name none, each benchmark's primary metric.
 
     A margin is usually a share of a metric's range. A resource such as cost has no range, so it is compared only if a
-    gate states its margin (the smallest loss that matters).
+    gate states its margin (the smallest loss that matters). A score may have the name of a resource.
     """
     seen = set()
     for subject in _list_gated_or_primary_metrics(run, list(gates)):
         named = rules is not None and find_gate_margin(subject, rules) is not None
-        if str(subject) not in seen and (not is_resource_metric(subject.metric) or named):
+        is_score = subject.metric in run.benchmarks[subject.benchmark].tally.metrics()
+        if str(subject) not in seen and (is_score or named or not is_resource_metric(subject.metric)):
             seen.add(str(subject))
             yield subject
 

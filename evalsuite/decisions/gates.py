@@ -97,7 +97,7 @@ class Gate:
     @property
     def is_higher_better(self) -> bool:
         """Whether the gate requires high values rather than low values."""
-        return self.comparison.startswith(">") or (self.comparison == NO_WORSE and not is_resource_metric(self.metric))
+        return not self.comparison.startswith("<")
 
     def covers_benchmark(self, benchmark: str) -> bool:
         return self.benchmark in {"*", benchmark}
@@ -197,7 +197,7 @@ def _read_threshold(text: str, metric: str, condition: re.Match[str]) -> float:
         raise SettingsError(f"gate {text!r}: dollars belong to a cost, and {metric} is not a cost")
     if unit.startswith(("s", "ms")) and not (metric == "seconds" or metric.startswith("latency_")):
         raise SettingsError(f"gate {text!r}: seconds belong to a latency such as latency p95, and {metric} is not one")
-    if unit == "%" and is_resource_metric(metric):
+    if unit == "%" and is_resource_metric(metric) and metric != "calls":  # The scorer `tool_calls` has such a score.
         raise SettingsError(f"gate {text!r}: % belongs to a share, and {metric} is an amount")
     number = float(condition["number"])
     if unit == "%" and 0 < number < 1 and condition["comparison"] in {">=", ">", "≥"}:
@@ -313,6 +313,8 @@ def _decide_on_benchmark(gate: Gate, name: str, measured: MeasuredBenchmark, err
 def _decide_on_metric(gate: Gate, place: str, metric: str, measured: MeasuredBenchmark, cases: Tally) -> GateDecision:
     """Decide a gate for one metric; `no data` if the metric or a required interval is undefined."""
     subject = f"{place}.{metric}"
+    if " per case" in gate.text and metric in measured.tally.metrics():
+        return GateDecision(gate, subject, "no data", reason=f"{metric} is a score here, not an amount per case")
     look = measured.estimate_metric if gate.confidence is None else measured.estimate_with_interval
     estimate = look(metric, cases, gate.confidence or DERIVED_CONFIDENCE)
     if estimate is None:
@@ -332,7 +334,7 @@ def _decide_on_metric(gate: Gate, place: str, metric: str, measured: MeasuredBen
         return GateDecision(gate, subject, "no data", reason="undefined on these cases")
     if gate.confidence is not None and not _has_width(estimate):
         reason = "no interval can be given for it from so few cases, or from cases that are all the same"
-        if metric in AMOUNTS:
+        if metric in AMOUNTS and metric in measured.derived:
             reason = "an amount has no interval below 30 independent cases, or if all are equal; leave out the @"
         elif metric in measured.derived:
             reason += "; a derived metric needs a declared range for one, Metric(range=(0, 1))"

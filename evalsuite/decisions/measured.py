@@ -102,7 +102,7 @@ class MeasuredBenchmark:
         A derived metric may return its own 95% interval. If a derived metric returns no interval, or another confidence
         is requested, compute the interval by a jackknife over clusters.
         """
-        if metric in AMOUNTS:
+        if metric in AMOUNTS and metric in self.derived:  # A score may have the same name: `calls` of `tool_calls`.
             return estimate_mean_amount(metric, cases, confidence)
         estimate = self.estimate_metric(metric, cases, confidence)
         if metric not in self.derived or estimate is None:

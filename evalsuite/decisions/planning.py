@@ -21,7 +21,6 @@ from evalsuite.decisions.comparison import (
     split_score_pairs,
 )
 from evalsuite.decisions.measured import get_score, select_cases
-from evalsuite.results.built_in import is_resource_metric
 
 if TYPE_CHECKING:
     from evalsuite.decisions.gates import Gate
@@ -157,7 +156,7 @@ def compute_detectable_losses(
     return [
         sight
         for subject in list_compared_metrics(baseline, gates)
-        if subject.benchmark in parts and not is_resource_metric(subject.metric)
+        if subject.benchmark in parts
         if (sight := _compute_detectable_loss(subject, parts[subject.benchmark], baseline, earlier, target_loss))
         is not None
     ]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
@@ -66,9 +66,9 @@ def explain_unknown_amount(name: str, tally: Tally) -> str:
 
 
 def _list_usages(name: str, tally: Tally) -> list[Usage]:
-    """List each case's usage for a metric of tokens or costs; return an empty list for other metrics."""
+    """List each case's usage for a metric of tokens or costs; return an empty list for scores and other metrics."""
     prefix, _, part = name.rpartition("_")
-    usage_name = _USAGES.get(prefix)
+    usage_name = None if name in tally.metrics() else _USAGES.get(prefix)
     return [getattr(row, usage_name) for row in tally] if usage_name and part in {"cost", "tokens"} else []
 
 
@@ -88,10 +88,19 @@ def find_built_in_metric(name: str) -> Callable[[Tally], Estimate | None] | None
 
 
 class DeclaredAndBuiltInMetrics(dict[str, Metric]):
-    """Maps names or patterns to the metrics that a benchmark declares; look-up also finds built-in metrics."""
+    """Maps names or patterns to the metrics that a benchmark declares; look-up also finds built-in metrics.
+
+    Args:
+        declared: the declarations by name or pattern.
+        scores: the names of the benchmark's scores; a score comes before a built-in metric of the same name.
+    """
+
+    def __init__(self, declared: Mapping[str, Metric], scores: Iterable[str]) -> None:
+        super().__init__(declared)
+        self._scores = frozenset(scores)
 
     def __missing__(self, name: str) -> Metric:
-        if find_built_in_metric(name) is not None:
+        if name not in self._scores and find_built_in_metric(name) is not None:
             if name.startswith(CORRECTED):
                 return super().get(name.removeprefix(CORRECTED)) or Metric()
             if name.startswith(JUDGE) and name not in AMOUNTS:

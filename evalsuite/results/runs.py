@@ -171,7 +171,8 @@ class Run:
         written = self.info.get("metrics", {}).get(benchmark, {})
         code = self.benchmarks[benchmark].benchmark
         scored = {name: decode_metric(plain) for name, plain in written.items()}
-        return DeclaredAndBuiltInMetrics(scored | dict(code.metrics if code else {}))
+        scores = self.benchmarks[benchmark].tally.metrics()
+        return DeclaredAndBuiltInMetrics(scored | dict(code.metrics if code else {}), scores)
 
     def lower_is_better(self, benchmark: str, metric: str) -> bool:
         """Tell whether lower values of a metric are better, as its declaration says."""
