@@ -25,6 +25,7 @@ CANARY = "canary"
 """The tag of cases that monitor the judge. Such cases have fixed answers, so they are not a random sample."""
 
 ASSERTS = "asserts"  # Key in a record's `facts` that tells whether the case's test can fail; by default, it can.
+PASS_RATE = "pass_rate"  # noqa: S105 - The metric that every benchmark has, not a password.
 SIGNATURES = "judge_signatures"  # Key in a record's `facts` with the judge's signature for each judged score.
 COUNTED_APART = "_cannot_tell"
 """Suffix of a metric that is 1.0 for each case on which the judge could not tell, else 0.0."""

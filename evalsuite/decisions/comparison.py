@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from evalsuite.core.types import SHARE, Metric
+from evalsuite.core.types import PASS_RATE, SHARE, Metric
 from evalsuite.decisions.gates import Gate, GateDecision, GateOutcome
-from evalsuite.decisions.measured import MOST_GROUPS, PASS_RATE, get_score
+from evalsuite.decisions.measured import MOST_GROUPS, get_score
 from evalsuite.results.built_in import is_resource_metric
 from evalsuite.results.judge_labels import is_canary
 from evalsuite.results.tally import Estimate, Question, Row, Tally

@@ -21,6 +21,7 @@ from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
+from evalsuite.core.types import PASS_RATE
 from evalsuite.decisions.comparison import (
     BaselineComparison,
     ComparedMetric,
@@ -32,7 +33,7 @@ from evalsuite.decisions.comparison import (
     is_same_question,
     list_compared_metrics,
 )
-from evalsuite.decisions.measured import PASS_RATE, get_score, is_selected
+from evalsuite.decisions.measured import get_score, is_selected
 
 if TYPE_CHECKING:
     from evalsuite.decisions.gates import Gate, GateDecision

@@ -30,7 +30,8 @@ from typing import TYPE_CHECKING, Literal
 
 from evalsuite.core.errors import SettingsError, SpendLimitReached, describe_estimated_calls, write_count
 from evalsuite.core.option_values import NO_WORSE_THAN
-from evalsuite.decisions.measured import DERIVED_CONFIDENCE, PASS_RATE, MeasuredBenchmark, list_tags, select_cases
+from evalsuite.core.types import PASS_RATE
+from evalsuite.decisions.measured import DERIVED_CONFIDENCE, MeasuredBenchmark, list_tags, select_cases
 from evalsuite.results.built_in import AMOUNTS, count_estimated_calls, find_built_in_metric, is_resource_metric
 from evalsuite.results.judge_labels import explain_missing_metric
 from evalsuite.results.tally import UNMEASURED, Estimate, Row, Tally

@@ -9,7 +9,7 @@ from functools import partialmethod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.types import ASSERTS, Metric, Outcome
+from evalsuite.core.types import ASSERTS, PASS_RATE, Metric, Outcome
 from evalsuite.results.built_in import AMOUNTS, estimate_mean_amount, is_resource_metric
 from evalsuite.results.tally import Estimate, Row, Tally
 
@@ -55,7 +55,6 @@ def add_jackknife_interval(
     return replace(bare, low=interval.low, high=interval.high)
 
 
-PASS_RATE = "pass_rate"  # noqa: S105 - a metric, no password
 """The metric that every benchmark has: the share of its scored cases whose test passed."""
 
 PASSED: Mapping[str, float] = MappingProxyType({"passed": 1.0, "failed": 0.0})

@@ -14,7 +14,7 @@ from typing import Any
 from evalsuite.core.errors import NEVER_EXCUSED, write_count
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.option_values import parse_accepted_changes
-from evalsuite.core.types import ASSERTS, Outcome
+from evalsuite.core.types import ASSERTS, PASS_RATE, Outcome
 from evalsuite.decisions.baseline import compare_to_baselines
 from evalsuite.decisions.comparison import LOSS, BaselineComparison, ComparisonRules
 from evalsuite.decisions.early_stops import (
@@ -33,13 +33,7 @@ from evalsuite.decisions.gates import (
     parse_gates,
     read_gates,
 )
-from evalsuite.decisions.measured import (
-    PASS_RATE,
-    MeasuredBenchmark,
-    group_repeated_samples,
-    has_sample_passed,
-    select_cases,
-)
+from evalsuite.decisions.measured import MeasuredBenchmark, group_repeated_samples, has_sample_passed, select_cases
 from evalsuite.decisions.quarantine import drop_quarantined_cases, list_quarantine_remarks, read_run_quarantine
 from evalsuite.results.built_in import explain_unknown_amount
 from evalsuite.results.judge_labels import JUDGE_METRICS, list_labelled_scores

@@ -82,6 +82,8 @@ def bind_benchmark(declaration: Declaration, settings: Settings, model: str, roo
     check_benchmark_parts(benchmark.name, solver, scorers)
     sorted_scorers = group_scorers(scorers)
     of_scorers = {name: metric for scorer in scorers for name, metric in getattr(scorer, "metrics", {}).items()}
+    if taken := sorted(of_scorers.keys() & benchmark.derived.keys()):
+        raise SettingsError(f"benchmark {benchmark.name}: a scorer and a metric over all cases give {taken[0]!r}")
     metrics = dict.fromkeys(benchmark.derived, Metric()) | of_scorers | dict(benchmark.metrics)
     return BoundBenchmark(
         declaration,

@@ -16,7 +16,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.json_codec import dumps, encode_record
-from evalsuite.core.types import ASSERTS, CHANGES, SIGNATURES, Outcome, Record, Sample, Score, Transcript, Usage
+from evalsuite.core.types import (
+    ASSERTS,
+    CHANGES,
+    PASS_RATE,
+    SIGNATURES,
+    Outcome,
+    Record,
+    Sample,
+    Score,
+    Transcript,
+    Usage,
+)
 from evalsuite.engine.cases import compute_planned_fingerprints
 from evalsuite.engine.scoring import ScoresByName, ScoreWithNote, convert_score, get_callable_name, run_rule_scorer
 from evalsuite.gateway.faults import TAG, format_fault_tag
@@ -101,6 +112,8 @@ class CaseFindings:
                 raise ScoringError(
                     f"two scorers give the score {name!r}; give one of them another name, or leave it out"
                 )
+            if name == PASS_RATE or name in bound.declaration.benchmark.derived:
+                raise ScoringError(f"{scorer_name} gives {name!r}, the name of a metric over all cases; choose another")
             score = given if isinstance(given, Score) else Score(given)
             self.scores[name] = convert_score(name, score.value, scorer_name, bound.find_range(name))
             self.facts |= _select_facts(score.facts, OWN_FACTS)

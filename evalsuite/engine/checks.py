@@ -269,8 +269,8 @@ def _explain_unknown_metric(gate_texts: Sequence[str], cases: Sequence[Case]) ->
 
     A metric counts as missing only if all scorers of the benchmark declare their metrics.
     """
+    from evalsuite.core.types import PASS_RATE
     from evalsuite.decisions.gates import parse_gates, suggest_names
-    from evalsuite.decisions.measured import PASS_RATE
     from evalsuite.results.built_in import find_built_in_metric
 
     bounds = {case.bound.name: case.bound for case in cases}

@@ -18,7 +18,7 @@ from evalsuite.core.entry_points import find_import_target, list_known_names, lo
 from evalsuite.core.errors import EvalsuiteError, SettingsError
 from evalsuite.core.keywords import refuse_unknown_names
 from evalsuite.core.protocols import AnySolver, Benchmark, Dataset, JudgedScorer, ModelScorer, Scorer, Setup
-from evalsuite.core.types import CANARY, Metric, Sample
+from evalsuite.core.types import CANARY, PASS_RATE, Metric, Sample
 from evalsuite.engine.scoring import check_callable
 from evalsuite.samples.lazy import LazySamples, SampleStream
 from evalsuite.solvers.single_call import get_fixed_answer, return_fixed_answer
@@ -174,8 +174,14 @@ def _check_declaration(declared: Benchmark, epochs: int | None, at_least: int | 
         raise SettingsError(
             f"@benchmark({declared.name!r}): at_least={at_least} must be between 1 and epochs={epochs or 1}"
         )
-    for metric in declared.derived.values():
+    for name, metric in declared.derived.items():
         check_callable(getattr(metric, "measure", metric), "a metric takes one argument, a Tally", 1)
+        from evalsuite.results.built_in import find_built_in_metric
+
+        if name == PASS_RATE or find_built_in_metric(name) is not None:
+            raise SettingsError(
+                f"@benchmark({declared.name!r}): every benchmark has a metric {name!r}; choose another name"
+            )
 
 
 Tags = Callable[["Sample"], Mapping[str, str]]
@@ -239,8 +245,13 @@ def _make_case_metric_arguments(name: str, metrics: Sequence[CaseMetric | Measur
     from evalsuite.output.reports.generic import make_case_metric, make_report_function
 
     read = list(map(make_case_metric, metrics))
+    derived = {metric.name: metric for metric in read}
+    if len(derived) < len(read):
+        names = [metric.name for metric in read]
+        twice = next(each for each in names if names.count(each) > 1)
+        raise SettingsError(f"@benchmark({name!r}): two metrics have the name {twice!r}; give one of them another name")
     return {
-        "derived": {metric.name: metric for metric in read},
+        "derived": derived,
         "report": make_report_function(read, name),
         "metrics": {
             metric.name: Metric(metric.range, "lower" if metric.lower_is_better else "higher") for metric in read

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -49,10 +51,20 @@ class GuardedMetric:
             message = " ".join(str(error).split())
             self.failure = f"its function raised {type(error).__name__}" + (f": {message}" if message else "")
             return None
-        if result is None or isinstance(result, Estimate):
+        if result is None:
+            return None
+        if not isinstance(result, Estimate):
+            self.failure = f"its function returned {type(result).__name__}; it must return an Estimate or None"
+        elif not all(bound is None or _is_number(bound) for bound in (result.value, result.low, result.high)):
+            self.failure = f"its function returned {result}; value, low and high must be finite numbers"
+        else:
             return result
-        self.failure = f"its function returned {type(result).__name__}; it must return an Estimate or None"
         return None
+
+
+def _is_number(value: object) -> bool:
+    """Tell whether a value is a number that is not infinite; NaN stands for an undefined metric."""
+    return isinstance(value, Real) and not math.isinf(value)
 
 
 def get_failure(metric: object) -> str:

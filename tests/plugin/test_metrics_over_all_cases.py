@@ -101,3 +101,44 @@ def test_a_metric_that_cannot_be_called_with_a_tally_is_refused_before_anything_
     message = f"a metric takes one argument, a Tally; cases_seen takes ({parameters})"
     assert re.search(rf"test_capitals\.py:\d+: {re.escape(message)}", result.stdout.str())
     assert not chat_server.bodies
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("contains", "a scorer and a metric over all cases give 'contains'"),
+        ("labels_confused", "two metrics have the name 'labels_confused'"),
+        ("pass_rate", "every benchmark has a metric 'pass_rate'"),
+        ("cost", "every benchmark has a metric 'cost'"),
+    ],
+)
+def test_a_metric_with_the_name_of_another_is_refused_before_anything_is_asked(
+    suite: Suite, chat_server: ChatServer, name: str, message: str
+) -> None:
+    code = CASES.replace("cases_seen", name).replace('one_of(["cat", "dog", "emu"])', "scorers.contains()")
+    (suite.path / "test_capitals.py").write_text(f"from evalsuite import scorers{code}", encoding="utf-8")
+    suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
+    result = suite.run()
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert message in result.stdout.str()
+    assert not chat_server.bodies
+
+
+@pytest.mark.parametrize("name", ["pass_rate", "cases_seen"])
+def test_a_score_with_the_name_of_a_metric_over_all_cases_is_an_error(suite: Suite, name: str) -> None:
+    scorer = f"def {name}_of_case(sample, transcript):\n    return {{'{name}': 1.0}}\n\n\n@benchmark"
+    code = CASES.replace("@benchmark", scorer).replace("scorers=[", f"scorers=[{name}_of_case, ")
+    (suite.path / "test_capitals.py").write_text(code, encoding="utf-8")
+    result = suite.run()
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines([f"*gives '{name}', the name of a metric over all cases; choose another*"])
+
+
+@pytest.mark.parametrize("value", ["float('inf')", "'1'", "Estimate('x')"])
+def test_a_gate_has_no_data_if_a_metric_over_all_cases_is_not_a_finite_number(suite: Suite, value: str) -> None:
+    code = "from evalsuite.results import Estimate" + CASES.replace("return len(tally)", f"return {value}")
+    (suite.path / "test_capitals.py").write_text(code, encoding="utf-8")
+    result = suite.run("--only-gate=own.cases_seen >= 0")
+    assert result.ret == 12
+    assert "INTERNALERROR" not in result.stdout.str()
+    result.stdout.fnmatch_lines(["*no data*own.cases_seen: its function r*"])

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.core.types import PASS_RATE
 from evalsuite.decisions.comparison import (
     BaselineComparison,
     ScorePair,
@@ -16,13 +17,13 @@ from evalsuite.decisions.comparison import (
     split_score_pairs,
 )
 from evalsuite.decisions.gates import GateDecision, read_gates
-from evalsuite.decisions.measured import PASS_RATE, MeasuredBenchmark
 from evalsuite.decisions.verdict import Verdict, estimate_metric, measure_benchmarks
 from evalsuite.output.reports.markdown import format_plain_cell
 from evalsuite.output.reports.section import Block, Chart, Section, Table, convert_cell, drop_unmeasured_columns
 from evalsuite.results.tally import Estimate, Tally
 
 if TYPE_CHECKING:
+    from evalsuite.decisions.measured import MeasuredBenchmark
     from evalsuite.results.runs import Run
 
 SHOWN_APART = {"This run", "Gates", "Benchmarks", "Lowest scores", "Signature"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from evalsuite.core.errors import SettingsError
 from evalsuite.output.reports.section import Cell, Chart, Column, Passage, Section, Series, Table
 from evalsuite.results.built_in import find_built_in_metric
-from evalsuite.results.runs import get_failure
+from evalsuite.results.runs import GuardedMetric, get_failure
 from evalsuite.results.tally import Estimate, RunView, Tally
 
 if TYPE_CHECKING:
@@ -185,7 +186,8 @@ class CaseMetric:
 
     def __call__(self, tally: Tally) -> Estimate | None:
         value = self.measure(tally)
-        return value if isinstance(value, Estimate | None) else Estimate(float(value), n=len(tally))
+        # Convert a number of any type by a sum, because `float` would also convert a text.
+        return value if isinstance(value, Estimate | None) else Estimate(math.fsum([value]), n=len(tally))
 
 
 def make_case_metric(metric: CaseMetric | Measure) -> CaseMetric:
@@ -202,7 +204,7 @@ def make_report_function(metrics: Sequence[CaseMetric], name: str) -> Callable[[
     """Make a benchmark's report function: it shows all scores and tags, and the tables and charts of `metrics`."""
 
     def make_report_section(runs: Sequence[RunView]) -> Section:
-        section = make_generic_section(name, name, runs, {metric.name: metric for metric in metrics})
+        section = make_generic_section(name, name, runs, {metric.name: GuardedMetric(metric) for metric in metrics})
         drawn = [
             _name_run_in_title(block, run, number) if len(runs) > 1 else block
             for metric in metrics
