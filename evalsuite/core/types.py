@@ -48,6 +48,22 @@ STRICT_CONFIG = {"strict": True, "allow_inf_nan": False}
 """Settings with which pydantic reads these types: it converts no value, and it accepts only finite numbers."""
 
 
+def _check_fields(value: object, **kinds: type) -> None:
+    """Check that fields have these types, because a record with values of others could not be read again."""
+    for name, kind in kinds.items():
+        if not isinstance(found := getattr(value, name), kind):
+            raise TypeError(f"{type(value).__name__}: {name} is {found!r:.60}; it must be of type {kind.__name__}")
+
+
+def _check_members(value: object, name: str, kind: type) -> None:
+    """Check that a field is a sequence whose members have this type."""
+    members = getattr(value, name)
+    if members != () and not (_is_list_like(members) and all(isinstance(member, kind) for member in members)):
+        raise TypeError(
+            f"{type(value).__name__}: {name} is {members!r:.60}; it must be a sequence of type {kind.__name__}"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """A call that a model requests through the native function-calling protocol.
@@ -94,8 +110,14 @@ class Message:
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
+        if not self.content:  # In the OpenAI format, no text may be null.
+            object.__setattr__(self, "content", "")
+        _check_fields(self, role=str, content=str)
+        _check_members(self, "tool_calls", ToolCall)
         if self.parts:
             parts = tuple({"type": "text", "text": part} if isinstance(part, str) else part for part in self.parts)
+            if not all(isinstance(part, Mapping) for part in parts):
+                raise TypeError(f"Message: parts are {self.parts!r:.60}; each must be text or a mapping")
             if self.content and self.content != _join_text_parts(parts):
                 parts = ({"type": "text", "text": self.content}, *parts)
             object.__setattr__(self, "parts", parts)
@@ -199,7 +221,12 @@ def _is_list_like(value: object) -> TypeGuard[Sequence[object]]:
 
 def convert_message(message: Message | Mapping[str, Any]) -> Message:
     """Convert a message in the OpenAI chat format; a `Message` is returned unchanged."""
-    return message if isinstance(message, Message) else Message.from_openai(message)
+    if isinstance(message, Message):
+        return message
+    try:
+        return Message.from_openai(message)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise TypeError(f"{message!r:.60} is not a message in the OpenAI chat format: {error!r}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,6 +366,11 @@ class Transcript:
     events: tuple[Mapping[str, Any], ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        _check_fields(self, answer=str, reasoning=str, facts=Mapping)
+        _check_members(self, "messages", Message)
+        _check_members(self, "events", Mapping)
+
 
 CHANGES = "state_changes"
 """The fact that lists the changes of a world's state. A record that contains this fact omits the fact `state`."""
@@ -397,6 +429,10 @@ class Score:
     facts: Mapping[str, Any] = field(default_factory=dict)
     log: Sequence[Mapping[str, Any]] = ()
     signature: str = ""
+
+    def __post_init__(self) -> None:
+        _check_fields(self, note=str, facts=Mapping, signature=str)
+        _check_members(self, "log", Mapping)
 
 
 @dataclass(frozen=True, slots=True)

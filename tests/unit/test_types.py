@@ -1,12 +1,15 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from evalsuite.core.errors import escape_for_terminal
 from evalsuite.core.json_codec import encode_message
-from evalsuite.core.types import Message, Sample, ToolCall
+from evalsuite.core.types import Message, Sample, Score, ToolCall, Transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 
@@ -54,6 +57,35 @@ def test_a_message_in_the_openai_format_comes_back_as_it_was(plain: dict[str, An
 def test_arguments_that_came_as_an_object_are_written_as_json() -> None:
     call = ToolCall.from_openai({"id": "1", "function": {"name": "f", "arguments": {"b": 1, "a": "ü"}}})
     assert call.arguments == '{"a":"ü","b":1}'
+
+
+WRONG: Any = 3
+
+
+@pytest.mark.parametrize(
+    ("make", "field"),
+    [
+        (lambda: Transcript(WRONG), "Transcript: answer"),
+        (lambda: Transcript("x", messages=({"role": "user"},)), "Transcript: messages"),  # type: ignore[arg-type]
+        (lambda: Transcript("x", reasoning=WRONG), "Transcript: reasoning"),
+        (lambda: Transcript("x", events=(WRONG,)), "Transcript: events"),
+        (lambda: Transcript("x", facts=WRONG), "Transcript: facts"),
+        (lambda: Score(1.0, note=WRONG), "Score: note"),
+        (lambda: Score(1.0, facts=WRONG), "Score: facts"),
+        (lambda: Score(1.0, log="abc"), "Score: log"),  # type: ignore[arg-type]
+        (lambda: Score(1.0, signature=WRONG), "Score: signature"),
+        (lambda: Message(WRONG), "Message: role"),
+        (lambda: Message("user", WRONG), "Message: content"),
+        (lambda: Message("user", parts=[WRONG]), "Message: parts"),
+        (lambda: Message("assistant", tool_calls=({"id": "1"},)), "Message: tool_calls"),  # type: ignore[arg-type]
+        (lambda: Sample(id=1, input=[{"content": "Hello"}]), "not a message in the OpenAI chat format"),
+    ],
+)
+def test_a_value_with_which_no_record_could_be_read_again_is_refused_where_it_is_made(
+    make: Callable[[], object], field: str
+) -> None:
+    with pytest.raises(TypeError, match=field):
+        make()
 
 
 @pytest.mark.parametrize("wrong", [2, None, {"role": "user"}, b"text"])
