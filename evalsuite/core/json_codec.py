@@ -24,11 +24,14 @@ Plain = dict[str, Any]
 Read = TypeVar("Read")
 
 
+DEEPEST = 100  # Levels of containers in a record; pydantic reads about 200.
+
+
 def dumps(value: Any) -> str:
     """Write compact JSON; equal data always gives equal text."""
     try:
         text = _ENCODER.encode(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         # A scorer may put any data into its facts; data that JSON cannot represent must not end the run.
         text = _ENCODER.encode(_make_encodable(value))
     # A model may write a lone surrogate, which cannot be encoded as UTF-8.
@@ -46,10 +49,13 @@ def digest(value: Any) -> str:
 
 
 def _make_encodable(value: Any, outer_containers: frozenset[int] = frozenset()) -> Any:
-    """Convert values and keys of mappings to types that JSON has; replace a container that contains itself by dots."""
+    """Convert values and keys of mappings to types that JSON has.
+
+    Replace a container that contains itself or is too deep by dots.
+    """
     if value is None or isinstance(value, str | int | float):
         return value
-    if id(value) in outer_containers:
+    if id(value) in outer_containers or len(outer_containers) >= DEEPEST:
         return "..."
     outer_containers |= {id(value)}
     if isinstance(value, Mapping):
@@ -181,6 +187,20 @@ def encode_transcript(transcript: Transcript) -> Plain:
 def encode_record(record: Record) -> Plain:
     """Convert a record to an object: one line of `records.jsonl`."""
     return {item.name: _encode_record_field(getattr(record, item.name)) for item in fields(Record)}
+
+
+def write_record(record: Record) -> str:
+    """Write a record as a line of `records.jsonl`; containers that could not be read again are replaced by dots."""
+    plain = encode_record(record)
+    line = dumps(plain)
+    # Measure the depth only of a line that has enough brackets, because this is slow.
+    is_deep = line.count("[") + line.count("{") > DEEPEST and _is_deeper_than(DEEPEST, plain)
+    return dumps(_make_encodable(plain)) if is_deep else line
+
+
+def _is_deeper_than(levels: int, value: Any) -> bool:
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    return levels < 0 or any(_is_deeper_than(levels - 1, each) for each in inner)
 
 
 def _encode_record_field(value: Any) -> Any:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalsuite.core.errors import ScoringError
-from evalsuite.core.json_codec import dumps, encode_record
+from evalsuite.core.json_codec import write_record
 from evalsuite.core.types import (
     ASSERTS,
     CHANGES,
@@ -303,7 +303,7 @@ class StorableRecord(NamedTuple):
     @classmethod
     def from_record(cls, record: Record, metrics: Mapping[str, Mapping[str, Any]] | None) -> StorableRecord:
         """Encode a record of a benchmark that declares these metrics."""
-        line, same = dumps(encode_record(record)), digest_fingerprints(record.fingerprints)
+        line, same = write_record(record), digest_fingerprints(record.fingerprints)
         return cls(line, record.benchmark, record.declared, metrics, same)
 
 

@@ -105,7 +105,7 @@ def test_a_transcript_comes_back_equal(transcript: Transcript) -> None:
 @given(records)
 @modest
 def test_a_record_comes_back_equal_and_takes_one_line(record: Record) -> None:
-    line = json_codec.dumps(json_codec.encode_record(record))
+    line = json_codec.write_record(record)
     assert "\n" not in line
     assert json_codec.decode_record(line) == record
 
@@ -171,6 +171,17 @@ def test_data_that_contains_itself_is_cut_rather_than_fatal() -> None:
     endless: dict[str, Any] = {"name": "snake"}
     endless["tail"] = endless
     assert through(endless)["name"] == "snake"
+
+
+@pytest.mark.parametrize("depth", [150, 3_000, 100_000])
+def test_facts_that_are_too_deep_to_be_read_again_are_cut(depth: int) -> None:
+    deep: Any = "bottom"
+    for _ in range(depth):
+        deep = [deep]
+    record = Record("c", "b", "s", 1, "m", "passed", facts={"deep": deep, "flat": list(range(200))}, usage=Usage())
+    read = json_codec.decode_record(json_codec.write_record(record))
+    assert read.facts["flat"] == list(range(200))
+    assert "..." in json_codec.dumps(read.facts["deep"])
 
 
 def test_a_user_writes_messages_as_plain_objects() -> None:
