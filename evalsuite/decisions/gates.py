@@ -327,6 +327,8 @@ def _decide_on_metric(gate: Gate, place: str, metric: str, measured: MeasuredBen
             or (
                 "not measured"
                 if metric in names
+                else "all cases were skipped"
+                if all(row.outcome == "skipped" for row in cases)
                 else f"no such metric{suggest_names(metric, names)}{measured.gone and f' ({measured.gone})'}"
             )
         )

@@ -142,10 +142,22 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
     declaration = Declaration(declared, epochs, at_least, args, shipped or {}, pool, tuple(faults))
 
     def attach_declaration(test: Test) -> Test:
-        setattr(test, DECLARATION, declaration)
+        setattr(_get_undeclared_function(test, declared.name), DECLARATION, declaration)
         return test
 
     return attach_declaration
+
+
+def _get_undeclared_function(test: object, name: str) -> object:
+    """Return the function of a test (perhaps a static method), and check that it has no declaration yet."""
+    function = getattr(test, "__func__", test)
+    if not inspect.isfunction(function):
+        raise SettingsError(f"@benchmark({name!r}) belongs on a test function, not on {test!r:.80}")
+    if DECLARATION in vars(function):
+        raise SettingsError(
+            f"@benchmark({name!r}): {function.__name__} has a benchmark already; write a function for each"
+        )
+    return function
 
 
 def find_benchmark(name: str) -> Benchmark:

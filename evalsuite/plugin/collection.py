@@ -34,6 +34,13 @@ RENAMING = (
 
 def mark_function(function: object) -> None:
     """Mark a benchmark's function for pytest; leave any other object unchanged."""
+    if isinstance(function, type) and hasattr(function, "assertEqual"):  # A `unittest.TestCase`.
+        for name, method in vars(function).items():
+            if hasattr(method, DECLARATION):
+                raise pytest.Collector.CollectError(
+                    f"@benchmark on {function.__name__}.{name}: unittest runs this method, which can have no cases; "
+                    "write a function, or a class that does not inherit from TestCase"
+                )
     plain = getattr(function, "__func__", function)
     declaration = plain.__dict__.get(DECLARATION) if isinstance(plain, FunctionType) else None
     marks = getattr(plain, "pytestmark", ())

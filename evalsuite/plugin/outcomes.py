@@ -121,8 +121,9 @@ def pytest_runtest_makereport(
         _record_failure(item, case, excinfo, report)
     findings = item.stash.get(FINDINGS, None)
     if report.when == "call" and findings is not None and findings.scores.get("calls") == 0.0:
-        lines = "\n".join(entry["content"] for entry in findings.logs["calls"])
-        report.sections.append(("tool calls: - expected, + made", lines))
+        lines = [entry["content"] for entry in findings.logs.get("calls", ()) if entry.get("role") == "calls"]
+        if lines:  # Another scorer may give a score of this name, without such a log.
+            report.sections.append(("tool calls: - expected, + made", "\n".join(lines)))
     if report.when == "teardown" and not item.config.option.setupplan:
         _attach_record_to_report(item, case, report)
     return report

@@ -95,6 +95,8 @@ def test_what_a_factory_raises_is_one_message_at_its_test(
         ("@benchmark('own', SAMPLES, epochs=1, at_least=2)", "at_least=2 must be between 1 and epochs=1"),
         ("@benchmark('Own', SAMPLES)", "a name is lower-case letters"),
         ("@benchmark", "@benchmark needs arguments: write @benchmark('name', samples"),
+        ("@benchmark('own', SAMPLES)\n@benchmark('other', SAMPLES)", "test_it has a benchmark already"),
+        ("@benchmark('own', SAMPLES)\n@type", "belongs on a test function, not on <"),
         ("@benchmark('own', 'own.csv')", "samples is the path 'own.csv'; write load_samples(...)"),
         ("@benchmark('own_one')", "no installed package offers a benchmark of this name; there are head_to_tail"),
     ],
@@ -107,6 +109,26 @@ def test_a_typo_in_the_test_file_is_one_message_with_its_line(suite: Suite, decl
     assert message in text
     assert "Traceback" not in text
     assert "evalsuite/plugin" not in text
+
+
+def test_a_benchmark_on_a_method_that_unittest_runs_is_refused(suite: Suite) -> None:
+    (suite.path / "test_capitals.py").unlink()
+    suite.pytester.makepyfile(
+        test_it=f"import unittest\n{HEAD}class TestIt(unittest.TestCase):\n"
+        "    @benchmark('own', SAMPLES)\n    def test_own(self):\n        pass\n"
+    )
+    result = suite.run()
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["*@benchmark on TestIt.test_own: unittest runs this method, which can have no cases*"])
+
+
+def test_a_static_method_may_have_a_benchmark(suite: Suite) -> None:
+    (suite.path / "test_capitals.py").unlink()
+    suite.pytester.makepyfile(
+        test_it=f"{HEAD}class TestIt:\n    @benchmark('own', SAMPLES, solver=generate(), scorers=[contains()])\n"
+        "    @staticmethod\n    def test_own(scores):\n        assert scores['contains']\n"
+    )
+    suite.run().assert_outcomes(passed=1)
 
 
 def test_a_parameter_of_a_server_s_own_is_passed_on_as_it_is(suite: Suite) -> None:

@@ -70,6 +70,13 @@ def test_a_primary_score_named_calls_is_compared_with_a_baseline(suite: Suite, m
     assert suite.run("--baseline=good").ret == 11
 
 
+def test_a_failed_score_named_calls_of_another_scorer_has_no_list_of_calls(suite: Suite) -> None:
+    code = CASES.replace("def solve", "def calls(sample, transcript):\n    return 0\n\ndef solve")
+    code = code.replace('tool_calls("exact"), ', "calls, ")
+    (suite.path / "test_capitals.py").write_text(code, encoding="utf-8")
+    suite.run().assert_outcomes(failed=1)
+
+
 def test_calls_per_case_are_not_decided_on_a_score_named_calls(suite: Suite) -> None:
     (suite.path / "test_capitals.py").write_text(MANY, encoding="utf-8")
     result = suite.run("--gate=calls per case <= 9")

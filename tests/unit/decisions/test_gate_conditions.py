@@ -369,6 +369,10 @@ def test_no_benchmark_at_all_is_no_data() -> None:
     assert (decision.verdict, decision.reason) == ("no data", "no case of * ran")
 
 
+def test_a_score_of_cases_that_were_all_skipped_is_not_called_unknown() -> None:
+    assert one("bench.m >= 0", [row(1, "skipped").with_scores({})]).reason == "all cases were skipped"
+
+
 def test_a_metric_that_no_case_has_measured_is_no_data() -> None:
     assert one("bench.kappa >= 0", ROWS, {"kappa": lambda _: None}).reason == "not measured"
     assert one("bench.m >= 0", [row(1, "skipped").with_scores({})], {"m": lambda _: None}).reason == "not measured"
