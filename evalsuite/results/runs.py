@@ -143,7 +143,7 @@ class RunBenchmark:
         return self.stored.metrics[metric]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # By identity, so that `asyncio.gather` can hash what `evaluate` returns.
 class Run:
     """A run, read from its folder; long texts are read from the file only when they are needed."""
 

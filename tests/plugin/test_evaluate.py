@@ -121,6 +121,14 @@ def test_an_event_loop_goes_on_while_a_run_is_awaited() -> None:
     assert len(run.records) == len(SAMPLES)
 
 
+def test_several_runs_are_awaited_at_once() -> None:
+    async def gather() -> list[int]:
+        runs = (run_echoed(limit=limit) for limit in (1, 2))
+        return [len(run.records) for run in await asyncio.gather(*runs)]
+
+    assert asyncio.run(gather()) == [1, 2]
+
+
 def test_in_an_event_loop_reading_a_run_waits_for_its_end() -> None:
     async def read() -> list[str]:
         return [record.outcome for record in run_echoed().records]
