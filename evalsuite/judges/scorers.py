@@ -52,6 +52,7 @@ from evalsuite.judges.prompts import (
     redact_names,
     write_messages,
 )
+from evalsuite.metrics.text import list_targets
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
@@ -437,10 +438,8 @@ def _format_opinion(opinion: Opinion) -> str:
 
 
 def _get_first_target(sample: Sample) -> str:
-    target = sample.target
-    if target is None or isinstance(target, (str, int, float)):
-        return "" if target is None else str(target)
-    return str(target[0]) if target else ""
+    targets = [] if sample.target is None else list_targets(sample.target)
+    return str(targets[0]) if targets else ""
 
 
 def _get_metadata_text(sample: Sample, key: str) -> str:

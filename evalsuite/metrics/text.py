@@ -12,7 +12,7 @@ import string
 import unicodedata
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache, partial
 from itertools import pairwise
 from typing import Any
@@ -161,9 +161,14 @@ class _PunctuationTable(dict[int, int | None]):
 WITHOUT_PUNCTUATION = _PunctuationTable()
 
 
+def list_targets(targets: Targets) -> list[str | int | float]:
+    """Return several targets, or a single one of any type (such as numpy's numbers), as a list."""
+    return list(targets) if isinstance(targets, Iterable) and not isinstance(targets, str) else [targets]
+
+
 def convert_targets(targets: Targets) -> list[str]:
     """Return the targets as a list of texts; a whole float is written without its decimal point (42.0 as "42")."""
-    several = [targets] if isinstance(targets, (str, int, float)) else list(targets)
+    several = list_targets(targets)
     if not several:
         raise ValueError("no target to compare the prediction with")
     return [str(int(one)) if isinstance(one, float) and one.is_integer() else str(one) for one in several]

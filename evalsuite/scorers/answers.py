@@ -42,13 +42,13 @@ class TargetScorer:
 
 
 def _get_required_target(sample: Sample, scorer_name: str) -> text.Targets:
-    if sample.target is None or sample.target in ([], ()):
+    if sample.target is None or not text.list_targets(sample.target):
         raise ScoringError(f"{scorer_name} compares with a target, but sample {sample.id!r} has no target; add one")
     return sample.target
 
 
 def _list_target_texts(targets: text.Targets) -> list[str]:
-    return [str(target) for target in ([targets] if isinstance(targets, str | int | float) else targets)]
+    return list(map(str, text.list_targets(targets)))
 
 
 def exact_match() -> TargetScorer:
@@ -102,8 +102,7 @@ def denotation(*, ordered: bool = False, distinct: bool = False) -> TargetScorer
 def _match_denotation(answer: str, targets: text.Targets, **how: bool) -> float:
     from evalsuite.metrics.denotation import denotation_match
 
-    wanted = str(targets) if isinstance(targets, (str, int, float)) else _list_target_texts(targets)
-    return denotation_match(answer, wanted, **how)
+    return denotation_match(answer, _list_target_texts(targets), **how)
 
 
 LOCAL_ENCODER = "local:all-minilm-l6-v2"

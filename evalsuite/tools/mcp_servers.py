@@ -88,9 +88,12 @@ class _McpConnection:
                 ready.set_result(session)
                 await self._end.wait()
         except Exception as error:  # noqa: BLE001 - somebody waits for the session
+            cause = error
+            while isinstance(cause, ExceptionGroup):  # A group's own message does not name the cause.
+                cause = cause.exceptions[0]
             if not ready.done():
                 ready.set_exception(
-                    ToolError(f"the MCP server {self._server.name} cannot be reached: {describe_error(error)}")
+                    ToolError(f"the MCP server {self._server.name} cannot be reached: {describe_error(cause)}")
                 )
 
     def _open_transport(self) -> Any:

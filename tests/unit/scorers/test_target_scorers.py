@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
+from typing import Any
 
+import numpy as np
 import pytest
 
 from evalsuite.core.errors import ScoringError
@@ -50,3 +54,13 @@ def test_a_sample_without_target_is_an_error_that_names_it(factory: Factory, tar
 def test_a_scorer_can_travel_to_another_process(factory: Factory) -> None:
     travelled = pickle.loads(pickle.dumps(factory()))
     assert travelled(sample("42"), Transcript("42")) == {factory().name: 1.0}
+
+
+@pytest.mark.parametrize(
+    ("target", "answer"), [(Decimal("1.50"), "1.50"), (date(2026, 11, 29), "2026-11-29"), (np.int64(42), "42")]
+)
+@pytest.mark.parametrize("factory", [scorers.exact_match, scorers.contains, scorers.token_f1, scorers.rouge_l])
+def test_a_target_may_be_a_value_as_columns_of_parquet_and_pandas_have_it(
+    factory: Factory, target: Any, answer: str
+) -> None:
+    assert factory()(sample(target), Transcript(answer)) == {factory().name: 1.0}

@@ -133,6 +133,11 @@ def test_a_server_that_does_not_start_is_an_error_of_the_case() -> None:
         asyncio.run(used(McpServer(["no-such-program"])))
 
 
+def test_the_error_of_a_server_that_ends_at_once_names_its_cause() -> None:
+    with pytest.raises(ToolError, match="cannot be reached: MCPError: Connection closed"):
+        asyncio.run(used(McpServer([sys.executable, "-c", ""])))
+
+
 def test_a_server_is_named_by_a_command_or_an_address() -> None:
     with pytest.raises(SettingsError, match="not both"):
         McpServer()
