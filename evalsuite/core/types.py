@@ -24,6 +24,12 @@ TARGET_KINDS = "text, a finite number or a list of these; metadata takes anythin
 CANARY = "canary"
 """The tag of cases that monitor the judge. Such cases have fixed answers, so they are not a random sample."""
 
+
+def has_canary_tag(tags: Mapping[str, str]) -> bool:
+    """Tell whether tags are those of a case that monitors the judge; users have tags of this name, too."""
+    return tags.get(CANARY) == "judge"
+
+
 ASSERTS = "asserts"  # Key in a record's `facts` that tells whether the case's test can fail; by default, it can.
 PASS_RATE = "pass_rate"  # noqa: S105 - The metric that every benchmark has, not a password.
 SIGNATURES = "judge_signatures"  # Key in a record's `facts` with the judge's signature for each judged score.

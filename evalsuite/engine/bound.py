@@ -141,12 +141,8 @@ def _load_samples(benchmark: Benchmark, setup: Setup, answers: str | None) -> Da
         raise SettingsError(
             f"benchmark {benchmark.name} has no samples ({dataset.source}); without a case, every model would pass"
         )
-    if not isinstance(dataset.samples, SampleStream | LazySamples):
-        for number, sample in enumerate(dataset.samples, 1):
-            if not isinstance(sample, Sample):
-                raise SettingsError(f"benchmark {benchmark.name}: sample {number} is {sample!r:.60}, not a Sample")
     if not isinstance(dataset.samples, SampleStream):
-        check_sample_ids(benchmark.name, dataset.samples)
+        check_samples(benchmark.name, dataset.samples)
     return dataset
 
 
@@ -182,11 +178,14 @@ def _replace_samples_by_traces(dataset: Dataset, file: str, benchmark: str) -> D
     return replace(dataset, samples=samples, source=f"traces in {file}")
 
 
-def check_sample_ids(benchmark: str, samples: Sequence[Sample]) -> None:
-    """Check that the samples' ids are unique."""
+def check_samples(benchmark: str, samples: Sequence[Sample]) -> None:
+    """Check that all are samples, unless they are lazy, and that their ids are unique."""
     seen: set[str] = set()
-    ids = samples.ids if isinstance(samples, LazySamples) else (sample.id for sample in samples)
-    for id_ in ids:
+    lazy_ids = samples.ids if isinstance(samples, LazySamples) else None
+    for number, sample in enumerate(samples if lazy_ids is None else (), 1):
+        if not isinstance(sample, Sample):
+            raise SettingsError(f"benchmark {benchmark}: sample {number} is {sample!r:.60}, not a Sample")
+    for id_ in (sample.id for sample in samples) if lazy_ids is None else lazy_ids:
         if id_ in seen:
             raise SettingsError(f"benchmark {benchmark}: two samples have the id {id_!r}; ids must be unique")
         seen.add(id_)

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evalsuite.core.json_codec import digest, encode_message
 from evalsuite.core.option_values import parse_shard
 from evalsuite.core.redaction import redact
-from evalsuite.core.types import CANARY, Sample
-from evalsuite.engine.bound import BoundBenchmark, check_sample_ids
+from evalsuite.core.types import Sample, has_canary_tag
+from evalsuite.engine.bound import BoundBenchmark, check_samples
 from evalsuite.engine.scoring import hash_scorers
 from evalsuite.gateway.concealment import EPOCH_MARK
 from evalsuite.journal.planned import PlannedCase
@@ -164,7 +164,7 @@ def make_cases(
     limit, goes_on = settings.limit, settings.until_decided
     every = _read_needed_samples(bound, None if goes_on else limit)
     # Keep all canaries (fixed answers that test the judge) despite the limit, because they need no answer of the model.
-    limit = None if every and all(isinstance(each, Sample) and CANARY in each.tags for each in every) else limit
+    limit = None if every and all(isinstance(each, Sample) and has_canary_tag(each.tags) for each in every) else limit
     samples = choose_samples(every, limit, f"{bound.setup.seed} {bound.name}")
     chosen = {sample.id for sample in samples}
     if goes_on and len({_get_id_without_mode(sample) for sample in every}) == len(every):
@@ -196,7 +196,7 @@ def _read_needed_samples(bound: BoundBenchmark, limit: int | None) -> Sequence[S
     if not isinstance(samples, SampleStream):
         return samples
     read = samples.read_first_samples(limit)
-    check_sample_ids(bound.name, read)
+    check_samples(bound.name, read)
     return read
 
 

@@ -9,7 +9,7 @@ from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Any
 
-from evalsuite.core.types import CANARY, SIGNATURES
+from evalsuite.core.types import SIGNATURES, has_canary_tag
 from evalsuite.judges.mutations import CORRUPTIONS, TRICKS
 from evalsuite.results.tally import Estimate, Row, Tally
 
@@ -196,7 +196,7 @@ def estimate_corrected_score(score: str, tally: Tally) -> Estimate | None:
     """
     from evalsuite.stats.prediction_powered import ppi_mean
 
-    cases = tally.where(lambda row: CANARY not in row.tags)
+    cases = tally.where(lambda row: not has_canary_tag(row.tags))
     labels = [label for label in list_labelled_scores(cases) if label.score == score]
     has_label = {label.row.case for label in labels}
     rest = [row for row in cases.scored(score) if row.case not in has_label]
@@ -330,4 +330,4 @@ def group_scores_by_signature(facts: Mapping[str, Any]) -> dict[str, list[str]]:
 
 def is_canary(tally: Tally) -> bool:
     """Tell whether all cases are canaries: cases with fixed answers, which reveal changes of the judge."""
-    return len(tally) > 0 and all(CANARY in row.tags for row in tally)
+    return len(tally) > 0 and all(has_canary_tag(row.tags) for row in tally)

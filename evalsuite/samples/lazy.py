@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from evalsuite.core.errors import SettingsError
+from evalsuite.core.errors import EvalsuiteError, SettingsError
 from evalsuite.core.types import Sample
 
 MOST_KEPT = 10_000  # Maximum number of samples in memory, because a suite may have millions.
@@ -29,8 +29,16 @@ class LazySample:
     @property
     def sample(self) -> Sample:
         """The sample; it is created now unless the cache of `make` still contains it."""
-        with _creation:
-            sample = self._make(self.id)
+        try:
+            with _creation:
+                sample: object = self._make(self.id)
+        except EvalsuiteError:
+            raise
+        except (Exception, SystemExit) as error:
+            message = f"LazySamples: make({self.id!r}) raised {type(error).__name__}: {error}"
+            raise SettingsError(message) from error
+        if not isinstance(sample, Sample):
+            raise SettingsError(f"LazySamples: make({self.id!r}) returned {sample!r:.60}, not a Sample")
         if sample.id != self.id:
             raise SettingsError(f"LazySamples: make({self.id!r}) returned a sample with the id {sample.id!r}")
         return sample

@@ -223,11 +223,12 @@ def test_a_scorer_with_other_parameters_is_one_message(suite: Suite) -> None:
     assert "a scorer takes (sample, transcript); <lambda> takes (answer)" in shown(suite.run())
 
 
-def test_what_is_no_sample_is_named(suite: Suite) -> None:
+@pytest.mark.parametrize("samples", ["['a', 'b']", "iter(['a', 'b'])", "{'a': 1, 'b': 2}"])
+def test_what_is_no_sample_is_named(suite: Suite, samples: str) -> None:
     suite.pytester.makepyfile(
-        test_capitals="""
+        test_capitals=f"""
         from evalsuite import benchmark, exact_match, generate
-        @benchmark("texts", ["a", "b"], solver=generate(), scorers=[exact_match()])
+        @benchmark("texts", {samples}, solver=generate(), scorers=[exact_match()])
         def test_texts(scores):
             pass
         """

@@ -284,6 +284,24 @@ def canaries(suite: Suite) -> Suite:
     return suite
 
 
+def test_samples_with_a_tag_of_their_own_named_canary_keep_the_limit_and_are_compared(suite: Suite) -> None:
+    suite.pytester.makepyfile(
+        test_capitals="""
+        import os
+        from evalsuite import Sample, benchmark, contains
+        SAMPLES = [Sample(number, "x", "right", tags={"canary": "guid"}) for number in range(40)]
+        @benchmark("own", SAMPLES, solver=lambda sample, model: os.environ["ANSWER"], scorers=[contains()])
+        def test_own(scores):
+            scores["contains"]
+        """
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ANSWER", "right")
+        suite.run("--run=base", "--limit=30").assert_outcomes(passed=30)
+        patch.setenv("ANSWER", "wrong")
+        assert suite.run("--limit=30", "--baseline=base").ret == 11
+
+
 def test_canaries_say_when_the_judge_has_moved_since_the_baseline_whatever_the_workers(
     canaries: Suite, workers: tuple[str, ...]
 ) -> None:

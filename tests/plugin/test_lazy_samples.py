@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from evalsuite.core.types import Sample
 from evalsuite.samples import lazy
 from evalsuite.samples.lazy import LazySamples
 
 if TYPE_CHECKING:
-    import pytest
-
     from tests.plugin.conftest import Suite
 
 LAZY = """
@@ -79,6 +79,24 @@ def test_a_generator_is_read_as_far_as_the_limit(suite: Suite) -> None:
     assert (suite.path / "read.txt").read_text() == "3"
     result = suite.run("test_streamed.py", "--limit=25")
     result.stdout.fnmatch_lines(["*two samples have the id '0'; ids must be unique*"])
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("return None", "make('0') returned None, not a Sample"),
+        ("raise KeyError(id)", "make('0') raised KeyError: '0'"),
+        ("raise SystemExit(0)", "make('0') raised SystemExit: 0"),
+    ],
+)
+def test_a_sample_that_cannot_be_made_is_one_message(suite: Suite, fault: str, words: str) -> None:
+    code = LAZY.replace("    return Sample", f"    {fault}\n    return Sample")
+    (suite.path / "test_capitals.py").write_text(code, encoding="utf-8")
+    result = suite.run()
+    assert result.ret == 12
+    shown = result.stdout.str() + result.stderr.str()
+    assert words in shown
+    assert "INTERNALERROR" not in shown
 
 
 def test_only_the_latest_samples_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
