@@ -59,6 +59,26 @@ def _require_shards_of_one_run(folders: Sequence[RunFolder], infos: Sequence[dic
                 f"{folder.path} was run with another {', '.join(differing)} than {folders[0].path}; shards of one "
                 "run differ in --shard alone"
             )
+    _require_same_samples(folders, infos)
+
+
+def _require_same_samples(folders: Sequence[RunFolder], infos: Sequence[dict[str, Any]]) -> None:
+    """Refuse shards that divided other samples, because some samples would then be in none of the shards.
+
+    An interrupted shard may not have collected all benchmarks; the joined run says that it was interrupted.
+    """
+    finished = [(folder, info) for folder, info in zip(folders, infos, strict=True) if not explain_interruption(info)]
+    counted = [
+        (folder, {name: (entry["samples"], entry["of"]) for name, entry in info.get("collected", {}).items()})
+        for folder, info in finished
+    ]
+    for folder, counts in counted[1:]:
+        first, expected = counted[0]
+        if differing := sorted(name for name in expected | counts if expected.get(name) != counts.get(name)):
+            raise RunError(
+                f"{folder.path} divided other samples of {', '.join(differing)} than {first.path}; shards of one run "
+                "divide the same samples"
+            )
 
 
 def _select_shared_settings(info: dict[str, Any]) -> dict[str, Any]:

@@ -94,6 +94,20 @@ def test_what_is_not_one_run_is_not_merged(
     assert not (numbers.path / "reports" / "joined").exists()
 
 
+def test_shards_of_another_number_of_samples_are_not_merged(
+    numbers: Suite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Sample 40 belongs to shard 1 of 2, which ran before the sample was added."""
+    shard(numbers, 1, 2, model("good"), GATE)
+    monkeypatch.setenv("LAST", str(CASES + 1))
+    shard(numbers, 2, 2, model("good"), GATE)
+    monkeypatch.chdir(numbers.path)
+    capsys.readouterr()
+    assert main(["runs", "merge", "part1", "part2", "--to=joined"]) == 2
+    assert "part2 divided other samples of numbers than " in capsys.readouterr().err
+    assert not (numbers.path / "reports" / "joined").exists()
+
+
 @pytest.mark.parametrize("text", ["0/2", "3/2", "1", "a/b"])
 def test_a_shard_that_is_none_is_refused(numbers: Suite, text: str) -> None:
     result = numbers.run(model("good"), f"--shard={text}")
