@@ -191,9 +191,8 @@ def check_judge_and_sandboxes(session: pytest.Session, items: list[pytest.Item])
     """Check that the judge and the sandboxes for the selected cases are available."""
     if items and all(map(is_skipped_benchmark, items)):
         _exit_for_problem(session, items, str(next(items[0].iter_markers("skip")).args[0]))
-    option = session.config.option
     cases = list_cases(items)
-    if not cases or option.collectonly or option.setupplan:
+    if not cases or session.config.option.collectonly or session.config.getoption("setupplan", default=False):
         return
     from evalsuite.engine.checks import explain_missing_judge, explain_missing_sandbox
 

@@ -227,7 +227,7 @@ def show_progress(config: pytest.Config, listener: ReportListener) -> None:
     """
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     # Show no live line with the debugger, because the line would overwrite the debugger's prompt.
-    if terminal is None or terminal.verbosity < -1 or config.option.usepdb:
+    if terminal is None or terminal.verbosity < -1 or config.getoption("usepdb", default=False):
         return
-    if not (config.option.capture == "no" and terminal.isatty):
+    if not (config.getoption("capture", default="no") == "no" and terminal.isatty):
         config.pluginmanager.register(LiveLine(listener, terminal), "evalsuite-progress")

@@ -72,7 +72,7 @@ def _send_record(item: pytest.Item) -> None:
 def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> Generator[None, object, object]:
     """Make `pp evalsuite_case` show sample, transcript and scores in every frame, with --pdb."""
     case = get_case(node) if isinstance(node, pytest.Item) else None
-    if not isinstance(node, pytest.Item) or case is None or not node.config.option.usepdb:
+    if not isinstance(node, pytest.Item) or case is None or not node.config.getoption("usepdb", default=False):
         return (yield)
     findings = get_findings(node)
     shown = {
@@ -94,7 +94,7 @@ def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> Generator
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Move the queue of cases to this item, and start solving as many later cases as may be in flight."""
-    if item.config.option.setupplan:
+    if item.config.getoption("setupplan", default=False):
         # Do not solve any case, because with `--setup-plan` pytest only lists the fixtures.
         return
     process = item.config.stash[PROCESS]
@@ -124,7 +124,7 @@ def pytest_runtest_makereport(
         lines = [entry["content"] for entry in findings.logs.get("calls", ()) if entry.get("role") == "calls"]
         if lines:  # Another scorer may give a score of this name, without such a log.
             report.sections.append(("tool calls: - expected, + made", "\n".join(lines)))
-    if report.when == "teardown" and not item.config.option.setupplan:
+    if report.when == "teardown" and not item.config.getoption("setupplan", default=False):
         _attach_record_to_report(item, case, report)
     return report
 
@@ -155,7 +155,7 @@ def _record_failure(item: pytest.Item, case: Case, excinfo: Raised, report: pyte
     if findings.outcome in {"failed", "error"}:
         record = findings.make_record(case, item.nodeid, process.model_name or "")
         # Show all scores if the test reads no score by name, because the test may then depend on any score.
-        few = findings.read and item.config.option.verbose <= 0
+        few = findings.read and item.config.getoption("verbose", default=0) <= 0
         main = choose_primary(case.bound.declaration.benchmark.primary, record.scores)
         scores = {main or "", *findings.read} if few else ()
         add_block_to_failure(item, excinfo, report, format_case_block(record, scores=scores))
@@ -248,7 +248,11 @@ def _suppress_traceback(item: pytest.Item) -> Iterator[None]:
 def _is_traceback_replaced(config: pytest.Config, excinfo: Raised | None) -> bool:
     """Tell whether the block replaces the traceback, as for assertions and evalsuite's errors; false with `--tb`."""
     replaced = (AssertionError, EvalsuiteError, pytest.fail.Exception)
-    return config.option.tbstyle == "auto" and excinfo is not None and isinstance(excinfo.value, replaced)
+    return (
+        config.getoption("tbstyle", default="auto") == "auto"
+        and excinfo is not None
+        and isinstance(excinfo.value, replaced)
+    )
 
 
 @lru_cache(maxsize=256)

@@ -155,7 +155,7 @@ def _send_decision_reports(config: pytest.Config, report: RunReport) -> None:
     others = [plugin for name in NOT_TOLD if (plugin := config.pluginmanager.get_plugin(name)) is not None]
     report_to_others = config.pluginmanager.subset_hook_caller("pytest_runtest_logreport", others)
     terminal = config.pluginmanager.get_plugin("terminalreporter")
-    for decided in _make_decision_test_reports(report, every_score=config.option.verbose > 0):
+    for decided in _make_decision_test_reports(report, every_score=config.getoption("verbose", default=0) > 0):
         report_to_others(report=decided)
         if decided.failed and terminal is not None:
             terminal.stats.setdefault("failed", []).append(decided)

@@ -20,6 +20,12 @@ def test_collect_only_lists_the_cases_and_asks_nobody(suite: Suite, chat_server:
     assert not suite.runs()
 
 
+@pytest.mark.parametrize("plugin", ["terminal", "capture", "debugging", "setupplan"])
+def test_gates_are_decided_without_a_plugin_of_pytest(suite: Suite, plugin: str) -> None:
+    assert suite.run(f"-pno:{plugin}", "--gate=capitals.exact_match >= 0.9", fresh=True).ret == 10
+    assert suite.run(f"-pno:{plugin}", "--gate=capitals.exact_match >= 0.5", fresh=True).ret == 0
+
+
 def test_k_selects_cases_and_only_those_are_asked(
     suite: Suite, workers: tuple[str, ...], chat_server: ChatServer
 ) -> None:
