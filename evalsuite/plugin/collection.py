@@ -14,7 +14,7 @@ from evalsuite.core.declarations import DECLARATION, FIXTURE
 from evalsuite.core.errors import EvalsuiteError, SettingsError
 from evalsuite.plugin.items import LEFT_OUT, MARK, get_case, is_skipped_benchmark, list_cases
 from evalsuite.plugin.listener import LISTENER
-from evalsuite.plugin.options import is_requesting_cases, read_command_line_gates
+from evalsuite.plugin.options import is_only_listing, is_requesting_cases, read_command_line_gates
 from evalsuite.plugin.process import PROCESS
 from evalsuite.plugin.xdist import get_worker_data
 
@@ -113,7 +113,7 @@ def count_collected_cases(config: pytest.Config, items: object) -> None:
 
 def _explain_uncallable_model(config: pytest.Config) -> str:
     """Explain why the model cannot be called; empty if it can be called, or if the session makes no calls."""
-    if config.option.collectonly:
+    if is_only_listing(config):
         return ""
     if LISTENER not in config.stash:
         # Use the reason that the controlling process sent, because workers have no API keys.
@@ -176,7 +176,7 @@ def check_gates_and_modes(session: pytest.Session, items: list[pytest.Item]) -> 
     process = config.stash[PROCESS]
     settings = process.settings
     gates: Sequence[str] = read_command_line_gates(config)
-    if config.option.collectonly:
+    if is_only_listing(config):
         settings, gates = replace(settings, gate=()), ()
     if not (settings.mode or settings.gate):
         return
@@ -192,7 +192,7 @@ def check_judge_and_sandboxes(session: pytest.Session, items: list[pytest.Item])
     if items and all(map(is_skipped_benchmark, items)):
         _exit_for_problem(session, items, str(next(items[0].iter_markers("skip")).args[0]))
     cases = list_cases(items)
-    if not cases or session.config.option.collectonly or session.config.getoption("setupplan", default=False):
+    if not cases or is_only_listing(session.config) or session.config.getoption("setupplan", default=False):
         return
     from evalsuite.engine.checks import explain_missing_judge, explain_missing_sandbox
 

@@ -98,7 +98,13 @@ def is_verdict_expected(config: pytest.Config) -> bool:
     added = (*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *config.getini("addopts"))
     words = {str(arg).partition("=")[0] for arg in (*added, *config.invocation_params.args)}
     named = any(option.flag in words for option in OPTIONS) or "evalsuite_model" in list_ini_keys(config)
-    return named and not config.option.collectonly
+    return named and not is_only_listing(config)
+
+
+def is_only_listing(config: pytest.Config) -> bool:
+    """Tell whether the session only lists tests, fixtures or the contents of pytest's cache."""
+    listing = ("collectonly", "showfixtures", "show_fixtures_per_test", "cacheshow")
+    return any(config.getoption(name, default=False) for name in listing)
 
 
 def read_config_settings(config: pytest.Config) -> Settings:

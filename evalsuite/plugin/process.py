@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.plugin.items import get_case, get_solvable_case
+from evalsuite.plugin.options import is_only_listing
 from evalsuite.plugin.xdist import WorkerQueue, find_worker_queue, is_worker
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def can_run_in_parts(config: pytest.Config, settings: Settings) -> bool:
         getattr(option, name, False) for name in ("lf", "failedfirst", "stepwise", "stepwise_skip", "stepwise_reset")
     )
     needs_all = needs_all or (option.maxfail or 0) > 1  # Each session counts its own failures.
-    is_dry = option.collectonly or config.getoption("setupplan", default=False)
+    is_dry = is_only_listing(config) or config.getoption("setupplan", default=False)
     return not (needs_all or is_dry or any("[" in arg.partition("::")[2] for arg in config.args))
 
 

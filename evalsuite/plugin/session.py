@@ -26,6 +26,7 @@ from evalsuite.plugin.collection import apply_selection, read_selection
 from evalsuite.plugin.items import LEFT_OUT, MARK
 from evalsuite.plugin.listener import INCOMPLETE, LISTENER, PLAN, ReportListener, find_lowest_exit_status
 from evalsuite.plugin.options import (
+    is_only_listing,
     read_command_line_gates,
     read_config_settings,
     refuse_run_folders,
@@ -76,7 +77,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _set_up_controller(config: pytest.Config) -> None:
     refuse_unread_settings(config)
-    runs = not config.option.collectonly
+    runs = not is_only_listing(config)
     selection, settings = read_selection(config), read_config_settings(config)
     if continued := find_continued_run(config):
         settings = replace(settings, resume=continued)
@@ -221,8 +222,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def _is_missing_gated_cases(session: pytest.Session, listener: ReportListener) -> bool:
-    """Tell whether no case ran although gates of this session need cases; false in a session that only collects."""
-    if session.config.option.collectonly or session.exitstatus == pytest.ExitCode.USAGE_ERROR:
+    """Tell whether no case ran although gates of this session need cases; false in a session that only lists."""
+    if is_only_listing(session.config) or session.exitstatus == pytest.ExitCode.USAGE_ERROR:
         return False
     return bool(read_command_line_gates(session.config)) or listener.is_missing_gated_cases()
 

@@ -20,6 +20,14 @@ def test_collect_only_lists_the_cases_and_asks_nobody(suite: Suite, chat_server:
     assert not suite.runs()
 
 
+@pytest.mark.parametrize("option", ["--fixtures", "--fixtures-per-test", "--cache-show"])
+def test_a_session_that_only_lists_starts_no_run(suite: Suite, option: str) -> None:
+    result = suite.run(option, "--gate=capitals.exact_match >= 0.9")
+    assert result.ret == 0
+    assert "exit status" not in result.stdout.str()
+    assert not suite.runs()
+
+
 @pytest.mark.parametrize("plugin", ["terminal", "capture", "debugging", "setupplan"])
 def test_gates_are_decided_without_a_plugin_of_pytest(suite: Suite, plugin: str) -> None:
     assert suite.run(f"-pno:{plugin}", "--gate=capitals.exact_match >= 0.9", fresh=True).ret == 10
