@@ -303,7 +303,7 @@ def _decide_on_benchmark(gate: Gate, name: str, measured: MeasuredBenchmark, err
         reason = f"errors in {errors} of {write_count(len(cases), 'case')}, more than {error_share:.1%}"
         return [GateDecision(gate, f"{place}.{gate.metric}", "too many errors", reason=reason)]
     metrics = measured.list_metrics() if gate.metric == "*" else (gate.metric,)
-    decisions = []
+    decisions = [] if metrics else [GateDecision(gate, f"{place}.*", "no data", reason="no case has a score")]
     for metric in metrics:
         decision = _decide_on_metric(gate, place, metric, measured, cases)
         reasons = (decision.reason, describe_estimated_calls(*count_estimated_calls(metric, cases)))

@@ -56,6 +56,15 @@ def test_a_gate_that_holds_whatever_the_missing_scores_are_is_met_and_says_so(su
     ended.stdout.fnmatch_lines(["*met*3 of 10 cases scored, 7 without this score*it holds with these at 0, too*"])
 
 
+@pytest.mark.parametrize("gate", ["numbers.* >= 0.9", "* >= 0.9"])
+def test_a_gate_on_every_metric_has_no_data_where_no_case_has_a_score(suite: Suite, gate: str) -> None:
+    text = LENIENT.replace('return {"right": 1.0}', "return {}").replace("RESULT", "return {}")
+    suite.pytester.makepyfile(test_numbers=text.replace("assert scores", "pass"))
+    ended = suite.run("test_numbers.py", f"--gate={gate}")
+    assert ended.ret == 12
+    ended.stdout.fnmatch_lines(["*no data*numbers.*: no case has a score"])
+
+
 def test_scores_that_went_missing_since_the_baseline_leave_the_comparison_undone(suite: Suite) -> None:
     suite.pytester.makepyfile(test_numbers=LENIENT.replace("RESULT", "return {'right': 1.0}"))
     suite.run("test_numbers.py", "--run=before")
