@@ -324,6 +324,7 @@ def _decide_on_metric(gate: Gate, place: str, metric: str, measured: MeasuredBen
             measured.explain_failure(metric)
             or next((why for row in cases if (why := row.facts.get(UNMEASURED, {}).get(metric))), "")
             or (explain_missing_metric(metric, cases) if gate.benchmark == JUDGE else "")
+            or ("" if len(cases) else "no case is left to decide it")
             or (
                 "not measured"
                 if metric in names

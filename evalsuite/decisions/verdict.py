@@ -197,15 +197,16 @@ def _list_headline_additions(findings: _VerdictFacts) -> Iterator[str]:
         shortage = next(filter(None, (each.describe_greatest_shortage() for each in findings.against)), "")
         if shortage and not any(shortage in decision.reason for decision in findings.decisions):
             yield shortage
-    free = [
-        name
+    free = {
+        name: "its test asserts nothing" if len(bench.tally) else "all its cases are in quarantine"
         for name, bench in findings.run.benchmarks.items()
         if not any(gate.covers_benchmark(name) for gate in findings.gates)
         and not any(row.facts.get(ASSERTS, True) for row in bench.tally)
         and not any(subject.benchmark == name for each in findings.against for subject, *_ in each.found)
-    ]
-    if free:
-        yield f"nothing decides {', '.join(free)}: no gate covers it, and its test asserts nothing"
+    }
+    for why in dict.fromkeys(free.values()):
+        names = ", ".join(name for name, reason in free.items() if reason == why)
+        yield f"nothing decides {names}: no gate covers it, and {why}"
 
 
 def _hash_verdict(verdict: Verdict, run: Run) -> str:

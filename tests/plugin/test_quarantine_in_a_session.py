@@ -44,6 +44,16 @@ def test_a_gate_and_an_early_stop_leave_it_out(suite: Suite) -> None:
     result.stdout.fnmatch_lines(["*met  capitals.exact_match >= 1*1.0000*"])
 
 
+def test_a_benchmark_whose_cases_are_all_in_quarantine_says_so(suite: Suite) -> None:
+    (suite.path / "quarantine.toml").write_text(FILE.replace('"jp"', '"*"'), encoding="utf-8")
+    result = suite.run("-oevalsuite_quarantine=quarantine.toml")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["passed; nothing decides capitals: *, and all its cases are in quarantine (*"])
+    result = suite.run("-oevalsuite_quarantine=quarantine.toml", "--gate=capitals.exact_match >= 1")
+    assert result.ret == 12
+    result.stdout.fnmatch_lines(["*no data*capitals.exact_match: 3 cases in quarantine; no case is left to decide it"])
+
+
 def test_a_file_that_cannot_be_read_stops_before_anything_is_asked(suite: Suite) -> None:
     result = suite.run("-oevalsuite_quarantine=nowhere.toml")
     assert result.ret == 4
