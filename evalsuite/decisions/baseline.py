@@ -74,7 +74,7 @@ def _compare_without_verdicts(
     not_compared = {f"{name}.*": NO_CASES for name in _list_missing_benchmarks(baseline, run, gates)}
     unscored: list[str] = []
     parted: list[tuple[ComparedMetric, SharedQuestions]] = []
-    for subject in list_compared_metrics(run, gates, rules):
+    for subject in list_compared_metrics(run, gates, rules, baseline):
         questions = _pair_questions_of_metric(baseline, run, subject, matches)
         reason = _explain_incomparability(questions, subject, baseline, run, rules)
         outcome = reason or _compare_metric(questions, subject, run, rules)

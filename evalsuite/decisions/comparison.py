@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from evalsuite.core.types import PASS_RATE, SHARE, Metric
+from evalsuite.core.types import ASSERTS, PASS_RATE, SHARE, Metric
 from evalsuite.decisions.gates import Gate, GateDecision, GateOutcome
 from evalsuite.decisions.measured import MOST_GROUPS, get_score
 from evalsuite.results.built_in import is_resource_metric
@@ -20,7 +20,7 @@ from evalsuite.results.judge_labels import is_canary
 from evalsuite.results.tally import Estimate, Question, Row, Tally
 
 if TYPE_CHECKING:
-    from evalsuite.results.runs import Run
+    from evalsuite.results.runs import Run, RunBenchmark
     from evalsuite.stats import NonInferiority, NonInferiorityVerdict
 
 Compute: TypeAlias = "Callable[[Tally], Estimate | None]"
@@ -323,15 +323,18 @@ def _describe_detectable_loss(compared: NonInferiority) -> str:
 
 
 def list_compared_metrics(
-    run: Run, gates: Iterable[Gate], rules: ComparisonRules | None = None
+    run: Run, gates: Iterable[Gate], rules: ComparisonRules | None = None, baseline: Run | None = None
 ) -> Iterator[ComparedMetric]:
     """Yield each metric that gates name, in the gates' order; if they name none, each benchmark's primary metric.
 
     A margin is usually a share of a metric's range. A resource such as cost has no range, so it is compared only if a
     gate states its margin (the smallest loss that matters). A score may have the name of a resource.
+
+    Args:
+        baseline: the run whose primary metric is used if no case of this run has a score.
     """
     seen = set()
-    for subject in _list_gated_or_primary_metrics(run, list(gates)):
+    for subject in _list_gated_or_primary_metrics(run, list(gates), baseline):
         named = rules is not None and find_gate_margin(subject, rules) is not None
         is_score = subject.metric in run.benchmarks[subject.benchmark].tally.metrics()
         if str(subject) not in seen and (is_score or named or not is_resource_metric(subject.metric)):
@@ -339,19 +342,29 @@ def list_compared_metrics(
             yield subject
 
 
-def _list_gated_or_primary_metrics(run: Run, gates: Sequence[Gate]) -> Iterator[ComparedMetric]:
+def _list_gated_or_primary_metrics(run: Run, gates: Sequence[Gate], baseline: Run | None) -> Iterator[ComparedMetric]:
     for name, bench in run.benchmarks.items():
         if is_canary(bench.tally):  # Only a changed judge can change the scores of canaries, whose answers are fixed.
             continue
         # Leave out gates of the form `* no worse than RUN`: they name no metric of their own.
         own = [gate for gate in gates if gate.covers_benchmark(name) and not (gate.than and gate.metric == "*")]
-        if not own and (not gates or any(gate.than and gate.metric == "*" for gate in gates)) and bench.primary:
-            lower = run.lower_is_better(name, bench.primary)
-            yield ComparedMetric(name, None, None, bench.primary, lower_is_better=lower)
+        if not own and (not gates or any(gate.than and gate.metric == "*" for gate in gates)):
+            before = baseline.benchmarks.get(name) if baseline else None
+            if primary := bench.primary or _choose_metric_without_scores(bench, before):
+                yield ComparedMetric(name, None, None, primary, lower_is_better=run.lower_is_better(name, primary))
         for gate in own:
             for metric in bench.tally.metrics() if gate.metric == "*" else (gate.metric,):
                 lower = not gate.is_higher_better or (bool(gate.than) and run.lower_is_better(name, metric))
                 yield ComparedMetric(name, gate.tag, gate.value, metric, lower_is_better=lower)
+
+
+def _choose_metric_without_scores(bench: RunBenchmark, before: RunBenchmark | None) -> str | None:
+    """Choose the metric to compare if no case has a score; None if there is none.
+
+    If the baseline's cases have scores, choose its primary metric, so that the lost scores are noticed.
+    """
+    asserts = any(row.facts.get(ASSERTS, True) for row in bench.tally)
+    return (before and before.primary) or (PASS_RATE if asserts else None)
 
 
 def find_declaration(run: Run, benchmark: str, metric: str) -> Metric:

@@ -74,6 +74,35 @@ def test_scores_that_went_missing_since_the_baseline_leave_the_comparison_undone
     ended.stdout.fnmatch_lines(["*7 of 10 questions that the baseline scored have no score in this run*"])
 
 
+ALL_COMPARED = "--gate=* no worse than baseline by 0.9"
+
+
+@pytest.mark.parametrize("gates", [(), (ALL_COMPARED,)])
+def test_a_benchmark_that_lost_all_its_scores_leaves_the_comparison_undone(
+    suite: Suite, gates: tuple[str, ...]
+) -> None:
+    text = LENIENT.replace("assert scores", "pass")
+    suite.pytester.makepyfile(test_numbers=text.replace("RESULT", "return {'right': 1.0}"))
+    suite.run("--run=before")
+    suite.pytester.makepyfile(test_numbers=text.replace('{"right": 1.0}', "{}").replace("RESULT", "return {}"))
+    ended = suite.run("--baseline=before", "-oevalsuite_accept_changes=scorers", *gates)
+    assert ended.ret == 12
+    ended.stdout.fnmatch_lines(["*numbers.right*0 cases have this score in both runs*"])
+
+
+def test_the_pass_rate_of_a_benchmark_without_scores_is_compared(suite: Suite) -> None:
+    """The gate on every metric covers the benchmark, so its failed cases do not fail the session by themselves."""
+    text = "from evalsuite import Sample, benchmark, generate\n\n" + LENIENT[LENIENT.index("@benchmark") :]
+    text = text.replace(", scorers=[lenient]", "").replace("(scores)", "(transcript)")
+    suite.pytester.makepyfile(test_numbers=text.replace("assert scores", "assert transcript"))
+    suite.run("--run=before")
+    assert suite.run("--baseline=before", ALL_COMPARED).ret == 0
+    suite.pytester.makepyfile(test_numbers=text.replace("assert scores", "assert not transcript"))
+    ended = suite.run("--baseline=before", ALL_COMPARED)
+    assert ended.ret == 10
+    ended.stdout.fnmatch_lines(["*missed*numbers.pass_rate: -1.0000*"])
+
+
 @pytest.mark.parametrize(("gates", "status"), [((), 1), (("--gate=numbers.broken >= 0",), 12)])
 def test_a_metric_that_raises_is_told_on_the_last_lines_and_is_red(
     suite: Suite, gates: tuple[str, ...], status: int
