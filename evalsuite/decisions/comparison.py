@@ -331,7 +331,7 @@ def list_compared_metrics(
     gate states its margin (the smallest loss that matters). A score may have the name of a resource.
 
     Args:
-        baseline: the run whose primary metric is used if no case of this run has a score.
+        baseline: the run whose primary metric is used if no case of this run has this metric.
     """
     seen = set()
     for subject in _list_gated_or_primary_metrics(run, list(gates), baseline):
@@ -350,7 +350,7 @@ def _list_gated_or_primary_metrics(run: Run, gates: Sequence[Gate], baseline: Ru
         own = [gate for gate in gates if gate.covers_benchmark(name) and not (gate.than and gate.metric == "*")]
         if not own and (not gates or any(gate.than and gate.metric == "*" for gate in gates)):
             before = baseline.benchmarks.get(name) if baseline else None
-            if primary := bench.primary or _choose_metric_without_scores(bench, before):
+            if primary := _choose_primary_metric(bench, before):
                 yield ComparedMetric(name, None, None, primary, lower_is_better=run.lower_is_better(name, primary))
         for gate in own:
             for metric in bench.tally.metrics() if gate.metric == "*" else (gate.metric,):
@@ -358,13 +358,16 @@ def _list_gated_or_primary_metrics(run: Run, gates: Sequence[Gate], baseline: Ru
                 yield ComparedMetric(name, gate.tag, gate.value, metric, lower_is_better=lower)
 
 
-def _choose_metric_without_scores(bench: RunBenchmark, before: RunBenchmark | None) -> str | None:
-    """Choose the metric to compare if no case has a score; None if there is none.
+def _choose_primary_metric(bench: RunBenchmark, before: RunBenchmark | None) -> str | None:
+    """Choose the metric of a benchmark that no gate covers by name; None if it has no scores and its test cannot fail.
 
-    If the baseline's cases have scores, choose its primary metric, so that the lost scores are noticed.
+    If this run lacks the baseline's primary metric, choose that metric nevertheless, so that the loss is noticed.
     """
+    earlier = before.primary if before else None
+    if earlier and earlier not in bench.tally.metrics() and earlier not in bench.derived:
+        return earlier
     asserts = any(row.facts.get(ASSERTS, True) for row in bench.tally)
-    return (before and before.primary) or (PASS_RATE if asserts else None)
+    return bench.primary or (PASS_RATE if asserts else None)
 
 
 def find_declaration(run: Run, benchmark: str, metric: str) -> Metric:

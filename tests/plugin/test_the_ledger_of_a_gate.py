@@ -90,6 +90,16 @@ def test_a_benchmark_that_lost_all_its_scores_leaves_the_comparison_undone(
     ended.stdout.fnmatch_lines(["*numbers.right*0 cases have this score in both runs*"])
 
 
+def test_another_score_does_not_replace_a_main_score_that_is_lost(suite: Suite) -> None:
+    text = LENIENT.replace("RESULT", "return {'right': 1.0, 'short': 1.0}")
+    suite.pytester.makepyfile(test_numbers=text)
+    suite.run("--run=before")
+    suite.pytester.makepyfile(test_numbers=text.replace('"right": 1.0', '"short": 1.0').replace("'right': 1.0, ", ""))
+    ended = suite.run("--baseline=before", "-oevalsuite_accept_changes=scorers", ALL_COMPARED)
+    assert ended.ret == 12
+    ended.stdout.fnmatch_lines(["*no data*numbers.right: 0 cases have this score in both runs*"])
+
+
 def test_the_pass_rate_of_a_benchmark_without_scores_is_compared(suite: Suite) -> None:
     """The gate on every metric covers the benchmark, so its failed cases do not fail the session by themselves."""
     text = "from evalsuite import Sample, benchmark, generate\n\n" + LENIENT[LENIENT.index("@benchmark") :]
