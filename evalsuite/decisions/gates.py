@@ -12,8 +12,8 @@ cost per case <= $0.01, latency p95 <= 4 s, accuracy >= 80%, accuracy ≥ 0.8
 
 The benchmark may be left out if the suite has only one benchmark, or if the metric is cost, tokens, calls or latency.
 
-A case has no score if it was skipped or ended in an error. A gate gets `no data` instead of `met` if it would be missed
-if every case without a score had the metric's worst value.
+A case has no score if it was skipped before it was scored, or ended in an error. A gate gets `no data` instead of `met`
+if it would be missed if every case without a score had the metric's worst value.
 """
 
 from __future__ import annotations
