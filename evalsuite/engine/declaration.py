@@ -139,7 +139,8 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
     if cluster is not None:
         declared = replace(declared, load=partial(_load_clustered_samples, declared.load, cluster))
     _check_declaration(declared, epochs, at_least)
-    declaration = Declaration(declared, epochs, at_least, args, shipped or {}, pool, tuple(faults))
+    listed = (faults,) if isinstance(faults, str) else tuple(faults)
+    declaration = Declaration(declared, epochs, at_least, args, shipped or {}, pool, listed)
 
     def attach_declaration(test: Test) -> Test:
         setattr(_get_undeclared_function(test, declared.name), DECLARATION, declaration)
@@ -180,6 +181,9 @@ def _check_declaration(declared: Benchmark, epochs: int | None, at_least: int | 
         raise SettingsError(
             f"@benchmark({declared.name!r}): a name is lower-case letters, digits and _, so that gates can use it"
         )
+    for name, count in (("epochs", epochs), ("at_least", at_least)):
+        if not isinstance(count, int | None):
+            raise SettingsError(f"@benchmark({declared.name!r}): {name}={count!r} is not a whole number")
     if epochs is not None and epochs < 1:
         raise SettingsError(f"@benchmark({declared.name!r}): epochs={epochs} must be at least 1")
     if at_least is not None and not 1 <= at_least <= (epochs or 1):

@@ -14,7 +14,7 @@ from evalsuite.core.errors import EvalsuiteError, ScoringError, SettingsError
 from evalsuite.core.json_codec import digest
 from evalsuite.core.protocols import JudgedScorer, ModelScorer, NamedScores, Scorer
 from evalsuite.core.threads import is_async
-from evalsuite.core.types import COUNTED_APART, Sample, Score, Transcript
+from evalsuite.core.types import COUNTED_APART, Metric, Sample, Score, Transcript
 from evalsuite.engine.signals import is_keyboard_interrupt
 
 LONGEST_NOTE = 200  # Maximum characters of a scorer's note in the repr of a score.
@@ -125,6 +125,14 @@ def check_benchmark_parts(name: str, solver: object, scorers: object) -> None:
                     f"{_format_callable(scorer)} is not a scorer; a scorer is called with (sample, transcript)"
                 )
             check_callable(scorer, SCORER_SIGNATURE)
+        for scorer in scorers:
+            metrics = getattr(scorer, "metrics", None) or {}
+            if not isinstance(metrics, Mapping) or not all(
+                isinstance(score, str) and isinstance(metric, Metric) for score, metric in metrics.items()
+            ):
+                raise SettingsError(
+                    f"{_format_callable(scorer)}.metrics is {metrics!r:.80}; write {{'quality': Metric(range=(0, 1))}}"
+                )
         _require_unique_score_names(scorers)
         if scorers and solver is None:
             raise SettingsError(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.errors import SolverError
+from evalsuite.core.errors import SettingsError, SolverError
 from evalsuite.core.json_codec import dumps, parse_json_as
 from evalsuite.core.keywords import select_generation_params
 from evalsuite.core.types import Message, Sample, Transcript
@@ -56,6 +56,8 @@ def generate(*, system: str | None = None, template: str = "{input}", **params: 
     Raises:
         SettingsError: OpenAI's API has no parameter of this name.
     """
+    if "{input}" not in template:
+        raise SettingsError("generate(template=...): without {input}, all samples would be asked the same")
     return GenerateSolver(system, template, select_generation_params(generate, params))
 
 

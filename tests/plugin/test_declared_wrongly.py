@@ -93,6 +93,12 @@ def test_what_a_factory_raises_is_one_message_at_its_test(
             "generate() takes no argument 'zzz'; it takes system, template, and generation parameters",
         ),
         ("@benchmark('own', SAMPLES, epochs=1, at_least=2)", "at_least=2 must be between 1 and epochs=1"),
+        ("@benchmark('own', SAMPLES, epochs='2')", "epochs='2' is not a whole number"),
+        ("@benchmark('own', SAMPLES, epochs=3, at_least=1.5)", "at_least=1.5 is not a whole number"),
+        (
+            "@benchmark('own', SAMPLES, solver=generate(template='{inpt}'))",
+            "without {input}, all samples would be asked",
+        ),
         ("@benchmark('Own', SAMPLES)", "a name is lower-case letters"),
         ("@benchmark", "@benchmark needs arguments: write @benchmark('name', samples"),
         ("@benchmark('own', SAMPLES)\n@benchmark('other', SAMPLES)", "test_it has a benchmark already"),
@@ -109,6 +115,20 @@ def test_a_typo_in_the_test_file_is_one_message_with_its_line(suite: Suite, decl
     assert message in text
     assert "Traceback" not in text
     assert "evalsuite/plugin" not in text
+
+
+@pytest.mark.parametrize("metrics", ["['short']", "{'short': (0, 1)}", "{3: Metric()}"])
+def test_a_scorer_that_declares_its_metrics_in_another_form_is_refused(suite: Suite, metrics: str) -> None:
+    scorer = f"from evalsuite import Metric\ndef short(sample, transcript):\n    return 1\nshort.metrics = {metrics}\n"
+    result = run(suite, (), f"{scorer}@benchmark('own', SAMPLES, solver=generate(), scorers=[short])")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["benchmark own: short.metrics is *; write {'quality': Metric(range=(0, 1))}"])
+
+
+def test_a_single_fault_need_not_be_a_list(suite: Suite) -> None:
+    result = run(suite, (), "@benchmark('own', SAMPLES, solver=generate(), faults='cut=100%')")
+    result.assert_outcomes(passed=1)
+    assert suite.records()[0]["tags"]["fault"] == "cut"
 
 
 def test_a_benchmark_on_a_method_that_unittest_runs_is_refused(suite: Suite) -> None:
