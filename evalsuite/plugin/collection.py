@@ -154,7 +154,9 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     # pytest stores the exception in this attribute for hooks such as `pytest_exception_interact`.
     call: pytest.CallInfo[None] | None = getattr(report, "call", None) if report.failed else None
     if call is not None and call.excinfo is not None and isinstance(call.excinfo.value, EvalsuiteError):
-        places = [entry for entry in call.excinfo.traceback if not Path(entry.path).is_relative_to(PACKAGE)]
+        # Leave out code without a file, such as the `__init__` that Python generates for a dataclass.
+        files = ((entry, Path(entry.path)) for entry in call.excinfo.traceback)
+        places = [entry for entry, file in files if file.is_file() and not file.is_relative_to(PACKAGE)]
         place = f"{Path(places[-1].path).name}:{places[-1].lineno + 1}: " if places else ""
         report.longrepr = f"{place}{call.excinfo.value}"
     return report

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 HEAD = """
 from evalsuite import Benchmark, Dataset, Sample, benchmark, contains, exact_match, generate
 from evalsuite.judges import single, panel
+from evalsuite.solvers import application
 from evalsuite.benchmarks.head_to_tail import HEAD_TO_TAIL
 from evalsuite.benchmarks.treb import TREB
 
@@ -98,6 +99,10 @@ def test_what_a_factory_raises_is_one_message_at_its_test(
         (
             "@benchmark('own', SAMPLES, solver=generate(template='{inpt}'))",
             "without {input}, all samples would be asked",
+        ),
+        (
+            "@benchmark('own', SAMPLES, solver=application(url='ftp://x'))",
+            "give an address like http://127.0.0.1:8000/ask",
         ),
         ("@benchmark('Own', SAMPLES)", "a name is lower-case letters"),
         ("@benchmark", "@benchmark needs arguments: write @benchmark('name', samples"),
