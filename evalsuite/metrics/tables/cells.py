@@ -7,7 +7,6 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 from functools import lru_cache
@@ -24,6 +23,8 @@ SUPERSCRIPT = re.compile("[\u2070\u00b9\u00b2\u00b3\u2074-\u2079\u207a\u207b]+")
 SUBSCRIPT = re.compile("[\u2080-\u2089]+")
 BREAK = re.compile(r"<br\b[^<>]*>", re.IGNORECASE)
 TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+HTML_SCRIPT = re.compile(r"(?<=\w)<(su[pb])\b[^<>]*>(?=[-+\u2212]?\d)", re.IGNORECASE)
+"""Matches the start of a superscript or subscript with a number, because 10<sup>3</sup> is not 103."""
 LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 LOOK_ALIKE = (
     "-‐‑‒–—―−﹘﹣", "'’‘ʼ′´", '"“”„‟', "✓✔☑✅🗸", "✗✘✖✕☒❌❎╳🗙", "∘○◦⚬◯", "·•⋅∙‧●", "→➔➜➝⟶", "←⟵", "↑⬆", "↓⬇", "⇒⟹",
@@ -69,6 +70,7 @@ def _strip_markup_except_scripts(text: str) -> str:
     """Remove the markup, but keep `_` and `^` as marks of subscripts and superscripts."""
     if not _may_have_markup(text):
         return text
+    text = HTML_SCRIPT.sub(lambda script: "^" if script[1].lower() == "sup" else "_", text)
     text = TAG.sub("", BREAK.sub(" ", text))
     text = html.unescape(LINK.sub(r"\1", text))
     if FORMULA.search(text):
@@ -292,16 +294,15 @@ def _list_signs(text: str) -> list[list[str]]:
 def _compute_value_similarity(one: str, other: str) -> float:
     """Measure the similarity of two cell values, from 0 to 1.
 
-    A missing or unwanted value counts 0. For cells without letters, the similarity is the share of equal numbers
-    (Dice), because a number is right or wrong. For cells with letters, twice the length of the longest common
-    subsequence is divided by both cells' total length. Quotients from 1/2 to 1 are mapped to [0, 1]; smaller quotients
-    count 0, because unrelated words reach them, too.
+    A missing or unwanted value counts 0. Otherwise, twice the length of the longest common subsequence is divided by
+    both cells' total length. For cells without letters, this is a subsequence of numbers, because a number is right or
+    wrong, and their order matters (the result 3-2 is not 2-3). For cells with letters, it is one of characters.
+    Quotients from 1/2 to 1 are then mapped to [0, 1]; smaller quotients count 0, because unrelated words reach them.
     """
     if not one or not other:
         return 0.0
-    if not (one[0].isalpha() or any(map(str.isalpha, one + other))):
-        first, second = one.split(), other.split()
-        return 2 * (Counter(first) & Counter(second)).total() / (len(first) + len(second))
     import Levenshtein
 
+    if not (one[0].isalpha() or any(map(str.isalpha, one + other))):
+        return Levenshtein.ratio(one.split(), other.split())
     return max(0.0, 2 * Levenshtein.ratio(one, other, score_cutoff=0.5) - 1)

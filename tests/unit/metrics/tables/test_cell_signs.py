@@ -78,6 +78,18 @@ def test_a_power_in_html_is_not_the_digits_one_after_the_other() -> None:
     assert table_score("| n |\n| $10^3$ |", html, format="html").content == 1.0
 
 
+@pytest.mark.parametrize("markup", ["10<sup>3</sup>", "10<SUP class='n'>3</SUP>", "$10^3$", "10\u00b3"])
+def test_a_power_in_any_markup_of_raw_text_is_not_the_digits_one_after_the_other(markup: str) -> None:
+    assert measure_cell_similarity(markup, "103") == 0.5
+    assert measure_cell_similarity(markup, "10^3") == 1.0
+
+
+@pytest.mark.parametrize(("one", "other"), [("3-2", "2-3"), ("2020-01-02", "2020-02-01"), ("1, 2", "2, 1")])
+def test_numbers_in_another_order_are_another_value(one: str, other: str) -> None:
+    assert 0.0 < measure_cell_similarity(one, other) == measure_cell_similarity(other, one) < 1.0
+    assert table_score(f"| n |\n|---|\n| {one} |", f"| n |\n|---|\n| {other} |").value < 1.0
+
+
 def test_swapped_columns_of_counts_and_shares_cost_their_names() -> None:
     wanted = "| Team | Wins # | Wins % |\n|---|---|---|\n| Gulls | 7 | 70 |\n| Otters | 4 | 40 |"
     swapped = wanted.replace("Wins # | Wins %", "Wins % | Wins #")

@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 from tabulate import tabulate
 
-from evalsuite.metrics.tables import read_tables, table_score
+from evalsuite.metrics.tables import read_tables, table_score, teds
 
 Rows = list[list[str]]
 STYLES = [
@@ -421,3 +421,18 @@ def test_a_sign_or_escaped_bar_below_a_bar_of_the_head_does_not_separate_cells(r
     assert row[head.index("|", 1)] in "+|"
     (table,) = read_tables(f"{head}\n{row}", "markdown")
     assert len(table.rows[1]) == 2
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\r", "\r\r\n", "\u2028"])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["| City | Votes |", "|---|---|", "| Ulm | 5 |"],
+        ["|===", "|City |Votes", "", "|Ulm |5", "|==="],
+        ["+------+-------+", "| City | Votes |", "+======+=======+", "| Ulm  | 5     |", "+------+-------+"],
+    ],
+)
+def test_the_kind_of_line_end_does_not_matter(lines: list[str], end: str) -> None:
+    assert table_score(end.join(lines), "| City | Votes |\n|---|---|\n| Ulm | 5 |").content == 1.0
+    assert table_score(end.join(lines), "\n".join(lines)).value == 1.0
+    assert teds(end.join(lines), "\n".join(lines)) == 1.0
