@@ -64,7 +64,7 @@ _CHINESE_PART = re.compile(r"[零〇一二三四五六七八九十]{1,4}(?= ?[�
 _SPACED_THOUSANDS = re.compile(r"^\D{0,4}\d{1,3}(?: \d{3})+(?!\d)")
 _AMOUNT = re.compile(
     r"(?:(?:(?:us)?(?P<before>[$€£¥])|(?P<code>usd|eur|gbp|cny|rmb|jpy))\s*)?(?P<number>[+-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?)"
-    r"\s*(?P<scale>thousand|million|mn|billion|bn|trillion|百万|千万|万亿|万|千|亿|(?<=\d)[km](?![a-z]))?\s*(?P<unit>[^\d\s,;][^\d,;]{0,30}[23]?)?"
+    r"\s*(?P<scale>thousand|million|mn|billion|bn|trillion|百万|千万|万亿|万|千|亿|(?<=\d)[km](?![a-z]))?\s*(?P<unit>[^\d\s,;][^\d,;]{0,30}(?:(?<=[a-wyz])\^?[23])?)?"
 )
 _DIGITS = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _PLACES = {"十": 10, "百": 100, "千": 1000}

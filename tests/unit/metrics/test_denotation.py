@@ -98,6 +98,8 @@ from evalsuite.scorers import denotation
         ("Oslo\nRome [2]", ["Oslo", "Rome"]),
         ("xx-07-04", "July 4"),
         ("Rome\t2,800\nOslo\t700", ["Oslo\t700.0", "Rome\t2800"]),
+        ("12 km^2", "12 sq km"),
+        ("12 m3", "12"),
     ],
 )
 def test_the_same_values_match_however_they_are_written(prediction: str, target: str | list[str]) -> None:
@@ -135,6 +137,12 @@ def test_the_same_values_match_however_they_are_written(prediction: str, target:
         ("1970\nOslo", "1970"),
         ("Rome\t700\nOslo\t2800", ["Oslo\t700", "Rome\t2800"]),
         ("Oslo\t700", "Oslo\t700\t1"),
+        ("5 or 2", "5"),
+        ("4 and 3", "4"),
+        ("2\u20133", "2"),
+        ("1/3", "1"),
+        ("12.3.2", "12.3"),
+        ("5 x 3", "5"),
     ],
 )
 def test_other_values_do_not_match(prediction: str, target: str | list[str]) -> None:
