@@ -31,7 +31,8 @@ def has_canary_tag(tags: Mapping[str, str]) -> bool:
 
 
 ASSERTS = "asserts"  # Key in a record's `facts` that tells whether the case's test can fail; by default, it can.
-PASS_RATE = "pass_rate"  # noqa: S105 - The metric that every benchmark has, not a password.
+PASS_RATE = "pass_rate"  # noqa: S105 - a metric, no password
+"""The metric that every benchmark has: the share of its scored cases whose test passed."""
 SIGNATURES = "judge_signatures"  # Key in a record's `facts` with the judge's signature for each judged score.
 COUNTED_APART = "_cannot_tell"
 """Suffix of a metric that is 1.0 for each case on which the judge could not tell, else 0.0."""

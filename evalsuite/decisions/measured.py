@@ -55,8 +55,6 @@ def add_jackknife_interval(
     return replace(bare, low=interval.low, high=interval.high)
 
 
-"""The metric that every benchmark has: the share of its scored cases whose test passed."""
-
 PASSED: Mapping[str, float] = MappingProxyType({"passed": 1.0, "failed": 0.0})
 """The value of each outcome in the pass rate; cases with other outcomes are left out."""
 
