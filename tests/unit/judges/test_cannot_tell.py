@@ -19,7 +19,11 @@ from evalsuite.results.tally import Row, Tally
 if TYPE_CHECKING:
     from pathlib import Path
 
-SAMPLE = Sample("sky", "Why is the sky blue?", metadata={"old": "Dust.", "criteria": ["Is it true?"], "human": "yes"})
+SAMPLE = Sample(
+    "sky",
+    "Why is the sky blue?",
+    metadata={"old": "Dust.", "criteria": ["Is it true?"], "human": {"preference": "yes"}},
+)
 ANSWER = Transcript("Because of scattering.")
 UNTOLD = json.dumps({"reason": "nothing is shown of it", "verdict": "cannot tell"})
 
