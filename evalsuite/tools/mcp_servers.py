@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Sample
     from evalsuite.gateway.handle import CaseEffects
 
+LONGEST_PING = 5.0  # Seconds that a server has to answer a ping after a call of a tool failed.
+
 
 @dataclass(frozen=True, slots=True)
 class McpServer:
@@ -117,6 +119,14 @@ class _McpConnection:
         ]
         return {"tools": tools}
 
+    async def require_server(self, error: Exception) -> None:
+        """Raise ToolError if the server no longer answers after this error of a call, because it ended."""
+        try:
+            async with asyncio.timeout(LONGEST_PING):
+                await (await self.open_session()).send_ping()
+        except Exception as gone:
+            raise ToolError(f"the MCP server {self._server.name} has ended: {describe_error(error)}") from gone
+
     async def close(self) -> None:
         """End the session; if this connection started the server, also end the server."""
         self._end.set()
@@ -137,6 +147,7 @@ class McpExecutor:
         try:
             result = await session.call_tool(document.name, dict(arguments))
         except Exception as error:
+            await self.connection.require_server(error)
             raise ToolFailure(describe_error(error)) from error
         plain = result.model_dump(mode="json", by_alias=True)
         text = "\n".join(part.get("text") or f"({part['type']})" for part in plain["content"])

@@ -39,6 +39,12 @@ def add(a: int, b: int) -> int:
     return a + b
 
 @server.tool()
+def die() -> str:
+    "Ends the server."
+    import os
+    os._exit(1)
+
+@server.tool()
 def fail() -> str:
     "Fails."
     raise ValueError("nothing there")
@@ -70,6 +76,19 @@ def test_tools_of_a_server_in_a_process_of_its_own_are_called(tmp_path: Path) ->
     total, failure = asyncio.run(used(McpServer([sys.executable, str(tmp_path / "server.py")])))
     assert total == "5"
     assert failure
+
+
+async def use_dying(server: McpServer) -> None:
+    async with open_tools([server], SAMPLE) as opened:
+        tools = {tool.document.name: tool for tool in opened.tools}
+        for name in ("die", "add"):
+            with pytest.raises(ToolError, match="has ended"):
+                await tools[name].executor.run_tool(tools[name].document, {}, NOBODY)
+
+
+def test_a_server_that_ends_during_an_episode_is_an_error_of_the_case(tmp_path: Path, http_server: str) -> None:
+    asyncio.run(use_dying(McpServer([sys.executable, str(tmp_path / "server.py")])))
+    asyncio.run(use_dying(McpServer(url=http_server)))
 
 
 @pytest.fixture
