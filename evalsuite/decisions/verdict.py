@@ -137,7 +137,7 @@ def _list_reasons_by_status(findings: _VerdictFacts) -> Iterator[tuple[Status, s
     yield Status.REGRESSION, UNDECIDED, undecided
     yield Status.FAILED, "cases failed", list_uncovered_failures(run, findings.gates)
     if other := run.info.get("other_failures"):
-        yield Status.FAILED, "other tests failed", [f"{write_count(other, 'failure')} of tests that are not cases"]
+        yield Status.FAILED, "other tests failed", [f"{write_count(other, 'failure')} other than failed cases"]
     yield Status.FAILED, "a metric failed", [*_explain_failed_metrics(run)]
 
 
