@@ -26,7 +26,7 @@ CANARY = "canary"
 
 
 def has_canary_tag(tags: Mapping[str, str]) -> bool:
-    """Tell whether tags are those of a case that monitors the judge; users have tags of this name, too."""
+    """Tell whether a case with these tags monitors the judge; users may have a tag of the same name."""
     return tags.get(CANARY) == "judge"
 
 
@@ -56,7 +56,7 @@ STRICT_CONFIG = {"strict": True, "allow_inf_nan": False}
 
 
 def _check_fields(value: object, **kinds: type) -> None:
-    """Check that fields have these types, because a record with values of others could not be read again."""
+    """Check that fields have these types, because a record with another type in a field could not be read again."""
     for name, kind in kinds.items():
         if not isinstance(found := getattr(value, name), kind):
             raise TypeError(f"{type(value).__name__}: {name} is {found!r:.60}; it must be of type {kind.__name__}")
