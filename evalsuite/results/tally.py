@@ -262,6 +262,8 @@ class RunView:
         source: a text that says where the samples come from.
         read: function that reads a case's record, with its texts, from the run's folder.
         declared: the range and the direction (higher or lower is better) of each declared metric.
+        derived: this run's metrics that are not means over cases; without the benchmark's code, they return the values
+            that this run stored.
     """
 
     label: str
@@ -270,6 +272,7 @@ class RunView:
     source: str = ""
     read: Callable[[str], Record] = field(default=_refuse_record_access)
     declared: Mapping[str, Metric] = field(default_factory=dict)
+    derived: Mapping[str, Callable[[Tally], Estimate | None]] = field(default_factory=dict)
 
     def estimate(self, metric: str, cases: Tally) -> Estimate | None:
         """Estimate a metric over some cases; the interval stays inside the metric's declared range."""

@@ -119,6 +119,16 @@ def test_without_code_the_commands_read_what_the_run_stored(own: Suite) -> None:
     assert evalsuite(own, "runs", "verify", "one", "--code=.").returncode == 0, unproven.stdout
 
 
+def test_without_code_each_compared_run_shows_the_derived_metric_that_it_stored(own: Suite) -> None:
+    own.run("--run=one")
+    (own.path / "test_own.py").write_text(OWN.replace('"yes", "no"]', '"yes", "yes"]'), "utf-8")
+    own.run("--run=two")
+    assert evalsuite(own, "compare", "one", "two", "--to=both").returncode == 0
+    text = (own.path / "both" / "comparison.md").read_text("utf-8")
+    for run, spread in (("one", "1.000"), ("two", "0.000")):
+        assert re.search(rf"\n\| {run} +\| +3 \|.* {spread} \|\n", text), text
+
+
 def test_a_path_of_code_that_is_not_there_is_refused(own: Suite) -> None:
     own.run("--run=one")
     refused = evalsuite(own, "report", "one", "--code=nowhere")

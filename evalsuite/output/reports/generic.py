@@ -7,30 +7,18 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.output.reports.section import Cell, Chart, Column, Passage, Section, Series, Table
 from evalsuite.results.built_in import find_built_in_metric
-from evalsuite.results.runs import GuardedMetric, get_failure
+from evalsuite.results.runs import get_failure
 from evalsuite.results.tally import Estimate, RunView, Tally
 
-if TYPE_CHECKING:
-    DerivedMetric = Callable[[Tally], Estimate | None]
-
-EMPTY: Mapping[str, DerivedMetric] = MappingProxyType({})
 MOST_VALUES = 20  # If a tag has more values than this, it identifies single cases instead of groups.
 MOST_CHARTED = 4  # Maximum metrics in one chart.
 
 
-def make_generic_section(
-    title: str,
-    name: str,
-    runs: Sequence[RunView],
-    derived: Mapping[str, DerivedMetric] = EMPTY,
-    primary: str | None = None,
-) -> Section:
+def make_generic_section(title: str, name: str, runs: Sequence[RunView], primary: str | None = None) -> Section:
     """Show every metric with its interval, one row per run; if there is only one run, also one row per tag value.
 
     If judges' single votes (ballots) were recorded, add tables about the judges' biases and agreement.
@@ -41,10 +29,10 @@ def make_generic_section(
     from evalsuite.output.reports.judges import make_judge_tables
 
     metrics = list_primary_first(dict.fromkeys(metric for run in runs for metric in run.tally.metrics()), primary)
-    blocks: list[Table | Chart | Passage] = [
-        _tabulate_metrics_by_run(runs, metrics, derived, primary),
-        *(Passage("", f"{key} is not measured: {why}.") for key, each in derived.items() if (why := get_failure(each))),
-    ]
+    table = _tabulate_metrics_by_run(runs, metrics, primary)
+    failures = ((key, get_failure(each)) for run in runs for key, each in run.derived.items())
+    notes = dict.fromkeys(f"{key} is not measured: {why}." for key, why in failures if why)
+    blocks: list[Table | Chart | Passage] = [table, *(Passage("", note) for note in notes)]
     if len(runs) == 1:
         blocks += _tabulate_metrics_by_tag(name, runs[0], metrics)
     blocks += make_judge_tables(runs)
@@ -56,15 +44,17 @@ def list_primary_first(metrics: Iterable[str], primary: str | None) -> list[str]
     return sorted(metrics, key=lambda metric: metric != primary)
 
 
-def _tabulate_metrics_by_run(
-    runs: Sequence[RunView], metrics: Sequence[str], derived: Mapping[str, DerivedMetric], primary: str | None
-) -> Table:
+def _tabulate_metrics_by_run(runs: Sequence[RunView], metrics: Sequence[str], primary: str | None) -> Table:
+    derived = dict.fromkeys(metric for run in runs for metric in run.derived)
     ordered = list_primary_first(dict.fromkeys((*metrics, *derived)), primary)
     columns = [Column("run"), Column("cases", "count"), *(Column(metric, "number", 3) for metric in ordered)]
     rows: list[list[Cell]] = [
         [
             *(run.label, len(run.tally)),
-            *(derived[each](run.tally) if each in derived else run.estimate(each, run.tally) for each in ordered),
+            *(
+                run.derived[each](run.tally) if each in run.derived else run.estimate(each, run.tally)
+                for each in ordered
+            ),
         ]
         for run in runs
     ]
@@ -204,7 +194,7 @@ def make_report_function(metrics: Sequence[CaseMetric], name: str) -> Callable[[
     """Make a benchmark's report function: it shows all scores and tags, and the tables and charts of `metrics`."""
 
     def make_report_section(runs: Sequence[RunView]) -> Section:
-        section = make_generic_section(name, name, runs, {metric.name: GuardedMetric(metric) for metric in metrics})
+        section = make_generic_section(name, name, runs)
         drawn = [
             _name_run_in_title(block, run, number) if len(runs) > 1 else block
             for metric in metrics

@@ -37,7 +37,7 @@ def make_run_view(run: Run, name: str, label: str) -> RunView:
     """Make the view of one benchmark of a run, from which the benchmark's report section is built."""
     bench = run.benchmarks[name]
     judge = run.info.get("settings", {}).get("judge_model")
-    return RunView(label, bench.tally, judge, bench.source, run.read, run.metrics(name))
+    return RunView(label, bench.tally, judge, bench.source, run.read, run.metrics(name), bench.derived)
 
 
 def make_benchmark_section(name: str, views: Sequence[RunView], bench: RunBenchmark) -> Section:
@@ -58,7 +58,7 @@ def _make_own_section(name: str, views: Sequence[RunView], bench: RunBenchmark) 
             return declared.report(views)
         except Exception as error:  # noqa: BLE001 - code of others; the rest of the report does not depend on it
             why = f"its own report failed: {type(error).__name__}: {error}"
-    section = make_generic_section(bench.title or name, name, views, bench.derived, bench.primary)
+    section = make_generic_section(bench.title or name, name, views, bench.primary)
     if not why:
         return section
     note = Passage("", f"This is the generic report of {name}, without what the benchmark itself adds: {why}.")
