@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.core.types import Usage
@@ -115,8 +115,8 @@ def estimate_expenses(
     """Estimate the cost of each benchmark.
 
     Args:
-        price: function that computes the cost in US dollars of a usage, with the new model's prices; None keeps the
-            earlier costs.
+        price: function that computes the cost in US dollars of a usage, with the new model's prices; nan if they are
+            unknown. None keeps the earlier costs.
     """
     return [_estimate_benchmark_expense(part, baseline, price) for part in planned]
 
@@ -131,11 +131,12 @@ def _estimate_benchmark_expense(
     factor = planned.cases / len(rows)
     whole = sum((row.usage for row in rows), Usage())
     counts = {name: math.ceil(count * factor) for name, count in asdict(whole).items() if name != "cost"}
-    usage = Usage(**counts, cost=whole.cost * factor)
+    kept, costs = whole, 0.0
     if price is not None:
         # Replace only the tested model's cost; the cost of judge and simulators stays the same.
-        costs = (row.usage.cost - row.model_usage.cost + price(row.model_usage) for row in rows)
-        usage = replace(usage, cost=factor * math.fsum(costs))
+        kept = sum((row.usage - row.model_usage for row in rows), Usage())
+        costs = math.fsum(price(row.model_usage) for row in rows)
+    usage = Usage(**counts, cost=math.nan if kept.unpriced else factor * (kept.cost + costs))
     minutes = None
     total = math.fsum(row.seconds for row in baseline.all_rows())
     if total and (seconds := baseline.info.get("seconds")):

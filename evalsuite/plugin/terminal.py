@@ -7,6 +7,7 @@ runs the gate's failed cases.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -233,6 +234,7 @@ def _list_plan_lines(
     from evalsuite.decisions.gates import parse_gates
     from evalsuite.decisions.planning import compute_detectable_losses, estimate_expenses
     from evalsuite.gateway.spend import find_price, read_prices
+    from evalsuite.models.choice import needs_outside_code, open_backend
     from evalsuite.output.reports.markdown import render_terminal_table
     from evalsuite.output.reports.plan_section import advise_on_loss, tabulate_detectable_losses, tabulate_expenses
     from evalsuite.results.run_folders import find_run_folder
@@ -241,8 +243,14 @@ def _list_plan_lines(
     reports = config.rootpath / settings.reports
     baseline = load_run(find_run_folder(reports, settings.baseline[0])) if settings.baseline else None
     price = find_price(model, read_prices(settings.price)) if model else None
-    spent = estimate_expenses(counts, baseline, price.compute_usage_cost if price else None)
+    compute_cost = price.compute_usage_cost if price else None
+    if baseline is not None and price is None and model not in (None, baseline.info.get("model")):
+        free = not needs_outside_code(model) and not open_backend(model).metered
+        compute_cost = lambda usage: 0.0 if free or not usage.calls else math.nan  # noqa: E731
+    spent = estimate_expenses(counts, baseline, compute_cost)
     lines = [*render_terminal_table(tabulate_expenses(spent)).splitlines(), ""]
+    if any(expense.usage and math.isnan(expense.usage.cost) for expense in spent):
+        lines += ["dollars are unknown where a model has no price: --price MODEL=PROMPT/COMPLETION", ""]
     if baseline is None:
         return [*lines, "calls, tokens, dollars and what can be shown are known from an earlier run: --baseline RUN"]
     lines += [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tests.conftest import ChatServer
     from tests.plugin.conftest import Suite
 
 MANY = """
@@ -27,6 +28,19 @@ def test_a_plan_says_what_cases_take_and_which_loss_they_show(suite: Suite) -> N
         ["letters *80 *80 *", "letters.exact_match *40 *2 *", "*0.05 needs * more questions (* instead of 40)*"]
     )
     assert [run.name for run in suite.runs()] == ["before"]
+
+
+def test_a_plan_for_another_model_without_a_price_does_not_announce_the_baseline_s_dollars(
+    suite: Suite, chat_server: ChatServer
+) -> None:
+    suite.model = ("--model=known", f"--model-base-url={chat_server.url}")
+    suite.run("--run=before", "--price=known=1000/1000")
+    again = suite.run("--plan", "--baseline=before").stdout.str()
+    suite.model = ("--model=unknown", f"--model-base-url={chat_server.url}")
+    other = suite.run("--plan", "--baseline=before").stdout.str()
+    note = "dollars are unknown where a model has no price: --price MODEL=PROMPT/COMPLETION"
+    assert ("US dollars" in again, note in again) == (True, False), again
+    assert ("US dollars" in other, note in other) == (False, True), other
 
 
 def test_a_plan_without_a_baseline_counts_cases_and_says_what_is_missing(suite: Suite) -> None:

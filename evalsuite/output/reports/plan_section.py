@@ -40,7 +40,7 @@ def tabulate_expenses(expenses: Sequence[Expense]) -> Table:
 def _make_usage_cells(usage: Usage | None) -> list[Cell]:
     if usage is None:
         return [None] * 4
-    return [usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cost]
+    return [usage.calls, usage.prompt_tokens, usage.completion_tokens, convert_cell(usage.cost)]
 
 
 def tabulate_detectable_losses(losses: Sequence[DetectableLoss]) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import statistics
 from typing import TYPE_CHECKING
@@ -121,6 +122,19 @@ def test_a_plan_counts_the_judge_once_and_at_its_own_cost(desk: Desk) -> None:
     assert kept.usage.calls == priced.usage.calls == 8
     assert kept.usage.cost == pytest.approx(1.2)
     assert priced.usage.cost == pytest.approx(3.0)
+
+
+def test_calls_without_a_known_price_have_no_expected_cost(desk: Desk) -> None:
+    judge = Usage(1, 30, 15, unpriced=1)
+    costs = [
+        estimate_expenses([PlannedBenchmark("capitals", 2, 2, 1)], desk.run([record], "unpriced"), price)[0].usage
+        for record in (
+            desk.record("fr", {"m": 1.0}, usage=Usage(1, 10, 5, unpriced=1)),
+            desk.record("fr", {"m": 1.0}, usage=Usage(1, 10, 5, 0.1) + judge, judge_usage=judge),
+        )
+        for price in (None, lambda usage: 1.0 * usage.calls)
+    ]
+    assert [usage and usage.cost for usage in costs] == pytest.approx([math.nan, 2.0, math.nan, math.nan], nan_ok=True)
 
 
 def test_nothing_is_expected_of_a_benchmark_that_the_baseline_lacks(desk: Desk) -> None:
