@@ -120,12 +120,16 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def escape_for_terminal(text: str) -> str:
-    """Sanitise a server's or model's text: remove terminal escape sequences and workflow commands of GitHub Actions.
+    """Sanitise a server's or model's text: remove terminal escape sequences and commands to the CI service.
+
+    GitHub's runner finds `::set-output ...::` at the start of a line, and `##[set-output ...]` anywhere in it.
+    `splitlines` also makes lines at U+2028 and U+2029.
 
     A lone surrogate becomes a question mark, because it cannot be encoded for terminals or other processes.
     """
     whole = text.encode("utf-8", "replace").decode("utf-8")
-    return re.sub(r"(?m)^(\s*)::", r"\1: :", CONTROL.sub("", whole))
+    clean = re.sub(r"(^|[\n\u2028\u2029])(\s*)::", r"\1\2: :", CONTROL.sub("", whole))
+    return re.sub(r"##(?=\w*\[)", "# #", clean)
 
 
 def describe_exception(error: EvalsuiteError | OSError) -> str:

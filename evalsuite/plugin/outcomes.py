@@ -20,6 +20,7 @@ from evalsuite.core.declarations import FIXTURE
 from evalsuite.core.errors import EvalsuiteError, SpendLimitReached, escape_for_terminal
 from evalsuite.plugin.items import FINDINGS, RECORD, get_case, get_findings, running_items
 from evalsuite.plugin.process import PROCESS
+from evalsuite.plugin.pytest_internals import escape_traceback, is_traceback
 from evalsuite.plugin.xdist import is_worker
 
 if TYPE_CHECKING:
@@ -117,6 +118,8 @@ def pytest_runtest_makereport(
         report.longrepr = escape_for_terminal(str(excinfo.value))
     if case is None:
         return report
+    if is_traceback(report.longrepr):
+        escape_traceback(report.longrepr)
     if excinfo is not None:
         _record_failure(item, case, excinfo, report)
     findings = item.stash.get(FINDINGS, None)
@@ -208,7 +211,7 @@ def add_block_to_failure(item: pytest.Item, excinfo: Raised, report: pytest.Test
     A case that failed by an exception, not by its threshold, keeps its traceback. The block is a section of the failure
     itself, because JUnit reports, pytest-html and workers pass on a failure's sections with its text.
     """
-    from evalsuite.plugin.pytest_internals import is_traceback, make_failure_repr
+    from evalsuite.plugin.pytest_internals import make_failure_repr
 
     if is_traceback(report.longrepr) and not _is_traceback_replaced(item.config, excinfo):
         report.longrepr.addsection(SECTION, block, "-")  # type: ignore[union-attr] # it is a traceback

@@ -9,8 +9,11 @@ import contextlib
 import io
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
+
+from evalsuite.core.errors import escape_for_terminal
 
 if TYPE_CHECKING:
     import pytest
@@ -121,6 +124,18 @@ def is_traceback(longrepr: object) -> bool:
     from _pytest._code.code import ExceptionRepr
 
     return isinstance(longrepr, ExceptionRepr)
+
+
+def escape_traceback(part: Any) -> Any:
+    """Sanitise all texts of an `ExceptionRepr`, in place, because an exception's message may quote a model's answer."""
+    if isinstance(part, str):
+        return escape_for_terminal(part)
+    if isinstance(part, list | tuple):
+        return type(part)(map(escape_traceback, part))
+    if is_dataclass(part):
+        for name, value in vars(part).items():
+            setattr(part, name, escape_traceback(value))
+    return part
 
 
 def make_failure_repr(lines: Sequence[str], path: str, line: int, message: str) -> Any:

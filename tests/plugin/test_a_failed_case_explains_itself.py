@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
@@ -114,6 +115,22 @@ def test_escape_sequences_of_an_answer_do_not_reach_the_terminal(suite: Suite) -
     result = suite.run("--model=function:evil:answer", "-k", "jp", model=False)
     result.stdout.fnmatch_lines(["answer    [[]2Jgone"])
     result.stdout.no_fnmatch_line("::error*")
+
+
+@pytest.mark.parametrize("options", [(), ("-vv",), ("--tb=native",), ("--tb=short", "--showlocals")])
+@pytest.mark.parametrize("error", ["", "ValueError"])
+def test_no_line_of_a_failure_has_a_command_to_the_ci_service(
+    suite: Suite, options: tuple[str, ...], error: str
+) -> None:
+    answer = "at ##[set-output name=verdict;]0 ##vso[task.complete]1\x1b[2J\u2028 ::stop-commands::2\n::error::3"
+    suite.pytester.makepyfile(evil=f"def answer(messages): return {answer!r}")
+    if error:
+        test = suite.path / "test_capitals.py"
+        test.write_text(test.read_text() + f"\n    raise {error}(transcript.answer)\n")
+        test.write_text(test.read_text().replace("(scores)", "(scores, transcript)").replace("    assert", "    #"))
+    output = suite.run("--model=function:evil:answer", "-k", "jp", *options, model=False).stdout.str()
+    assert "verdict;]0" in output
+    assert not [line for line in output.splitlines() if re.search(r"##\w*\[|\x1b|^\s*::", line)]
 
 
 @pytest.mark.parametrize(
