@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from evalsuite.decisions.history import track_metrics
 from evalsuite.output.reports.compare import write_history
 from evalsuite.output.reports.section import Column, Section, Table
@@ -13,8 +15,6 @@ from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from evalsuite.output.reports.section import Cell
 
@@ -128,3 +128,13 @@ def test_labels_of_many_releases_do_not_cover_each_other(make_run: Any, open_pag
     assert names == [f"release_{place}" for place in range(1, 40, 2)]
     boxes = [label.bounding_box() for label in page.locator("text.tick:has(title)").all()]
     assert all(right["x"] - left["x"] > 20 for left, right in itertools.pairwise(boxes))
+
+
+@pytest.mark.parametrize(("unit", "shown"), [("count", "35"), ("percent", "3500"), ("number", "35.00")])
+def test_a_heat_map_has_decimals_only_for_plain_numbers(
+    make_run: Any, open_page: Any, make_record: Any, unit: str, shown: str
+) -> None:
+    page = open_page(make_run("run", [make_record("s")]))
+    chart = {"kind": "heatmap", "unit": unit, "labels": ["a"], "series": [{"name": "s", "values": [{"value": 35.0}]}]}
+    page.evaluate("chart => document.body.replaceChildren(heatChart(chart))", chart)
+    assert page.locator(".heat tbody td").inner_text() == shown

@@ -149,7 +149,7 @@ function radarLine(chart, series, number, point) {
 function heatChart(chart) {
   const axis = valueAxis(chart);
   const shade = (estimate) => Math.round(((scaled(chart, estimate.value) - axis.low) / (axis.high - axis.low || 1)) * 100);
-  const digits = chart.unit === "percent" ? 1 : 2;
+  const digits = chart.unit === "number" ? 2 : 0;
   return scrolled(el("table", { class: "heat" },
     el("thead", {}, el("tr", {}, el("td", {}), chart.labels.map((label) => el("th", { scope: "col" }, label)))),
     el("tbody", {}, chart.series.map((series) => el("tr", {}, el("th", { scope: "row" }, series.name),
