@@ -66,7 +66,7 @@ def _make_run_row(folder: RunFolder) -> list[Cell]:
         str(info.get("started", ""))[:19].replace("T", " "),
         info.get("model") or "none",
         *(cases.get(outcome, 0) if summary else None for outcome in ("passed", "failed", "error")),
-        usage.get("cost"),
+        None if usage.get("unpriced") else usage.get("cost"),
         str(summary.get("verdict", "not finished")),
     ]
 

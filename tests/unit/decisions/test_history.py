@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -80,6 +81,15 @@ def test_a_model_that_does_not_change_is_rarely_ever_called_drifting() -> None:
             for look, now in enumerate(looks, 1)
         )
     assert alarms / runs <= 0.05 + 0.03  # two standard errors; either direction counts here
+
+
+def test_the_list_of_runs_has_no_cost_where_a_price_is_unknown(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, usage in (("free", {"cost": 0.0}), ("unknown", {"cost": 0.0, "unpriced": 2})):
+        folder = desk.folder([desk.record("fr")], name)
+        (folder.path / "summary.json").write_text(json.dumps({"usage": usage, "verdict": "passed"}), "utf-8")
+    assert main(["runs", "--reports", str(desk.reports)]) == 0
+    rows = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[2:])
+    assert ("0.0000" in rows["free"], "0.0000" in rows["unknown"]) == (True, False)
 
 
 def test_pruning_keeps_the_baselines_of_the_runs_that_stay(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
