@@ -21,7 +21,7 @@ from evalsuite.output.page.overview import compare_score_pairs, map_metric_range
 from evalsuite.output.page.write import write_comparison_page
 from evalsuite.output.reports.generic import list_primary_first
 from evalsuite.output.reports.judges.win_rates import tabulate_ratings
-from evalsuite.output.reports.markdown import escape_markdown, render_sections, render_terminal_table
+from evalsuite.output.reports.markdown import collapse_to_line, escape_markdown, render_sections, render_terminal_table
 from evalsuite.output.reports.plots import draw_charts
 from evalsuite.output.reports.report import make_benchmark_section, make_run_view
 from evalsuite.output.reports.section import (
@@ -71,7 +71,7 @@ def write_comparison(
     target.mkdir(parents=True, exist_ok=True)
     pictures = draw_charts(list_charts(sections), target)
     file = target / "comparison.md"
-    replace_file(file, f"# {' against '.join(labels)}\n\n{render_sections(sections, pictures)}\n")
+    replace_file(file, f"# {escape_markdown(' against '.join(labels))}\n\n{render_sections(sections, pictures)}\n")
     plain = {"runs": [run.folder.name for run in runs], "labels": labels, "tables": convert_tables(sections)}
     replace_file(target / "comparison.json", json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
     page = write_comparison_page(runs, labels, sections, target)
@@ -84,7 +84,8 @@ def make_run_labels(runs: Sequence[Run], given_labels: Sequence[str] = ()) -> li
     if given_labels and (len(given_labels) != len(runs) or len(set(given_labels)) < len(given_labels)):
         raise RunError(f"{len(runs)} runs need {len(runs)} different labels; got {', '.join(given_labels)}")
     models = [str(run.info.get("model") or "no model") for run in runs]
-    return list(given_labels) or (models if len(set(models)) == len(runs) else [run.folder.name for run in runs])
+    labels = given_labels or (models if len(set(models)) == len(runs) else [run.folder.name for run in runs])
+    return [collapse_to_line(label) for label in labels]
 
 
 def make_comparison_sections(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:

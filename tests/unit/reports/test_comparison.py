@@ -54,6 +54,18 @@ def test_a_run_without_a_model_is_labelled_so(desk: Desk) -> None:
     assert make_run_labels(runs) == ["no model", "y"]
 
 
+def test_a_run_s_model_does_not_become_markup_or_terminal_sequences_of_a_comparison(desk: Desk) -> None:
+    models = [f"\x1b[2J\n::error::![t](https://a.example/b.png)<b>{name}" for name in "xy"]
+    folders = [
+        run(desk, name, {"a1": {"hit": 1.0}}, model=model).folder for name, model in zip("ab", models, strict=True)
+    ]
+    text = write_comparison(folders, desk.reports / "to", Declarations())
+    heading = (desk.reports / "to" / "comparison.md").read_text("utf-8").splitlines()[0]
+    assert "\x1b" not in text + heading
+    assert not [line for line in text.splitlines() if line.startswith("::")]
+    assert ("<b>" in heading, "![t]" in heading, "against" in heading) == (False, False, True)
+
+
 def test_a_run_named_twice_is_not_compared_with_itself(desk: Desk) -> None:
     folder = run(desk, "one", {"a1": {"hit": 1.0}}).folder
     with pytest.raises(RunError, match="one is named twice"):
