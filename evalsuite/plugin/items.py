@@ -46,6 +46,11 @@ def get_findings(item: pytest.Item) -> CaseFindings:
 
 
 def get_solvable_case(item: pytest.Item) -> Case | None:
-    """Return an item's case; None if the item is not a case or its benchmark has no solver."""
+    """Return an item's case; None if there is none, it has no solver, or a mark keeps it from running.
+
+    Such a mark is `skip`, `skipif` or `xfail(run=False)`; the model would be paid for an answer that no test reads.
+    """
+    from evalsuite.plugin.pytest_internals import is_kept_from_running
+
     case = get_case(item)
-    return case if case is not None and case.bound.solver is not None else None
+    return case if case is not None and case.bound.solver is not None and not is_kept_from_running(item) else None

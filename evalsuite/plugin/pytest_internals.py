@@ -119,6 +119,18 @@ def collect_items(config: pytest.Config) -> list[pytest.Item]:
     return [] if session.testsfailed else session.items
 
 
+def is_kept_from_running(item: pytest.Item) -> bool:
+    """Tell whether a mark keeps an item from running; false if pytest cannot evaluate the mark, which it reports."""
+    from _pytest.outcomes import Failed
+    from _pytest.skipping import evaluate_skip_marks, evaluate_xfail_marks
+
+    try:
+        expected = None if item.config.option.runxfail else evaluate_xfail_marks(item)
+        return evaluate_skip_marks(item) is not None or (expected is not None and not expected.run)
+    except (Exception, Failed):  # noqa: BLE001 - a condition is anybody's code
+        return False
+
+
 def is_traceback(longrepr: object) -> bool:
     """Tell whether a report's failure is an `ExceptionRepr`, because only pytest's own class accepts sections."""
     from _pytest._code.code import ExceptionRepr

@@ -258,3 +258,15 @@ def test_reports_are_kept_only_as_far_as_they_are_shown(suite: Suite, workers: t
 
 def test_durations_show_setups_too(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.run(*workers, "--durations=0", "-vv").stdout.fnmatch_lines(["* setup *test_capitals.py::*"])
+
+
+@pytest.mark.parametrize("mark", ["skip", "skipif('1 + 1 == 2', reason='so')", "xfail(run=False)"])
+def test_a_case_that_a_mark_keeps_from_running_is_not_paid_for(
+    suite: Suite, chat_server: ChatServer, workers: tuple[str, ...], mark: str
+) -> None:
+    test = suite.path / "test_capitals.py"
+    test.write_text(f"import pytest\n{test.read_text()}".replace("\n@benchmark", f"\n@pytest.mark.{mark}\n@benchmark"))
+    suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}")
+    outcomes = suite.run(*workers).parseoutcomes()
+    assert outcomes.get("skipped", 0) + outcomes.get("xfailed", 0) == 3
+    assert not chat_server.bodies

@@ -25,6 +25,15 @@ def test_without_keyword_matching_every_case_becomes_an_item_before_k_picks(requ
     assert pytest_internals.compile_keywords("tokyo and", cast("Any", request.node)) is None
 
 
+def test_without_the_evaluation_of_marks_a_skipped_case_is_paid_for(request: pytest.FixtureRequest) -> None:
+    assert not pytest_internals.is_kept_from_running(request.node)
+    request.node.add_marker(pytest.mark.xfail("no such name", run=False))
+    assert not pytest_internals.is_kept_from_running(request.node)
+    request.node.own_markers[:] = [pytest.mark.skipif("True", reason="so").mark]
+    assert pytest_internals.is_kept_from_running(request.node)
+    request.node.own_markers.clear()
+
+
 def test_without_the_keys_of_the_ini_file_a_setting_that_is_gone_would_be_ignored(
     request: pytest.FixtureRequest,
 ) -> None:
