@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import json
 import re
 import secrets
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
 
@@ -32,9 +33,23 @@ _BEGIN = (
 # Rename the module, so that code under `if __name__ == "__main__":` does not run in tests.
 _AS_MODULE = "import sys as _sys\n_sys.modules['answer'] = _sys.modules['__main__']\n__name__ = 'answer'"
 PASSED, NOT_PLAIN = "passed", "not plain"
-# Names by which a test uses the answer's output, input, files or source code; it must run in the answer's process.
+# Names by which a test uses the answer's output, input, files, source code, or state of a module that both share, such
+# as a seed; it must run in the answer's process.
 BESIDE = frozenset({"stdin", "stdout", "stderr", "redirect_stdout", "redirect_stderr", "StringIO", "BytesIO", "argv"})
 BESIDE |= {"mock", "Mock", "MagicMock", "patch", "open", "Path", "tempfile", "inspect", "signature", "issubclass"}
+BESIDE |= {
+    "os",
+    "shutil",
+    "sqlite3",
+    "seed",
+    "warnings",
+    "warns",
+    "logging",
+    "assertLogs",
+    "assertWarns",
+    "vars",
+    "pickle",
+}
 NO_PROGRAM = "the answer contains no program"
 
 
@@ -66,11 +81,11 @@ class UnitTests:
         wanted = set(self.list_undefined_functions(check))
         for node in ast.walk(ast.parse(check)):
             name = getattr(node, "attr", getattr(node, "id", getattr(node, "name", None)))
-            if name in BESIDE:
+            if name in BESIDE or _compares_identity(node):
                 return True
             users = [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
             users += node.bases if isinstance(node, ast.ClassDef) else []
-            if isinstance(node, ast.Attribute) and node.attr.startswith("__") and isinstance(node.value, ast.Name):
+            if isinstance(node, ast.Attribute) and node.attr.startswith("__"):
                 users.append(node.value)
             if any(_list_used_names(user) & wanted for user in users):
                 return True
@@ -80,6 +95,14 @@ class UnitTests:
         """Return a check with imports of the standard library modules that it uses but does not import itself."""
         missing = list_unbound_names(ast.parse(check)) & _list_used_modules(ast.parse(check))
         return "".join(f"import {name}\n" for name in sorted(missing)) + check
+
+
+def _compares_identity(node: ast.AST) -> bool:
+    """Tell whether a comparison depends on which object a value is, because values are copied between processes."""
+    if not isinstance(node, ast.Compare) or not any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
+        return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "id"
+    sides = [node.left, *node.comparators]
+    return not any(isinstance(side, ast.Constant) or getattr(side, "id", None) in vars(builtins) for side in sides)
 
 
 def _list_used_names(tree: ast.AST) -> set[str]:
@@ -133,9 +156,9 @@ class PassesTests(SandboxUser):
 
         async def run_step(session: ProgramSession, step: str) -> tuple[Execution, str]:
             nonlocal seconds
-            if seconds <= 0:
-                return Execution("", f"stopped after {self.timeout:g} s", timed_out=True, seconds=0.0), ""
-            execution = await session.run(step, seconds)
+            execution = await session.run(step, seconds) if seconds > 0 else Execution("", None, True, 0.0)
+            if execution.timed_out:  # Name the time of all steps, not the rest of it that this step had.
+                execution = replace(execution, error=f"stopped after {self.timeout:g} s")
             seconds -= execution.seconds
             return execution, execution.stdout.rpartition(token)[2]
 
@@ -199,9 +222,9 @@ def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> Pa
 
     Assertions run in a second process, which never sees the answer's code. An answer cannot pass by changing how Python
     compares or parses, because only plain values move between the two processes. A check runs in the answer's process
-    if it gives functions or objects of its own to the answer, extends one of the answer's classes, or uses the answer's
-    output, input, files or source code. Only the check's own code decides in which process the check runs; the answer
-    has no influence.
+    if it gives functions or objects of its own to the answer, extends one of the answer's classes, compares objects by
+    `is`, or uses the answer's output, input, files, source code, or the state of a module, such as a seed. Only the
+    check's own code decides in which process the check runs; the answer has no influence.
 
     If the score is 0, `facts["program"]` in the record names the reason: `missing`, `wrong`, `failed` or `timed out`.
 

@@ -195,6 +195,7 @@ import pandas
 pandas.testing.assert_frame_equal(f([2, 1]), pandas.DataFrame({"a": [2, 1]}, index=[2, 1]))
 assert f([2]).shape == (1, 1) and f([2]).to_dict() == {"a": {2: 2}}
 """
+SEEDED = "import random\nrandom.seed(1)\nfirst = f()\nrandom.seed(1)\nassert f() == first"
 SERIES = """
 import pandas
 frame = pandas.DataFrame({"a": ["x", "y", "x"], "b": [1.5, None, 2]})
@@ -242,6 +243,10 @@ pandas.testing.assert_series_equal(f(frame), pandas.Series({"x": 3.5, "y": 0.0},
         ),
         ("def f(frame):\n    return frame.groupby('a').b.sum()", SERIES),
         ("def f(g, x):\n    return g(x)\nif __name__ == '__main__':\n    1 / 0", "assert f(lambda x: x + 1, 1) == 2"),
+        ("def f(x):\n    x.append(1)\n    return x", "x = []\nassert f(x) is x"),
+        ("import random\ndef f():\n    return random.random()", SEEDED),
+        ("import os\ndef f(x):\n    os.mkdir(x)", "import os\nf('a')\nassert os.path.isdir('a')"),
+        (STACK, "stack = Stack()\nassert type(stack) is Stack and vars(stack) == Stack().__dict__"),
     ],
 )
 def test_what_functions_usually_do_passes_from_process_to_process(
@@ -296,6 +301,32 @@ def test_a_solution_with_examples_after_it_passes(score: Callable[..., Any], ans
 )
 def test_standard_input_can_be_read_in_any_way(score: Callable[..., Any], read: str) -> None:
     assert score(f"print(sum(map(int, {read}.split())))", PAIRS)[:2] == (1.0, "passed")
+
+
+def test_an_answer_that_returns_its_argument_fails_a_test_for_a_copy(score: Callable[..., Any]) -> None:
+    """Values are copied between processes, so a test that compares identity runs in the answer's process."""
+    for copies in ("f(values) is not values", "id(f(values)) != id(values)"):
+        tests = {"test_list": [f"values = [1]\nassert {copies}"]}
+        assert score("def f(x):\n    return x", tests)[:2] == (0.0, "wrong")
+        assert score("def f(x):\n    return x[:]", tests)[:2] == (1.0, "passed")
+
+
+def test_a_check_of_many_calls_names_the_time_that_it_had_in_all() -> None:
+    """The last call has only the rest of the time, which the note would show."""
+
+    async def run() -> Any:
+        scorer = passes_tests(timeout=1.5)
+        sample = Sample("s", "?", metadata={"test_list": ["while True: assert f(1) == 1"]})
+        try:
+            return (await scorer(sample, Transcript("def f(x):\n    return x")))["passes_tests"]
+        finally:
+            await scorer.aclose()
+
+    try:
+        found = asyncio.run(run())
+    except SandboxUnavailable as error:
+        pytest.skip(str(error))
+    assert found.note.startswith("stopped after 1.5 s (")
 
 
 def test_a_failed_test_is_named(score: Callable[..., Any]) -> None:
