@@ -14,8 +14,10 @@ import builtins
 import collections
 import collections.abc
 import contextlib
+import copy
 import datetime as dt
 import decimal
+import enum
 import importlib
 import io
 import itertools
@@ -26,12 +28,17 @@ import queue
 import sys
 import threading
 import types
+import unittest
 from collections import OrderedDict
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 MOST_ITEMS = 10_000  # Maximum number of items that are taken from a generator.
+SCALARS: dict[type, Callable[[Any], Any]] = {int: int.__int__, float: float.__float__, str: str.__str__}
+PLAIN_BASES = SCALARS | {kind: kind for kind in (list, dict, set, tuple, collections.deque, bytearray)}
+REFERRED: set[type] = set()
+"""Classes whose objects stay in the answer's process, although they extend a plain type: they have own methods."""
 FACTORIES: dict[Any, Any] = {kind.__name__: kind for kind in (int, float, str, list, dict, set)}
 
 
@@ -118,6 +125,8 @@ def encode_value(value: Any, make_reference: Callable[[Any], Any] | None = None)
     """Convert a value to JSON data; `make_reference` replaces other objects, which are refused if it is None."""
     if value is None or type(value) in (bool, int, float, str):
         return value
+    if type(value) in REFERRED and make_reference is not None:
+        return {"type": "object", "value": make_reference(value)}
     if isinstance(value, list):
         return [encode_value(item, make_reference) for item in value]
     kind = _find_value_kind(value)
@@ -136,6 +145,10 @@ def _find_value_kind(value: Any) -> str | None:
     return next((name for name, (types_of_kind, _, _) in KINDS.items() if isinstance(value, types_of_kind)), None)
 
 
+def _is_array(value: Any) -> bool:
+    return type(value).__module__ == "numpy" and type(value).__name__ == "ndarray"
+
+
 def _is_pandas_table(value: Any) -> bool:
     return type(value).__module__.startswith("pandas") and type(value).__name__ in {"DataFrame", "Series"}
 
@@ -147,10 +160,14 @@ def _encode_value_without_kind(value: Any, make_reference: Callable[[Any], Any] 
         return {"type": "object", "value": identity if isinstance(identity, str) else [identity]}
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
         listed = value.tolist()
-        return {"type": "array", "value": [encode_value(listed)]} if isinstance(listed, list) else encode_value(listed)
-    base = next((base for base in (int, float, str) if isinstance(value, base)), None)
-    if base is not None:
-        return base(value)
+        if not isinstance(listed, list):
+            return encode_value(listed)
+        form = [str(value.dtype), list(value.shape)] if value.dtype.kind in "biufcmMSU" else []
+        return {"type": "array", "value": [encode_value(listed), *form]}
+    # Do not call `str(value)`, because it is the name of a member of an enumeration, for example.
+    copy_base = next((copies for base, copies in SCALARS.items() if isinstance(value, base)), None)
+    if copy_base is not None:
+        return copy_base(value)
     if make_reference is not None:
         return {"type": "object", "value": make_reference(value)}
     # Do not pass exceptions to the answer, because they would give it access to this process.
@@ -167,7 +184,12 @@ def decode_value(data: Any, find: Callable[[Any], Any] | None = None) -> Any:
     if kind == "object" and find is not None:
         return find(value)
     parts = [decode_value(part, find) for part in value]
-    return importlib.import_module("numpy").array(*parts) if kind == "array" else KINDS[kind][2](parts)
+    return _rebuild_array(*parts) if kind == "array" else KINDS[kind][2](parts)
+
+
+def _rebuild_array(items: list[Any], dtype: str | None = None, shape: list[int] | None = None) -> Any:
+    array = importlib.import_module("numpy").array(items, dtype)
+    return array if shape is None else array.reshape(shape)
 
 
 def _send_message(token: str, message: Any) -> None:
@@ -178,25 +200,32 @@ def _send_message(token: str, message: Any) -> None:
 
 
 def _get_comparable_state(value: Any) -> list[Any] | None:
-    """Return the attributes that decide whether the object equals another; None if it equals only itself."""
+    """Return what decides whether the object equals another: a class's name and attributes, or None and a plain value.
+
+    Return None if the object equals only itself.
+    """
     kind = type(value)
+    plain = next((copies for base, copies in PLAIN_BASES.items() if isinstance(value, base)), None)
+    if plain is not None:
+        return [None, plain(value)]
     slots = [slot for base in kind.__mro__ for slot in getattr(base, "__slots__", ()) if hasattr(value, slot)]
     state = {**getattr(value, "__dict__", {}), **{slot: getattr(value, slot) for slot in slots}}
     compares = any("__eq__" in vars(base) for base in kind.__mro__[:-1])
     return [kind.__name__, state] if state and compares else None
 
 
-ARITHMETIC = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow")
+BINARY = ["add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"]
+ARITHMETIC = [*BINARY, "neg", "invert"]
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "call": lambda function, *args, **named: function(*args, **named),
     "state": _get_comparable_state,
     "iter": lambda value: list(itertools.islice(value, MOST_ITEMS)),
     "getattr": getattr,
     "setattr": setattr,
-    **{function.__name__: function for function in (len, str, repr, bool, abs, int, float)},
+    **{function.__name__: function for function in (len, str, repr, bool, abs, int, float, round, format)},
+    **{function.__name__: function for function in (copy.copy, copy.deepcopy)},
     **{name: getattr(operator, name) for name in ("getitem", "setitem", "delitem")},
-    **{name: getattr(operator, name) for name in ("neg", "lt", "le", "gt", "ge")},
-    **{name: getattr(operator, name) for name in ARITHMETIC},
+    **{name: getattr(operator, f"__{name}__") for name in ("lt", "le", "gt", "ge", *ARITHMETIC)},
 }
 """Operations that the tests may request on an object of the answer."""
 
@@ -214,9 +243,10 @@ class AnswerProcess:
     def send_error_classes(self, token: str, names: list[str]) -> None:
         """Send those of the names under which the program defines exception classes, with the names of their bases."""
         kinds = {name: self.names.get(name) for name in names}
-        errors = {name: kind for name, kind in kinds.items() if isinstance(kind, type)}
+        classes = {name: kind for name, kind in kinds.items() if isinstance(kind, type)}
+        REFERRED.update(kind for kind in classes.values() if _has_own_methods(kind))
         _send_message(
-            token, {name: _list_bases(kind) for name, kind in errors.items() if issubclass(kind, BaseException)}
+            token, {name: _list_bases(kind) for name, kind in classes.items() if issubclass(kind, BaseException)}
         )
 
     def perform_request(self, token: str, request: str) -> None:
@@ -227,11 +257,15 @@ class AnswerProcess:
             positional, keywords = decode_value(args, self._find_object), decode_value(named, self._find_object)
             result = encode_value(OPERATIONS[operation](*positional, **keywords), self._make_reference)
             given = [*positional, *keywords.values()]
-            mutable = [value if isinstance(value, MUTABLE) or _is_pandas_table(value) else None for value in given]
+            mutable = [
+                value if isinstance(value, MUTABLE) or _is_pandas_table(value) or _is_array(value) else None
+                for value in given
+            ]
             message = ["result", result, encode_value(mutable, self._make_reference)]
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the answer may raise anything
             parts = [list(error.args), vars(error)]
-            message = ["raised", _list_bases(type(error)), encode_value(parts, self._make_reference), str(error)[:500]]
+            kind, text = type(error), str(error)[:500]
+            message = ["raised", _list_bases(kind), encode_value(parts, self._make_reference), text, kind.__module__]
         _send_message(token, message)
 
     def _find_object(self, reference: Any) -> Any:
@@ -256,6 +290,14 @@ DECIDING_METHODS = (
 )
 MOST_PARTS = 1000
 MUTABLE = (list, dict, set, collections.deque, bytearray)
+
+
+def _has_own_methods(kind: type) -> bool:
+    """Tell whether a class extends a plain type with methods, which a plain copy of its objects would lack."""
+    own = [vars(base) for base in kind.__mro__ if base.__module__ == "answer"]
+    names = [name for each in own for name, part in each.items() if isinstance(part, types.FunctionType | property)]
+    is_extended = issubclass(kind, (*MUTABLE, tuple, str)) and any(not name.startswith("_") for name in names)
+    return is_extended or issubclass(kind, enum.Enum)
 
 
 def _list_bases(kind: type) -> list[str]:
@@ -301,11 +343,15 @@ class Remote:
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Remote):
-            return NotImplemented
+            state = self.__process.request_operation("state", [self], {})
+            return state[1] == other if state is not None and state[0] is None else NotImplemented
         if self.__identity == other.__identity:
             return True
         states = [self.__process.request_operation("state", [value], {}) for value in (self, other)]
         return bool(states[0] is not None and states[0] == states[1])
+
+    def __deepcopy__(self, memo: object) -> Any:
+        return self.__process.request_operation("deepcopy", [self], {})
 
     def __hash__(self) -> int:
         # The hash does not depend on the object's index, because two equal objects may have different indexes.
@@ -332,11 +378,13 @@ def _add_operator_to_remote(name: str, *, between_objects: bool, reflected: bool
     setattr(Remote, f"__{'r' * reflected}{name}__", request_operation)
 
 
-for _name in ("len", "str", "repr", "bool", "abs", "int", "float", "neg", "getitem", "setitem", "delitem"):
+for _name in ("len", "str", "repr", "bool", "abs", "int", "float", "round", "format", "neg", "invert", "copy"):
+    _add_operator_to_remote(_name, between_objects=False)
+for _name in ("getitem", "setitem", "delitem"):
     _add_operator_to_remote(_name, between_objects=False)
 for _name in ("lt", "le", "gt", "ge"):
     _add_operator_to_remote(_name, between_objects=True)
-for _name in ARITHMETIC:
+for _name in BINARY:
     _add_operator_to_remote(_name, between_objects=True)
     _add_operator_to_remote(_name, between_objects=True, reflected=True)
 
@@ -416,9 +464,9 @@ class CheckProcess:
         key = (int(place), may_call, is_own)
         return self._remotes.setdefault(key, Remote(self, int(place), list(bases), may_call=may_call, is_own=is_own))
 
-    def _rebuild_exception(self, bases: list[str], encoded: Any, text: str) -> BaseException:
+    def _rebuild_exception(self, bases: list[str], encoded: Any, text: str, module: str) -> BaseException:
         args, attributes = decode_value(encoded, lambda data: self._make_remote(*data))
-        kind = self._find_error_class(bases)
+        kind = self._find_error_class(bases, module)
         error = kind.__new__(kind, *args)
         error.args = tuple(args)
         vars(error).update(attributes, **({} if kind.__module__ == "builtins" else {"_text": text}))
@@ -426,19 +474,22 @@ class CheckProcess:
             error.code = args[0] if args else None
         return error
 
-    def _find_error_class(self, bases: list[str]) -> type[BaseException]:
-        """Find an exception class by name in the tests or among built-in classes; otherwise make an empty class."""
+    def _find_error_class(self, bases: list[str], module: str = "builtins") -> type[BaseException]:
+        """Find an exception class by name in the tests, among built-in classes, or in a module that the tests load.
+
+        Otherwise, make an empty class.
+        """
         name, *others = bases
         if name in self._errors:
             return self._errors[name]
-        kind = getattr(builtins, name, None)
-        if isinstance(kind, type) and issubclass(kind, Exception | SystemExit) and not issubclass(kind, NOT_RAISED):
-            return kind
+        for kind in (getattr(builtins, name, None), getattr(sys.modules.get(module), name, None)):
+            if isinstance(kind, type) and issubclass(kind, Exception | SystemExit) and not issubclass(kind, NOT_RAISED):
+                return kind
         base = self._find_error_class(others) if others and others[0] not in {"BaseException", "object"} else Exception
         return type(name, (base,), {"__str__": _get_original_error_text})
 
 
-NOT_RAISED = (AssertionError, UnicodeError, StopIteration, StopAsyncIteration)
+NOT_RAISED = (AssertionError, UnicodeError, StopIteration, StopAsyncIteration, unittest.SkipTest)
 """Exceptions that must not be raised by name: they would end a check or its loops, or need further arguments."""
 
 
@@ -471,5 +522,7 @@ def _update_argument(argument: Any, changed: Any) -> None:
     elif isinstance(argument, dict | set | collections.deque):
         argument.clear()
         (argument.extend if isinstance(argument, collections.deque) else argument.update)(changed)
+    elif _is_array(argument):
+        argument[...] = changed
     elif _is_pandas_table(argument):
         argument._update_inplace(changed)  # noqa: SLF001 - as pandas does for `inplace=True`

@@ -116,6 +116,9 @@ ATTACKS = {
     "    __hash__ = int.__hash__\nif __name__ == 'answer':\n    raise Exception('x\\nnot plain')\n"
     "def add(a, b):\n    return All(0)",
     "a call that ends the loop over the tests": "def add(a, b):\n    raise StopIteration",
+    "an exception that skips the test": "import unittest\ndef add(a, b):\n    raise unittest.SkipTest",
+    "a list that equals everything": "class All(list):\n    def __eq__(self, other): return True\n"
+    "def add(a, b):\n    return All()",
     "an exception whose class has no name": "def add(a, b):\n    raise type('', (Exception,), {})()",
     "an exception whose class has a blank for a name": "def add(a, b):\n    raise type(' :', (Exception,), {})(' ')",
     "methods that all agree": "class All:\n    def __getattr__(self, name): return lambda *a: True\n"
@@ -195,6 +198,46 @@ import pandas
 pandas.testing.assert_frame_equal(f([2, 1]), pandas.DataFrame({"a": [2, 1]}, index=[2, 1]))
 assert f([2]).shape == (1, 1) and f([2]).to_dict() == {"a": {2: 2}}
 """
+CACHE = """
+from collections import OrderedDict
+class Cache(OrderedDict):
+    def __init__(self, size):
+        super().__init__()
+        self.size = size
+    def get(self, key):
+        return self[key] if key in self else -1
+    def put(self, key, value):
+        self[key] = value
+        if len(self) > self.size:
+            self.popitem(last=False)
+"""
+POINT = """
+from typing import NamedTuple
+class Point(NamedTuple):
+    x: int
+    y: int
+    def norm(self):
+        return self.x ** 2 + self.y ** 2
+def f():
+    return Point(1, 2)
+"""
+LEVEL = "from enum import Enum\nclass Level(str, Enum):\n    LOW = 'low'\ndef f(): return Level.LOW"
+RAISED = "import dataclasses, json\ntry:\n    f('{{')\nexcept {} as error:\n    assert error.{}\nelse:\n    assert 0"
+FROZEN = """
+from dataclasses import dataclass
+@dataclass(frozen=True)
+class Pair:
+    x: int
+def f(x):
+    Pair(1).x = x
+"""
+BITS = """
+class Bits:
+    def __init__(self, n): self.n = n
+    def __and__(self, other): return Bits(self.n & other.n)
+    def __invert__(self): return Bits(~self.n)
+    def __lshift__(self, by): return Bits(self.n << by)
+"""
 SEEDED = "import random\nrandom.seed(1)\nfirst = f()\nrandom.seed(1)\nassert f() == first"
 SERIES = """
 import pandas
@@ -244,6 +287,18 @@ pandas.testing.assert_series_equal(f(frame), pandas.Series({"x": 3.5, "y": 0.0},
         ("def f(frame):\n    return frame.groupby('a').b.sum()", SERIES),
         ("def f(g, x):\n    return g(x)\nif __name__ == '__main__':\n    1 / 0", "assert f(lambda x: x + 1, 1) == 2"),
         ("def f(x):\n    x.append(1)\n    return x", "x = []\nassert f(x) is x"),
+        (CACHE, "cache = Cache(1)\ncache.put(1, 2)\ncache.put(3, 4)\nassert cache.get(1) == -1 and cache == {3: 4}"),
+        (POINT, "assert Point(3, 4).norm() == 25 and Point(3, 4) == (3, 4) and f() == Point(1, 2)"),
+        (LEVEL, "assert f() == 'low' == Level.LOW and Level.LOW.name == 'LOW' and Level('low') == Level.LOW"),
+        ("LIMIT = 5\nTAGS = ['a']\ndef f(): return LIMIT", "assert LIMIT == 5 == f() == LIMIT and TAGS == ['a']"),
+        ("import json\ndef f(x):\n    return json.loads(x)", RAISED.format("json.JSONDecodeError", "pos == 1")),
+        (FROZEN, RAISED.format("dataclasses.FrozenInstanceError", "args")),
+        (
+            "import numpy\ndef f(x):\n    return numpy.zeros((0, x), 'f4')",
+            "assert f(3).shape == (0, 3) and f(1).dtype == 'f4'",
+        ),
+        ("def f(x):\n    x *= 2", "import numpy\nx = numpy.array([1, 2])\nf(x)\nassert x.tolist() == [2, 4]"),
+        (BITS, "import copy\na = Bits(6)\ncopy.deepcopy(a).n = 1\nassert (a & Bits(3)).n == 2 and (~a << 1).n == -14"),
         ("import random\ndef f():\n    return random.random()", SEEDED),
         ("import os\ndef f(x):\n    os.mkdir(x)", "import os\nf('a')\nassert os.path.isdir('a')"),
         (STACK, "stack = Stack()\nassert type(stack) is Stack and vars(stack) == Stack().__dict__"),
@@ -252,7 +307,7 @@ pandas.testing.assert_series_equal(f(frame), pandas.Series({"x": 3.5, "y": 0.0},
 def test_what_functions_usually_do_passes_from_process_to_process(
     score: Callable[..., Any], answer: str, test: str
 ) -> None:
-    assert score(answer, {"test_list": [test]})[:2] == (1.0, "passed")
+    assert score(answer, {"test_list": [test]}) == (1.0, "passed", "passes all its tests")
 
 
 TREE = "class Node:\n    def __init__(self, data):\n        self.data, self.left = data, None\n"
