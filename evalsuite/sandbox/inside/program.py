@@ -275,7 +275,8 @@ def _flush_output() -> None:
     with contextlib.suppress(Exception):
         if sys.__stdout__ is not None and sys.__stdout__ is not sys.stdout:
             sys.__stdout__.flush()
-    sys.stdout.flush()
+    if sys.stdout is not None and not getattr(sys.stdout, "closed", False):  # as Python does before it exits
+        sys.stdout.flush()
 
 
 def _load_payload(variables: dict[str, Any]) -> tuple[str, list[str], bool]:

@@ -34,6 +34,7 @@ TABLES = {"df": TableFile(b"a,b\n1,x\n2,y\n"), "df2": TableFile(b"c\n7\n")}
         ),
         'import atexit\natexit.register(print, "bye")\nprint("hello")',
         'import atexit, sys\natexit.register(print, "bye")\nsys.exit(0)',
+        'import sys\nprint("done")\nsys.stdout.close()',
         (
             'import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()) as s:\n    print("in")\n'
             'print(s.getvalue(), "out")'
