@@ -138,7 +138,8 @@ def read_signature(function: Callable[..., Any], descriptions: Mapping[str, str]
         label = f"tool {function.__name__!r}: {parameter.name!r}"
         if parameter.name not in hints:
             raise SettingsError(f"tool {function.__name__!r}: parameter {parameter.name!r} has no type")
-        schema = _make_simple_schema(hints[parameter.name])
+        # A parameter whose default is None may be left out instead of being null.
+        schema = _make_simple_schema(hints[parameter.name], may_be_null=parameter.default is not None)
         if schema is None:
             adapters[parameter.name], schema = _make_adapter_and_schema(hints[parameter.name], label)
             definitions |= schema.pop("$defs", {})
@@ -174,7 +175,7 @@ def _list_named_parameters(function: Callable[..., Any]) -> list[inspect.Paramet
     return parameters
 
 
-def _make_simple_schema(hint: Any) -> dict[str, Any] | None:
+def _make_simple_schema(hint: Any, *, may_be_null: bool = True) -> dict[str, Any] | None:
     """Return a type's JSON schema if its values need no conversion; otherwise return None."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
@@ -185,14 +186,23 @@ def _make_simple_schema(hint: Any) -> dict[str, Any] | None:
         kinds = {_SIMPLE[type(value)] for value in inner}
         return {**({"type": kinds.pop()} if len(kinds) == 1 else {}), "enum": list(inner)}
     if origin in (Union, types.UnionType):
-        options = [_make_simple_schema(option) for option in inner if option is not type(None)]
-        several = None if None in options else {"anyOf": options}
-        return options[0] if len(options) == 1 else several
+        return _join_simple_schemas([kind for kind in inner if may_be_null or kind is not type(None)])
     for container, kind, key in ((list, "array", "items"), (dict, "object", "additionalProperties")):
         if container in (hint, origin):
             schema = _make_simple_schema(inner[-1] if inner else Any)
             return None if schema is None else {"type": kind, **({key: schema} if schema else {})}
     return None
+
+
+def _join_simple_schemas(hints: list[Any]) -> dict[str, Any] | None:
+    """Return the JSON schema of values of any of the types; return None if a type's values need conversion."""
+    options = [schema for hint in hints if (schema := _make_simple_schema(hint)) is not None]
+    if len(options) < len(hints):
+        return None
+    first = options[0]
+    if len(options) == 2 and hints[1] is type(None) and "type" in first and "enum" not in first:
+        return {**first, "type": [first["type"], "null"]}
+    return first if len(options) == 1 else {"anyOf": options}
 
 
 def _make_adapter_and_schema(hint: Any, label: str) -> tuple[Any, dict[str, Any]]:

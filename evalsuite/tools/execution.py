@@ -65,8 +65,9 @@ class ToolDocument:
 
     def takes_null(self, name: str) -> bool:
         """Tell whether a parameter may be null."""
-        kinds = self.properties.get(name, {}).get("type", ())
-        return "null" in ([kinds] if isinstance(kinds, str) else kinds)
+        schema = self.properties.get(name, {})
+        kinds = [option.get("type", ()) for option in (schema, *schema.get("anyOf", ()))]
+        return any("null" in ([kind] if isinstance(kind, str) else kind) for kind in kinds)
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -210,9 +211,10 @@ def convert_to_schema_type(value: Any, schema: Mapping[str, Any]) -> Any:
     if isinstance(demanded, (list, tuple)):
         from jsonschema import Draft202012Validator
 
-        if Draft202012Validator({"type": list(demanded)}).is_valid(value):
+        kinds = [kind for kind in demanded if kind != "null"]
+        if (value is None or len(kinds) != 1) and Draft202012Validator({"type": list(demanded)}).is_valid(value):
             return value
-        demanded = next((kind for kind in demanded if kind != "null"), "null")
+        demanded = next(iter(kinds), "null")
     if demanded == "string" and isinstance(value, (bool, int, float, list, dict)):
         return json.dumps(value, ensure_ascii=False)
     if demanded in {"integer", "number"} and isinstance(value, str):

@@ -182,3 +182,17 @@ def test_a_type_that_no_schema_describes_is_refused_when_the_tool_is_declared() 
         @tool
         def lock(key: bytes) -> None:
             """Locks."""
+
+
+def test_null_reaches_a_parameter_that_may_be_none_and_has_another_default() -> None:
+    """Only a parameter whose default is None takes null for a missing value."""
+
+    @tool
+    def search(limit: int | None, floor: int | None = 7, kind: int | str | None = "a", page: int | None = None) -> str:
+        """Searches."""
+        return f"{limit} {floor} {kind} {page}"
+
+    given: dict[str, Any] = {"limit": None, "floor": None, "kind": None, "page": None}
+    assert convert_arguments(search.document, given) == ({"limit": None, "floor": None, "kind": None}, ())
+    assert str(convert_arguments(search.document, {"limit": "3", "floor": 4.0})) == "({'limit': 3, 'floor': 4}, ())"
+    assert search.document.properties["page"] == {"type": "integer"}
