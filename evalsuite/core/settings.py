@@ -241,6 +241,10 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
     """Make settings from a mapping of names to values; a value that is None or empty counts as not given."""
     options = [option for option in OPTIONS if is_given(values.get(option.name))]
     given = {option.name: parse_value(option, values[option.name]) for option in options}
+    for name in ("gateway", "resume", "replay", "shard", "answers"):
+        # An unset variable of a shell leaves the value empty; without the option, the run asks, and pays for, more.
+        if given.get(name) == "":
+            raise SettingsError(f"--{name}: its value is empty; give one, or leave the option out")
     if "resume" in given and "replay" in given:
         raise SettingsError(
             "--resume and --replay exclude each other: the first asks for what is missing, the second never asks"

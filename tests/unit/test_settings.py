@@ -94,6 +94,13 @@ def test_a_value_that_makes_no_sense_is_told_with_the_option(name: str, value: A
         make_settings({name: value})
 
 
+@pytest.mark.parametrize("name", ["gateway", "resume", "replay", "shard", "answers"])
+def test_an_empty_value_is_refused_where_the_run_would_pay_for_more_without_it(name: str) -> None:
+    """An unset variable of a shell, as in `--replay=$RUN`, leaves the value empty."""
+    with pytest.raises(SettingsError, match=f"--{name}: its value is empty"):
+        make_settings({name: ""})
+
+
 @pytest.mark.parametrize(
     "pair", [("resume", "replay"), ("shard", "stop_when_decided"), ("partial", "stop_when_decided")]
 )
