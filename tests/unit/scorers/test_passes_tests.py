@@ -142,6 +142,33 @@ def test_an_answer_cannot_change_how_it_is_compared(score: Callable[..., Any], a
     assert score(answer, MBPP)[0] == 0.0
 
 
+IN_UNITTEST = """
+import unittest
+def check(candidate):
+    class Added(unittest.TestCase):
+        def test(self):
+            self.assertEqual(candidate(1, 2), 3)
+    result = unittest.TestResult()
+    unittest.defaultTestLoader.loadTestsFromTestCase(Added).run(result)
+    assert result.wasSuccessful()
+"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "value"),
+    [
+        (ADD, 1.0),
+        ("import unittest\ndef add(a, b):\n    raise unittest.SkipTest", 0.0),
+        ("import unittest.case\ndef add(a, b):\n    raise unittest.case._ShouldStop", 0.0),
+        ("class _ShouldStop(Exception): __module__ = 'unittest.case'\ndef add(a, b):\n    raise _ShouldStop", 0.0),
+    ],
+)
+def test_an_answer_cannot_stop_a_test_by_an_exception_of_the_test_framework(
+    score: Callable[..., Any], answer: str, value: float
+) -> None:
+    assert score(answer, {"test": IN_UNITTEST, "entry_point": "add", "prompt": ""})[0] == value
+
+
 VALUES = {
     "a tuple": ("(1, 'a')", "(1, 'a')"),
     "a set": ("{1, 2}", "{2, 1}"),
