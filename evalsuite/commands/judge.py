@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from evalsuite.core.types import Metric, Record
 from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide_gates, parse_gates
 from evalsuite.decisions.measured import MeasuredBenchmark
 from evalsuite.decisions.verdict import Status
-from evalsuite.judges.human_labels import read_label_sheet, read_weights, read_word_labels
+from evalsuite.judges.human_labels import convert_labels, is_on_scale, read_label_sheet, read_weights
 from evalsuite.judges.judgements import average_scores
 from evalsuite.judges.rubrics import rubric
 from evalsuite.output.reports.judges.certificate import JudgeResults, make_certificate, make_labelled_tally
@@ -66,7 +67,8 @@ def run_judge(options: argparse.Namespace) -> int:
     run = load_run(find_run_folder(options.reports, options.name), make_declarations(Path.cwd()))
     folder, bench = run.folder, choose_benchmark(run, options.benchmark)
     records = read_answered_records(run, bench)
-    sheets = [read_label_sheet(path) for path in options.people]
+    written = list(map(read_label_sheet, options.people))
+    sheets = list(map(convert_labels, written))
     people = average_scores(sheets)
     weights = {case: weight for path in options.people for case, weight in read_weights(path).items() if case in people}
     if weights and (alone := set(people) - set(weights)):
@@ -86,8 +88,7 @@ def run_judge(options: argparse.Namespace) -> int:
         [results for name in options.judge for results in judge_answers(name, answers, options, store, people, seed)],
         options.score,
     )
-    words = {case: word for path in options.people for case, word in read_word_labels(path).items()}
-    _require_labels_on_scale(people, words, judges)
+    _require_labels_on_scale(written, judges)
     text = render_sections([make_certificate(judges, people, sheets, weights)], ())
     (target / "certificate.md").write_text(text, "utf-8")
     sys.stdout.write(f"{convert_for_terminal(text)}\n{target / 'certificate.md'}\n")
@@ -111,16 +112,13 @@ def _select_judge_results(judges: list[JudgeResults], scores: Sequence[str] | No
     return [judge for judge in judges if not scores or judge.score in scores]
 
 
-def _require_labels_on_scale(
-    labels: Mapping[str, float], words: Mapping[str, str], judges: Sequence[JudgeResults]
-) -> None:
-    for judge in judges:
-        low, high = judge.scale or (-math.inf, math.inf)
-        for case, label in labels.items():
-            if not low <= label <= high or (judge.scale and high != 1 and case in words):
-                written = words.get(case, f"{label:g}")
+def _require_labels_on_scale(sheets: Sequence[Mapping[str, str]], judges: Sequence[JudgeResults]) -> None:
+    for judge, sheet in product(judges, sheets):
+        for case, label in sheet.items():
+            if judge.scale and not is_on_scale(label, judge.scale):
+                low, high = judge.scale
                 raise RunError(
-                    f"the label {written} of {case} is off the scale of {judge.name}, from {low:g} to {high:g}"
+                    f"the label {label} of {case} is off the scale of {judge.name}, from {low:g} to {high:g}"
                 )
 
 

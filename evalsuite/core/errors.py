@@ -122,8 +122,8 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 def escape_for_terminal(text: str) -> str:
     """Sanitise a server's or model's text: remove terminal escape sequences and commands to the CI service.
 
-    GitHub's runner finds `::set-output ...::` at the start of a line, and `##[set-output ...]` anywhere in it.
-    `splitlines` also makes lines at U+2028 and U+2029.
+    GitHub's runner finds `::set-output ...::` at the start of a line, and `##[set-output ...]` anywhere in it. A line
+    also starts after U+2028 and U+2029, because `splitlines` splits there.
 
     A lone surrogate becomes a question mark, because it cannot be encoded for terminals or other processes.
     """

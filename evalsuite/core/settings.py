@@ -238,7 +238,7 @@ MOST_EPOCHS = 5  # default of --epochs with --until-decided
 
 
 def make_settings(values: Mapping[str, Any]) -> Settings:
-    """Make settings from a mapping of names to values; a value that is None or empty counts as not given."""
+    """Make settings from a mapping of names to values; None and empty sequences count as not given."""
     options = [option for option in OPTIONS if is_given(values.get(option.name))]
     given = {option.name: parse_value(option, values[option.name]) for option in options}
     for name in ("gateway", "resume", "replay", "shard", "answers"):

@@ -94,6 +94,7 @@ class Gate:
     confidence: float | None
     than: str = ""  # With `NO_WORSE`, the name of the baseline.
     bare: bool = False  # Whether the gate's text omits the benchmark's name.
+    per_case: bool = False  # Whether the gate's text says `per case`, so that the metric is an amount and not a score.
 
     @property
     def is_higher_better(self) -> bool:
@@ -151,6 +152,7 @@ def parse_gate(text: str) -> Gate:
         confidence=confidence,
         than=condition["than"] or "",
         bare=not subject["benchmark"],
+        per_case=(subject["words"] or "").strip().startswith("per"),
     )
 
 
@@ -314,7 +316,7 @@ def _decide_on_benchmark(gate: Gate, name: str, measured: MeasuredBenchmark, err
 def _decide_on_metric(gate: Gate, place: str, metric: str, measured: MeasuredBenchmark, cases: Tally) -> GateDecision:
     """Decide a gate for one metric; `no data` if the metric or a required interval is undefined."""
     subject = f"{place}.{metric}"
-    if " per case" in gate.text and metric in measured.tally.metrics():
+    if gate.per_case and metric in measured.tally.metrics():
         return GateDecision(gate, subject, "no data", reason=f"{metric} is a score here, not an amount per case")
     look = measured.estimate_metric if gate.confidence is None else measured.estimate_with_interval
     estimate = look(metric, cases, gate.confidence or DERIVED_CONFIDENCE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -179,13 +179,17 @@ def _replace_samples_by_traces(dataset: Dataset, file: str, benchmark: str) -> D
 
 
 def check_samples(benchmark: str, samples: Sequence[Sample]) -> None:
-    """Check that all are samples, unless they are lazy, and that their ids are unique."""
+    """Check that each sample is a `Sample`, and that all ids differ; of lazy samples, check only the ids."""
+    ids: Iterable[str]
+    if isinstance(samples, LazySamples):
+        ids = samples.ids
+    else:
+        for number, sample in enumerate(samples, 1):
+            if not isinstance(sample, Sample):
+                raise SettingsError(f"benchmark {benchmark}: sample {number} is {sample!r:.60}, not a Sample")
+        ids = [sample.id for sample in samples]
     seen: set[str] = set()
-    lazy_ids = samples.ids if isinstance(samples, LazySamples) else None
-    for number, sample in enumerate(samples if lazy_ids is None else (), 1):
-        if not isinstance(sample, Sample):
-            raise SettingsError(f"benchmark {benchmark}: sample {number} is {sample!r:.60}, not a Sample")
-    for id_ in (sample.id for sample in samples) if lazy_ids is None else lazy_ids:
+    for id_ in ids:
         if id_ in seen:
             raise SettingsError(f"benchmark {benchmark}: two samples have the id {id_!r}; ids must be unique")
         seen.add(id_)

@@ -139,7 +139,7 @@ class Template(ScaleCriteria):
 
 @dataclass(frozen=True, slots=True)
 class OrCannotTell:
-    """Criteria that also allow the answer `cannot tell`, whose value is NaN."""
+    """Criteria for which a judge may also answer `cannot tell`; the value of this answer is NaN."""
 
     criteria: Criteria
 

@@ -32,9 +32,11 @@ def parse_label(label: Any) -> float | None:
     return float(label) if is_number else None
 
 
-def is_word(label: Any) -> bool:
-    """Tell whether a label is a word or truth value, which is a mark only on a scale whose best mark is 1."""
-    return isinstance(label, bool) or (isinstance(label, str) and label.strip().casefold() in LABELS)
+def is_on_scale(label: Any, scale: tuple[float, float]) -> bool:
+    """Tell whether a label is a mark on a judge's scale; a word or truth value is one only if the best mark is 1."""
+    value, (low, high) = parse_label(label), scale
+    is_word = isinstance(label, bool) or (isinstance(label, str) and label.strip().casefold() in LABELS)
+    return value is not None and low <= value <= high and (high == 1 or not is_word)
 
 
 def make_people_facts(
@@ -57,12 +59,11 @@ def make_people_facts(
     labels = {
         name: _parse_sample_label(sample, by_score[name]) for name in score_names if by_score.get(name) is not None
     }
-    low, high = scale or (-math.inf, math.inf)
-    for name, label in labels.items():
-        if not low <= label <= high or (scale and high != 1 and is_word(by_score[name])):
+    for name in labels:
+        if scale and not is_on_scale(by_score[name], scale):
             raise ScoringError(
                 f"sample {sample.id} has the label {by_score[name]!r:.60} under 'human' in its metadata; {name} has a "
-                f"scale from {low:g} to {high:g}: give a number on it, or a mapping of labels by score"
+                f"scale from {scale[0]:g} to {scale[1]:g}: give a number on it, or a mapping of labels by score"
             )
     compared: dict[str, Any] = {"scale": list(scale)} if scale else {}
     compared |= {"passes": passing_score} if passing_score is not None else {}
@@ -90,8 +91,8 @@ def _parse_sample_label(sample: Sample, label: Any) -> float:
     return value
 
 
-def read_label_sheet(path: Path) -> dict[str, float]:
-    """Read the labels in a sheet, keyed by case; a row without a label is ignored."""
+def read_label_sheet(path: Path) -> dict[str, str]:
+    """Read the labels in a sheet as people wrote them, keyed by case; a row without a label is ignored."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)
@@ -101,7 +102,7 @@ def read_label_sheet(path: Path) -> dict[str, float]:
         raise DatasetError(path, "", str(error), "a sheet in CSV and UTF-8") from error
     if not {"case", "label"} <= set(names):
         raise DatasetError(path, "line 1", ", ".join(names) or "no columns", "the columns case and label")
-    labels: dict[str, float] = {}
+    labels: dict[str, str] = {}
     for number, row in rows:
         case, text = row["case"], row["label"]
         if case is None or text is None:
@@ -111,18 +112,17 @@ def read_label_sheet(path: Path) -> dict[str, float]:
         if not text.strip():
             continue
         # Accept decimal commas, because spreadsheets in many countries use them.
-        label = parse_label(text.replace(",", "."))
-        if label is None:
+        label = text.strip().replace(",", ".")
+        if parse_label(label) is None:
             expected = f"a number or one of {', '.join(LABELS)}"
             raise DatasetError(path, f"line {number}, column label", repr(text.strip()[:60]), expected)
         labels[case.removeprefix("'")] = label
     return labels
 
 
-def read_word_labels(path: Path) -> dict[str, str]:
-    """Read the labels in a sheet that are words, keyed by case."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        return {row["case"].removeprefix("'"): row["label"] for row in csv.DictReader(file) if is_word(row["label"])}
+def convert_labels(written: Mapping[str, str]) -> dict[str, float]:
+    """Convert the labels of a sheet to numbers."""
+    return {case: label for case, text in written.items() if (label := parse_label(text)) is not None}
 
 
 def read_weights(path: Path) -> dict[str, float]:

@@ -304,10 +304,10 @@ def remove_reasoning(text: str) -> str:
 def list_json_objects(
     text: str, decoder: json.JSONDecoder | None = None, *, most: int = MOST_OBJECTS
 ) -> Iterator[tuple[dict[str, Any], int, int]]:
-    """Yield the JSON objects at a text's first `most` starts of objects, each with the positions of its start and end.
+    """Yield the JSON objects in a text, each with the positions of its start and end.
 
-    Other braces, such as those of LaTeX, do not count. By default, an object that has a name twice with different
-    values is left out.
+    At most `most` braces are tried; braces after which no object can begin, such as those of LaTeX, do not count. By
+    default, an object that has a name twice with different values is left out.
     """
     decoder = decoder or json.JSONDecoder(object_pairs_hook=_refuse_contradictions)
     end = 0

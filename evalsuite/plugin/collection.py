@@ -33,7 +33,7 @@ RENAMING = (
 
 
 def mark_function(function: object) -> None:
-    """Mark a benchmark's function for pytest; leave any other object unchanged."""
+    """Mark a benchmark's function for pytest, and refuse benchmarks that are methods of a `unittest.TestCase`."""
     if isinstance(function, type) and hasattr(function, "assertEqual"):  # A `unittest.TestCase`.
         for name, method in vars(function).items():
             if hasattr(method, DECLARATION):

@@ -146,7 +146,7 @@ class WorkerQueue:
                 yield case
 
     def _find_next_index(self, limit: int) -> int | None:
-        """Return the next index in the queue that was not yielded; None if the first `limit` were all yielded."""
+        """Return the first index in the queue that was not yielded yet; None if none of the first `limit` is left."""
         with self._torun.lock() as queue:
             # Items are removed only at the front, so the last yielded item is not behind its old position. If it was
             # removed, continue at the front.

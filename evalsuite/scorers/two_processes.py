@@ -377,9 +377,8 @@ def _add_operator_to_remote(name: str, *, between_objects: bool, reflected: bool
     setattr(Remote, f"__{'r' * reflected}{name}__", request_operation)
 
 
-for _name in ("len", "str", "repr", "bool", "abs", "int", "float", "round", "format", "neg", "invert", "copy"):
-    _add_operator_to_remote(_name, between_objects=False)
-for _name in ("getitem", "setitem", "delitem"):
+UNARY = ("len", "str", "repr", "bool", "abs", "int", "float", "round", "format", "neg", "invert", "copy")
+for _name in (*UNARY, "getitem", "setitem", "delitem"):
     _add_operator_to_remote(_name, between_objects=False)
 for _name in ("lt", "le", "gt", "ge"):
     _add_operator_to_remote(_name, between_objects=True)

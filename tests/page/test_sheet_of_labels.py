@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.judges.human_labels import read_label_sheet
+from evalsuite.judges.human_labels import convert_labels, read_label_sheet
 from evalsuite.output.page.document import build_sheet_page
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def save(tab: Page, folder: Path) -> dict[str, float]:
     with tab.expect_download() as download:
         tab.keyboard.press("s")
     download.value.save_as(folder / "saved.csv")
-    return read_label_sheet(folder / "saved.csv")
+    return convert_labels(read_label_sheet(folder / "saved.csv"))
 
 
 def test_labels_are_given_and_saved_by_keyboard_alone(tab: Page, tmp_path: Path) -> None:

@@ -279,7 +279,7 @@ LEADERBOARD_TITLE = "As on the leaderboard"
 
 
 def find_best_mode(tally: Tally, subtask: str) -> tuple[float, str] | None:
-    """Return a subtask's highest mean score and its mode (TCoT, PoT or ICoT); None if no case was judged."""
+    """Return the highest mean score of a subtask's modes, and that mode's name; None if no case was judged."""
     rows: dict[str, list[Row]] = {mode: [] for mode in COLUMN_OF.values()}
     for row in tally.scored(RANKING_METRIC).where(subtask=subtask):
         rows[COLUMN_OF[row.tags["mode"]]].append(row)

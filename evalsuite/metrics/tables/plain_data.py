@@ -12,7 +12,7 @@ from evalsuite.metrics.tables.grid import CellGrid, Format, normalise_text
 
 ESCAPED_IN_LATEX = re.compile(r"(?<!\\)([&%#_$])")
 JSON_VALUE = re.compile(r"[\[{](?=\s*[\[{\"])")
-LINE_END = re.compile("\r+\n|[\r\u2028\u2029]")
+OTHER_LINE_END = re.compile("\r+\n|[\r\u2028\u2029]")
 DEEPEST_JSON = 8
 MOST_ATTEMPTS = 100  # Maximum number of failed attempts to parse a JSON value in a text.
 
@@ -71,10 +71,10 @@ def _is_flat_record(record: Mapping[str, Any]) -> bool:
 def write_as_markup(table: Any, markup: Format) -> str:
     """Write a data frame or a list of rows or records as markup.
 
-    From a text, only remove a byte order mark, and replace other line ends than a line feed.
+    In a text, only remove a byte order mark, and replace every other line end by a line feed.
     """
     if isinstance(table, str):
-        return LINE_END.sub("\n", table.removeprefix("\ufeff"))
+        return OTHER_LINE_END.sub("\n", table.removeprefix("\ufeff"))
     return write_rows(_list_rows(table), markup)
 
 

@@ -2,8 +2,10 @@
 
 The host sends orders as JSON on standard input, one order per packet:
 
-    {"preload": [...], "limits": {...}, "path": [...], "isolation": ..., ...}    first; answered by {"ready": true}
-    {"op": "start", "key": 7, "timeout": 10.0, "once": false} with the descriptors (payload, stdout, stderr, files)
+    {"preload": [...], "limits": {...}, "path": [...], "isolation": ..., ...}    the first order, which prepares the
+        interpreter; the answer is {"ready": true}
+    {"op": "start", "key": 7, "timeout": 10.0, "once": false}         starts a program; the packet carries the
+        descriptors of its payload, stdout, stderr and files
     {"op": "go", "key": 7, "timeout": 10.0}                           runs another round of the same program
     {"op": "end", "key": 7}                                           kills the program
     {"op": "load", "modules": ["matplotlib.pyplot"]}                  imports modules for later programs

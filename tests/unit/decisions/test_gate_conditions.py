@@ -115,8 +115,8 @@ def test_the_message_names_the_column_of_the_fault(text: str, column: int, wante
 )
 def test_a_gate_may_be_written_as_people_write_it(text: str, plain: str) -> None:
     gate = parse_gate(text)
-    assert replace(gate, text=plain, bare=False) == parse_gate(plain)
-    assert gate.bare is plain.startswith("*")
+    assert replace(gate, text=plain, bare=False, per_case=False) == parse_gate(plain)
+    assert (gate.bare, gate.per_case) == (plain.startswith("*"), "per case" in text)
 
 
 @pytest.mark.parametrize(
