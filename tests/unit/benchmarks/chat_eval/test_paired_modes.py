@@ -38,7 +38,7 @@ def test_the_other_modes_gain_is_measured_on_the_same_comparisons() -> None:
     assert kappa_p is None or 0.0 <= float(str(kappa_p)) <= 1.0
 
 
-def test_epochs_of_a_comparison_are_no_further_evidence_for_a_mode() -> None:
+def test_epochs_of_a_comparison_do_not_add_evidence_for_a_mode() -> None:
     people = ["first", "second"] * 4
     once = [
         row(mode, at, said, "first" if mode == "single" else said)
