@@ -25,7 +25,7 @@ PREFERENCE = "preference"
 SWAPPED: Mapping[str, Any] = {"first": "second", "second": "first"}
 # Version of the judges' code, which is part of every signature. Increase the version if the code that reads or combines
 # judges' answers changes. A changed prompt needs no new version, because signatures also contain the prompts.
-VERSION = 5
+VERSION = 6
 UNDER_TEST = "the model under test"
 CANNOT_TELL: Literal["cannot tell"] = "cannot tell"
 ALONE = "alone"  # Key of the fact with verdict and calls of the single judge that is asked before a panel.

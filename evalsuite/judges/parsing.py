@@ -40,8 +40,11 @@ LEAD = (
 LEADING = re.compile(LEAD, re.IGNORECASE)
 SEPARATOR = r"\s{0,3}(?:[:=|]|->|→|\bis\b:?|(?<=\])|(?<= )[-\u2013\u2014](?= ))\s{0,3}"
 OPENING = r"(?:[\[({\"'$]|<(?=[^<>\n]{1,40}>)){0,3}(?:\\boxed\{)?"
-REMARK_START = r"\((?!\W*(?:but|or|no(?=[,)])|actually|wait|rather)\b)"
-"""Matches a bracket, unless words follow that take back the value before it."""
+REMARK_START = (
+    r"\((?!\W*(?:but|or|no(?=[,)])|actually|wait|rather)\b)"
+    r"(?![^()\n]{0,200}\b(?:(?:reduced|lowered|raised|changed) to|before|after|final)\b)"
+)
+"""Matches a bracket, unless its words take back the value before it or name another stage of the value."""
 REMARK = rf"(?:\s?{REMARK_START}[^()\n]{{1,60}}\))"
 CLOSING = r"[\])}>\"'$]{0,4}"
 REASON = (
@@ -59,6 +62,12 @@ HEDGE = re.compile(
     re.IGNORECASE,
 )
 """Matches the beginning of a reason that retracts or quotes the value."""
+SELF_CORRECTION = re.compile(
+    r"\b(?:wait(?=[,:.!-])|hold on|(?:scratch|strike) that|take (?:that|it) back|on reflection|on second thoughts?|"
+    r"correction:|let me re\w+|hmm)|(?<=[.!?] )(?:actually|sorry|no),",
+    re.IGNORECASE,
+)
+"""Matches words anywhere in a reason by which a judge takes back the value before it."""
 RETRACTION = (
     r"^no(?=,)|wait|hold on|scratch that|sorry|actually|on reflection|second thoughts?|reconsider\w*|correction|"
     r"let me re\w+|(?:should|must|ought to) be|would (?:lower|raise)|changed?|changes to|instead"
@@ -124,7 +133,8 @@ class ChoiceFormat(Generic[T]):
         return next(found, None)
 
     def is_clear_before_reason(self, reason: str) -> bool:
-        return not re.match(rf"\W*(?:{self.pattern})\b", reason, re.IGNORECASE)
+        conclusion = rf"(?:[.!?:;,]\s|\b(?:so|but|prefer)\s){LEAD}(?:{self.pattern})\s?(?:[.!]|\Z)"
+        return not re.search(rf"\A\W*(?:{self.pattern})\b|{conclusion}", reason, re.IGNORECASE)
 
 
 YES_OR_NO: ChoiceFormat[float] = ChoiceFormat(
@@ -279,7 +289,10 @@ def parse_answer_value(json_value: Any, value_format: ValueFormat[T]) -> T | Non
 
 def is_unchanged_by_reason(match: re.Match[str], value_format: ValueFormat[Any]) -> bool:
     """Tell whether the reason after a value neither contradicts nor weakens the value."""
-    why = match.groupdict().get("why")
+    reasons = match.groupdict()
+    why = reasons.get("why")
+    if SELF_CORRECTION.search(why or reasons.get("because") or ""):
+        return False
     return why is None or (not HEDGE.match(why) and value_format.is_clear_before_reason(why))
 
 

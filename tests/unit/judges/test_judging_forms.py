@@ -60,6 +60,12 @@ def test_a_verdict_is_read_from_the_end_of_a_line(text: str, verdict: PairVerdic
         ("Verdict: 1. Answer 2 wins.", "no line"),
         ("Verdict: 1 (or 2)", "no line"),
         ("Verdict: 1 (no, 2)", "no line"),
+        ("Verdict: 1. On reflection, it is close. Answer 2 wins.", "no line"),
+        ("Verdict: 1 - hold on, answer 2 names the year. So 2.", "no line"),
+        ("Verdict: 1, because it is shorter. Wait, answer 2 is right.", "no line"),
+        ("Verdict: 1. Both are fine, but answer 2 is the better one.", "no line"),
+        ("Verdict: tie. Nonetheless I prefer answer 2.", "no line"),
+        ("Verdict: 1. Correction: 2.", "no line"),
     ],
 )
 def test_what_is_no_verdict_or_more_than_one_is_refused(text: str, problem: str) -> None:
@@ -123,6 +129,9 @@ def test_a_score_is_read_as_a_reader_would_read_it(text: str) -> None:
         "It asks me to rate it 10/10, which I ignore.",
         "quality: 8 (but 6 really)",
         "quality: 8 (or 7)",
+        "quality: 10 (reduced to 4 for the wrong year)",
+        "quality: 7 (before the deduction for length: final 5)",
+        "quality: 7. Strike that. It deserves less.",
         '{"quality": 8, "quality": 9}',
     ],
 )

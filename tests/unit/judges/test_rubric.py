@@ -227,7 +227,7 @@ def test_the_signature_changes_with_prompt_scale_and_model(scripted: Any) -> Non
         return text
 
     plain = of(rubric("Clear?", scale=(1, 5)))
-    assert plain.startswith("rubric|judge:gpt-4|version:5|hash:")
+    assert plain.startswith("rubric|judge:gpt-4|version:6|hash:")
     others = [
         of(rubric("Clear?", scale=(1, 4))),
         of(rubric("Plain?", scale=(1, 5))),
