@@ -295,7 +295,7 @@ class _MutationTest:
     async def _test_trick(
         self, kind: str, passing_cases: Mapping[str, Case], detected: Mapping[str, tuple[Case, float]]
     ) -> dict[str, float]:
-        """Tell by case whether the judge resists a trick on corrupted and, unless it is a persuasion, good answers."""
+        """Tell per case whether the judge resists a trick; persuasions are applied to corrupted answers only."""
         names = self._shuffle_cases(kind, detected)[: self.most]
         sides = [{case: detected[case][0] for case in names}]
         sides += [] if kind in PERSUASIONS else [{case: passing_cases[case] for case in names}]

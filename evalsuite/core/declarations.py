@@ -58,7 +58,7 @@ def is_run_folder(folder: Path) -> bool:
 
 
 def _is_in_run_folder(path: Path, root: Path) -> bool:
-    """Tell whether a path is, or lies in, a run's folder or a folder of runs; ignore the root and its parents."""
+    """Tell whether a path is a run's folder or a folder of runs, or lies in one; ignore the root and its parents."""
     folders = [each for each in (path, *path.parents) if each.is_relative_to(root) and each != root and each.is_dir()]
     return any(is_run_folder(folder) or any(map(is_run_folder, folder.iterdir())) for folder in folders)
 

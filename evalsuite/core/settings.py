@@ -242,7 +242,7 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
     options = [option for option in OPTIONS if is_given(values.get(option.name))]
     given = {option.name: parse_value(option, values[option.name]) for option in options}
     for name in ("gateway", "resume", "replay", "shard", "answers"):
-        # An unset variable of a shell leaves the value empty; without the option, the run asks, and pays for, more.
+        # Refuse an empty value (an unset shell variable), because without the option the run makes more paid calls.
         if given.get(name) == "":
             raise SettingsError(f"--{name}: its value is empty; give one, or leave the option out")
     if "resume" in given and "replay" in given:

@@ -280,7 +280,7 @@ def _get_closure_value(cell: Any) -> Any:
 
 
 def _find_scorer_version(scorer: Any, kind: Any) -> str:
-    # Without a version of its own, a scorer of evalsuite has evalsuite's version, any other a hash of its source code.
+    # Without its own version, a scorer of evalsuite gets evalsuite's version; any other gets a hash of its source.
     if (own := getattr(scorer, "version", None)) is not None:
         return str(own)
     if _is_shipped_class(kind):

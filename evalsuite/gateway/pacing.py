@@ -156,7 +156,7 @@ class Pacing:
         self._refused_share += (1.0 - self._refused_share) / REMEMBERED
         # A server refuses calls immediately, so earlier calls that are still in flight must be in service.
         self._serving.append(list(self.calls).index(call))
-        # Count only refusals of calls that were sent in the paced period.
+        # A paced period counts only refusals of calls that were sent in it.
         self._period.refused += self.plain or call.sent >= self._period.began
         self._clean, self._grown_at = 0.0, now
         # Do not lower the limit again for a call that was sent before the limit was last lowered.

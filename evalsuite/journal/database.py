@@ -51,7 +51,7 @@ class Database:
             db = sqlite3.connect(address, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
         except sqlite3.Error as error:
             raise RunError(f"{self.path}: {error}") from error
-        # Replace bytes that are not UTF-8: the query must be able to read a damaged text, whose checksum then fails.
+        # Replace invalid UTF-8, so that a damaged text can be read; its checksum then fails.
         db.text_factory = lambda data: data.decode("utf-8", "replace")
         return db
 

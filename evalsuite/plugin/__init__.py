@@ -52,7 +52,7 @@ from evalsuite.plugin.xdist import refuse_plain_workers, set_default_distributio
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """Declare options and ini keys, and limit what the conftests may do that pytest imports from now on."""
+    """Declare options and ini keys; guard the import of further conftests."""
     add_options(parser)
     guard_imports(pluginmanager)
 

@@ -184,7 +184,7 @@ def remove_unknown_lines(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
 
 
 def get_terminal_file(terminal: pytest.TerminalReporter) -> TextIO:
-    """Return the file to which pytest writes; the live line needs the file's descriptor."""
+    """Return pytest's output file; the live line needs its descriptor."""
     return terminal._tw._file  # noqa: SLF001
 
 

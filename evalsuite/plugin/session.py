@@ -313,7 +313,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def find_run_to_continue(config: pytest.Config) -> RunFolder | None:
-    """Return the run whose further parts this process must run; None if no part follows or a parent runs the parts."""
+    """Return the run that this process must continue; None if no part follows, or if a parent process continues it."""
     return config.stash[LISTENER].run.folder if _has_ended_part(config) and not find_continued_run(config) else None
 
 

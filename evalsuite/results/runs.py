@@ -259,7 +259,7 @@ def _read_stored_benchmark(folder: RunFolder, benchmark: str) -> StoredBenchmark
 
 
 def _list_rows(file: Path, origins: dict[str, tuple[str, str, str]]) -> Iterator[Found]:
-    """Yield a file's rows, and put source, model and declaration of each benchmark's last record into `origins`."""
+    """Yield a file's rows; store each benchmark's source, model and declaration (last record) in `origins`."""
     try:
         stream = file.open("rb")
     except OSError as error:

@@ -132,7 +132,7 @@ def compute_table_key(source: TableSource) -> object:
 
 @contextlib.contextmanager
 def _convert_path_errors(path: Path | str) -> Iterator[None]:
-    """Raise SandboxError instead of an OSError of the block, which reads a table's file."""
+    """Convert an OSError in the `with` block to a SandboxError about the table's file."""
     try:
         yield
     except OSError as error:

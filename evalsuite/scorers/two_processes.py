@@ -492,7 +492,7 @@ NOT_RAISED = (AssertionError, UnicodeError, StopIteration, StopAsyncIteration)
 
 
 def _is_refused(error: type[BaseException]) -> bool:
-    # Test frameworks skip or stop a test without a failure on some exceptions of their own.
+    # Some exceptions of test frameworks skip or stop a test without failing it.
     return issubclass(error, NOT_RAISED) or error.__module__.partition(".")[0] in {"unittest", "_pytest"}
 
 

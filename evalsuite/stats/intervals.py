@@ -278,7 +278,7 @@ def betting_interval(
 def _find_largest_excluded_mean(means: Array, shares: Array, target: float, centre: float) -> float:
     """Find the largest mean below the observed mean that the bets exclude.
 
-    Bisection is possible, because the capital of the bets falls as the supposed mean rises.
+    Bisection works, because the bets win less against a higher mean.
     """
     import numpy as np
 
@@ -294,7 +294,7 @@ def _find_largest_excluded_mean(means: Array, shares: Array, target: float, cent
 
 
 def _compute_bets(means: Array, shares: Array, target: float) -> Array:
-    """Compute the n stakes sqrt(2 target / (n v)), where v is the regularised variance of the values before a stake."""
+    """Compute each of the n bets, sqrt(2 target / (n v)); v is the regularised variance of the earlier values."""
     import numpy as np
 
     count = len(means)

@@ -31,7 +31,7 @@ from evalsuite.stats.paired import compute_mcnemar_pvalue, count_discordant_case
 from evalsuite.stats.power import compute_dispersion, detectable_mean, detectable_share
 
 NonInferiorityVerdict = Literal["no worse", "worse", "undecided"]
-EQUAL_PASSES = 0.95  # The power to find an equal model `no worse`: 5% of such models may stay undecided.
+EQUAL_PASSES = 0.95  # The probability that an equal model is `no worse`; 5% may stay undecided.
 # Maximum draws of `calibrate`, which estimate a share of 2.5% within 0.7 percentage points. With many clusters, fewer
 # draws (at least 200) are made, to keep the time below a second.
 DRAWS = 2000

@@ -54,7 +54,7 @@ def list_run_judges(views: Sequence[RunView]) -> list[RunJudge]:
 
 
 def select_comparisons(tally: Tally) -> Tally:
-    """Select the comparisons without errors."""
+    """Select the comparisons with people's verdicts and without errors."""
     return tally.where(lambda row: row.outcome != "error" and "human" in row.facts, task="pairs")
 
 

@@ -4,8 +4,8 @@ Source: Sun et al. 2024 (arXiv 2308.10168v2), Tables 2, 10 and 14; Tables 3, 4 a
 `published/*.csv` contains percentages as printed, which this module converts to shares.
 
 The paper's own questions were never published. A run is comparable if it uses the paper's prompt and the paper's mix of
-questions (Table 2). The paper's mix prescribes the numbers of templates and questions per domain. Head, torso and tail
-questions are equally frequent. `evalsuite build head-to-tail --mix paper` makes questions in the paper's mix.
+questions (Table 2). The mix is the number of templates and of questions per domain. Head, torso and tail questions are
+equally frequent. `evalsuite build head-to-tail --mix paper` makes questions in the paper's mix.
 """
 
 from __future__ import annotations

@@ -239,7 +239,7 @@ _COMPANY = re.compile(
     r"studio|team)s?)\b",
     re.IGNORECASE,
 )
-# Plain letters for those that Unicode does not decompose into a letter and an accent.
+# The plain spelling of letters that Unicode does not decompose into a letter and an accent.
 _PLAIN_LETTERS = str.maketrans(
     {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ß": "ss", "æ": "ae", "Æ": "Ae", "œ": "oe"}
 )

@@ -177,7 +177,7 @@ def draft_templates(
 
 
 def _parse_template(text: str, examples: list[tuple[str, str]]) -> str:
-    """Return the question template in a model's answer; raise ValueError if it fits only the examples."""
+    """Return the question template in a model's answer; raise ValueError if it is malformed or names an example."""
     question = text.strip()
     if "\n" in question or not question.endswith("?"):
         raise ValueError("The answer is not one question on one line.")

@@ -57,7 +57,7 @@ class CandidateList:
     exhausted: bool
 
 
-# Maps a template, then a bucket, to the possible questions.
+# The possible questions of each template, by bucket.
 Draw = dict[QuestionTemplate, "Mapping[str, CandidateList]"]
 
 

@@ -32,7 +32,7 @@ TOO_LONG = f"it has more than {LONGEST} characters of content"
 
 
 def list_table_files(folder: Path) -> list[Path]:
-    """List the files of a folder that may hold tables, by name.
+    """List a folder's files of the types that hold tables, sorted by name.
 
     Raises:
         DatasetError: the folder does not exist, or contains no file that may hold tables.

@@ -283,7 +283,7 @@ def _compare_signs(one: str, other: str) -> float:
 
 
 def _list_signs(text: str) -> list[list[str]]:
-    """List a cell's signs by group, such as symbols or currencies; different signs of one group are contradictory."""
+    """List a cell's signs, one list per kind: symbols, units, marks of significance and primes."""
     plain = EMPHASIZED.sub(r"\1", text)
     kinds = [(char, KINDS.get(char, unicodedata.category(char))) for char in plain if not char.isalnum()]
     symbols = [char for char, kind in kinds if kind == "So" or char in ARROWS]

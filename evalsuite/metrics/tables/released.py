@@ -292,8 +292,8 @@ def _cut_out_tables(text: str) -> tuple[str, str]:
     """Return the texts of the Team and the Player table.
 
     As in the released script, positions are found in the lower-case text, but the original text is cut there, which is
-    wrong if lower case has another length (as for İ). A missing name has the position -1, which the script uses like
-    any other: a search from -1 sees only the last character, and a slice up to -1 lacks the last character.
+    wrong if lower case has another length (as for İ). The script also uses -1, the position of a
+    missing name: a search from -1 sees only the last character. A slice up to -1 lacks the last character.
     """
     lower = text.lower()
     team = lower.find("team")

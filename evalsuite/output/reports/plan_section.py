@@ -44,7 +44,7 @@ def _make_usage_cells(usage: Usage | None) -> list[Cell]:
 
 
 def tabulate_detectable_losses(losses: Sequence[DetectableLoss]) -> Table:
-    """Tabulate the loss that each metric can show (power 80%), and how many questions can show the wanted loss."""
+    """Tabulate the loss that each metric can show (power 80%), and how many questions can show the target loss."""
     return Table("", LOSS_COLUMNS, [_make_loss_row(metric) for metric in losses])
 
 
@@ -63,7 +63,7 @@ def _make_loss_row(metric: DetectableLoss) -> list[Cell]:
 
 
 def advise_on_loss(metric: DetectableLoss) -> str:
-    """State whether the wanted loss is detectable; if it is not, state whether more questions or epochs would help."""
+    """State whether the target loss is detectable and, if not, whether more questions or epochs would help."""
     name = str(metric.subject)
     drawn = metric.calibration
     fails = (

@@ -205,7 +205,7 @@ def _list_longer_answer_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedC
 
 
 def _list_own_family_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoice]:
-    """Yield whether the judge chose the answer of its own family of models, if only one answer is."""
+    """Yield whether the judge chose its own model family's answer; skip cases without exactly one."""
     for case in cases:
         families = [find_model_family(system) for system in case.facts.get("systems") or ()]
         own = {find_model_family(vote.model) for vote in case.votes}
