@@ -1,14 +1,12 @@
 """Confidence sequences: intervals that stay valid regardless of how often they are checked.
 
 The probability that the interval ever excludes the true mean, over all checks, is at most 1 - confidence. A run may
-stop as soon as the interval lies on one side of a threshold. The added values must be independent (one value per
-cluster, such as the mean of a sample's epochs), or drawn in random order from a known number of cases. This number is
-the argument `population`. With `population`, the interval is about the mean of exactly these cases, and shrinks to this
-mean.
+stop as soon as the interval lies on one side of a threshold. The added values must be independent: one value per
+cluster, such as the mean of a sample's epochs, in random order.
 
 An empty interval means that the true mean was excluded, which is improbable, or that the order was not random. An empty
-interval is reset to the range of all means that are still possible after the values so far. Without this reset, the
-first half of a run would decide the result even if the model's answers change midway.
+interval is reset to the whole range. Without this reset, the first half of a run would decide the result even if the
+model's answers change midway.
 """
 
 from __future__ import annotations
@@ -40,23 +38,8 @@ class ConfidenceSequence(Protocol):
         """Add one more value.
 
         Raises:
-            ValueError: the value is out of range or not a number, or exceeds the population.
+            ValueError: the value is out of range or not a number.
         """
-
-
-def compute_certain_bounds(total: float, n: int, population: int | None) -> tuple[float, float]:
-    """Compute certain bounds of the mean of a population of values in [0, 1], given the sum of n sampled values."""
-    if population is None:
-        return 0.0, 1.0
-    return total / population, (total + population - n) / population
-
-
-def check_population(population: int | None, n: int = -1) -> None:
-    """Raise ValueError for a population without cases, and for more values than the population has cases."""
-    if population is not None and population < 1:
-        raise ValueError(f"a population has at least one case; got {population}")
-    if n == population:
-        raise ValueError(f"all {population} cases of the population have been added already")
 
 
 PRECISION = 1e-12  # The search for a bound ends when a step, relative to the bound, is smaller than this number.
@@ -67,29 +50,20 @@ class BinarySequence:
 
     After s ones among n values, the interval contains every share p with (n + 1) C(n, s) p^s (1 - p)^(n - s) > alpha,
     where alpha is 1 - confidence. The mixture is uniform: Robbins, "Statistical methods related to the law of the
-    iterated logarithm" (Annals of Mathematical Statistics 41, 1970). For a population, the interval contains every
-    number of ones for which (n + 1) times the hypergeometric probability of s exceeds alpha: Waudby-Smith and Ramdas,
-    "Confidence sequences for sampling without replacement" (arXiv 2006.04347).
+    iterated logarithm" (Annals of Mathematical Statistics 41, 1970).
 
     Args:
         confidence: the probability that the interval is right in all checks, for example 0.95.
-        population: the number of all cases if the interval is about their mean; None for the mean of a whole
-            distribution.
 
     Raises:
-        ValueError: the confidence is not in (0, 1), or the population is not above 0.
+        ValueError: the confidence is not in (0, 1).
     """
 
-    def __init__(self, confidence: float = 0.95, *, population: int | None = None) -> None:
+    def __init__(self, confidence: float = 0.95) -> None:
         level = math.log(1 - check_probability(confidence, "confidence"))
-        check_population(population)
         self.n, self.low, self.high = 0, 0.0, 1.0
         self._ones = 0
-        self._population = population
-        self._below, self._above = (
-            _InfinitePopulationBound(level) if population is None else _FinitePopulationBound(level, population)
-            for _ in range(2)
-        )
+        self._below, self._above = _BinaryBound(level), _BinaryBound(level)
 
     @property
     def mean(self) -> float:
@@ -100,21 +74,18 @@ class BinarySequence:
         """Add a 0 or a 1.
 
         Raises:
-            ValueError: the value is neither 0 nor 1, or exceeds the population.
+            ValueError: the value is neither 0 nor 1.
         """
         if value not in (0, 1):
             raise ValueError(f"a binary sequence takes 0 and 1; got {value}")
-        check_population(self._population, self.n)
         self.n += 1
         self._ones += int(value)
         low = self._below.update_bound(self._ones, self.n)
         high = 1 - self._above.update_bound(self.n - self._ones, self.n)
-        if low > high or self.n == self._population:
-            low, high = compute_certain_bounds(self._ones, self.n, self._population)
-        self.low, self.high = low, high
+        self.low, self.high = (low, high) if low <= high else (0.0, 1.0)
 
 
-class _InfinitePopulationBound:
+class _BinaryBound:
     """The lower bound of Robbins' interval for independent values."""
 
     def __init__(self, level: float) -> None:
@@ -141,78 +112,42 @@ class _InfinitePopulationBound:
         return share
 
 
-class _FinitePopulationBound:
-    """The lower bound of the interval for values drawn from a population without replacement."""
-
-    def __init__(self, level: float, population: int) -> None:
-        self.level = level
-        self.population = population
-        self.ones = 0
-
-    def update_bound(self, ones: int, n: int) -> float:
-        """Find the bound after n values: exclude improbable numbers of ones in the population, the lowest first."""
-        rest = self.population - n
-        self.ones = max(self.ones, ones)
-        while self.ones < ones + rest and self._is_improbable_total(self.ones, ones, n):
-            self.ones += 1
-        return self.ones / self.population
-
-    def _is_improbable_total(self, total: int, ones: int, n: int) -> bool:
-        """Tell whether a population with a total of ones is too unlikely to give so many ones in n values."""
-        if total * n >= ones * self.population:
-            return False
-        chance = (
-            _compute_log_binomial_coefficient(total, ones)
-            + _compute_log_binomial_coefficient(self.population - total, n - ones)
-            - _compute_log_binomial_coefficient(self.population, n)
-        )
-        return math.log(n + 1) + chance <= self.level
-
-
 def _compute_log_binomial_coefficient(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
-GRID = 1000  # Number of steps between supposed means, so bounds are rounded outwards to a thousandth of the range.
+GRID = 1000  # Number of steps between hypothesised means, so bounds are rounded outwards to a thousandth of the range.
 TRUNCATION = 0.5  # Maximum share of the capital that a bet may risk; c in Waudby-Smith and Ramdas.
 
 
 class BoundedSequence:
     """The confidence sequence of the mean of bounded scores, by betting.
 
-    For each supposed mean m, one gambler bets that scores are above m, and another gambler bets that scores are below
-    m. If the supposed mean m is the true mean, both gamblers' capital rarely grows much. A supposed mean m is excluded
-    permanently once either gambler's capital has grown by the factor 2 / alpha, where alpha is 1 - confidence. The
-    stake on the t-th score is sqrt(2 log(2 / alpha) / (v t log(t + 1))), where v is the variance of the earlier scores.
-    The stake is at most 0.5 / m for bets on scores above m, and at most 0.5 / (1 - m) for bets on scores below m. The
-    supposed means are spaced by a thousandth of the range. Waudby-Smith and Ramdas, "Estimating means of
-    bounded random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686: the hedged capital; for populations, the
-    part on sampling without replacement).
+    For each hypothesised mean m, one gambler bets that scores are above m, and another gambler bets that scores are
+    below m. If m is the true mean, both gamblers' capital rarely grows much. A mean m is excluded permanently once
+    either gambler's capital has grown by the factor 2 / alpha, where alpha is 1 - confidence. The stake on the t-th
+    score is sqrt(2 log(2 / alpha) / (v t log(t + 1))), where v is the variance of the earlier scores. The stake is at
+    most 0.5 / m for bets on scores above m, and at most 0.5 / (1 - m) for bets on scores below m. The hypothesised
+    means are spaced by a thousandth of the range. Waudby-Smith and Ramdas, "Estimating means of bounded random
+    variables by betting" (JRSS B 86, 2024; arXiv 2010.09686: the hedged capital).
 
     Args:
         low: the lowest possible score.
         high: the highest possible score.
         confidence: the probability that the interval is right in all checks, for example 0.95.
-        population: the number of all cases if the interval is about their mean; None for the mean of a whole
-            distribution.
 
     Raises:
-        ValueError: low is not below high, the confidence is not in (0, 1), or the population is not above 0.
+        ValueError: low is not below high, or the confidence is not in (0, 1).
     """
 
-    def __init__(
-        self, low: float = 0.0, high: float = 1.0, confidence: float = 0.95, *, population: int | None = None
-    ) -> None:
+    def __init__(self, low: float = 0.0, high: float = 1.0, confidence: float = 0.95) -> None:
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise ValueError(f"scores need a range with low below high; got {low} and {high}")
-        check_population(population)
         self.n, self.low, self.high = 0, float(low), float(high)
         self._least, self._range = float(low), float(high) - float(low)
-        self._population = population
         self._target = 2 / (1 - check_probability(confidence, "confidence"))
         self._sum, self._squares = 0.0, 0.25
-        self._below = _BettingBound(self._target, population)
-        self._above = _BettingBound(self._target, population)
+        self._below, self._above = _BettingBound(self._target), _BettingBound(self._target)
 
     @property
     def mean(self) -> float:
@@ -223,12 +158,11 @@ class BoundedSequence:
         """Add one score.
 
         Raises:
-            ValueError: the score is out of range or not a number, or exceeds the population.
+            ValueError: the score is out of range or not a number.
         """
         score = (value - self._least) / self._range
         if not 0 <= score <= 1:
             raise ValueError(f"scores lie in [{self._least:g}, {self._least + self._range:g}]; got {value}")
-        check_population(self._population, self.n)
         # The stake's formula contains the product v t, which is the sum of squares plus 1/4.
         bet = math.sqrt(2 * math.log(self._target) / (self._squares * math.log(self.n + 2)))
         low, high = self._below.update_bound(score, bet), 1 - self._above.update_bound(1 - score, bet)
@@ -236,8 +170,8 @@ class BoundedSequence:
         self._sum += score
         # Sum the squared distances from the regularised mean, (1/2 + sum) / (number of scores + 1).
         self._squares += (score - (0.5 + self._sum) / (self.n + 1)) ** 2
-        if low >= high or self.n == self._population:
-            low, high = compute_certain_bounds(self._sum, self.n, self._population)
+        if low >= high:
+            low, high = 0.0, 1.0
         else:
             self._below.drop_means_above(high)
             self._above.drop_means_above(1 - low)
@@ -245,18 +179,16 @@ class BoundedSequence:
 
 
 class _BettingBound:
-    """The lower bound by a gambler who bets, for each supposed mean on a grid, that scores are higher.
+    """The lower bound by bets, against each mean on a grid, that scores are higher.
 
-    Capital falls as the supposed mean rises, so excluding a mean also excludes all lower means.
+    Bets against a higher mean win less, so excluding a mean also excludes all lower means.
     """
 
-    def __init__(self, target: float, population: int | None) -> None:
+    def __init__(self, target: float) -> None:
         import numpy as np
 
         self.bound = 0.0
         self._target = target
-        self._population = population
-        self._n, self._sum = 0, 0.0
         self._means: Array = np.arange(1, GRID) / GRID
         self._capital: Array = np.ones_like(self._means)
 
@@ -264,32 +196,14 @@ class _BettingBound:
         """Return the lower bound of the mean after one more score."""
         import numpy as np
 
-        expected = self._compute_expected_score()
-        self._capital *= 1 + np.minimum(TRUNCATION / expected, bet) * (score - expected)
-        self._n += 1
-        self._sum += score
-        self._exclude_lowest_means(int(np.count_nonzero(self._capital >= self._target)))
-        return self.bound if self._population is None else max(self.bound, self._sum / self._population)
-
-    def _compute_expected_score(self) -> Array:
-        """Compute the next score's expected value under each hypothesised mean; drop impossible means."""
-        import numpy as np
-
-        if self._population is None:
-            return self._means
-        remaining = self._population * self._means - self._sum
-        impossible = int(np.count_nonzero(remaining <= 0))
-        self._exclude_lowest_means(impossible)
-        return remaining[impossible:] / (self._population - self._n)
+        self._capital *= 1 + np.minimum(TRUNCATION / self._means, bet) * (score - self._means)
+        if excluded := int(np.count_nonzero(self._capital >= self._target)):
+            self.bound = float(self._means[excluded - 1])
+            self._means, self._capital = self._means[excluded:], self._capital[excluded:]
+        return self.bound
 
     def drop_means_above(self, limit: float) -> None:
         """Drop the means above a limit to save time; the bets on lower scores have already excluded these means."""
         if len(self._means) and self._means[-1] > limit:
             kept = int(self._means.searchsorted(limit, side="right"))
             self._means, self._capital = self._means[:kept], self._capital[:kept]
-
-    def _exclude_lowest_means(self, count: int) -> None:
-        """Exclude means of the grid, and raise the bound to the highest excluded mean."""
-        if count:
-            self.bound = float(self._means[count - 1])
-            self._means, self._capital = self._means[count:], self._capital[count:]

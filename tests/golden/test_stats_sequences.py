@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import pytest
 
@@ -36,15 +35,6 @@ def test_hedged_capital_of_low_scores_is_that_of_its_authors_code() -> None:
     sequence = stats.BoundedSequence(confidence=0.9)
     found = bounds_at(sequence, [score**3 for score in SCORES], (10, 50, 100, 150, 200))
     assert found == [(0.063, 0.582), (0.156, 0.371), (0.178, 0.336), (0.189, 0.319), (0.195, 0.312)]
-
-
-def test_hedged_capital_of_a_population_is_that_of_its_authors_code() -> None:
-    # The same with N=200, and of the cubes with N=400 and alpha=0.1.
-    found = bounds_at(stats.BoundedSequence(population=200), SCORES, (10, 50, 100, 150))
-    assert found == [(0.252, 0.773), (0.402, 0.608), (0.439, 0.57), (0.458, 0.547)]
-    sequence = stats.BoundedSequence(confidence=0.9, population=400)
-    found = bounds_at(sequence, [score**3 for score in SCORES], (10, 50, 100, 150, 200))
-    assert found == [(0.064, 0.578), (0.16, 0.364), (0.185, 0.327), (0.197, 0.308), (0.206, 0.299)]
 
 
 def test_hedged_capital_on_another_range_is_the_same_moved_and_stretched() -> None:
@@ -96,22 +86,3 @@ def test_binary_bounds_solve_robbins_equation() -> None:
     for share in (rising.low, falling.high):
         mixture = 61 * math.comb(60, 40) * share**40 * (1 - share) ** 20
         assert mixture == pytest.approx(0.1, rel=1e-6)
-
-
-def test_binary_bounds_of_a_population_are_those_of_exact_fractions() -> None:
-    # 30 cases, of which 12 are drawn: every total with 13 C(K, s) C(30 - K, 12 - s) / C(30, 12) > 1 / 20,
-    # never mind those given up earlier.
-    values = [1, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1, 1]
-    kept = set(range(31))
-    sequence = stats.BinarySequence(population=30)
-    for n, value in enumerate(values, 1):
-        sequence.add(value)
-        ones = sum(values[:n])
-        kept &= {
-            total
-            for total in range(ones, 30 - n + ones + 1)
-            if Fraction((n + 1) * math.comb(total, ones) * math.comb(30 - total, n - ones), math.comb(30, n))
-            > Fraction(1, 20)
-        }
-        assert sequence.low == pytest.approx(min(kept) / 30)
-        assert sequence.high == pytest.approx(max(kept) / 30)

@@ -204,7 +204,7 @@ def test_early_stopping_decides_as_the_whole_run_would_and_saves_most_calls(
     rng, repetitions, wrong, used = np.random.default_rng(9), 100, 0, 0
     cases = np.array([1] * 450 + [0] * 150)
     for _ in range(repetitions):
-        sequence = make(population=600)
+        sequence = make()
         for value in rng.permutation(cases).tolist():
             sequence.add(value)
             if sequence.low >= 0.6 or sequence.high < 0.6:
