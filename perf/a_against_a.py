@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from evalsuite.decisions.verdict import judge_run
+from evalsuite.decisions.verdict import make_verdict
 from evalsuite.results.run_folders import RunFolder
 from evalsuite.results.runs import load_run
 
@@ -94,7 +94,7 @@ def compare(baseline: Run, run: Run, metrics: int) -> Iterator[tuple[bool, float
         gates = [f"{name}.m{k} >= 0" for k in range(metrics)]
         settings = {**run.info["settings"], "gate": gates, "baseline": [baseline.folder.name]}
         alone = replace(run, benchmarks={name: run.benchmarks[name]}, info={**run.info, "settings": settings})
-        (against,) = judge_run(alone, replace(baseline, benchmarks={name: baseline.benchmarks[name]})).against
+        (against,) = make_verdict(alone, replace(baseline, benchmarks={name: baseline.benchmarks[name]})).against
         yield bool(against.list_regressions()), fmean(one.detectable for _, one, _ in against.found)
 
 

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from evalsuite.decisions.verdict import judge_run
+from evalsuite.decisions.verdict import make_verdict
 from evalsuite.output.page.overview import summarise_benchmarks
 from evalsuite.output.page.write import PAGE, write_page
 from evalsuite.output.reports.report import build_report
@@ -70,7 +70,7 @@ def make_run(folder: Path, cases: int, kilobytes: float) -> None:
 
 def write(folder: Path) -> None:
     run = load_run(RunFolder(folder))
-    verdict = judge_run(run)
+    verdict = make_verdict(run)
     sections = build_report(run, verdict)
     wall, cpu = time.perf_counter(), time.process_time()
     write_page(run, verdict, summarise_benchmarks(run), sections, None, folder)

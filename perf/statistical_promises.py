@@ -24,7 +24,7 @@ from evalsuite.decisions.early_stops import EarlyComparison, EarlyDecider, Resul
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.results.judge_labels import estimate_rho
 from evalsuite.results.tally import Row
-from evalsuite.stats.clustering import make_replicates_interval
+from evalsuite.stats.clustering import compute_jackknife_interval
 from evalsuite.stats.correlation import compute_coefficient_replicates
 from evalsuite.stats.power import DifferenceVariance, compute_dispersion
 
@@ -261,7 +261,7 @@ def moderate_correlations(runs: int) -> Iterator[Line]:
         for _ in range(runs):
             x, y = marks(n)
             found = estimate_rho(list(zip(x, y, strict=True)))
-            interval = make_replicates_interval(*compute_coefficient_replicates(x, y, range(n), "spearman"))
+            interval = compute_jackknife_interval(*compute_coefficient_replicates(x, y, range(n), "spearman"))
             assert found is not None and found.low is not None and found.high is not None  # noqa: PT018 - one condition
             covered, plain = (
                 covered + (found.low <= truth <= found.high),
@@ -319,7 +319,7 @@ def near_perfect_correlations(runs: int) -> Iterator[Line]:
             x, y = marks(n, turned)
             estimate = estimate_rho(list(zip(x, y, strict=True)))
             missed += estimate is not None and estimate.low is not None and estimate.low > truth
-            usual += make_replicates_interval(*compute_coefficient_replicates(x, y, range(n), "spearman")).low > truth
+            usual += compute_jackknife_interval(*compute_coefficient_replicates(x, y, range(n), "spearman")).low > truth
             usual += stats.spearman(x, y).statistic > 1 - 1e-9
         yield (
             f"rho, {n} marks, {turned:.0%} turned round: falsely above",

@@ -20,7 +20,7 @@ from evalsuite.results.judge_labels import is_canary
 from evalsuite.results.tally import Estimate, Question, Row, Tally
 
 if TYPE_CHECKING:
-    from evalsuite.results.runs import Run, RunBenchmark
+    from evalsuite.results.runs import BenchmarkResults, Run
     from evalsuite.stats import NonInferiority, NonInferiorityVerdict
 
 Compute: TypeAlias = "Callable[[Tally], Estimate | None]"
@@ -267,7 +267,7 @@ class BaselineComparison:
             if not shortage or not (enough or any(name == str(subject) and shortage in text for name, text in stated))
         ]
 
-    def describe_greatest_shortage(self) -> str:
+    def describe_case_shortage(self) -> str:
         """State how many cases would decide every undecided metric; return "" if there are enough cases."""
         undecided = [one for _, one, verdict in self.found if verdict == "undecided"]
         most = max(undecided, key=lambda one: one.count_needed(self.strictest_confidence), default=None)
@@ -358,7 +358,7 @@ def _list_gated_or_primary_metrics(run: Run, gates: Sequence[Gate], baseline: Ru
                 yield ComparedMetric(name, gate.tag, gate.value, metric, lower_is_better=lower)
 
 
-def _choose_primary_metric(bench: RunBenchmark, before: RunBenchmark | None) -> str | None:
+def _choose_primary_metric(bench: BenchmarkResults, before: BenchmarkResults | None) -> str | None:
     """Choose the metric of a benchmark that no gate covers by name; None if it has no scores and its test cannot fail.
 
     If this run lacks the baseline's primary metric, choose that metric nevertheless, so that the loss is noticed.

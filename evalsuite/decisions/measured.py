@@ -37,7 +37,7 @@ def add_jackknife_interval(
         equal, `make_constant_statistic_interval` makes the interval, provided that the metric declares a range and
         returns no interval itself.
     """
-    from evalsuite.stats.clustering import make_constant_statistic_interval, make_replicates_interval
+    from evalsuite.stats.clustering import compute_jackknife_interval, make_constant_statistic_interval
 
     value, bare = estimate.value, replace(estimate, low=None, high=None)
     names = list(dict.fromkeys(row.cluster for row in cases))
@@ -45,7 +45,7 @@ def add_jackknife_interval(
     groups = ({*names[start::count]} for start in range(count))
     rest = (compute(Tally.of(row for row in cases if row.cluster not in group)) for group in groups)
     without = [left.value if left else math.nan for left in rest]
-    interval = make_replicates_interval(value, without, bounds=bounds or (-math.inf, math.inf), confidence=confidence)
+    interval = compute_jackknife_interval(value, without, bounds=bounds or (-math.inf, math.inf), confidence=confidence)
     if not math.isnan(interval.low):
         return replace(bare, low=interval.low, high=interval.high)
     varies = len(without) < 2 or any(math.isnan(left) or not math.isclose(left, value) for left in without)

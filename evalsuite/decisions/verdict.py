@@ -150,7 +150,7 @@ def _explain_failed_metrics(run: Run) -> Iterator[str]:
                 yield f"{name}.{metric} could not be computed: {failure}"
 
 
-def judge_run(run: Run, *baselines: Run) -> Verdict:
+def make_verdict(run: Run, *baselines: Run) -> Verdict:
     """Decide on a run by its records and settings, and by its baselines' records."""
     settings, quarantine = run.info.get("settings", {}), read_run_quarantine(run)
     named, earlier = read_gates(run), [drop_quarantined_cases(baseline, quarantine) for baseline in baselines]
@@ -194,7 +194,7 @@ def _list_headline_additions(findings: _VerdictFacts) -> Iterator[str]:
     if findings.run.info.get("settings", {}).get("partial"):
         yield "with --partial the cases alone decide, no gate"
     else:
-        shortage = next(filter(None, (each.describe_greatest_shortage() for each in findings.against)), "")
+        shortage = next(filter(None, (each.describe_case_shortage() for each in findings.against)), "")
         if shortage and not any(shortage in decision.reason for decision in findings.decisions):
             yield shortage
     free = {

@@ -37,7 +37,7 @@ class Channel(Protocol):
         """Call a function with each received text, and with None at the end, in one of execnet's threads."""
 
 
-class ChannelAsker:
+class GatewayProxy:
     """Sends a worker's requests to the gateway in the controlling process."""
 
     def __init__(self, channel: Channel, background: BackgroundLoop, stop: Callable[[str], None]) -> None:

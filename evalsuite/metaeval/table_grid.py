@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalsuite.metrics.tables import Format, read_wanted, table_score
+from evalsuite.metrics.tables import Format, read_reference_tables, table_score
 from evalsuite.metrics.tables.plain_data import write_rows
 from evalsuite.output.reports.section import Cell, Table, parse_columns
 
@@ -46,7 +46,7 @@ def write_equal_notations(table: str, markup: Format) -> Iterator[tuple[str, str
 
 def repeat_spanning_cells(table: str, markup: Format) -> str:
     """Write the table without spanning cells: repeat their text in every position that they cover."""
-    grids = read_wanted(table, markup).tables
+    grids = read_reference_tables(table, markup).tables
     return "\n\n".join(write_rows([list(row) for row in grid.rows], markup, grid.name) for grid in grids)
 
 
@@ -59,7 +59,7 @@ CORRUPTIONS = (
 
 def corrupt_table(table: str, markup: Format) -> Iterator[tuple[str, str]]:
     """Yield corruptions of the table with their names, mildest first; some are impossible in small tables."""
-    grids = read_wanted(table, markup).tables
+    grids = read_reference_tables(table, markup).tables
     cells = sum(bool(cell) for grid in grids for row in grid.rows for cell in row)
     rng = random.Random(0)  # noqa: S311 - the same changes each time
 
@@ -113,7 +113,7 @@ BARS = "|x| + |y|"
 
 def write_near_pairs(table: str, markup: Format) -> Iterator[tuple[str, str, str]]:
     """Yield the name of each small change that the table allows, a reference table, and the table with the change."""
-    grid = read_wanted(table, markup).tables[0]
+    grid = read_reference_tables(table, markup).tables[0]
     first, *body = grid.rows
 
     def write_table_with_cell(place: tuple[int, int], text: str) -> str:

@@ -130,11 +130,11 @@ def _set_up_worker(config: pytest.Config) -> None:
         config.stash[PROCESS].stopping = reason
 
     def connect_to_gateway() -> tuple[BackgroundLoop, CaseAsker]:
-        from evalsuite.gateway.channel import ChannelAsker
+        from evalsuite.gateway.channel import GatewayProxy
         from evalsuite.gateway.loop import BackgroundLoop
 
         background = BackgroundLoop()
-        return background, ChannelAsker(channel, background, stop_worker)
+        return background, GatewayProxy(channel, background, stop_worker)
 
     settings = restore_settings(json.loads(data["settings"]))
     part = RunPart(**data["part"]) if data["part"] else None

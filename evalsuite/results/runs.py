@@ -104,7 +104,7 @@ class StoredBenchmark:
 
 
 @dataclass(frozen=True, slots=True)
-class RunBenchmark:
+class BenchmarkResults:
     """One benchmark's cases in a run."""
 
     tally: Tally  # The benchmark's cases.
@@ -149,7 +149,7 @@ class Run:
 
     folder: RunFolder  # The run's folder.
     info: Mapping[str, Any]  # The contents of `run.json`.
-    benchmarks: Mapping[str, RunBenchmark]  # The run's benchmarks by name, in alphabetical order.
+    benchmarks: Mapping[str, BenchmarkResults]  # The run's benchmarks by name, in alphabetical order.
     offsets: Mapping[str, int]  # For each case, the position of its record in `records.jsonl`, in bytes.
 
     @property
@@ -247,7 +247,7 @@ def load_run(folder: RunFolder | Path | str, declarations: Declarations = INSTAL
         source, model, place = origins[name]
         declared, gone = declarations.find_benchmark(name, place)
         stored = _read_stored_benchmark(folder, name) if gone else None
-        benches[name] = RunBenchmark(tallies[name], source, model, declared, gone, stored)
+        benches[name] = BenchmarkResults(tallies[name], source, model, declared, gone, stored)
     return Run(folder, info, benches, offsets)
 
 

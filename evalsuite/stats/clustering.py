@@ -220,40 +220,40 @@ def jackknife_interval(
         check_probability(confidence, "confidence")
         return Interval(math.nan, math.nan)
     value = statistic([item for cluster in clusters for item in cluster])
-    without = [
+    leave_one_out = [
         statistic([item for at, cluster in enumerate(clusters) if at != left_out for item in cluster])
         for left_out in range(len(clusters))
     ]
-    return make_replicates_interval(value, without, bounds=bounds, confidence=confidence)
+    return compute_jackknife_interval(value, leave_one_out, bounds=bounds, confidence=confidence)
 
 
-def estimate_by_jackknife(value: float, without: Sequence[float]) -> ClusteredMean:
+def estimate_by_jackknife(value: float, leave_one_out: Sequence[float]) -> ClusteredMean:
     """Return a statistic with the standard error that its values without each of at least two clusters give."""
-    count = len(without)
-    centre = math.fsum(without) / count
-    squares = math.fsum((left - centre) ** 2 for left in without)
+    count = len(leave_one_out)
+    centre = math.fsum(leave_one_out) / count
+    squares = math.fsum((left - centre) ** 2 for left in leave_one_out)
     return ClusteredMean(value, math.sqrt(squares * (count - 1) / count), count, count - 1.0)
 
 
-def make_replicates_interval(
+def compute_jackknife_interval(
     value: float,
-    without: Sequence[float],
+    leave_one_out: Sequence[float],
     *,
     bounds: tuple[float, float] = (-math.inf, math.inf),
     confidence: float = 0.95,
 ) -> Interval:
     """Compute the jackknife interval from the statistic of all items and its values without each cluster."""
     check_probability(confidence, "confidence")
-    if len(without) < FEWEST_CLUSTERS:
+    if len(leave_one_out) < FEWEST_CLUSTERS:
         return Interval(math.nan, math.nan)
-    interval = estimate_by_jackknife(value, without).interval(confidence)
+    interval = estimate_by_jackknife(value, leave_one_out).interval(confidence)
     if not interval.high - interval.low >= 2 * NO_WIDTH:  # The width is nan if the statistic is undefined.
         return Interval(math.nan, math.nan)
     return Interval(max(bounds[0], interval.low), min(bounds[1], interval.high))
 
 
-def compute_replicates_pvalue(value: float, without: Sequence[float]) -> float:
+def compute_jackknife_pvalue(value: float, leave_one_out: Sequence[float]) -> float:
     """Compute the two-sided p-value of the hypothesis that the statistic is 0, by a jackknife t test."""
-    if math.isnan(make_replicates_interval(value, without).low):
+    if math.isnan(compute_jackknife_interval(value, leave_one_out).low):
         return math.nan
-    return estimate_by_jackknife(value, without).pvalue_two_sided()
+    return estimate_by_jackknife(value, leave_one_out).pvalue_two_sided()

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from evalsuite.stats.clustering import NO_WIDTH, Interval, make_replicates_interval
+from evalsuite.stats.clustering import NO_WIDTH, Interval, compute_jackknife_interval
 from evalsuite.stats.inputs import Array, Values, check_same_length, convert_to_floats
 
 Variables = Sequence[tuple[Sequence[float], Sequence[float]]]
@@ -112,7 +112,7 @@ def rank_interval(
     value, without = compute_rank_replicates(variables, clusters, coefficient)
     if math.isnan(value) or any(math.isnan(left) for left in without):
         return value, Interval(math.nan, math.nan)
-    scaled = make_replicates_interval(
+    scaled = compute_jackknife_interval(
         _transform_by_fisher(value), [_transform_by_fisher(left) for left in without], confidence=confidence
     )
     size = MORE_CLUSTERS * max(1, round(len(clusters) / len(without)))

@@ -53,7 +53,7 @@ def list_run_judges(views: Sequence[RunView]) -> list[RunJudge]:
     ]
 
 
-def select_comparisons(tally: Tally) -> Tally:
+def select_labelled_comparisons(tally: Tally) -> Tally:
     """Select the comparisons with people's verdicts and without errors."""
     return tally.where(lambda row: row.outcome != "error" and "human" in row.facts, task="pairs")
 
@@ -65,7 +65,7 @@ def select_dialogues(tally: Tally) -> Tally:
 
 def compute_kappa(tally: Tally) -> Estimate | None:
     """Compute Cohen's kappa between the judge's and people's verdicts; None if kappa is undefined."""
-    judged = select_comparisons(tally)
+    judged = select_labelled_comparisons(tally)
     if not len(judged):
         return None
     agreement = stats.clustered_kappa(
@@ -171,7 +171,7 @@ def estimate_corrected_means(judges: Sequence[tuple[str, Tally]]) -> list[tuple[
     """Estimate the first system's win rate and each aspect's mean, from all judge scores and a few human labels."""
     estimates = []
     for name, tally in judges:
-        compared = select_comparisons(tally).where(lambda row: row.facts["verdict"] is not None)
+        compared = select_labelled_comparisons(tally).where(lambda row: row.facts["verdict"] is not None)
         wins = [(row, WINS[row.facts["human"]], WINS[row.facts["verdict"]]) for row in compared]
         estimates.append((name, _correct_judge_mean("wins of the first system", wins, (0.0, 1.0))))
         for aspect in HUMAN_ASPECTS:
@@ -221,7 +221,7 @@ def compare_modes(views: Sequence[RunView]) -> list[Table]:
     for view in views:
         for (one, first), (other, second) in combinations(view.tally.groups("mode").items(), 2):
             names = f"{view.label}, {one}", f"{view.label}, {other}"
-            if pairs := _pair_rows(select_comparisons(first), select_comparisons(second)):
+            if pairs := _pair_rows(select_labelled_comparisons(first), select_labelled_comparisons(second)):
                 people = [row.facts["human"] for row, _ in pairs]
                 verdicts, others = (
                     [row.facts["verdict"] or "none" for row in rows] for rows in zip(*pairs, strict=True)
@@ -291,7 +291,7 @@ def _map_curves_to_comparisons(
             if alone and single.mode.same_role == panel.mode.same_role and _join_model_names(single) == models:
                 points.setdefault(1, single)
     return {
-        line: {at: select_comparisons(judge.tally) for at, judge in points.items()}
+        line: {at: select_labelled_comparisons(judge.tally) for at, judge in points.items()}
         for line, points in lines.items()
         if len(points) > 1
     }

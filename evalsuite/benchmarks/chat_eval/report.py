@@ -16,8 +16,8 @@ from evalsuite.benchmarks.chat_eval.agreement import (
     draw_agreement_by_panel_size,
     estimate_corrected_means,
     list_run_judges,
-    select_comparisons,
     select_dialogues,
+    select_labelled_comparisons,
 )
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, OVERALL
 from evalsuite.benchmarks.chat_eval.solver import OVERLAP
@@ -47,7 +47,7 @@ UNPARSED = (
 def make_report(views: Sequence[RunView]) -> Section:
     """Make the section for one run or several runs."""
     judges = list_run_judges(views)
-    comparing = [judge for judge in judges if len(select_comparisons(judge.tally))]
+    comparing = [judge for judge in judges if len(select_labelled_comparisons(judge.tally))]
     named = [(judge.name, judge.tally) for judge in judges]
     blocks: list[Block | None] = [
         _make_preface(views),
@@ -104,14 +104,14 @@ def _make_row_of_published_result(result: published.PairsResult) -> tuple[Cell, 
 
 
 def _make_judge_row(judge: RunJudge) -> tuple[Cell, ...]:
-    compared = select_comparisons(judge.tally)
+    compared = select_labelled_comparisons(judge.tally)
     unparsed = compared.mean("parsed")
     silent = None if unparsed is None else 1 - unparsed
     return (judge.name, compared.estimate("accuracy"), compute_kappa(judge.tally), silent, len(compared))
 
 
 def _tabulate_accuracy_by_category(judges: Sequence[RunJudge]) -> Table | None:
-    by_judge = {judge.name: select_comparisons(judge.tally).groups("category") for judge in judges}
+    by_judge = {judge.name: select_labelled_comparisons(judge.tally).groups("category") for judge in judges}
     categories = sorted({category for groups in by_judge.values() for category in groups})
     if not categories:
         return None
@@ -265,7 +265,7 @@ SHOWN = 2  # Maximum judgements shown per judge; records.jsonl has all judgement
 
 def make_debate_passages(judge_name: str, tally: Tally, view: RunView) -> Iterator[Passage]:
     """Yield the whole debate of each of the first few comparisons in which the judge disagrees with people."""
-    differing = [row for row in select_comparisons(tally) if row.facts["verdict"] != row.facts["human"]]
+    differing = [row for row in select_labelled_comparisons(tally) if row.facts["verdict"] != row.facts["human"]]
     for row in differing[:SHOWN]:
         transcript = view.read(row.case).transcript
         verdict = row.facts["verdict"] or "no verdict"

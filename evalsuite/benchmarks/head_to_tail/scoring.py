@@ -259,7 +259,7 @@ def add_answer_variants(answers: Sequence[str], question: str) -> tuple[str, ...
     texts: dict[str, None] = dict.fromkeys([*answers, *cleaned])
     for answer in cleaned:
         if persons:
-            texts |= dict.fromkeys(list_person_variants(answer))
+            texts |= dict.fromkeys(list_person_name_variants(answer))
         else:
             variants = [*list_number_variants(answer, question), *list_date_variants(answer)]
             texts |= dict.fromkeys(variants or _list_title_variants(answer))
@@ -290,7 +290,7 @@ _INITIALS = re.compile(r"(?:\w\.\s?)+")
 _LONGEST = 6  # Maximum words of a person's name.
 
 
-def list_person_variants(name: str) -> Iterable[str]:
+def list_person_name_variants(name: str) -> Iterable[str]:
     """Yield other spellings of a person's name, and each ending of the name, because any ending may be the surname.
 
     For example, the endings of "Ludwig van Beethoven" are "van Beethoven" and "Beethoven". A suffix such as Jr. may be

@@ -18,7 +18,7 @@ from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Dataset, Setup
 from evalsuite.core.types import Sample
-from evalsuite.metrics.tables import FORMATS, Format, describe_form, read_wanted
+from evalsuite.metrics.tables import FORMATS, Format, describe_form, read_reference_tables
 
 RATINGS = "human_scores.json"
 ASPECTS = {"content": "Content", "format": "Format"}
@@ -226,7 +226,7 @@ TEXT_FOLLOWS = "The text:\n"
 def write_question(item: TableItem, syntax: Format, mode: str) -> str:
     """Write the complete question for an item."""
     if mode == "format_facts":
-        item = replace(item, format_description=describe_form(read_wanted(item.output, syntax)))
+        item = replace(item, format_description=describe_form(read_reference_tables(item.output, syntax)))
     parts = [write_instruction(item, mode), f"{TEXT_FOLLOWS}{item.input}", ANSWER[syntax]]
     return "\n\n".join(part.strip() for part in parts if part.strip())
 
@@ -286,7 +286,7 @@ def load_dataset(setup: Setup) -> Dataset:
 
 def _require_readable_table(item: TableItem, syntax: Format, path: Path, number: int) -> None:
     # Refuse an item whose wanted table cannot be read, because no answer could be compared with it.
-    if not read_wanted(item.output, syntax).tables:
+    if not read_reference_tables(item.output, syntax).tables:
         start = " ".join(item.output.split())[:60]
         expected = f"a table that can be read as {syntax} (docs/table_metrics.md lists the markup)"
         raise DatasetError(path, f"item {number}, field 'output'", repr(start), expected)

@@ -20,7 +20,7 @@ from evalsuite.builders.struc_bench.files import check_file_name, infer_format
 from evalsuite.core.errors import EvalsuiteError, JudgeError, write_count
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.prompts import mark_sections
-from evalsuite.metrics.tables import Format, read_tables, read_wanted
+from evalsuite.metrics.tables import Format, read_reference_tables, read_tables
 from evalsuite.metrics.tables.cells import SearchedText, is_blank, strip_cell_markup
 
 if TYPE_CHECKING:
@@ -329,6 +329,6 @@ async def request_prose(item: TableItem, syntax: Format, model: Model) -> str:
 def list_missing_values(text: str, table: str, syntax: Format) -> list[str]:
     """List the table's cells and captions with a word or number that the text lacks."""
     text_values = SearchedText(text)
-    tables = read_wanted(table, syntax).tables
+    tables = read_reference_tables(table, syntax).tables
     cells = dict.fromkeys(strip_cell_markup(cell) for each in tables for cell in (each.name, *each.cells))
     return [cell for cell in cells if not is_blank(cell) and not text_values.contains_all_words(cell)]

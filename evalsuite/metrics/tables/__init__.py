@@ -7,7 +7,7 @@ Struc-Bench: Are Large Language Models Good at Generating Complex Structured Tab
 from evalsuite.metrics.tables.form import FormFact, describe_form
 from evalsuite.metrics.tables.grid import FORMATS, VARIANTS, CellGrid, Format, Variant
 from evalsuite.metrics.tables.published import CellF1, cell_f1, grits_content, grits_topology, rms, teds, teds_structure
-from evalsuite.metrics.tables.readings import read_tables, read_wanted, strip_answer
+from evalsuite.metrics.tables.readings import read_reference_tables, read_tables, strip_answer
 from evalsuite.metrics.tables.released import HScore, h_score
 from evalsuite.metrics.tables.table_score import TableScore, table_score, table_scores
 
@@ -26,8 +26,8 @@ __all__ = [
     "grits_content",
     "grits_topology",
     "h_score",
+    "read_reference_tables",
     "read_tables",
-    "read_wanted",
     "rms",
     "strip_answer",
     "table_score",

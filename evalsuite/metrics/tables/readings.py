@@ -127,7 +127,7 @@ def _write_wiki_as_html(text: str) -> str:
 
 
 @lru_cache(maxsize=128)
-def read_wanted(reference: str, markup: Format) -> MarkupReading:
+def read_reference_tables(reference: str, markup: Format) -> MarkupReading:
     """Read the tables of a reference; in HTML without a table, its list items or texts become a table of one column."""
     reading = _read_markup(reference, markup)
     if not reading.tables:

@@ -26,7 +26,7 @@ from evalsuite.metrics.tables.readings import (
     detect_format,
     parse_format,
     read_in_all_formats,
-    read_wanted,
+    read_reference_tables,
     strip_answer,
 )
 
@@ -251,7 +251,7 @@ def match_tables(
         markup = parse_format(format)
     prediction, reference = write_as_markup(prediction, markup), write_as_markup(reference, markup)
     order = {"row_order": row_order, "column_order": column_order}
-    wanted = read_wanted(reference, markup) if len(reference) <= LONGEST_TEXT else None
+    wanted = read_reference_tables(reference, markup) if len(reference) <= LONGEST_TEXT else None
     if wanted is None or wanted.size > MOST_CELLS:
         size = f"{len(reference):,} characters" if wanted is None else f"{wanted.size:,} cells"
         raise ScoringError(
@@ -272,7 +272,7 @@ def match_tables(
         readings = read_in_all_formats(prediction, markup)
         if wanted.is_list:
             # If the reference is an HTML list without a table, the answer may also be a list.
-            readings.append(read_wanted(strip_answer(prediction, markup), markup))
+            readings.append(read_reference_tables(strip_answer(prediction, markup), markup))
     matches = list[TableMatch]()
     for reading in readings or [MarkupReading(markup, strip_answer(prediction, markup), ())]:
         content = compare_content(reading.tables, wanted.tables, **order)

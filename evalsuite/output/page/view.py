@@ -11,7 +11,7 @@ from typing import Any
 
 from evalsuite.core.declarations import Declarations, is_run_folder
 from evalsuite.core.errors import RunError
-from evalsuite.decisions.verdict import judge_run
+from evalsuite.decisions.verdict import make_verdict
 from evalsuite.journal.lease import is_run_locked
 from evalsuite.output.page.document import FOLDER, build_page
 from evalsuite.output.page.overview import convert_block, summarise_benchmarks
@@ -51,7 +51,7 @@ def write_live_page(folder: RunFolder, declarations: Declarations) -> int:
     """Write the page of an unfinished run with the cases that have ended; return the number of these cases."""
     run = load_run(folder, declarations)
     cases = sum(len(bench.tally) for bench in run.benchmarks.values())
-    verdict = judge_run(run)
+    verdict = make_verdict(run)
     write_page(run, verdict, summarise_benchmarks(run), build_report(run, verdict), None, folder.path, cases)
     beside = folder.path / FOLDER
     beside.mkdir(exist_ok=True)

@@ -39,7 +39,7 @@ from evalsuite.output.reports.section import (
     split_distinct_metrics,
 )
 from evalsuite.results.run_folders import RunFolder, replace_file
-from evalsuite.results.runs import Run, RunBenchmark, load_run
+from evalsuite.results.runs import BenchmarkResults, Run, load_run
 from evalsuite.results.tally import Estimate, RunView, Tally
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _list_benchmarks(runs: Sequence[Run]) -> list[str]:
     return sorted({name for run in runs for name in run.benchmarks})
 
 
-def _find_benchmark(runs: Sequence[Run], name: str) -> RunBenchmark:
+def _find_benchmark(runs: Sequence[Run], name: str) -> BenchmarkResults:
     """Find a benchmark in the first run that has the benchmark's code; if none has it, in the first run."""
     benches = [run.benchmarks[name] for run in runs if name in run.benchmarks]
     return next((bench for bench in benches if bench.benchmark is not None), benches[0])

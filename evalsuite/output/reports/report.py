@@ -26,7 +26,7 @@ from evalsuite.results.tally import Estimate, RunView, Tally
 if TYPE_CHECKING:
     from evalsuite.decisions.comparison import BaselineComparison
     from evalsuite.decisions.gates import GateDecision
-    from evalsuite.results.runs import Run, RunBenchmark
+    from evalsuite.results.runs import BenchmarkResults, Run
 
 LOWEST = 3  # How many of a benchmark's worst cases are shown.
 LONGEST_TEXT = 500  # Maximum characters of each text in a worst case.
@@ -40,7 +40,7 @@ def make_run_view(run: Run, name: str, label: str) -> RunView:
     return RunView(label, bench.tally, judge, bench.source, run.read, run.metrics(name), bench.derived)
 
 
-def make_benchmark_section(name: str, views: Sequence[RunView], bench: RunBenchmark) -> Section:
+def make_benchmark_section(name: str, views: Sequence[RunView], bench: BenchmarkResults) -> Section:
     """Build a benchmark's section; add tables of judges' signatures, truncated answers and repeated attempts."""
     section = _make_own_section(name, views, bench)
     cut = [note for view in views for note in warn_of_cut_off_judges(view.label, view.tally)]
@@ -50,7 +50,7 @@ def make_benchmark_section(name: str, views: Sequence[RunView], bench: RunBenchm
     return Section(section.title, [*cut, *blocks[:first_folded], *added, *blocks[first_folded:]])
 
 
-def _make_own_section(name: str, views: Sequence[RunView], bench: RunBenchmark) -> Section:
+def _make_own_section(name: str, views: Sequence[RunView], bench: BenchmarkResults) -> Section:
     """Build the benchmark's own section; if its code fails, build the generic section and state the reason."""
     declared, why = bench.benchmark, bench.gone
     if declared is not None and declared.report is not None:

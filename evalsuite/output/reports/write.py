@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import describe_exception, shorten_to_ends
-from evalsuite.decisions.verdict import Status, Verdict, judge_run
+from evalsuite.decisions.verdict import Status, Verdict, make_verdict
 from evalsuite.output.page.overview import encode_decision, summarise_benchmarks
 from evalsuite.output.page.write import PAGE, write_page
 from evalsuite.output.reports.case_block import format_case_blocks, list_cases_to_show
@@ -79,7 +79,7 @@ class RunReport:
 def make_report(run: Run, make_sections: MoreSections | None = None) -> RunReport:
     """Decide a run's verdict and make its report, without writing files."""
     baselines = [load_run(find_run_folder(run.folder.path.parent, name)) for name in run.baselines]
-    verdict = judge_run(run, *baselines)
+    verdict = make_verdict(run, *baselines)
     sections = build_report(run, verdict)
     sections[-1:-1] = make_sections(run, verdict) if make_sections else ()
     return RunReport(run, baselines, verdict, sections)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from evalsuite.decisions.verdict import Status, judge_run
+from evalsuite.decisions.verdict import Status, make_verdict
 from evalsuite.results.run_folders import RunFolder
-from evalsuite.results.runs import Run, RunBenchmark
+from evalsuite.results.runs import BenchmarkResults, Run
 from evalsuite.results.tally import Row, Tally
 
 REPETITIONS = 60
@@ -32,7 +32,7 @@ def scripted(rng: random.Random, often: dict[str, tuple[float, float]], epochs: 
         for epoch in range(1, epochs + 1)
     ]
     gates = [f"answers.{metric} >= 0" for metric in METRICS]
-    bench = RunBenchmark(Tally.of(rows), "scripted", "m")
+    bench = BenchmarkResults(Tally.of(rows), "scripted", "m")
     return Run(
         RunFolder(Path("run")), {"settings": {"gate": gates}, "stopped": None, "seconds": 1.0}, {"answers": bench}, {}
     )
@@ -47,7 +47,7 @@ def test_the_same_model_against_itself_is_called_worse_at_most_as_often_as_promi
         # What a source has in common moves all its questions, as it does in both runs.
         sources = [rng.uniform(0.3, 1.0) for _ in range(questions)]
         often = {str(n): (sources[n // shared], sources[n // shared]) for n in range(questions)}
-        verdict = judge_run(scripted(rng, often, epochs, shared), scripted(rng, often, epochs, shared))
+        verdict = make_verdict(scripted(rng, often, epochs, shared), scripted(rng, often, epochs, shared))
         assert verdict.status in {Status.GOOD, Status.REGRESSION}
         worse += verdict.status is Status.REGRESSION
     # 2.5% over both metrics together; three standard deviations beyond it are no chance.
@@ -59,6 +59,6 @@ def test_a_model_that_lost_a_fifth_is_called_worse_almost_always() -> None:
     for _ in range(20):
         often = {str(n): (0.95, 0.95) for n in range(100)}
         less = dict.fromkeys(often, (0.75, 0.95))
-        verdict = judge_run(scripted(rng, less, 1, 1), scripted(rng, often, 1, 1))
+        verdict = make_verdict(scripted(rng, less, 1, 1), scripted(rng, often, 1, 1))
         worse += verdict.status is Status.REGRESSION
     assert worse >= 15

@@ -14,7 +14,7 @@ from evalsuite.core.types import SHARE
 from evalsuite.decisions.baseline import compare_to_baseline, compare_to_baselines
 from evalsuite.decisions.comparison import BaselineComparison, ComparedMetric, ComparisonRules, list_compared_metrics
 from evalsuite.decisions.gates import parse_gate
-from evalsuite.decisions.verdict import Status, judge_run
+from evalsuite.decisions.verdict import Status, make_verdict
 from evalsuite.output.reports.markdown import render_sections
 from evalsuite.output.reports.report import make_baseline_section
 from evalsuite.results.tally import Estimate
@@ -364,7 +364,7 @@ def test_a_slow_fall_is_a_regression_against_the_oldest_of_several_baselines(des
     assert [each.name for each in against] == ["protected", "last"]
     assert [[verdict for *_, verdict in each.found] for each in against] == [["worse"], ["undecided"]]
     settings = {"gate": ["capitals.m >= 0"], "baseline": ["protected", "last"]}
-    verdict = judge_run(replace(runs[2], info={**runs[2].info, "settings": settings}), *runs[:2])
+    verdict = make_verdict(replace(runs[2], info={**runs[2].info, "settings": settings}), *runs[:2])
     assert verdict.status is Status.REGRESSION
     assert [line.partition(" is ")[0] for line in verdict.reasons] == ["capitals.m"]
     assert any("undecided against last" in line for line in verdict.asides)

@@ -9,7 +9,7 @@ import pytest
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.decisions.quarantine import Quarantine, QuarantineEntry, decode_quarantine, read_quarantine
-from evalsuite.decisions.verdict import Status, judge_run
+from evalsuite.decisions.verdict import Status, make_verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +46,7 @@ def verdict(desk: Desk, quarantine: Quarantine, *gates: str, base: bool = False)
     made += [desk.record(f"b{n}", {"m": 0.0}, "failed") for n in range(2)]
     run = desk.run(made, settings={"gate": list(gates)}, quarantine=quarantine.encode())
     before = [desk.record(one.sample, {"m": 1.0}) for one in made]
-    return judge_run(run, *([desk.run(before, "base")] if base else []))
+    return make_verdict(run, *([desk.run(before, "base")] if base else []))
 
 
 def test_a_gate_leaves_out_what_is_in_quarantine_and_the_verdict_says_so(desk: Desk, file: Path) -> None:

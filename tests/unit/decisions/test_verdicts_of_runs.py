@@ -9,7 +9,7 @@ import pytest
 
 from evalsuite.core.types import Usage
 from evalsuite.decisions.measured import estimate_pass_rate
-from evalsuite.decisions.verdict import Status, judge_run, list_failed_samples
+from evalsuite.decisions.verdict import Status, list_failed_samples, make_verdict
 from evalsuite.output.reports.write import format_heading
 from evalsuite.results.runs import load_run
 from evalsuite.results.tally import Row, Tally
@@ -46,7 +46,7 @@ def test_gates_and_interruptions_decide_on_a_run(
     desk: Desk, gates: list[str], stopped: str | None, status: Status, headline: str
 ) -> None:
     run = desk.run(records(desk), settings=settings(*gates), stopped=stopped)
-    verdict = judge_run(run)
+    verdict = make_verdict(run)
     assert (verdict.status, verdict.headline) == (status, headline)
 
 
@@ -60,12 +60,12 @@ def test_what_is_lacking_goes_before_a_missed_gate_a_missed_gate_before_a_regres
     made += [desk.record("x", {"m": 0.0}, "failed", benchmark="ungated")]
 
     def status(*gates: str) -> Status:
-        return judge_run(desk.run(made, settings=settings(*gates)), better).status
+        return make_verdict(desk.run(made, settings=settings(*gates)), better).status
 
     assert status("capitals.m >= 0.5", "capitals.m >= 0.9", "capitals.k > 0") is Status.INCOMPLETE
     assert status("capitals.m >= 0.5", "capitals.m >= 0.9") is Status.GATE_MISSED
     assert status("capitals.m >= 0.5") is Status.REGRESSION
-    verdict = judge_run(desk.run(made, settings=settings("capitals.m >= 0.5")))
+    verdict = make_verdict(desk.run(made, settings=settings("capitals.m >= 0.5")))
     assert verdict.status is Status.FAILED
     assert verdict.reasons == ("ungated, which no gate covers: 1 below threshold among 1 case",)
 
@@ -86,7 +86,7 @@ def test_a_run_that_was_killed_decides_nothing(desk: Desk) -> None:
     info = folder.info()
     del info["seconds"], info["version"]
     folder.write_info(info)
-    verdict = judge_run(load_run(folder))
+    verdict = make_verdict(load_run(folder))
     assert verdict.status is Status.INCOMPLETE
     assert verdict.reasons == ("the run was stopped: it was killed, or it still goes on",)
 
@@ -94,7 +94,7 @@ def test_a_run_that_was_killed_decides_nothing(desk: Desk) -> None:
 def test_reasons_stand_in_the_order_of_their_weight(desk: Desk) -> None:
     gates = ("capitals.m >= 0.9", "capitals.k > 0", "other.m > 0")
     made = [*records(desk), desk.record("x", {}, "error", benchmark="ungated")]
-    verdict = judge_run(desk.run(made, settings=settings(*gates), stopped="interrupted"))
+    verdict = make_verdict(desk.run(made, settings=settings(*gates), stopped="interrupted"))
     assert verdict.reasons == (
         "the run was stopped: interrupted",
         "gate capitals.k > 0: no such metric; available: m, pass_rate",
@@ -107,15 +107,15 @@ def test_reasons_stand_in_the_order_of_their_weight(desk: Desk) -> None:
 
 def test_errors_beyond_the_share_that_is_put_up_with_leave_no_decision(desk: Desk) -> None:
     made = records(desk, bad=0, errors=1)
-    strict = judge_run(desk.run(made, settings=settings("capitals.m >= 0.8")))
+    strict = make_verdict(desk.run(made, settings=settings("capitals.m >= 0.8")))
     assert strict.status is Status.INCOMPLETE
     lenient = settings("capitals.m >= 0.8", max_error_share=0.2)
-    assert judge_run(desk.run(made, settings=lenient)).status is Status.GOOD
+    assert make_verdict(desk.run(made, settings=lenient)).status is Status.GOOD
 
 
 def test_a_shard_decides_no_gate_and_says_when_they_are(desk: Desk) -> None:
     made = records(desk)
-    verdict = judge_run(desk.run(made, settings=settings("capitals.m >= 0.9", shard="1/2")))
+    verdict = make_verdict(desk.run(made, settings=settings("capitals.m >= 0.9", shard="1/2")))
     assert verdict.status is Status.GOOD
     assert not verdict.decisions
     assert verdict.remarks == ["shard 1/2: gates are decided when `evalsuite runs merge` has joined all shards"]
@@ -123,14 +123,14 @@ def test_a_shard_decides_no_gate_and_says_when_they_are(desk: Desk) -> None:
 
 def test_a_gate_is_not_decided_on_one_shard_alone(desk: Desk) -> None:
     given = settings("capitals.m >= 0.5", shard="1/2", decides=True)
-    verdict = judge_run(desk.run(records(desk), settings=given))
+    verdict = make_verdict(desk.run(records(desk), settings=given))
     assert verdict.status is Status.INCOMPLETE
     assert verdict.reasons[0].startswith("shard 1/2 alone decides nothing")
 
 
 def test_a_run_of_chosen_cases_leaves_gates_about_others_undecided(desk: Desk) -> None:
     given = settings("capitals.m >= 0.8", "other.m > 0")
-    verdict = judge_run(desk.run(records(desk), settings=given, narrowed=True))
+    verdict = make_verdict(desk.run(records(desk), settings=given, narrowed=True))
     assert verdict.status is Status.GOOD
     assert [one.gate.text for one in verdict.decisions] == ["capitals.m >= 0.8"]
     assert verdict.remarks == [
@@ -145,13 +145,13 @@ def test_a_gate_without_cases_is_left_out_only_if_another_part_of_the_project_de
 ) -> None:
     given = settings("capitals.m >= 0.8", "other.m > 0")
     run = desk.run(records(desk), settings=given, narrowed=narrowed, elsewhere=elsewhere)
-    assert judge_run(run).status is status
+    assert make_verdict(run).status is status
 
 
 def test_a_gate_on_a_tag_of_cases_that_were_not_chosen_is_left_undecided(desk: Desk) -> None:
     chosen = [desk.record("fr", {"m": 1.0}, tags={"region": "eu"})]
     given = {"gate": ["capitals[eu].m > 0", "capitals[asia].m > 0"]}
-    verdict = judge_run(desk.run(chosen, settings=given, narrowed=True))
+    verdict = make_verdict(desk.run(chosen, settings=given, narrowed=True))
     assert [one.gate.text for one in verdict.decisions] == ["capitals[eu].m > 0"]
     assert verdict.remarks == [
         "a gate is decided where its benchmark is collected, which leaves undecided: capitals[asia].m > 0"
@@ -163,7 +163,9 @@ def test_a_run_whose_gates_are_all_left_undecided_is_good_only_with_partial(
     desk: Desk, status: Status, *, partial: bool
 ) -> None:
     given = settings("other.misspelt > 0", partial=partial)
-    verdict = judge_run(desk.run([desk.record("fr", {"m": 1.0})], settings=given, narrowed=True, elsewhere=["other"]))
+    verdict = make_verdict(
+        desk.run([desk.record("fr", {"m": 1.0})], settings=given, narrowed=True, elsewhere=["other"])
+    )
     assert verdict.status is status
     assert any("no gate covers a case of this run" in reason for reason in verdict.reasons) is not partial
 
@@ -173,7 +175,7 @@ def test_what_was_decided_early_stands(desk: Desk, said: str, status: Status) ->
     # The plain means say the opposite of what the sequences said.
     gate = "capitals.m >= 0.9" if said == "met" else "capitals.m >= 0.7"
     early = {"cases": 10, "planned": 40, "gates": [{"gate": gate, "verdict": said}]}
-    verdict = judge_run(desk.run(records(desk), settings=settings(gate), early=early))
+    verdict = make_verdict(desk.run(records(desk), settings=settings(gate), early=early))
     assert verdict.status is status
     assert verdict.decisions[0].reason == "decided early"
     assert verdict.remarks == ["stopped early, as every gate was decided: 10 of 40 cases ran, 75% of them were saved"]
@@ -181,14 +183,14 @@ def test_what_was_decided_early_stands(desk: Desk, said: str, status: Status) ->
 
 def test_an_early_decision_does_not_make_up_for_missing_data(desk: Desk) -> None:
     early = {"cases": 10, "planned": 40, "gates": [{"gate": "capitals.k > 0", "verdict": "met"}]}
-    verdict = judge_run(desk.run(records(desk), settings=settings("capitals.k > 0"), early=early))
+    verdict = make_verdict(desk.run(records(desk), settings=settings("capitals.k > 0"), early=early))
     assert verdict.status is Status.INCOMPLETE
 
 
 @pytest.mark.parametrize("excuse", ["gate", "epochs", "xfail"])
 def test_an_excused_failure_does_not_fail_the_run(desk: Desk, excuse: str) -> None:
     run = desk.run([desk.record("1", {"m": 0.0}, "failed", excused=excuse), desk.record("2", {"m": 1.0})])
-    assert judge_run(run).status is Status.GOOD
+    assert make_verdict(run).status is Status.GOOD
 
 
 def epochs(*outcomes: Outcome, needed: int, sample: str = "s") -> list[Row]:
@@ -210,7 +212,7 @@ def test_a_sample_holds_if_enough_of_its_epochs_do_and_errors_leave_it_open() ->
 
 def test_a_sample_that_holds_in_too_few_epochs_fails_the_run_by_name(desk: Desk) -> None:
     made = [desk.record("s", {"m": 0.0}, "failed", epoch=n, excused="epochs", facts={"at_least": 1}) for n in (1, 2)]
-    verdict = judge_run(desk.run(made))
+    verdict = make_verdict(desk.run(made))
     assert verdict.status is Status.FAILED
     assert verdict.reasons == (
         "capitals, which no gate covers: 1 sample with too few epochs that hold (s) among 2 cases",
@@ -224,7 +226,7 @@ def test_too_few_epochs_fail_the_run_under_a_gate_too_unless_it_is_about_them(
     desk: Desk, gate: str, status: Status
 ) -> None:
     made = [desk.record("s", {"m": 1.0}, "failed", epoch=n, excused="gate", facts={"at_least": 1}) for n in (1, 2)]
-    assert judge_run(desk.run(made, settings={"gate": [gate]})).status is status
+    assert make_verdict(desk.run(made, settings={"gate": [gate]})).status is status
 
 
 def test_the_pass_rate_counts_samples_where_some_of_their_epochs_may_fail(desk: Desk) -> None:
@@ -241,7 +243,7 @@ def test_the_pass_rate_counts_samples_where_some_of_their_epochs_may_fail(desk: 
 def test_what_could_not_be_compared_leaves_the_run_incomplete(desk: Desk) -> None:
     baseline = desk.run([desk.record("1", {"m": 1.0}, benchmark="rivers")], "base")
     run = desk.run([desk.record(f"{n}", {"m": 1.0}) for n in range(9)], settings={"gate": ["capitals.m >= 0"]})
-    verdict = judge_run(run, baseline)
+    verdict = make_verdict(run, baseline)
     assert verdict.status is Status.INCOMPLETE
     assert "capitals.m is not compared with base" in verdict.reasons[0]
 
@@ -260,7 +262,7 @@ def test_what_few_cases_leave_undecided_passes_unless_a_gate_wants_it_shown(
     baseline = desk.run([desk.record(f"{n}", {"m": 1.0}) for n in range(5)], "base")
     settings = {"gate": ["capitals.m >= 0", *more], "baseline": ["base"]}
     run = desk.run([desk.record(f"{n}", {"m": 0.0}) for n in range(5)], settings=settings)
-    verdict = judge_run(run, baseline)
+    verdict = make_verdict(run, baseline)
     assert verdict.status is status
     shortage = "too few cases to see a loss of 0.02 (they see none): 650 needed"
     assert verdict.headline == (headline if more else f"{headline}; {shortage}")
@@ -275,7 +277,7 @@ def test_a_gate_on_all_metrics_names_the_loss_as_a_share_of_their_ranges(desk: D
     before = [desk.record(f"{n}", {"m": 1.0, "unused": 0.0}) for n in range(60)]
     after = [desk.record(f"{n}", {"m": float(n > 3), "unused": 0.0}) for n in range(60)]
     run = desk.run(after, settings={"gate": ["capitals.m >= 0", gate], "baseline": ["base"]})
-    verdict = judge_run(run, desk.run(before, "base"))
+    verdict = make_verdict(run, desk.run(before, "base"))
     assert [(each.subject, each.verdict) for each in verdict.decisions if each.gate.than] == [("capitals.m", "met")]
     assert verdict.status is Status.GOOD
 
@@ -288,7 +290,7 @@ def test_a_comparison_that_enough_cases_leave_undecided_is_not_green(
 ) -> None:
     before = [desk.record(f"{n}", {"m": float(n >= won)}) for n in range(count)]
     after = [desk.record(f"{n}", {"m": float(n < count - lost)}) for n in range(count)]
-    verdict = judge_run(desk.run(after, settings={"gate": ["capitals.m >= 0"]}), desk.run(before, "base"))
+    verdict = make_verdict(desk.run(after, settings={"gate": ["capitals.m >= 0"]}), desk.run(before, "base"))
     assert verdict.status is status
     if status is Status.GOOD:
         assert re.search(r"too few cases to see a loss of 0\.02 \(they see 0\..*\): \S+ needed", verdict.headline)
@@ -303,13 +305,13 @@ def test_a_comparison_that_enough_cases_leave_undecided_is_not_green(
 def test_a_gate_on_costs_has_no_data_where_no_price_is_known(desk: Desk, metric: str, status: Status) -> None:
     unpriced = records(desk, good=1, bad=0, usage=Usage(1, 10, 5, unpriced=1))
     run = desk.run([*unpriced, *records(desk, good=0)], settings=settings(f"capitals.{metric} <= 0.5"))
-    verdict = judge_run(run)
+    verdict = make_verdict(run)
     assert verdict.status is status
     assert any("no price of 1 of 3 calls is known" in line for line in verdict.reasons) == bool(status)
 
 
 def test_a_gate_on_tokens_has_no_data_where_calls_count_none(desk: Desk) -> None:
     run = desk.run(records(desk, good=3, bad=0, usage=Usage(1, 0, 0)), settings=settings("capitals.tokens <= 9"))
-    verdict = judge_run(run)
+    verdict = make_verdict(run)
     assert verdict.status is Status.INCOMPLETE
     assert "no tokens were counted in 3 of 3 calls" in verdict.reasons[0]

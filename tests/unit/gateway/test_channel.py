@@ -13,7 +13,7 @@ import pytest
 
 from evalsuite.core.errors import CallFailed, InternalError, RequestRefused, SettingsError
 from evalsuite.core.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
-from evalsuite.gateway.channel import ChannelAsker, ChannelServer
+from evalsuite.gateway.channel import ChannelServer, GatewayProxy
 from evalsuite.gateway.handle import Effect
 from evalsuite.gateway.loop import BackgroundLoop
 
@@ -101,12 +101,12 @@ class Wire:
     def __init__(self) -> None:
         self.controller, self.ends, self.loops = BackgroundLoop(), list[End](), list[BackgroundLoop]()
 
-    def worker(self, gateway: Answers) -> tuple[ChannelAsker, BackgroundLoop, End]:
+    def worker(self, gateway: Answers) -> tuple[GatewayProxy, BackgroundLoop, End]:
         ours, theirs, loop = End(), End(), BackgroundLoop()
         ours.other, theirs.other = theirs, ours
         server = ChannelServer(ours, self.controller, gateway)
         ours.setcallback(server.receive_request, None)
-        asker = ChannelAsker(theirs, loop, lambda _: None)
+        asker = GatewayProxy(theirs, loop, lambda _: None)
         self.ends += [ours, theirs]
         self.loops.append(loop)
         return asker, loop, theirs

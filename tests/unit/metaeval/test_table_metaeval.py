@@ -23,7 +23,7 @@ from evalsuite.metaeval.agreement import (
     tabulate_agreements,
 )
 from evalsuite.metaeval.table_grid import MARKS, write_near_pairs
-from evalsuite.metrics.tables import read_wanted
+from evalsuite.metrics.tables import read_reference_tables
 from evalsuite.stats.correlation import RESAMPLES, PairResamples
 
 SHIPPED = sorted((Path(evalsuite.__file__).parent / "benchmarks/struc_bench/data").glob("*.json"))
@@ -71,8 +71,8 @@ def test_the_grid_tells_apart_what_looks_much_alike_and_keeps_identical_tables(t
     assert pairs["bars in a cell"][0] == pairs["bars in a cell"][1]
     assert "1***" in pairs["fewer stars"][0]
     assert "1***" not in pairs["fewer stars"][1]
-    assert read_wanted(pairs["two heads swapped"][1], "markdown").tables[0].rows == (("%", "#"), ("1", "2"))
-    assert read_wanted(pairs["two columns swapped"][1], "markdown").tables[0].rows == (("%", "#"), ("2", "1"))
+    assert read_reference_tables(pairs["two heads swapped"][1], "markdown").tables[0].rows == (("%", "#"), ("1", "2"))
+    assert read_reference_tables(pairs["two columns swapped"][1], "markdown").tables[0].rows == (("%", "#"), ("2", "1"))
 
 
 def test_a_change_that_a_table_has_no_place_for_is_left_out() -> None:

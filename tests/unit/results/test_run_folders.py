@@ -24,7 +24,7 @@ from evalsuite.results.run_folders import (
     make_run_folder,
     replace_file,
 )
-from evalsuite.results.runs import RunBenchmark, load_run
+from evalsuite.results.runs import BenchmarkResults, load_run
 from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
@@ -272,7 +272,7 @@ def test_the_metric_that_stands_for_a_benchmark_is_its_own_choice_or_the_first_i
     assert desk.run(made, "without").benchmarks["capitals"].primary == "first"
     desk.declare("capitals", primary="chosen")
     assert desk.run(made, "with").benchmarks["capitals"].primary == "chosen"
-    assert RunBenchmark(Tally(), "", "").primary is None
+    assert BenchmarkResults(Tally(), "", "").primary is None
 
 
 def test_of_two_runs_that_begin_at_once_each_gets_a_folder_of_its_own(

@@ -134,7 +134,7 @@ def measure_agreement(kind: RaterKind, questions: Iterable[RatingSet]) -> list[R
 
 def _estimate_alpha(ratings: Sequence[Rating], level: Literal["nominal", "interval"]) -> Estimate | None:
     from evalsuite.stats.agreement import compute_alpha_replicates
-    from evalsuite.stats.clustering import make_replicates_interval
+    from evalsuite.stats.clustering import compute_jackknife_interval
 
     values: dict[Hashable, list[JudgedValue]] = {}
     clusters: dict[Hashable, str] = {}
@@ -144,7 +144,7 @@ def _estimate_alpha(ratings: Sequence[Rating], level: Literal["nominal", "interv
     value, without = compute_alpha_replicates(list(values.values()), list(clusters.values()), level=level)
     if math.isnan(value):
         return None
-    interval = make_replicates_interval(value, without, bounds=(-math.inf, 1.0))
+    interval = compute_jackknife_interval(value, without, bounds=(-math.inf, 1.0))
     return Estimate.of(value, interval.low, interval.high, len(values))
 
 

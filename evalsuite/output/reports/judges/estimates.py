@@ -122,11 +122,11 @@ NOTE = (
 
 def estimate_gain(value: float, replicates: Sequence[float], case_count: int) -> Gain:
     """Add to a gain (how much one judge improves on another) its jackknife interval and its p-value."""
-    from evalsuite.stats.clustering import compute_replicates_pvalue, make_replicates_interval
+    from evalsuite.stats.clustering import compute_jackknife_interval, compute_jackknife_pvalue
 
     if math.isnan(value):
         return None, None
-    interval, pvalue = make_replicates_interval(value, replicates), compute_replicates_pvalue(value, replicates)
+    interval, pvalue = compute_jackknife_interval(value, replicates), compute_jackknife_pvalue(value, replicates)
     if math.isnan(interval.low):
         return Estimate(value, n=case_count), None
     return Estimate(value, interval.low, interval.high, case_count), None if math.isnan(pvalue) else pvalue

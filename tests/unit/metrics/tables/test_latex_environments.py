@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalsuite.metrics.tables import describe_form, read_tables, read_wanted
+from evalsuite.metrics.tables import describe_form, read_reference_tables, read_tables
 
 ROWS = r"A & B \\ 1 & 2"
 
@@ -100,6 +100,6 @@ def test_options_that_draw_all_rules_are_rules_of_the_table(option: str, horizon
         rf"\begin{{tblr}}{{colspec={{lc}}, {option}}} {ROWS} \end{{tblr}}",
         rf"\begin{{NiceTabular}}{{lc}}[{option}] {ROWS} \end{{NiceTabular}}",
     ):
-        described = describe_form(read_wanted(markup, "latex"))
+        described = describe_form(read_reference_tables(markup, "latex"))
         assert horizontal in described
         assert vertical in described

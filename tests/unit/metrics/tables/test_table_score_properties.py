@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables import FORMATS, Format, h_score, read_tables, strip_answer, table_score
-from evalsuite.metrics.tables.readings import read_wanted
+from evalsuite.metrics.tables.readings import read_reference_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,7 +66,7 @@ def test_a_table_equal_to_its_reference_scores_one_in_both(rows: Rows, written: 
     written=st.sampled_from(FORMATS),
 )
 def test_any_two_texts_have_a_score_between_zero_and_one(prediction: str, reference: str, written: Format) -> None:
-    if not read_wanted(reference, written).tables:
+    if not read_reference_tables(reference, written).tables:
         with pytest.raises(ScoringError):
             table_score(prediction, reference, format=written)
         return
@@ -80,7 +80,7 @@ def test_broken_markup_scores_one_against_itself_once_taken_out_of_its_surroundi
     markup: str, written: Format
 ) -> None:
     reference = strip_answer(markup, written)
-    if not read_wanted(reference, written).tables:
+    if not read_reference_tables(reference, written).tables:
         return
     score = table_score(reference, reference, format=written)
     assert (score.content, score.form) == (1.0, 1.0)
