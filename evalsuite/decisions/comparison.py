@@ -413,6 +413,7 @@ class ComparedSlice:
 def list_slices(compared: Iterable[tuple[ComparedMetric, SharedQuestions]]) -> list[ComparedSlice]:
     """List all slices of all metrics, largest loss first."""
     from evalsuite.stats import holm
+    from evalsuite.stats.paired import compute_paired_pvalue
 
     looked_at = [
         (subject, tag, value, pairs)
@@ -421,7 +422,7 @@ def list_slices(compared: Iterable[tuple[ComparedMetric, SharedQuestions]]) -> l
     ]
     if not looked_at:
         return []
-    adjusted = holm([_compute_difference_pvalue(pairs) for *_, pairs in looked_at])
+    adjusted = holm([compute_paired_pvalue(*split_score_pairs(pairs)) for *_, pairs in looked_at])
     parts = [
         ComparedSlice(
             subject,
@@ -446,12 +447,3 @@ def _group_pairs_by_tag(questions: SharedQuestions, metric: str) -> dict[tuple[s
             if tag != GROUPING:
                 parts.setdefault((tag, value), []).append(pair)
     return {key: part for key, part in sorted(parts.items()) if FEWEST <= len(part) < len(pairs)}
-
-
-def _compute_difference_pvalue(pairs: Sequence[ScorePair]) -> float:
-    from evalsuite.stats import mcnemar, paired_difference
-
-    before, after, clusters = split_score_pairs(pairs)
-    if clusters is None and {*before, *after} <= {0.0, 1.0}:
-        return mcnemar(before, after)
-    return paired_difference(before, after, clusters=clusters).pvalue

@@ -102,6 +102,14 @@ def mcnemar(baseline: Values, candidate: Values) -> float:
     return compute_mcnemar_pvalue(*count_discordant_cases(baseline, candidate))
 
 
+def compute_paired_pvalue(before: Values, after: Values, clusters: Labels | None = None) -> float:
+    """Test whether two paired values differ: McNemar's exact test of independent pairs of 0 and 1, else the t test."""
+    independent = clusters is None or len(set(clusters)) == len(before)
+    if independent and {*before, *after} <= {0.0, 1.0}:
+        return mcnemar(before, after)
+    return paired_difference(before, after, clusters=clusters).pvalue
+
+
 def compute_mcnemar_pvalue(lost: int, won: int) -> float:
     """Compute the same as `mcnemar`, from the number of lost and won cases."""
     from scipy.special import bdtr

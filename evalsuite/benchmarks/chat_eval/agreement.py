@@ -23,10 +23,11 @@ from evalsuite.core.errors import write_count
 from evalsuite.judges.human_labels import WINS
 from evalsuite.output.reports.judges import CorrectedMean, estimate_corrected_mean
 from evalsuite.output.reports.judges.ballots import read_judged_cases
-from evalsuite.output.reports.judges.estimates import compute_verdict_gain_pvalue, estimate_gain, estimate_kappa_gain
+from evalsuite.output.reports.judges.estimates import estimate_gain, estimate_kappa_gain
 from evalsuite.output.reports.section import Cell, Chart, Passage, Series, Style, Table, parse_columns
 from evalsuite.results.judge_labels import FEWEST
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
+from evalsuite.stats.paired import compute_paired_pvalue
 
 if TYPE_CHECKING:
     from evalsuite.stats.correlation import Coefficient
@@ -230,7 +231,7 @@ def compare_modes(views: Sequence[RunView]) -> list[Table]:
                 gained = (math.fsum(after) - math.fsum(before)) / len(pairs)
                 clusters = [row.cluster for row, _ in pairs]
                 kappa_gain = estimate_kappa_gain(people, verdicts, others, clusters)
-                pvalue = compute_verdict_gain_pvalue(before, after, clusters)
+                pvalue = compute_paired_pvalue(before, after, clusters)
                 on_pairs.append((*names, gained, pvalue, *kappa_gain, len(pairs)))
             if both := _pair_rows(select_dialogues(first), select_dialogues(second)):
                 (rho, least), (other_rho, most) = (

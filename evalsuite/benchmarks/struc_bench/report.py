@@ -375,11 +375,13 @@ def tabulate_errors(title: str, outputs: Sequence[Row]) -> Table | None:
     lines: list[list[Cell]] = []
     for name, heading in ERROR_TYPES.items():
         pairs = [
-            (row.scores[name] > 0, row.facts["people"]["errors"][name] > 0.5) for row in labelled if name in row.scores
+            (row.scores[name] > 0, row.facts["people"]["errors"][name] > 0.5, row.cluster)
+            for row in labelled
+            if name in row.scores
         ]
         if pairs:
-            computed, people = zip(*pairs, strict=True)
-            kappa = stats.kappa_interval(computed, people)
+            computed, people, clusters = zip(*pairs, strict=True)
+            kappa = stats.clustered_kappa(computed, people, clusters=clusters)
             agreed = None if math.isnan(kappa.value) else Estimate(kappa.value, kappa.low, kappa.high, kappa.n)
             shares = (sum(side) / len(pairs) for side in (people, computed))
             lines.append([heading, len(pairs), *shares, agreed])

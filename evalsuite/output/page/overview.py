@@ -325,6 +325,7 @@ def compare_score_pairs(
         comparison_count: the number of comparisons for which p-value and interval are corrected.
     """
     from evalsuite import stats
+    from evalsuite.stats.paired import compute_paired_pvalue
 
     if len(pairs) < 2:
         return PairedComparison(len(pairs))
@@ -335,12 +336,10 @@ def compare_score_pairs(
     found = stats.paired_difference(
         before, after, clusters=clusters, scale=high - low if inside else None, confidence=1 - 0.05 / comparison_count
     )
-    pvalue, ends = found.pvalue, (found.low, found.high)
-    if shares and clusters is None:
-        pvalue = stats.mcnemar(before, after)
-        if pvalue > 0.05 / comparison_count:
-            # Tango's interval is an approximation: extend it to zero if the exact test finds no difference.
-            ends = (min(0.0, found.low), max(0.0, found.high))
+    pvalue, ends = compute_paired_pvalue(before, after, clusters), (found.low, found.high)
+    if shares and clusters is None and pvalue > 0.05 / comparison_count:
+        # Tango's interval is an approximation: extend it to zero if the exact test finds no difference.
+        ends = (min(0.0, found.low), max(0.0, found.high))
     return PairedComparison(
         len(pairs),
         math.fsum(before) / len(before),

@@ -20,12 +20,7 @@ from evalsuite.output.reports.judges.agreement import (
 )
 from evalsuite.output.reports.judges.agreement import NOTE as AGREEMENT_NOTE
 from evalsuite.output.reports.judges.ballots import tabulate_biases
-from evalsuite.output.reports.judges.estimates import (
-    compute_verdict_gain_pvalue,
-    estimate_corrected_mean,
-    estimate_kappa_gain,
-    estimate_rho_gain,
-)
+from evalsuite.output.reports.judges.estimates import estimate_corrected_mean, estimate_kappa_gain, estimate_rho_gain
 from evalsuite.output.reports.section import Block, Cell, Column, Section, Table, parse_columns
 from evalsuite.results.judge_labels import (
     JUDGE_METRICS,
@@ -232,6 +227,8 @@ def _make_gain_cells(
     cases: Sequence[str],
 ) -> tuple[Cell, ...]:
     """Compare how two judges agree with people: gains in accuracy, kappa and rho, each with its p-value."""
+    from evalsuite.stats.paired import compute_paired_pvalue
+
     cluster_of = one.map_cases_to_clusters()
     in_rho = estimate_rho_gain(
         [people[case] for case in cases],
@@ -252,7 +249,7 @@ def _make_gain_cells(
         [other.find_verdict(other.scores[case]) for case in cases],
         clusters := [cluster_of[case] for case in cases],
     )
-    pvalue = compute_verdict_gain_pvalue(first, second, clusters)
+    pvalue = compute_paired_pvalue(first, second, clusters)
     return ((sum(second) - sum(first)) / len(cases), pvalue, *in_kappa, *in_rho)
 
 

@@ -132,15 +132,6 @@ def estimate_gain(value: float, replicates: Sequence[float], case_count: int) ->
     return Estimate(value, interval.low, interval.high, case_count), None if math.isnan(pvalue) else pvalue
 
 
-def compute_verdict_gain_pvalue(one: Sequence[float], other: Sequence[float], clusters: Sequence[Hashable]) -> float:
-    """Test whether two judges are equally often right (1.0) or wrong (0.0): McNemar's test, or t if cases cluster."""
-    from evalsuite.stats import mcnemar, paired_difference
-
-    if len(set(clusters)) == len(clusters):
-        return mcnemar(one, other)
-    return paired_difference(one, other, clusters=clusters).pvalue
-
-
 def estimate_kappa_gain(
     people: Sequence[Hashable], one: Sequence[Hashable], other: Sequence[Hashable], clusters: Sequence[Hashable]
 ) -> Gain:

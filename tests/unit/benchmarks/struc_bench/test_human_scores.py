@@ -200,3 +200,19 @@ def test_computed_types_of_errors_are_compared_with_peoples_labels() -> None:
     assert table
     assert values(table.rows[0]) == ["Element error", 4, 0.25, 0.5, 0.5]
     assert tabulate_errors("Errors", [output({"element_error": 1.0}, 1, 1)]) is None
+
+
+def test_outputs_of_one_item_count_as_one_in_the_interval_of_kappa() -> None:
+    labels = [(1.0, 1.0), (1.0, 0.0), (0.0, 0.0), (0.0, 0.0), (1.0, 1.0), (0.0, 1.0)]
+    once = [
+        output({"element_error": computed}, 1, 1, at, errors=dict.fromkeys(ERROR_TYPES, people))
+        for at, (computed, people) in enumerate(labels)
+    ]
+    kappas = []
+    for rows in (once, once * 4):
+        table = tabulate_errors("Errors", rows)
+        assert table
+        kappas.append(table.rows[0][4])
+    assert isinstance(kappas[0], Estimate)
+    assert isinstance(kappas[1], Estimate)
+    assert (kappas[1].low, kappas[1].high) == pytest.approx((kappas[0].low, kappas[0].high))
