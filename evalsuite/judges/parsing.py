@@ -22,7 +22,10 @@ UNOPENED_THOUGHT = re.compile(r"\A.*</(?:think|thinking|thought)>", re.DOTALL | 
 TAG = re.compile(r"<([A-Za-z][\w ]{0,30})>\s{0,3}([^<>\n]{1,300}?)\s{0,3}</\1>")
 FENCE = re.compile(r"^[ \t]*```[a-zA-Z]*[ \t]*$", re.MULTILINE)
 DECORATION = re.compile(r"(?<!\w)[*`_]+|[*`_]+(?!\w)")
-BULLET = re.compile(r"^[\s>#|•-]+|(?<![\s|])[\s|]+$")
+EMOJI = "\u2705\u2728\u2b50\ufe0f\U0001f300-\U0001faff"  # Without crosses and boxes, which may contradict a value.
+BULLET = re.compile(rf"^[\s>#|•{EMOJI}-]+|(?<![\s|{EMOJI}])[\s|{EMOJI}]+$")
+NAME = re.compile(r"(?:the )?(?:[a-z]+[ _#-]{1,2}(?:\d|[a-z]|one|two)|(?:first|second|1st|2nd) [a-z]+)", re.IGNORECASE)
+"""Matches the name of an answer, such as `Answer 1`, which may be a heading or introduce a remark."""
 NUMERAL = re.compile(r"^\d{1,2}[.)]\s{1,3}")
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<!\s)\s++(?=\[[A-Za-z ]{1,30}\])")
 FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
@@ -176,8 +179,12 @@ class AnswerForm(Generic[T]):
         found = [self._read_statements(item) for item, _ in items]
         single = len(self._fields) == 1
         if single and items:
-            found[0] = found[0] or self._read_bare_value(items[0][0], is_last=len(items) == 1)
-            found[-1] = found[-1] or self._read_bare_value(items[-1][0], is_last=True)
+            end = len(items) - 1
+            names = [isinstance(item, str) and NAME.fullmatch(item) for item, _ in items]
+            for at, (item, _) in enumerate(items):
+                # A line that is only a name may be a heading, so it counts only if the last line is a name, too.
+                if names[end] if names[at] else at in (0, end):
+                    found[at] = found[at] or self._read_bare_value(item, is_last=at == end)
             if not any(found[at] and not items[at][1] for at in (0, -1)):
                 raise MissingFieldError(*self._fields)
         last = max((at for at, statements in enumerate(found) if statements), default=-1)
@@ -222,7 +229,8 @@ class AnswerForm(Generic[T]):
             if not re.search(r"\w", line):
                 continue
             if lines and self._heading.fullmatch(heading := str(lines[-1][0])):
-                line = f"{heading.rstrip(':')}: {line}"
+                # A heading above a whole statement, such as `Verdict` above `Verdict: 2`, is not a label.
+                line = line if self._begun.match(line) else f"{heading.rstrip(':')}: {line}"
                 lines.pop()
             lines.append((line, quoting and raw.lstrip().startswith(">")))
         return lines
@@ -298,7 +306,12 @@ def is_unchanged_by_reason(match: re.Match[str], value_format: ValueFormat[Any])
 
 def _is_remark_introduction(match: re.Match[str]) -> bool:
     """Tell whether a value introduces a remark: `Answer 1: it is short` is not a verdict, but `No: it is short` is."""
-    return bool(re.search(r"\d$|^\w$", match["value"])) and match.string[match.end("value") :].startswith(": ")
+    if NUMERAL.match(match.string):  # The value is the number of a list item, as in `1. Relevance: good.`
+        return True
+    value, rest = match["value"], match.string[match.end("value") :]
+    if NAME.fullmatch(value):
+        return bool(re.match(r":\s|\s[-\u2013\u2014]", rest))
+    return bool(re.search(r"\d$|^\w$", value)) and rest.startswith(": ")
 
 
 def _normalise_label(label: str) -> str:

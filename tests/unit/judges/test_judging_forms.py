@@ -66,6 +66,10 @@ def test_a_verdict_is_read_from_the_end_of_a_line(text: str, verdict: PairVerdic
         ("Verdict: 1. Both are fine, but answer 2 is the better one.", "no line"),
         ("Verdict: tie. Nonetheless I prefer answer 2.", "no line"),
         ("Verdict: 1. Correction: 2.", "no line"),
+        ("### Answer 1\nPolite, but it lacks the dead", "no line"),
+        ("It compares both.\n\n### Answer 1\nPolite.\n\n### Answer 2", "contradict"),
+        ("Response A: polite.\nResponse B: names the dead", "no line"),
+        ("1. Relevance: both.\n2. Style: the sec", "no line"),
     ],
 )
 def test_what_is_no_verdict_or_more_than_one_is_refused(text: str, problem: str) -> None:
