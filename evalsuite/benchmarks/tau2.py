@@ -239,7 +239,7 @@ class Reward:
         }
         if sample.metadata["env_assertions"]:
             scores["env_assertions"] = float(await self.are_assertions_true(sample, transcript))
-        return scores | compute_reward(sample, scores)
+        return scores | compute_reward(sample, transcript, scores)
 
     async def are_assertions_true(self, sample: Sample, transcript: Transcript) -> bool:
         """Repeat the transcript's calls in a new world, and tell whether all assertions of the task are then true."""
@@ -276,13 +276,19 @@ class Reward:
             yield opened.worlds[0]
 
 
-def compute_reward(sample: Sample, scores: Mapping[str, float]) -> dict[str, float]:
-    """Return `reward`, the product of the scores that the task rewards; return {} if such a score is missing."""
+def compute_reward(sample: Sample, transcript: Transcript, scores: Mapping[str, float]) -> dict[str, float]:
+    """Return `reward`, the product of the scores that the task rewards; return {} if such a score is missing.
+
+    As in tau2-bench, the reward is 0 if a limit ended the conversation.
+    """
     # A criterion about assertions is fulfilled if the task has no such assertions.
     fulfilled = {name: 1.0 for name in ("env_assertions", "nl_assertions") if not sample.metadata[name]}
     scored = {**fulfilled, **scores}
     names = [BASES.get(name, name) for name in sample.metadata["basis"]]
-    return {"reward": math.prod(scored[name] for name in names)} if names and set(names) <= set(scored) else {}
+    if not names or not set(names) <= set(scored):
+        return {}
+    is_ended_by_customer = transcript.facts.get("ended", "user") == "user"
+    return {"reward": math.prod(scored[name] for name in names) if is_ended_by_customer else 0.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +315,7 @@ class JudgedReward:
         judgement = await ask_until_parsed(judge, prompt, checklist.read_answer, **JUDGE_PARAMETERS)
         true = float(judgement.value.value == 1.0)
         scores = {**await self.rules(sample, transcript), "nl_assertions": true}
-        reward = {name: Score(value) for name, value in compute_reward(sample, scores).items()}
+        reward = {name: Score(value) for name, value in compute_reward(sample, transcript, scores).items()}
         note = Score(true, judgement.value.reason, log=judgement.log)
         return sign_scores({"nl_assertions": note, **reward}, write_signature("tau2", [judge], LEAD, JUDGE_PARAMETERS))
 

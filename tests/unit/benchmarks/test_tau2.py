@@ -131,6 +131,16 @@ def test_a_conversation_is_rewarded_as_its_task_says(
     assert scores == {"db": db, "communicate": communicate, "actions": actions, "reward": reward}
 
 
+@pytest.mark.parametrize(("ended", "reward"), [("user", 1), ("exchange limit", 0), ("turn limit", 0)])
+def test_a_conversation_that_the_customer_did_not_end_has_the_reward_0(folder: Path, ended: str, reward: int) -> None:
+    (sample,) = TAU2.load(setup(folder)).samples
+    (scorer,) = TAU2.scorers(setup(folder))
+    played = episode(LEFT, "cancel")
+    transcript = dataclasses.replace(played, facts={**played.facts, "ended": ended})
+    scores: Any = asyncio.run(scorer(sample, transcript))  # type: ignore[arg-type, operator]
+    assert (scores["db"], scores["communicate"], scores["reward"]) == (1, 1, reward)
+
+
 def test_a_task_that_is_rewarded_for_more_has_no_reward(folder: Path) -> None:
     task = {
         **TASK,
