@@ -20,7 +20,7 @@ from contextlib import asynccontextmanager
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from evalsuite.benchmarks.dataset_files import read_field, read_json, read_json_records, read_text, require_type
 from evalsuite.core.errors import ScoringError, SettingsError
@@ -35,8 +35,9 @@ from evalsuite.judges.prompts import mark_sections
 from evalsuite.tools.execution import ToolFailure, convert_to_json
 from evalsuite.tools.worlds import OpenWorld, World, open_tools
 
+T = TypeVar("T")
 TASKS, POLICY, SPLITS = "tasks.json", "policy.md", "split_tasks.json"
-DEFAULT_BASIS = ("DB", "COMMUNICATE")  # The criteria that are rewarded if a task names none.
+DEFAULT_BASIS = ["DB", "COMMUNICATE"]  # The criteria that are rewarded if a task names none.
 DATA_METHODS = {"agent_data": "update_db", "user_data": "update_user_db"}
 """The methods of a world that get the parts of a task's `initialization_data`."""
 
@@ -93,19 +94,41 @@ def _find_public_method(world: Any, name: str) -> Callable[..., Any] | None:
     return method if callable(method) else None
 
 
-def _list_initial_calls(state: Mapping[str, Any]) -> list[tuple[str, Sequence[Any], Mapping[str, Any], bool]]:
+def _list_initial_calls(
+    state: Mapping[str, Any], history: Sequence[Mapping[str, Any]], path: Path, where: str
+) -> list[tuple[str, Sequence[Any], Mapping[str, Any], bool]]:
     """List a task's initial data, initial actions and past tool calls as method calls of a world.
 
     An entry has the method's name, positional arguments, named arguments, and whether the call is a tool call.
     """
-    given = state.get("initialization_data") or {}
-    actions = state.get("initialization_actions") or []
-    written = [call for message in state.get("message_history") or [] for call in message.get("tool_calls") or []]
+    given = _read_optional(state, "initialization_data", dict, path, where)
+    actions = _read_objects(state, "initialization_actions", "func_name", path, where)
+    written = [call for message in history for call in _read_objects(message, "tool_calls", "name", path, where)]
     return [
         *((method, [given[name]], {}, False) for name, method in DATA_METHODS.items() if given.get(name)),
         *((call["func_name"], [], call.get("arguments") or {}, False) for call in actions),
         *((call["name"], [], call.get("arguments") or {}, True) for call in written),
     ]
+
+
+def _read_optional(record: Mapping[str, Any], name: str, kind: type[T], path: Path, where: str) -> T:
+    """Return one field of a record, or an empty value of its type if the field is missing or null."""
+    return kind() if record.get(name) is None else read_field(record, name, kind, path, where)
+
+
+def _read_texts(record: Mapping[str, Any], name: str, path: Path, where: str) -> list[str]:
+    field = f"{where}, field {name!r}"
+    return [require_type(text, str, path, field) for text in _read_optional(record, name, list, path, where)]
+
+
+def _read_objects(record: Mapping[str, Any], name: str, key: str, path: Path, where: str) -> list[dict[str, Any]]:
+    """Read an optional list of objects that each have a text in the field `key`."""
+    field = f"{where}, field {name!r}"
+    objects = [require_type(one, dict, path, field) for one in _read_optional(record, name, list, path, where)]
+    for one in objects:
+        read_field(one, key, str, path, field)
+        _read_optional(one, "arguments", dict, path, field)
+    return objects
 
 
 def _find_domain_folder(setup: Setup) -> Path:
@@ -139,9 +162,10 @@ def load_dataset(setup: Setup) -> Dataset:
 
 def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
     scenario = read_field(task, "user_scenario", dict, path, where)
-    state = task.get("initial_state") or {}
-    criteria = task.get("evaluation_criteria") or {"reward_basis": []}
-    basis = list(criteria.get("reward_basis", DEFAULT_BASIS))
+    state = _read_optional(task, "initial_state", dict, path, where)
+    history = _read_objects(state, "message_history", "role", path, where)
+    criteria = _read_optional(task, "evaluation_criteria", dict, path, where) or {"reward_basis": []}
+    basis = _read_texts({"reward_basis": DEFAULT_BASIS, **criteria}, "reward_basis", path, where)
     goal, knowledge = _write_customer_goal_and_knowledge(scenario, path, where)
     return Sample(
         id=str(task.get("id", where.removeprefix("task "))),
@@ -149,18 +173,18 @@ def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
         tags={"basis": " and ".join(basis or ["nothing"])},
         metadata={
             "knows": knowledge,
-            "actions": list(criteria.get("actions") or []),
-            "communicate": list(criteria.get("communicate_info") or []),
+            "actions": _read_objects(criteria, "actions", "name", path, where),
+            "communicate": _read_texts(criteria, "communicate_info", path, where),
             "basis": basis,
-            "env_assertions": list(criteria.get("env_assertions") or []),
-            "nl_assertions": list(criteria.get("nl_assertions") or []),
+            "env_assertions": _read_objects(criteria, "env_assertions", "func_name", path, where),
+            "nl_assertions": _read_texts(criteria, "nl_assertions", path, where),
             # The customer's tools in this task; None means all of the customer's tools.
             "user_tools": task.get("user_tools"),
-            "initial_calls": _list_initial_calls(state),
+            "initial_calls": _list_initial_calls(state, history, path, where),
             # The agent sees neither the customer's calls nor their results.
             "history": [
                 message
-                for message in state.get("message_history") or []
+                for message in history
                 if message.get("requestor", "assistant") == "assistant"
                 and not (message["role"] == "user" and message.get("tool_calls"))
             ],
@@ -169,13 +193,15 @@ def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
 
 
 def _write_customer_goal_and_knowledge(scenario: Mapping[str, Any], path: Path, where: str) -> tuple[str, str]:
-    persona = [scenario["persona"]] if scenario.get("persona") else []
+    persona = [text] if (text := _read_optional(scenario, "persona", str, path, where)) else []
     instructions = scenario.get("instructions")
     if isinstance(instructions, str):
         return "\n\n".join([*persona, instructions]), "nothing more"
     instructions = require_type(instructions, dict, path, f"{where}, field 'instructions'")
-    goal = [instructions.get(name) or "" for name in ("reason_for_call", "task_instructions")]
-    knowledge = [instructions.get(name) or "" for name in ("known_info", "unknown_info")]
+    goal, knowledge = (
+        [_read_optional(instructions, name, str, path, where) for name in names]
+        for names in (("reason_for_call", "task_instructions"), ("known_info", "unknown_info"))
+    )
     return "\n\n".join(filter(None, [*persona, *goal])), "\n\n".join(filter(None, knowledge)) or "nothing more"
 
 

@@ -170,6 +170,25 @@ def test_what_is_missing_is_named(folder: Path) -> None:
         TAU2.load(setup(folder))
 
 
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"criteria": {"communicate_info": "1,250"}}, """field 'communicate_info': found "1,250", expected a list"""),
+        ({"criteria": {"reward_basis": "DB"}}, """field 'reward_basis': found "DB", expected a list"""),
+        ({"criteria": {"actions": [{"tool": "look"}]}}, "field 'actions': found only the fields 'tool'"),
+        ({"criteria": {"env_assertions": [7]}}, "field 'env_assertions': found 7, expected an object"),
+        ({"initial_state": [1]}, "field 'initial_state': found"),
+        ({"initial_state": {"message_history": [{"content": "Hello"}]}}, "expected the field 'role'"),
+        ({"user_scenario": {"instructions": {"known_info": 7}}}, "field 'known_info': found 7, expected a string"),
+    ],
+)
+def test_a_field_of_another_type_is_named_with_its_task(folder: Path, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(DatasetError) as error:
+        load_with(folder, **fields)
+    assert "tasks.json, task 1" in str(error.value)
+    assert message in str(error.value)
+
+
 def load_with(folder: Path, **fields: Any) -> Sample:
     criteria = {"actions": [], "reward_basis": ["DB"], **fields.pop("criteria", {})}
     (folder / "tasks.json").write_text(json.dumps([{**TASK, "evaluation_criteria": criteria, **fields}]))
