@@ -263,7 +263,10 @@ class Correct:
 
 
 def _is_accepted_call(accepted: Mapping[str, Any], schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
-    """Tell whether a call has all required parameters, has no undocumented ones, and has only accepted values."""
+    """Tell whether a call has all required parameters, has no undocumented ones, and has only accepted values.
+
+    The accepted value `""` means that a parameter may be missing; only a text parameter may have it as its value.
+    """
     documented = schema.get("properties")
     return (
         set(schema.get("required", ())) <= arguments.keys()
@@ -280,6 +283,11 @@ def _describe_mistakes(sample: Sample, expected: Sequence[ToolUse], calls: Seque
         for call in sample.metadata["calls"]
         for name, accepted in call.items()
     ]
+        and all(
+            (documented or {}).get(name, {}).get("type", "string") == "string"
+            for name, value in arguments.items()
+            if isinstance(value, str) and not _IGNORED.sub("", value)
+        )
     shown, places = list(calls), match_calls(expected, calls)
     for use, place in zip(wanted, places, strict=True):
         # Write a right call with the first accepted values, because the diff should show only wrong calls.
@@ -306,15 +314,18 @@ def are_accepted_arguments(
 def matches_accepted_value(value: Any, accepted: Any, *, in_object: bool = False) -> bool:
     """Tell whether an argument's value matches an accepted value by the leaderboard's rules.
 
-    Texts are compared without case, spaces and the characters `,./-_*^`. If a float is expected, an int is accepted. If
-    an int is expected, a float is wrong, except in an object, because the leaderboard does not check types there. In an
-    object, each field has its own list of accepted values.
+    Texts are compared without case, spaces and the characters `,./-_*^`. If a float is expected, an int is accepted,
+    except in a list. If an int is expected, a float is wrong. In an object, the leaderboard does not check types, and
+    each field has its own list of accepted values.
     """
     if isinstance(value, str) and isinstance(accepted, str):
         one, other = (_IGNORED.sub("", text).lower().replace("'", '"') for text in (value, accepted))
         return one == other
     if isinstance(value, list) and isinstance(accepted, list):
-        return len(value) == len(accepted) and all(map(matches_accepted_value, value, accepted))
+        return len(value) == len(accepted) and all(
+            matches_accepted_value(one, other, in_object=in_object) and (in_object or type(one) is type(other))
+            for one, other in zip(value, accepted, strict=True)
+        )
     if isinstance(value, dict) and isinstance(accepted, dict):
         return are_accepted_arguments(accepted, value, in_object=True)
     if isinstance(value, bool) or isinstance(accepted, bool):

@@ -148,6 +148,8 @@ def test_functions_are_offered_as_json_schemas(folder: Path) -> None:
         (True, 1, False),
         (["a", "B"], ["A", "b"], True),
         (["b", "a"], ["a", "b"], False),
+        ([1.5, 2.0], [1.5, 2.0], True),
+        ([1.5, 2], [1.5, 2.0], False),
         ({"x": 1}, {"x": [1, 2], "y": ["", 3]}, True),
         ({"x": 3}, {"x": [1, 2]}, False),
         ([{"x": 1}], [{"x": [1]}], True),
@@ -162,6 +164,18 @@ def test_optional_arguments_may_be_left_out_and_unknown_ones_not_be_given() -> N
     assert [
         are_accepted_arguments(accepted, given) for given in ({"a": 1}, {"a": 1, "b": 2}, {"b": 2}, {"a": 1, "c": 1})
     ] == [True, True, False, False]
+
+
+@pytest.mark.parametrize(("parameter", "right"), [("artist", 1.0), ("minutes", 0.0), ("shuffle", 0.0)])
+def test_a_parameter_that_may_be_missing_accepts_an_empty_text_only_if_it_is_a_text(
+    folder: Path, parameter: str, right: float
+) -> None:
+    truth = [{"music.play": {"artist": ["Ada", ""], "minutes": [20.0, ""], "shuffle": ["", False]}}]
+    (folder / "possible_answer" / "BFCL_v4_parallel.json").write_text(
+        lines({"id": "parallel_0", "ground_truth": truth})
+    )
+    call = ("music_play", json.dumps({"artist": "Ada", parameter: ""}))
+    assert score(folder, "parallel", call)[0] == right
 
 
 HEADWAY: dict[str, Any] = {
