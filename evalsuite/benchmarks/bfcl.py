@@ -164,7 +164,13 @@ def _read_answers(path: Path) -> dict[str, list[dict[str, Any]]]:
     """Map each question's id to its right calls, written as in the leaderboard's files."""
     return {
         read_field(record, "id", str, path, place): [
-            {make_callable_name(name): accepted for name, accepted in require_type(call, dict, path, place).items()}
+            {
+                make_callable_name(name): {
+                    parameter: require_type(values, list, path, f"{place}, accepted values of {parameter!r}")
+                    for parameter, values in require_type(accepted, dict, path, f"{place}, call of {name!r}").items()
+                }
+                for name, accepted in require_type(call, dict, path, place).items()
+            }
             for call in read_field(record, "ground_truth", list, path, place)
         ]
         for place, record in read_json_lines(path)
@@ -178,24 +184,29 @@ def make_callable_name(name: str) -> str:
 
 def _make_openai_tool(record: Mapping[str, Any], path: Path, place: str) -> dict[str, Any]:
     name = read_field(record, "name", str, path, place)
+    where = f"{place}, function {name!r}"
+    parameters = read_field(record, "parameters", dict, path, where)
+    for key, kind in (("properties", dict), ("required", list)):
+        for value in require_type(parameters.get(key, kind()), kind, path, f"{where}, {key}"):
+            require_type(value, str, path, f"{where}, {key}")
     return {
         "type": "function",
         "function": {
             "name": make_callable_name(name),
             "description": read_field(record, "description", str, path, place),
-            "parameters": _convert_schema(read_field(record, "parameters", dict, path, f"{place}, function {name!r}")),
+            "parameters": _convert_schema(parameters, path, where),
         },
     }
 
 
-def _convert_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_schema(schema: Any, path: Path, where: str) -> dict[str, Any]:
     """Convert BFCL's variant of JSON schema, which has the type `dict` instead of `object`, to JSON schema."""
     converted: dict[str, Any] = {}
-    for key, value in schema.items():
+    for key, value in require_type(schema, dict, path, f"{where}, parameters").items():
         if key == "properties" and isinstance(value, dict):
-            converted[key] = {name: _convert_schema(inner) for name, inner in value.items()}
+            converted[key] = {name: _convert_schema(inner, path, where) for name, inner in value.items()}
         elif key in {"items", "additionalProperties"} and isinstance(value, dict):
-            converted[key] = _convert_schema(value)
+            converted[key] = _convert_schema(value, path, where)
         elif key == "type" and isinstance(value, str):
             if value != "any":
                 converted[key] = _TYPES.get(value, value)
@@ -272,6 +283,11 @@ def _is_accepted_call(accepted: Mapping[str, Any], schema: Mapping[str, Any], ar
         set(schema.get("required", ())) <= arguments.keys()
         and (documented is None or arguments.keys() <= documented.keys())
         and are_accepted_arguments(accepted, arguments)
+        and all(
+            (documented or {}).get(name, {}).get("type", "string") == "string"
+            for name, value in arguments.items()
+            if isinstance(value, str) and not _IGNORED.sub("", value)
+        )
     )
 
 
@@ -283,11 +299,6 @@ def _describe_mistakes(sample: Sample, expected: Sequence[ToolUse], calls: Seque
         for call in sample.metadata["calls"]
         for name, accepted in call.items()
     ]
-        and all(
-            (documented or {}).get(name, {}).get("type", "string") == "string"
-            for name, value in arguments.items()
-            if isinstance(value, str) and not _IGNORED.sub("", value)
-        )
     shown, places = list(calls), match_calls(expected, calls)
     for use, place in zip(wanted, places, strict=True):
         # Write a right call with the first accepted values, because the diff should show only wrong calls.

@@ -215,3 +215,28 @@ def test_what_is_missing_is_named(folder: Path) -> None:
     (folder / "possible_answer" / "BFCL_v4_parallel.json").write_text("")
     with pytest.raises(DatasetError, match="id 'parallel_0': found no answer"):
         BFCL.load(Setup("m", data=folder))
+
+
+@pytest.mark.parametrize(
+    ("accepted", "parameters", "message"),
+    [
+        ({"artist": "Ada"}, {}, """accepted values of 'artist': found "Ada", expected a list"""),
+        (["Ada"], {}, "call of 'music.play': found"),
+        ({}, {"required": "artist"}, """function 'music.play', required: found "artist", expected a list"""),
+        ({}, {"properties": ["artist"]}, "function 'music.play', properties: found"),
+        ({}, {"properties": {"artist": "string"}}, "function 'music.play', parameters: found"),
+    ],
+)
+def test_a_field_of_another_type_is_named_with_its_line(
+    folder: Path, accepted: Any, parameters: dict[str, Any], message: str
+) -> None:
+    schema: Any = PLAY["parameters"]
+    function = {**PLAY, "parameters": {**schema, **parameters}}
+    question = {"id": "parallel_0", "question": [[{"role": "user", "content": "Play."}]], "function": [function]}
+    (folder / "BFCL_v4_parallel.json").write_text(lines(question))
+    answer = {"id": "parallel_0", "ground_truth": [{"music.play": accepted}]}
+    (folder / "possible_answer" / "BFCL_v4_parallel.json").write_text(lines(answer))
+    with pytest.raises(DatasetError) as error:
+        BFCL.load(Setup("m", data=folder, args={"categories": ["parallel"]}))
+    assert "BFCL_v4_parallel.json, line 1" in str(error.value)
+    assert message in str(error.value)
