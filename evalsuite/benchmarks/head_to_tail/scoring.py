@@ -33,7 +33,7 @@ _SUBJECTS = ("answer", "given answer", "reply", "response", "given", "it", "this
 _VERDICT = AnswerForm(
     {"verdict": AnswerField((*VERDICT_LABELS, *_SUBJECTS), ChoiceFormat({1.0: "correct", 0.0: "incorrect"}))}
 )
-_LABEL = re.compile(r"\s*(?:a|answer|the answer is)\s*:\s*", re.IGNORECASE)
+_LABEL = re.compile(r"[\s*_]*(?:a|answer|the answer is)[\s*_]*:[\s*_]*", re.IGNORECASE)
 
 
 def make_scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:

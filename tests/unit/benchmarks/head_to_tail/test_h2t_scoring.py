@@ -96,7 +96,8 @@ def test_the_right_answer_unknown_is_not_missing() -> None:
 
 
 def test_the_label_that_models_repeat_is_no_part_of_the_answer() -> None:
-    assert by_rule("Answer: Christopher Nolan")["accuracy"] == 1.0
+    for answer in ("Answer: Christopher Nolan", "**Answer:** Christopher Nolan", "**A**: *Christopher Nolan*"):
+        assert by_rule(answer)["accuracy"] == 1.0
     assert by_rule("A: unsure")["missing"] == 1.0
     assert by_rule("A: Nolan")["token_f1"] == 1.0
 
