@@ -66,6 +66,8 @@ class BoundBenchmark:
 
 def bind_benchmark(declaration: Declaration, settings: Settings, model: str, root: Path, nodeid: str) -> BoundBenchmark:
     """Make a declared benchmark's samples, solver and scorers under a run's settings."""
+    from evalsuite.results.built_in import DeclaredAndBuiltInMetrics
+
     benchmark = declaration.benchmark
     setup = _make_benchmark_setup(declaration, settings, model, root)
     epochs = settings.epochs or declaration.epochs or 1
@@ -84,7 +86,8 @@ def bind_benchmark(declaration: Declaration, settings: Settings, model: str, roo
     of_scorers = {name: metric for scorer in scorers for name, metric in getattr(scorer, "metrics", {}).items()}
     if taken := sorted(of_scorers.keys() & benchmark.derived.keys()):
         raise SettingsError(f"benchmark {benchmark.name}: a scorer and a metric over all cases give {taken[0]!r}")
-    metrics = dict.fromkeys(benchmark.derived, Metric()) | of_scorers | dict(benchmark.metrics)
+    declared = DeclaredAndBuiltInMetrics(of_scorers | dict(benchmark.metrics), ())
+    metrics = {name: declared.get(name, Metric()) for name in benchmark.derived} | declared
     return BoundBenchmark(
         declaration,
         setup,

@@ -287,7 +287,7 @@ def _explain_unknown_metric(gate_texts: Sequence[str], cases: Sequence[Case]) ->
         metrics = bound.metric_names
         if metrics is not None and not any(fnmatchcase(gate.metric, name) for name in metrics):
             return f"gate '{gate.text}': no such metric{suggest_names(gate.metric, {*metrics, PASS_RATE})}"
-        low, high = bound.declared_metrics.get(gate.metric, {}).get("range") or (-math.inf, math.inf)
+        low, high = bound.find_range(gate.metric) or (-math.inf, math.inf)
         if gate.than and gate.threshold >= high - low:
             return f"gate '{gate.text}': a loss of {gate.threshold:g} is no less than the whole range of {gate.metric}"
         if not gate.than and not low <= gate.threshold <= high:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import read_json
 from evalsuite.benchmarks.treb.records import COLUMN_OF, COLUMNS, SKILLS, SUBTASKS
+from evalsuite.benchmarks.treb.scoring import RULES_SUBTASK
 from evalsuite.core.errors import SettingsError
 from evalsuite.output.reports.generic import warn_of_cut_off_answers
 from evalsuite.output.reports.section import (
@@ -84,8 +85,7 @@ def average_columns(tally: Tally, metric: str, confidence: float = 0.95) -> Esti
     spread extends by w ln(2 / (1 - confidence)) to both sides. Every other interval of 0/1 scores extends at least as
     far, because a wrong answer could otherwise narrow the interval.
     """
-    columns = list_columns(metric)
-    scored = tally.scored(metric).where(lambda row: find_column(row) in columns)
+    scored = _select_meant_cases(tally, metric).scored(metric)
     if not len(scored):
         return None
     weighted = list(zip(scored, _compute_weights(scored), strict=True))
@@ -106,6 +106,17 @@ def average_columns(tally: Tally, metric: str, confidence: float = 0.95) -> Esti
         heaviest = max(math.fsum(weight for _, weight in cases) for each in records.values() for cases in each.values())
         reach = max(reach, heaviest * math.log(2 / (1 - confidence)))
     return Estimate(value, max(0.0, value - reach), min(1.0, value + reach), len(scored))
+
+
+def _select_meant_cases(tally: Tally, metric: str) -> Tally:
+    """Select the cases that should have a metric, because a gate counts those without it as missing."""
+    columns = list_columns(metric)
+    ran = tally.where(lambda row: "skill" in row.tags and row.tags["subtask"] != RULES_SUBTASK)
+    meant = ran.where(lambda row: find_column(row) in columns)
+    if metric != "exact_match":
+        return meant
+    # Only answers that are numbers have an exact match; all answers have a ROUGE-L.
+    return meant.where(lambda row: any(name in row.scores for name in ("rouge_l", metric)))
 
 
 # Gates use the overall scores (`treb.overall_judge`), because a mean over cases would weight subtasks by size.

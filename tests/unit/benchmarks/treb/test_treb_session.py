@@ -115,3 +115,17 @@ def table_row(report: str, label: str, place: int) -> list[str]:
     """What is measured in the label's row of a table, counted from 0."""
     rows = [line for line in report.splitlines() if line.startswith(f"| {label}")]
     return [cell.strip() for cell in rows[place].split("|")[2:-1] if cell.strip() != "–"]
+
+
+def test_a_gate_on_an_overall_counts_the_cases_that_should_have_it_and_knows_its_range(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makeconftest('pytest_plugins = ["evalsuite.plugin"]')
+    pytester.makepyfile(test_treb=SUITE.replace("assert", "pass #"), app="def answer(messages):\n    return '7'\n")
+    run = ("--model=function:app:answer", "--mode=tcot")
+    gates = [f"--gate=treb.overall_{metric} >= 0" for metric in ("rouge_l", "bleu", "exact_match")]
+    result = pytester.runpytest_subprocess(*run, *gates)
+    assert result.ret == 0
+    result.stdout.no_fnmatch_line("*without this score*")
+    result = pytester.runpytest_subprocess(*run, "--gate=treb.overall_bleu >= 55")
+    result.stderr.fnmatch_lines(["*overall_bleu is declared to lie in [[]0, 1]*"])
