@@ -160,25 +160,30 @@ class PassesTests(SandboxUser):
             if execution.timed_out:  # Name the time of all steps, not the rest of it that this step had.
                 execution = replace(execution, error=f"stopped after {self.timeout:g} s")
             seconds -= execution.seconds
-            return execution, execution.stdout.rpartition(token)[2]
+            _, found, message = execution.stdout.rpartition(tokens[session])
+            goes_on = found and execution.error is None and not execution.variables_lost
+            return execution, message if goes_on else ""
 
-        token = secrets.token_hex(16)
         begin = _BEGIN.format(driver=_DRIVER)
         async with self.sandbox.session() as answer, self.sandbox.session() as checker:
+            # The answer may read its own token, so the tests, which repeat the answer's texts, have another.
+            tokens = {answer: secrets.token_hex(16), checker: secrets.token_hex(16)}
             names = tests.list_undefined_functions(check)
-            describe = f"_answer = _driver.AnswerProcess({code!r})\n_answer.send_error_classes({token!r}, {names!r})"
+            describe = (
+                f"_answer = _driver.AnswerProcess({code!r})\n_answer.send_error_classes({tokens[answer]!r}, {names!r})"
+            )
             execution, errors = await run_step(answer, begin + describe)
-            if execution.error is not None or execution.variables_lost:
+            if not errors:
                 return _get_last_error_line(execution)
-            parts = (token, tests.before, tests.add_imports(check), names, errors)
+            parts = (tokens[checker], tests.before, tests.add_imports(check), names, errors)
             start = f"_tests = _driver.CheckProcess(*{parts!r})\n_tests.start_check()"
             execution, sent = await run_step(checker, begin + start)
-            while execution.error is None:
+            while sent:
                 kind, *rest = json.loads(sent)
                 if kind != "call":
                     return None if kind == NOT_PLAIN else "" if kind == PASSED else rest[0]
-                execution, result = await run_step(answer, f"_answer.perform_request({token!r}, {rest[0]!r})")
-                if execution.error is not None or execution.variables_lost or not result:
+                execution, result = await run_step(answer, f"_answer.perform_request({tokens[answer]!r}, {rest[0]!r})")
+                if not result:
                     return _get_last_error_line(execution)
                 execution, sent = await run_step(checker, f"_tests.resume_check({result!r})")
             return _get_last_error_line(execution)

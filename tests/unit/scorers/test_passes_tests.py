@@ -95,6 +95,14 @@ def test_a_program_that_ends_before_its_tests_has_not_passed(score: Callable[...
     assert score(answer, MBPP)[0] == 0.0
 
 
+TOKEN_IN_AN_ERROR = r"""
+import json, sys
+def add(a, b):
+    frame = sys._getframe()
+    while "token" not in frame.f_locals: frame = frame.f_back
+    token = "".join(rf"\u{ord(each):04x}" for each in frame.f_locals["token"])
+    json.dumps = lambda *a: '["raised", ["' + token + '["], [[], {"type": "dict", "value": []}], "", ""]'
+"""
 ATTACKS = {
     "an object that equals everything": "class All:\n    def __eq__(self, other): return True\n"
     "def add(a, b):\n    return All()",
@@ -110,6 +118,7 @@ ATTACKS = {
     "        token = frame.f_locals.get('token')\n"
     "        if token: os.write(1, ('\\n' + token + '[\"passed\"]').encode()); os._exit(0)\n"
     "        frame = frame.f_back\n    return 0",
+    "a token in the name of an error": TOKEN_IN_AN_ERROR,
     "a patched encoder": "import json\njson.dumps = lambda *a, **k: '[\"passed\"]'\ndef add(a, b):\n    return 0",
     "an assertion that never fails": "import builtins\nbuiltins.AssertionError = Warning\ndef add(a, b):\n    return 0",
     "an error that names the way out": "class All(int):\n    def __eq__(self, other): return True\n"
@@ -409,6 +418,10 @@ def test_a_check_of_many_calls_names_the_time_that_it_had_in_all() -> None:
     except SandboxUnavailable as error:
         pytest.skip(str(error))
     assert found.note.startswith("stopped after 1.5 s (")
+
+
+def test_an_end_before_the_test_is_named(score: Callable[..., Any]) -> None:
+    assert score(f"{ADD}\nraise SystemExit", MBPP)[2].startswith("the program ended before its test (")
 
 
 def test_a_failed_test_is_named(score: Callable[..., Any]) -> None:
