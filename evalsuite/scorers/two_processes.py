@@ -57,7 +57,8 @@ def _split_pandas_table(table: Any) -> list[Any]:
     """Split a DataFrame or Series into its index and columns; each has a name, a dtype and values."""
     columns = [(table.name, table)] if table.ndim == 1 else table.items()
     parts = [
-        [name, str(column.dtype), [None if str(cell) == "NaT" else cell for cell in column]] for name, column in columns
+        [name, str(column.dtype), [None if type(cell).__name__ in {"NaTType", "NAType"} else cell for cell in column]]
+        for name, column in columns
     ]
     return [table.ndim, list(table.index.names), table.index.tolist(), parts]
 
@@ -67,9 +68,10 @@ def _rebuild_pandas_table(parts: list[Any]) -> Any:
     dimensions, names, labels, columns = parts
     index = (pandas.MultiIndex.from_tuples(labels) if len(names) > 1 else pandas.Index(labels)).set_names(names)
     series = [pandas.Series(values, index, dtype, name) for name, dtype, values in columns]
-    if dimensions == 1:
-        return series[0]
-    return pandas.DataFrame(dict(enumerate(series)), index).set_axis([each.name for each in series], axis=1)
+    table = series[0] if dimensions == 1 else pandas.DataFrame(dict(enumerate(series)), index)
+    # Refuse cells that a dtype made of plain ones: the tests could not pass them on, and would run beside the answer.
+    encode_value(_split_pandas_table(table))
+    return table if dimensions == 1 else table.set_axis([each.name for each in series], axis=1)
 
 
 # For each kind of value: its types, a function that splits a value into parts, and a function that rebuilds it.

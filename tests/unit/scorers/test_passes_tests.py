@@ -178,6 +178,22 @@ def test_an_answer_cannot_stop_a_test_by_an_exception_of_the_test_framework(
     assert score(answer, {"test": IN_UNITTEST, "entry_point": "add", "prompt": ""})[0] == value
 
 
+FORGED_PERIOD = """
+import json
+class All:
+    def __eq__(self, other): return True
+usual = json.dumps
+def encode(text):
+    period = {"type": "table", "value": [1, [None], [0], [[None, "period[M]", ["2020-01"]]]]}
+    json.dumps = lambda *a: usual(["result", period, [None, None]])
+def decode(text): return All()
+"""
+
+
+def test_an_answer_cannot_move_a_check_into_its_process_by_a_table(score: Callable[..., Any]) -> None:
+    assert score(FORGED_PERIOD, {"test_list": ["assert decode(encode('ab')) == 'ab'"]})[0] == 0.0
+
+
 VALUES = {
     "a tuple": ("(1, 'a')", "(1, 'a')"),
     "a set": ("{1, 2}", "{2, 1}"),
@@ -319,6 +335,10 @@ pandas.testing.assert_series_equal(f(frame), pandas.Series({"x": 3.5, "y": 0.0},
         (
             "def f(frame):\n    return frame",
             "import pandas\nassert f(pandas.to_datetime(pandas.Series([None]))).isna()[0]",
+        ),
+        (
+            "import pandas\ndef f(x):\n    return pandas.Series(x, dtype='string')",
+            "assert f(['NaT', None]).isna().tolist() == [False, True]",
         ),
         ("def f(frame):\n    return frame.groupby('a').b.sum()", SERIES),
         ("def f(g, x):\n    return g(x)\nif __name__ == '__main__':\n    1 / 0", "assert f(lambda x: x + 1, 1) == 2"),
