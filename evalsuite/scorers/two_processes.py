@@ -194,7 +194,8 @@ def _rebuild_array(items: list[Any], dtype: str | None = None, shape: list[int] 
 
 
 def _send_message(token: str, message: Any) -> None:
-    sys.stdout.flush()
+    with contextlib.suppress(AttributeError, ValueError):  # The answer may have removed or closed its output.
+        sys.stdout.flush()
     data = f"\n{token}{json.dumps(message)}".encode()
     while data:
         data = data[os.write(1, data) :]
@@ -225,7 +226,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "setattr": setattr,
     **{function.__name__: function for function in (len, str, repr, bool, abs, int, float, round, format)},
     **{function.__name__: function for function in (copy.copy, copy.deepcopy)},
-    **{name: getattr(operator, name) for name in ("getitem", "setitem", "delitem")},
+    **{name: getattr(operator, name) for name in ("getitem", "setitem", "delitem", "contains")},
     **{name: getattr(operator, f"__{name}__") for name in ("lt", "le", "gt", "ge", *ARITHMETIC)},
 }
 """Operations that the tests may request on an object of the answer."""
@@ -336,6 +337,11 @@ class Remote:
 
     def __iter__(self) -> Any:
         return iter(self.__process.request_operation("iter", [self], {}))
+
+    def __contains__(self, item: Any) -> bool:
+        if not self.__is_own:  # Do not show the item to the answer: it may be the expected value, as in `3 in f(1)`.
+            return any(each is item or each == item for each in self)
+        return bool(self.__process.request_operation("contains", [self, item], {}))
 
     def __instancecheck__(self, value: Any) -> bool:
         return self.__identity in (

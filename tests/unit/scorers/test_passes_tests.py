@@ -151,6 +151,11 @@ def test_an_answer_cannot_change_how_it_is_compared(score: Callable[..., Any], a
     assert score(answer, MBPP)[0] == 0.0
 
 
+def test_an_answers_object_does_not_decide_what_it_contains(score: Callable[..., Any]) -> None:
+    answer = "class All:\n    def __contains__(self, item): return True\ndef f():\n    return All()"
+    assert score(answer, {"test_list": ["assert 3 in f()"]})[0] == 0.0
+
+
 IN_UNITTEST = """
 import unittest
 def check(candidate):
@@ -230,6 +235,12 @@ class Stack:
         self.items.append(item)
     def pop(self):
         return self.items.pop()
+"""
+WORDS = """
+class Words:
+    def __init__(self, *words): self.words = set(words)
+    def __contains__(self, word): return word in self.words
+def f(): return ["a", "b"]
 """
 MANAGER = """
 class Manager:
@@ -357,6 +368,8 @@ pandas.testing.assert_series_equal(f(frame), pandas.Series({"x": 3.5, "y": 0.0},
         (BITS, "import copy\na = Bits(6)\ncopy.deepcopy(a).n = 1\nassert (a & Bits(3)).n == 2 and (~a << 1).n == -14"),
         ("import random\ndef f():\n    return random.random()", SEEDED),
         ("import os\ndef f(x):\n    os.mkdir(x)", "import os\nf('a')\nassert os.path.isdir('a')"),
+        (WORDS, "words = Words('ab')\nassert 'ab' in words and 'a' not in words and 'b' in f()"),
+        ("import sys\nsys.stdout.close()\ndef f(x):\n    return x", "assert f(1) == 1"),
         (STACK, "stack = Stack()\nassert type(stack) is Stack and vars(stack) == Stack().__dict__"),
     ],
 )
