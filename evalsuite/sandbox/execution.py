@@ -236,6 +236,8 @@ def _explain_ending(ending: str, message: str, timeout: float, limits: Limits) -
         name = signal.Signals(int(number)).name
     except ValueError:
         name = f"signal {number}"
+    if name == "SIGSEGV":  # The kernel ignores SIGABRT of a namespace's first process; `abort` then ends it like this.
+        name = "SIGSEGV or SIGABRT"
     return f"{DEATH}was killed ({name})\n{message}".strip()
 
 
