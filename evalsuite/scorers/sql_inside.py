@@ -27,7 +27,8 @@ def run_query(database: bytes, sql: str, seconds: float) -> list[tuple[Any, ...]
     copy = database[:18] + b"\1\1" + database[20:] if database[18:20] == b"\2\2" else database
     end = time.monotonic() + seconds
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.deserialize(copy)
+        if copy:  # SQLite reads an empty file as a database without tables; `deserialize` refuses it.
+            connection.deserialize(copy)
         connection.text_factory = lambda text: text.decode(errors="ignore")
         connection.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in READING else sqlite3.SQLITE_DENY)
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_CELL)

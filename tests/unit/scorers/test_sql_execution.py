@@ -36,6 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             database.executemany("INSERT INTO city VALUES (?, ?, ?)", rows)
             database.execute("CREATE VIEW big AS SELECT name FROM city WHERE people > 1000")
             database.commit()
+    (path / "empty.sqlite").touch()
     (path / "text.sqlite").write_text("not a database")
     with (path / "large.sqlite").open("wb") as file:
         file.truncate((1 << 30) + 1)
@@ -132,6 +133,7 @@ def test_a_database_with_a_write_ahead_log_is_read_and_stays_as_it_is(judge: Jud
 @pytest.mark.parametrize(
     ("gold", "database", "problem"),
     [
+        (CITIES, "empty.sqlite", "the right query of sample 's' fails: no such table: city"),
         ("SELECT nome FROM city", "towns.sqlite", "the right query of sample 's' fails: no such column"),
         (CITIES, "text.sqlite", "file is not a database"),
         (CITIES, "large.sqlite", "more than 1,024 MiB"),
