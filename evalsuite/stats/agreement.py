@@ -371,7 +371,7 @@ def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
 
     Raises:
         ValueError: there are fewer than two raters, the lists differ in length, no item has two ratings, or a rating is
-            not a number although the level needs numbers.
+            not a number although the level needs numbers, or infinite at the level `interval`.
     """
     lengths = {len(rater) for rater in ratings}
     if len(ratings) < 2 or len(lengths) != 1:
@@ -382,6 +382,10 @@ def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
     values = list(dict.fromkeys(value for rater in ratings for value in rater if not is_missing(value)))
     if level != "nominal" and not all(isinstance(value, Real) for value in values):
         raise ValueError(f"{level} ratings must be numbers; found {values[:5]}")
+    if level == "interval" and (
+        infinite := [value for value in values if isinstance(value, Real) and math.isinf(value)]
+    ):
+        raise ValueError(f"interval ratings must be finite; found {infinite[0]}")
     items = [[value for value in item if not is_missing(value)] for item in zip(*ratings, strict=True)]
     if all(len(item) < 2 for item in items):
         raise ValueError("no item has two ratings: no agreement can be measured")

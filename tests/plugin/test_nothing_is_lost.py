@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sqlite3
 import subprocess
 import sys
@@ -307,6 +308,19 @@ def test_a_damaged_file_of_records_is_written_anew_by_a_resumed_run(many: Suite,
     many.run("--resume=r", model=False).assert_outcomes(passed=3)
     assert len(many.records("r")) == 3
     assert not chat_server.bodies
+
+
+def test_a_resumed_run_saves_the_answers_of_a_journal_that_lacks_its_end(many: Suite, chat_server: ChatServer) -> None:
+    # Long texts, so that the end holds answers and not the list of tables, without which no table can be read.
+    many.pytester.makepyfile(test_many=MANY.replace("input=str(n)", "input=str(n).ljust(9000)"))
+    many.run("--run=r")
+    journal = many.path / "reports" / "r" / "journal.sqlite"
+    os.truncate(journal, journal.stat().st_size * 3 // 4)
+    chat_server.bodies.clear()
+    result = many.run("--resume=r", model=False)
+    result.assert_outcomes(passed=30)
+    result.stdout.fnmatch_lines(["the journal was damaged and lost at least * was asked again"])
+    assert len(chat_server.bodies) < 30
 
 
 @pytest.mark.parametrize(("option", "status"), [("--resume=r", pytest.ExitCode.USAGE_ERROR), ("--replay=r", 12)])

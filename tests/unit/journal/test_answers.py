@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from evalsuite.core.errors import RunError
 from evalsuite.core.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
 from evalsuite.journal.answers import Answers
+from evalsuite.journal.database import Database
 from evalsuite.journal.schema import VERSION
 
 if TYPE_CHECKING:
@@ -229,6 +230,17 @@ def test_a_flipped_bit_costs_an_answer_at_most_and_never_makes_a_wrong_one(tmp_p
     asyncio.run(put_all(answers))
     assert all(answers.get(key) == Completion(text) for key, text in ANSWERS.items())
     answers.close()
+
+
+def test_a_file_that_lacks_its_end_keeps_the_answers_before_and_counts_a_loss(tmp_path: Path) -> None:
+    path = tmp_path / "cut.sqlite"
+    fill(path)
+    os.truncate(path, path.stat().st_size * 3 // 4)
+    database = Database(path)
+    kept = [key for key, text in ANSWERS.items() if Answers(database).get(key) == Completion(text)]
+    assert 0 < len(kept) < len(ANSWERS)
+    assert database.lost_rows > 0
+    database.close()
 
 
 def test_an_answer_that_was_changed_is_asked_again_and_counted(store: Answers) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from evalsuite.judges.human_labels import WINS
 from evalsuite.judges.judgements import ALONE
 from evalsuite.output.reports.judges.agreement import tabulate_agreement, tabulate_people_agreement
-from evalsuite.output.reports.judges.ballots import JudgedCase, read_judged_cases, tabulate_biases
+from evalsuite.output.reports.judges.ballots import JudgedCase, has_ballots, read_judged_cases, tabulate_biases
 from evalsuite.output.reports.judges.estimates import (
     CorrectedMean,
     estimate_corrected_mean,
@@ -53,10 +53,8 @@ def make_judge_tables(views: Sequence[RunView]) -> list[Table]:
 
 def list_judge_prefixes(tally: Tally) -> list[str]:
     """List the prefixes of the judges that stored ballots, in order; a judge without a prefix has the prefix ""."""
-    plain = {""} if any(row.facts.get("ballots") for row in tally) else set()
-    nested = {
-        name for row in tally for name, fact in row.facts.items() if isinstance(fact, Mapping) and fact.get("ballots")
-    }
+    plain = {""} if any(has_ballots(row.facts) for row in tally) else set()
+    nested = {name for row in tally for name, fact in row.facts.items() if has_ballots(fact)}
     return sorted(plain | nested)
 
 

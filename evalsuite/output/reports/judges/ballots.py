@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, TypeGuard
 
 from evalsuite.judges.judgements import CANNOT_TELL
 from evalsuite.output.reports.judges.estimates import estimate_share
@@ -31,6 +31,9 @@ class JudgeVote:
         return "second" if self.swapped else "first"
 
 
+_VOTE_FIELDS = {field.name for field in fields(JudgeVote)}
+
+
 @dataclass(frozen=True, slots=True)
 class JudgedCase:
     """A case that a judge has judged."""
@@ -46,10 +49,20 @@ class JudgedCase:
 
 def read_judged_cases(tally: Tally, prefix: str = "") -> list[JudgedCase]:
     """Read the judged cases in order; leave out cases and votes in which the judge could not tell."""
-    rows = [(row, row.facts.get(prefix, {}) if prefix else row.facts) for row in tally if row.outcome != "error"]
+    rows = [(row, row.facts.get(prefix) if prefix else row.facts) for row in tally if row.outcome != "error"]
     return [
-        _read_judged_case(row, facts) for row, facts in rows if facts.get("ballots") and facts["verdict"] != CANNOT_TELL
+        _read_judged_case(row, facts) for row, facts in rows if has_ballots(facts) and facts["verdict"] != CANNOT_TELL
     ]
+
+
+def has_ballots(facts: object) -> TypeGuard[Mapping[str, Any]]:
+    """Tell whether facts have a judge's verdict and ballots; facts of a user's scorer may have the same names."""
+    ballots = facts.get("ballots") if isinstance(facts, Mapping) and "verdict" in facts else None
+    return (
+        isinstance(ballots, Sequence)
+        and any(ballots)
+        and all(isinstance(ballot, Mapping) and ballot.keys() == _VOTE_FIELDS for ballot in ballots)
+    )
 
 
 def _read_judged_case(row: Row, facts: Mapping[str, Any]) -> JudgedCase:
