@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import math
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -264,6 +266,10 @@ class Episode:
 
     async def run_tool(self, tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Run a tool, and return its result in the form that the journal stores."""
+        async with getattr(tool.executor, "lock", contextlib.nullcontext()):
+            return await self.run_tool_in_time(tool, arguments)
+
+    async def run_tool_in_time(self, tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
         started, failed = time.monotonic(), False
         limit = self.find_time_limit(tool)
         try:
@@ -274,7 +280,7 @@ class Episode:
         except TimeoutError:
             if not clock.expired():
                 raise
-            text, failed = f"Error: no answer within {limit:g} seconds", True
+            text, failed = f"Error: no answer within {limit:g} s", True
         seconds = 0.0 if limit is None else time.monotonic() - started
         shown = shorten_with_note(text or NOTHING, self.loop.observation_limit)
         return {"text": shown, "failed": failed, "seconds": round(seconds, 3)}
@@ -283,9 +289,8 @@ class Episode:
         """Return the time limit of a tool call in seconds; None if time limits do not apply to the tool."""
         if not getattr(tool.executor, "timed", False):
             return None
-        if self.loop.seconds is None:
-            return self.loop.tool_seconds
-        return max(0.001, min(self.loop.tool_seconds, self.loop.seconds - self.tool_seconds))
+        rest = math.inf if self.loop.seconds is None else max(0.001, self.loop.seconds - self.tool_seconds)
+        return min(self.loop.tool_seconds, getattr(tool.executor, "seconds", None) or math.inf, rest)
 
     def add_controls(self, tools: Sequence[Tool]) -> list[Tool]:
         """Add the tools `finish` and `ask_to_user`; keep the documents of tools that already have these names."""

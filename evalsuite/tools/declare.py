@@ -244,7 +244,7 @@ class PythonFunction:
                 return await self._call_function(values)
         except TimeoutError as error:
             if limit.expired():
-                raise ToolFailure(f"no answer within {self.seconds:g} seconds") from None
+                raise ToolFailure(f"no answer within {self.seconds:g} s") from None
             raise ToolFailure(describe_error(error)) from error
 
     async def _call_function(self, arguments: Mapping[str, Any]) -> Any:

@@ -253,7 +253,8 @@ class Executor(Protocol):
         """The kind of executor, as named in records and reports: `python`, `simulated`, `recorded`, `live` or `mcp`."""
         ...
 
-    # If an executor has a true attribute `timed`, the time limits of tools apply to it.
+    # If an executor has a true attribute `timed`, the time limits of tools apply to it, and its own limit, `seconds`.
+    # If it has a `lock`, an episode holds this lock during a call, so that the wait for other calls is not timed.
 
     async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
         """Run one call; return the tool's result as text or JSON data."""

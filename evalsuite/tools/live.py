@@ -134,7 +134,7 @@ class LiveExecutor:
                     process.communicate(call, self.library.seconds)
                 except subprocess.TimeoutExpired:
                     process.kill()
-                    raise ToolFailure(f"no answer within {self.library.seconds:g} seconds") from None
+                    raise ToolFailure(f"no answer within {self.library.seconds:g} s") from None
             return _read_beginning(output), _read_beginning(error_output).decode("utf-8", "replace")
 
 

@@ -15,7 +15,6 @@ from evalsuite.core.threads import call_maybe_async
 from evalsuite.core.types import CHANGES, Sample
 from evalsuite.gateway.handle import CaseEffects, Effect
 from evalsuite.tools.execution import (
-    Executor,
     Tool,
     ToolDocument,
     ToolFailure,
@@ -49,7 +48,7 @@ _WORDS = {
 class FaultyExecutor:
     """Runs a tool of an episode, and injects faults into some of its calls."""
 
-    executor: Executor
+    executor: WorldExecutor
     # The kind and argument of each fault, by the number of the call; calls before a resume count, too.
     faults: Mapping[int, tuple[str, Any]]
     effects: CaseEffects  # Store of the episode's tool calls.
@@ -61,6 +60,14 @@ class FaultyExecutor:
     def kind(self) -> str:
         """The kind of the executor without faults."""
         return self.executor.kind
+
+    @property
+    def lock(self) -> asyncio.Lock:
+        return self.executor.lock
+
+    @property
+    def seconds(self) -> float | None:
+        return self.executor.seconds
 
     async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
         self.calls += 1
@@ -177,7 +184,7 @@ class OpenWorld:
             raise SettingsError(f"{kind!r} holds no tools; decorate its methods with @tool")
         tools = []
         for name, method in methods.items():
-            executor: Executor = WorldExecutor(self, name)
+            executor = WorldExecutor(self, name, getattr(method.executor, "seconds", None))
             faults = {at: fault for (tool, at), fault in self.world.faults.items() if tool == method.document.name}
             tools.append(Tool(method.document, FaultyExecutor(executor, faults, self.effects) if faults else executor))
         return tools
@@ -281,13 +288,17 @@ class WorldExecutor:
 
     world: OpenWorld
     method: str
+    seconds: float | None = None  # Time limit of a call in seconds; with None, the episode's own limit applies.
     kind: str = "python"
     timed: bool = True
 
+    @property
+    def lock(self) -> asyncio.Lock:
+        return self.world.lock
+
     async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
-        async with self.world.lock:
-            world = await self.world.get_world_object()
-            return await getattr(world, self.method).executor.run_tool(document, arguments, model)
+        world = await self.world.get_world_object()
+        return await getattr(world, self.method).executor.run_tool(document, arguments, model)
 
 
 @dataclass(frozen=True, slots=True)

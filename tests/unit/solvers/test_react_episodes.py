@@ -13,7 +13,7 @@ import pytest
 from evalsuite.core.errors import CallFailed, SettingsError
 from evalsuite.core.types import Completion, Message, Sample, ToolCall, Usage
 from evalsuite.solvers.tool_protocols import FORM, REMINDER, react, tool_loop
-from evalsuite.tools import tool
+from evalsuite.tools import World, tool
 from evalsuite.tools.simulated import ScriptedUser
 
 if TYPE_CHECKING:
@@ -319,7 +319,7 @@ def test_a_tool_that_hangs_is_a_failure_that_the_model_reads() -> None:
         threading.Event().wait()
 
     transcript, _ = play(react([hang], tool_seconds=0.05), act("hang"), act("finish", '{"answer": "x"}'))
-    assert tool_calls(transcript)[0] == ("hang", "python", "Error: no answer within 0.05 seconds", True)
+    assert tool_calls(transcript)[0] == ("hang", "python", "Error: no answer within 0.05 s", True)
 
 
 def test_an_episode_ends_when_its_tools_have_used_up_their_time() -> None:
@@ -330,6 +330,29 @@ def test_an_episode_ends_when_its_tools_have_used_up_their_time() -> None:
 
     transcript, _ = play(react([hang], seconds=0.05), act("hang"), act("hang"))
     assert (transcript.facts["ended"], transcript.facts["turns"]) == ("time limit", 1)
+
+
+class Bed:
+    """A world whose calls take their time."""
+
+    def __init__(self, _: Sample) -> None: ...
+
+    @tool(seconds=0.5)
+    async def nap(self) -> str:
+        """Sleeps."""
+        await asyncio.sleep(0.05)
+        return "slept"
+
+
+def test_a_call_does_not_use_up_its_time_while_it_waits_for_the_world_s_other_calls() -> None:
+    done = native(("finish", '{"answer": "x"}'))
+    transcript, _ = play(tool_loop([Bed], tool_seconds=0.5, seconds=5), native(*[("nap", "{}")] * 20), done)
+    assert [came for _, _, came, _ in tool_calls(transcript)] == [*["slept"] * 20, "x"]
+
+
+def test_a_call_that_is_made_slow_exceeds_the_tool_s_time_limit() -> None:
+    transcript, _ = play(react([World(Bed).slow("nap", seconds=60)]), act("nap"), act("finish", '{"answer": "x"}'))
+    assert tool_calls(transcript)[0] == ("nap", "python", "Error: no answer within 0.5 s", True)
 
 
 @pytest.mark.parametrize(("limit", "ended"), [({"tokens": 30}, "token limit"), ({"dollars": 0.05}, "cost limit")])

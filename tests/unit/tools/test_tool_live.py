@@ -142,7 +142,7 @@ def test_tools_that_execute_code_need_a_switch_of_their_own(library: Path) -> No
 
 
 def test_a_tool_that_never_ends_is_stopped(library: Path) -> None:
-    with pytest.raises(ToolFailure, match="no answer within 2 seconds"):
+    with pytest.raises(ToolFailure, match="no answer within 2 s"):
         call(library, "loop", seconds=2.0)
 
 
