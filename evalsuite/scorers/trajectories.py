@@ -17,6 +17,7 @@ from typing import Any, Literal, get_args
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.types import CHANGES, Sample, Score, Transcript
+from evalsuite.tools.execution import convert_to_json
 
 Order = Literal["exact", "in_order", "any_order", "subset", "superset"]
 ORDERS: tuple[Order, ...] = get_args(Order)
@@ -283,12 +284,15 @@ class ExpectState:
         expected = sample.metadata.get("state") if self.expected is None else self.expected
         if expected is None:
             raise ScoringError(f"expect_state: sample {sample.id} has no expected `state` in its metadata")
-        return {"state": float(_is_part_of_state(expected, state))}
+        # The state has become JSON data, in which a tuple is a list and a date is text.
+        return {"state": float(_is_part_of_state(convert_to_json(expected), state))}
 
 
 def _is_part_of_state(expected: Any, state: Any) -> bool:
     if isinstance(expected, dict) and isinstance(state, dict):
         return all(name in state and _is_part_of_state(value, state[name]) for name, value in expected.items())
+    if isinstance(expected, list) and isinstance(state, list):
+        return len(expected) == len(state) and all(map(_is_part_of_state, expected, state))
     return bool(expected == state)
 
 

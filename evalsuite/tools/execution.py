@@ -264,12 +264,17 @@ class Executor(Protocol):
 def convert_to_text(result: Any) -> str:
     """Convert a tool's result to text for the model: text is not changed, any other value becomes JSON."""
     try:
-        text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
+        text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=_make_plain)
     except Exception as error:
         # A tool may return an object whose `__str__` raises any exception.
         raise ToolFailure(f"the result cannot be written as JSON: {describe_error(error)}") from error
     # Replace unpaired surrogates, because writing them to a file would fail.
     return text.encode("utf-8", "replace").decode()
+
+
+def _make_plain(value: Any) -> Any:
+    # Sort a set, because the order of its elements differs between processes.
+    return sorted(value, key=str) if isinstance(value, set | frozenset) else str(value)
 
 
 def convert_to_json(value: Any) -> Any:

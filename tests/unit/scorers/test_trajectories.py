@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import pytest
@@ -13,13 +14,16 @@ from evalsuite.scorers.trajectories import (
     any_of,
     are_calls_accepted,
     call,
+    expect_state,
     format_difference,
     match_calls,
     read_call,
     tool_calls,
     tool_uses,
 )
+from evalsuite.tools.execution import convert_to_json
 
+SAMPLE = Sample(id="s", input="q")
 A, B, C = (ToolUse(name, {}) for name in "abc")
 
 
@@ -138,6 +142,24 @@ def test_what_is_no_expected_call_is_an_error_that_shows_the_forms() -> None:
         read_call({"a": 1, "b": 2})
     with pytest.raises(ScoringError, match="nothing says which calls"):
         tool_calls()(Sample(id="s", input="q"), transcript())
+
+
+@pytest.mark.parametrize(
+    ("expected", "final", "score"),
+    [
+        ({"booked": ("Oslo", "Rome")}, {"booked": ["Oslo", "Rome"], "left": 3}, 1.0),
+        ({"seats": {7: dt.date(2026, 5, 1)}}, {"seats": {7: dt.date(2026, 5, 1), 8: None}}, 1.0),
+        ({"seen": {"b", "a", "c"}}, {"seen": {"c", "b", "a"}}, 1.0),
+        ({"orders": [{"id": 1}, {"id": 2}]}, {"orders": [{"id": 1, "sum": 5}, {"id": 2, "sum": 0}]}, 1.0),
+        ({"orders": [{"id": 1}]}, {"orders": [{"id": 1}, {"id": 2}]}, 0.0),
+        ({"orders": [{"id": 1}]}, {"orders": [{"id": 2}]}, 0.0),
+    ],
+)
+def test_an_expected_state_is_compared_as_the_json_data_that_the_state_becomes(
+    expected: Any, final: Any, score: float
+) -> None:
+    reached = Transcript("x", facts={"state": convert_to_json(final)})
+    assert expect_state(expected)(SAMPLE, reached) == {"state": score}
 
 
 names = st.lists(st.sampled_from("abc").map(ToolUse), max_size=6)

@@ -100,6 +100,7 @@ def test_results_become_text() -> None:
     assert convert_to_text("plain\n") == "plain\n"
     assert convert_to_text({"a": [1, None, "é"]}) == '{"a": [1, null, "é"]}'
     assert convert_to_text({"what": b"x"}) == '{"what": "b\'x\'"}'
+    assert convert_to_text({"seen": {"c", "a", "b"}}) == '{"seen": ["a", "b", "c"]}'
     assert convert_to_text("") == ""
     assert convert_to_text("\ud800") == "?"
 
