@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.errors import SettingsError, ToolError
+from evalsuite.core.errors import EvalsuiteError, SettingsError, ToolError
 from evalsuite.tools.execution import Tool, ToolDocument, ToolFailure, describe_error
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Sample
     from evalsuite.gateway.handle import CaseEffects
 
+LONGEST_START = 120.0  # Seconds that a server has to list its tools; its command may install packages first.
 LONGEST_PING = 5.0  # Seconds that a server has to answer a ping after a call of a tool failed.
 
 
@@ -111,13 +112,30 @@ class _McpConnection:
         return stdio_client(StdioServerParameters(command=program, args=arguments, env=env))
 
     async def list_tools(self) -> dict[str, Any]:
-        listed = await (await self.open_session()).list_tools()
-        plain = [tool.model_dump(mode="json", by_alias=True) for tool in listed.tools]
+        try:
+            async with asyncio.timeout(LONGEST_START):
+                plain = await self._read_all_pages(await self.open_session())
+        except EvalsuiteError:
+            raise
+        except Exception as error:
+            why = f"no answer within {LONGEST_START:g} s" if isinstance(error, TimeoutError) else describe_error(error)
+            raise ToolError(f"the MCP server {self._server.name} does not list its tools: {why}") from error
         tools = [
             {"name": tool["name"], "description": tool.get("description") or "", "parameters": tool["inputSchema"]}
             for tool in plain
         ]
         return {"tools": tools}
+
+    @staticmethod
+    async def _read_all_pages(session: Any) -> list[dict[str, Any]]:
+        from mcp.types import PaginatedRequestParams
+
+        page = await session.list_tools()
+        tools = list(page.tools)
+        while page.next_cursor:
+            page = await session.list_tools(params=PaginatedRequestParams(cursor=page.next_cursor))
+            tools += page.tools
+        return [tool.model_dump(mode="json", by_alias=True) for tool in tools]
 
     async def require_server(self, error: Exception) -> None:
         """Raise ToolError if the server no longer answers after this error of a call, because it ended."""
@@ -131,6 +149,8 @@ class _McpConnection:
         """End the session; if this connection started the server, also end the server."""
         self._end.set()
         if self._task is not None:
+            if self._ready is not None and not self._ready.done():
+                self._task.cancel()  # The server has not answered yet, and perhaps never will.
             await asyncio.gather(self._task, return_exceptions=True)
 
 

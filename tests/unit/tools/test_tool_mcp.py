@@ -15,6 +15,7 @@ import pytest
 from evalsuite.core.errors import SettingsError, ToolError
 from evalsuite.core.types import Sample
 from evalsuite.gateway.handle import CaseEffects
+from evalsuite.tools import mcp_servers
 from evalsuite.tools.execution import ToolFailure
 from evalsuite.tools.mcp_servers import McpServer
 from evalsuite.tools.worlds import open_tools
@@ -150,6 +151,53 @@ def test_a_replay_neither_starts_a_server_nor_connects_to_it() -> None:
 def test_a_server_that_does_not_start_is_an_error_of_the_case() -> None:
     with pytest.raises(ToolError, match="no-such-program cannot be reached"):
         asyncio.run(used(McpServer(["no-such-program"])))
+
+
+# A server without the package `mcp`; its argument says what it does when it is asked for its tools.
+PLAIN_SERVER = """
+import json, sys, time
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    if asked["method"] == "initialize":
+        version = asked["params"]["protocolVersion"]
+        reply = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "p", "version": "1"}}
+    elif sys.argv[1] == "silent":
+        time.sleep(60)
+    elif sys.argv[1] == "refusing":
+        reply = None
+    else:
+        page = int((asked.get("params") or {}).get("cursor") or 1)
+        reply = {"tools": [{"name": f"tool{page}", "inputSchema": {"type": "object"}}]}
+        if page < 3:
+            reply["nextCursor"] = str(page + 1)
+    answer = {"result": reply} if reply else {"error": {"code": -32601, "message": "not today"}}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
+"""
+
+
+async def list_names(*command: str) -> list[str]:
+    async with open_tools([McpServer([sys.executable, "-c", *command])], SAMPLE) as opened:
+        return [tool.document.name for tool in opened.tools]
+
+
+@pytest.mark.parametrize("command", [("import time; time.sleep(60)",), (PLAIN_SERVER, "silent")])
+def test_a_server_that_never_answers_is_ended_and_an_error_of_the_case(
+    monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(mcp_servers, "LONGEST_START", 1.0)
+    with pytest.raises(ToolError, match="does not list its tools: no answer within 1 s"):
+        asyncio.run(asyncio.wait_for(list_names(*command), 30))
+
+
+def test_a_server_that_refuses_to_list_its_tools_is_an_error_of_the_case() -> None:
+    with pytest.raises(ToolError, match="does not list its tools: MCPError: not today"):
+        asyncio.run(list_names(PLAIN_SERVER, "refusing"))
+
+
+def test_all_pages_of_a_server_s_tools_are_read() -> None:
+    assert asyncio.run(list_names(PLAIN_SERVER, "paged")) == ["tool1", "tool2", "tool3"]
 
 
 def test_the_error_of_a_server_that_ends_at_once_names_its_cause() -> None:
