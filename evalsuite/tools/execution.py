@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from evalsuite.core.errors import SettingsError, shorten_line, shorten_to_beginning
+from evalsuite.core.errors import SettingsError, ToolError, shorten_line, shorten_to_beginning
 
 if TYPE_CHECKING:
+    from jsonschema import ValidationError
+
     from evalsuite.core.protocols import Model
 
 
@@ -166,9 +168,7 @@ def convert_arguments(
         if name not in checked
     ]
     faults += [
-        fault
-        for name, value in checked.items()
-        for fault in _find_type_faults(name, value, document.whole(schemas[name]))
+        fault for name, value in checked.items() for fault in _find_type_faults(document, name, value, schemas[name])
     ]
     if not faults:
         faults += _find_combination_faults(document, checked)
@@ -177,10 +177,8 @@ def convert_arguments(
     return checked, tuple(faults)
 
 
-def _find_type_faults(name: str, value: Any, schema: Mapping[str, Any]) -> list[CallFault]:
-    from jsonschema import Draft202012Validator
-
-    errors = Draft202012Validator(schema).iter_errors(value)
+def _find_type_faults(document: ToolDocument, name: str, value: Any, schema: Mapping[str, Any]) -> list[CallFault]:
+    errors = _list_violations(document, value, document.whole(schema))
     return [
         CallFault(
             "wrong_type",
@@ -192,14 +190,23 @@ def _find_type_faults(name: str, value: Any, schema: Mapping[str, Any]) -> list[
 
 def _find_combination_faults(document: ToolDocument, arguments: Mapping[str, Any]) -> list[CallFault]:
     """List violations of rules about several arguments together, such as `oneOf`, `anyOf` and `dependentRequired`."""
-    from jsonschema import Draft202012Validator
-
     alone = {"type", "properties", "required", "additionalProperties"}
     together = {key: value for key, value in document.parameters.items() if key not in alone}
     return [
         CallFault("wrong_type", f"the parameters together: {shorten_line(error.message, LONGEST_FAULT)}")
-        for error in Draft202012Validator(together).iter_errors(dict(arguments))
+        for error in _list_violations(document, dict(arguments), together)
     ]
+
+
+def _list_violations(document: ToolDocument, value: Any, schema: Mapping[str, Any]) -> list[ValidationError]:
+    from jsonschema import Draft202012Validator
+    from referencing import Registry
+
+    try:
+        # Without this registry, jsonschema would fetch any file or address that a server's document refers to.
+        return list(Draft202012Validator(schema, registry=Registry()).iter_errors(value))
+    except Exception as error:
+        raise ToolError(f"the schema of tool {document.name!r} cannot be used: {describe_error(error)}") from error
 
 
 def convert_to_schema_type(value: Any, schema: Mapping[str, Any]) -> Any:

@@ -7,12 +7,13 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
 from pydantic import BaseModel, Field
 
-from evalsuite.core.errors import SettingsError
+from evalsuite.core.errors import SettingsError, ToolError
 from evalsuite.tools import ToolDocument, tool
 from evalsuite.tools.execution import ToolFailure, convert_arguments
 
@@ -174,6 +175,15 @@ ONE_OF = ToolDocument(
 )
 def test_alternatives_and_references_within_them_are_honoured(arguments: dict[str, Any], faults: list[str]) -> None:
     assert [fault.kind for fault in convert_arguments(ONE_OF, arguments)[1]] == faults
+
+
+def test_a_schema_from_elsewhere_cannot_make_this_machine_read_a_file(tmp_path: Path) -> None:
+    (tmp_path / "text.json").write_text('{"type": "string"}', "utf-8")
+    properties = {"a": {"$ref": (tmp_path / "text.json").as_uri()}, "b": {"pattern": "("}}
+    document = ToolDocument("t", "T.", {"type": "object", "properties": properties})
+    for arguments, words in (({"a": "x"}, r"tool 't' cannot be used: .*Unresolvable: file:"), ({"b": "x"}, "tool 't'")):
+        with pytest.raises(ToolError, match=words):
+            convert_arguments(document, arguments)
 
 
 def test_a_type_that_no_schema_describes_is_refused_when_the_tool_is_declared() -> None:
