@@ -198,6 +198,9 @@ class Application:
     def __post_init__(self) -> None:
         if not all(isinstance(spec, str) and spec for spec in self.models.values()):
             raise SettingsError(f"application: models={self.models!r:.200}: each value names a model as --model does")
+        timeout: object = self.target.timeout
+        if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
+            raise SettingsError(f"application: timeout={timeout!r}; give a number of seconds above 0, or None")
 
     async def __call__(self, sample: Sample, model: CaseModel) -> Transcript:
         from evalsuite.solvers.services import CaseExchange
@@ -306,7 +309,19 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
         )
     if callable(target):
         return Application(FunctionApplication(target, answer, timeout, route), spans, named)
-    command = shlex.split(target) if isinstance(target, str) else list(target or ())
+    command = _read_command(target)
+    return Application(ProgramApplication(command, answer, timeout, dict(env or {}), cwd), spans, named)
+
+
+def _read_command(target: object) -> list[str]:
+    try:
+        command: object = shlex.split(target) if isinstance(target, str) else target
+    except ValueError as error:
+        raise SettingsError(f"application({target!r:.200}): the command cannot be split: {error}") from error
+    if not isinstance(command, list | tuple) or not all(isinstance(part, str) for part in command):
+        raise SettingsError(
+            f"application({target!r:.200}): give a function, or a program's command as text or as a list of texts"
+        )
     if not command:
         raise SettingsError("application: the command is empty; name a program and its arguments")
-    return Application(ProgramApplication(command, answer, timeout, dict(env or {}), cwd), spans, named)
+    return list(command)

@@ -196,8 +196,16 @@ def conversation(
         SettingsError: the agent ends its turns by a tool, `max_turns` is less than 1, or an application is combined
             with a `policy` or with a world that injects faults.
     """
-    if max_turns < 1:
-        raise SettingsError(f"conversation was given max_turns={max_turns}; it must be at least 1")
+    turns: object = max_turns
+    if not isinstance(turns, int) or turns < 1:
+        raise SettingsError(f"conversation was given max_turns={max_turns!r}; it must be a whole number of at least 1")
+    if isinstance(user, type) or not hasattr(user, "speak"):
+        raise SettingsError(
+            f"conversation was given user={user!r:.200}; give a Persona(), a Scripted([...]), or an object with their "
+            "method"
+        )
+    if not (until is None or callable(until)):
+        raise SettingsError(f"conversation was given until={until!r:.200}; give a function of a message, or None")
     worlds = [world] if world is not None else []
     if isinstance(agent, Application):
         if policy is not None or (isinstance(world, World) and world.faults):
@@ -205,7 +213,7 @@ def conversation(
                 "conversation: policy and injected faults need tools that evalsuite runs; an application has its own"
             )
         return ConversationSolver(agent, user, max_turns, worlds, until)
-    loop = agent if isinstance(agent, ToolLoop) else tool_loop(list(agent), ending="text", max_turns=MAX_AGENT_TURNS)
+    loop = agent if isinstance(agent, ToolLoop) else tool_loop(agent, ending="text", max_turns=MAX_AGENT_TURNS)
     if not isinstance(loop.protocol, NativeProtocol) or loop.protocol.finishes:
         raise SettingsError("the agent of a conversation answers in plain text: tool_loop(..., ending='text')")
     protocol = loop.protocol if policy is None else dataclasses.replace(loop.protocol, system=policy)

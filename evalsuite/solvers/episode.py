@@ -7,7 +7,7 @@ import contextlib
 import math
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -25,6 +25,7 @@ from evalsuite.tools.execution import (
 )
 from evalsuite.tools.worlds import (
     EpisodeTools,
+    OpenableTools,
     ToolSource,
     World,
     check_distinct_names,
@@ -87,6 +88,15 @@ class TurnProtocol(Protocol):
 MAX_TURNS = 9
 OBSERVATION_LIMIT = 4000
 TOOL_SECONDS = 60.0
+_LIMITS = {
+    "max_turns": int,
+    "patience": int | None,
+    "observation_limit": int,
+    "tokens": int | None,
+    "tool_seconds": int | float,
+    "seconds": int | float | None,
+    "dollars": int | float | None,
+}
 NOTHING = "(the tool returned nothing)"
 CallOutcome: TypeAlias = "tuple[Mapping[str, Any], Sequence[CallFault], str, str, bool]"
 """A call's arguments, its faults, the executor's kind, the result as text, and whether the call failed."""
@@ -112,21 +122,26 @@ class ToolLoop:
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        sources: Sequence[object] = self.tools
-        for source in sources:
-            if source is None or isinstance(source, str | bytes | int | float):
+        tools: object = self.tools
+        for source in tools if isinstance(tools, Collection) else [None]:
+            if not (callable(source) or isinstance(source, Tool | OpenableTools | World)):
+                wrong = f"{tools!r:.200} as" if source is None else f"{source!r:.200} among"
                 raise SettingsError(
-                    f"a tool-using solver was given {source!r} among its tools; tools are a list of @tool functions, "
-                    "worlds and servers"
+                    f"a tool-using solver was given {wrong} its tools; tools are a list of @tool functions, worlds and "
+                    "servers"
                 )
-        for name in ("max_turns", "patience", "observation_limit", "tokens"):
+        if self.user is not None and (isinstance(self.user, type) or not hasattr(self.user, "reply")):
+            raise SettingsError(
+                f"a tool-using solver was given user={self.user!r:.200}; a user is evalsuite.tools.simulated."
+                "ScriptedUser(), or an object with its method"
+            )
+        for name, kind in _LIMITS.items():
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise SettingsError(f"a tool-using solver was given {name}={value}; it must be at least 1")
-        for name in ("tool_seconds", "seconds", "dollars"):
-            value = getattr(self, name)
-            if value is not None and value <= 0:
-                raise SettingsError(f"a tool-using solver was given {name}={value}; it must be more than 0")
+            if not isinstance(value, kind) or not (value is None or value > 0):
+                raise SettingsError(
+                    f"a tool-using solver was given {name}={value!r}; a limit is a number above 0, and a whole one "
+                    "unless it is of seconds or dollars"
+                )
         finish = {FINISH.name} if self.protocol.finishes else set[str]()
         check_distinct_names(self.tools, finish | ({ASK_TO_USER.name} if self.user else set()))
 

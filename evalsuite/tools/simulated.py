@@ -230,6 +230,10 @@ class Scripted:
 
     lines: Sequence[str] | None = None
 
+    def __post_init__(self) -> None:
+        if isinstance(self.lines, str):
+            raise SettingsError(f"Scripted({self.lines!r:.200}): give a list of messages")
+
     async def speak(self, sample: Sample, spoken: Sequence[tuple[str, str]], model: Model) -> str | None:  # noqa: ARG002 - the speakers' signature
         """Return the next prepared message; after the last one, return None."""
         lines = self.lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
@@ -15,6 +15,7 @@ from evalsuite.core.threads import call_maybe_async
 from evalsuite.core.types import CHANGES, Sample
 from evalsuite.gateway.handle import CaseEffects, Effect
 from evalsuite.tools.execution import (
+    Executor,
     Tool,
     ToolDocument,
     ToolFailure,
@@ -48,7 +49,7 @@ _WORDS = {
 class FaultyExecutor:
     """Runs a tool of an episode, and injects faults into some of its calls."""
 
-    executor: WorldExecutor
+    executor: Executor
     # The kind and argument of each fault, by the number of the call; calls before a resume count, too.
     faults: Mapping[int, tuple[str, Any]]
     effects: CaseEffects  # Store of the episode's tool calls.
@@ -62,12 +63,12 @@ class FaultyExecutor:
         return self.executor.kind
 
     @property
-    def lock(self) -> asyncio.Lock:
-        return self.executor.lock
+    def lock(self) -> AbstractAsyncContextManager[None]:
+        return getattr(self.executor, "lock", nullcontext())
 
     @property
     def seconds(self) -> float | None:
-        return self.executor.seconds
+        return getattr(self.executor, "seconds", None)
 
     async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
         self.calls += 1
@@ -111,6 +112,8 @@ class World:
     """
 
     def __init__(self, make: Callable[[Sample], Any], *, outside: bool = True) -> None:
+        if not callable(make):
+            raise SettingsError(f"World({make!r:.200}): give a class, or a function of the sample that makes it")
         self.make, self.outside = make, outside
         # The kind (`fails`, `slow`, `stale`, `poisoned`) and argument of each fault, by tool and number of the call.
         self.faults: Mapping[tuple[str, int], tuple[str, Any]] = {}
@@ -138,13 +141,25 @@ class World:
         """Add a prompt injection to the result of call number `at` of a tool."""
         return self._copy_with_fault(tool, at, "poisoned", text)
 
-    def _copy_with_fault(self, tool: str, at: int, kind: str, detail: Any) -> World:
+    def _copy_with_fault(self, tool: str, at: object, kind: str, detail: Any) -> World:
         documents = self.documents
-        if documents and tool not in {document.name for document in documents}:
-            raise SettingsError(f"{self.make!r} has no tool {tool!r}, so no fault can be injected into it")
+        if documents:
+            self.require_tool(tool, {document.name for document in documents})
+        first = 2 if kind == "stale" else 1
+        if not isinstance(at, int) or at < first:
+            raise SettingsError(f"World(...).{kind}({tool!r}, at={at!r}): at is the number of a call, from {first}")
+        if kind == "slow" and not (isinstance(detail, int | float) and detail > 0):
+            raise SettingsError(f"World(...).slow({tool!r}, seconds={detail!r}): give a number above 0")
         changed = copy(self)
         changed.faults = {**self.faults, (tool, at): (kind, detail)}
         return changed
+
+    def require_tool(self, tool: str, names: Collection[str]) -> None:
+        """Raise SettingsError if a tool with a fault is not among the world's tools."""
+        if tool not in names:
+            raise SettingsError(
+                f"{self.make!r} has no tool {tool!r}, so no fault can be injected into it; it has {', '.join(names)}"
+            )
 
 
 def describe_faults(worlds: Iterable[World]) -> list[str]:
@@ -175,19 +190,23 @@ class OpenWorld:
         if kind is None:
             self._made = await self._make_world_object()
             tools = tools_of(self._made)
-            if isinstance(self._made, (list, tuple)):
-                return tools
             kind = type(self._made)
-        methods = find_tool_methods(kind)
-        self.names = frozenset(method.document.name for method in methods.values())
-        if not methods:
-            raise SettingsError(f"{kind!r} holds no tools; decorate its methods with @tool")
-        tools = []
-        for name, method in methods.items():
-            executor = WorldExecutor(self, name, getattr(method.executor, "seconds", None))
-            faults = {at: fault for (tool, at), fault in self.world.faults.items() if tool == method.document.name}
-            tools.append(Tool(method.document, FaultyExecutor(executor, faults, self.effects) if faults else executor))
-        return tools
+        if not issubclass(kind, list | tuple):
+            methods = find_tool_methods(kind)
+            self.names = frozenset(method.document.name for method in methods.values())
+            if not methods:
+                raise SettingsError(f"{kind!r} holds no tools; decorate its methods with @tool")
+            tools = [
+                Tool(method.document, WorldExecutor(self, name, getattr(method.executor, "seconds", None)))
+                for name, method in methods.items()
+            ]
+        for faulty, _ in self.world.faults:
+            self.world.require_tool(faulty, [tool.document.name for tool in tools])
+        return list(map(self._inject_faults, tools))
+
+    def _inject_faults(self, tool: Tool) -> Tool:
+        faults = {at: fault for (name, at), fault in self.world.faults.items() if name == tool.document.name}
+        return Tool(tool.document, FaultyExecutor(tool.executor, faults, self.effects)) if faults else tool
 
     async def _make_world_object(self) -> Any:
         world = await self._enter_world_context(await call_maybe_async(self.world.make, self.sample))

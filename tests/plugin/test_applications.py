@@ -302,3 +302,21 @@ def test_calls_of_the_gateway_itself_are_not_routed(suite: Suite) -> None:
 def test_only_a_function_has_clients_to_route() -> None:
     with pytest.raises(SettingsError, match="route is for functions"):
         application("node agent.js", route=True)
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        *((3, r"application\(3\): give a function"), ([1, 2], "as a list of texts"), ("echo 'x", "cannot be split")),
+        ([], "the command is empty"),
+    ],
+)
+def test_what_is_neither_a_function_nor_a_command_is_refused(target: Any, words: str) -> None:
+    with pytest.raises(SettingsError, match=words):
+        application(target)
+
+
+@pytest.mark.parametrize("timeout", ["5", 0, float("nan")])
+def test_a_time_limit_is_a_number_of_seconds(timeout: Any) -> None:
+    with pytest.raises(SettingsError, match="give a number of seconds above 0"):
+        application("cat", timeout=timeout)

@@ -12,9 +12,10 @@ import pytest
 
 from evalsuite.core.errors import CallFailed, SettingsError
 from evalsuite.core.types import Completion, Message, Sample, ToolCall, Usage
+from evalsuite.solvers.conversations import conversation
 from evalsuite.solvers.tool_protocols import FORM, REMINDER, react, tool_loop
 from evalsuite.tools import World, tool
-from evalsuite.tools.simulated import ScriptedUser
+from evalsuite.tools.simulated import Persona, Scripted, ScriptedUser
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -241,11 +242,34 @@ def test_a_failed_model_call_is_the_case_s_error() -> None:
         play(react([add]), act("add", '{"a": 1}'), CallFailed("the server is gone"))
 
 
-@pytest.mark.parametrize("options", [{"max_turns": 0}, {"patience": 0}, {"observation_limit": 0}])
-def test_limits_below_one_are_refused(options: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"max_turns": 0}, {"patience": 0}, {"observation_limit": 0}, {"max_turns": "3"}, {"max_turns": None}),
+        *({"tokens": 1.5}, {"seconds": float("nan")}, {"dollars": "1"}, {"user": "me"}, {"user": ScriptedUser}),
+    ],
+)
+def test_limits_and_users_that_are_none_are_refused(options: dict[str, Any]) -> None:
     for solver in (react, tool_loop):
-        with pytest.raises(SettingsError, match=rf"{next(iter(options))}=0"):
-            solver([add], **options)  # type: ignore[arg-type] # by name
+        with pytest.raises(SettingsError, match=f"was given {next(iter(options))}="):
+            solver([add], **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"user": "hi"}, {"user": Persona}, {"user": Scripted(["hi"]), "max_turns": 2.5}),
+        *({"user": Scripted(["hi"]), "until": "bye"}, {"agent": add, "user": Scripted(["hi"])}),
+    ],
+)
+def test_a_conversation_refuses_what_is_not_its_kind_of_argument(options: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match="was given"):
+        conversation(**options)
+
+
+def test_a_single_text_is_not_a_script() -> None:
+    with pytest.raises(SettingsError, match="give a list of messages"):
+        Scripted("hi")
 
 
 class Purse:

@@ -92,7 +92,7 @@ def test_whatever_arguments_are_written_are_read_again(arguments: dict[str, Any]
 
 
 @pytest.mark.parametrize("make", [react, tool_loop])
-@pytest.mark.parametrize("tools", ["search", ["search"], [None]])
+@pytest.mark.parametrize("tools", ["search", ["search"], [None], [{"name": "search"}], 3, tool_loop, iter([])])
 def test_what_is_no_tool_is_refused_where_it_is_written(make: Any, tools: Any) -> None:
-    with pytest.raises(SettingsError, match=r"among its tools; tools are a list of @tool functions"):
+    with pytest.raises(SettingsError, match=r"(among|as) its tools; tools are a list of @tool functions"):
         make(tools)

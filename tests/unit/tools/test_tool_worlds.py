@@ -175,3 +175,26 @@ def test_each_fault_is_a_new_world_and_a_tag_of_its_cases() -> None:
 def test_a_fault_in_a_tool_that_is_not_there_is_refused() -> None:
     with pytest.raises(SettingsError, match="has no tool 'bok'"):
         World(Shop).fails("bok")
+    with pytest.raises(SettingsError, match=r"has no tool 'bok'.*it has book, fail"):
+        seen(World(open_shop).fails("bok"), book("Oslo"))
+
+
+def open_shop(sample: Sample) -> Shop:
+    return Shop(sample)
+
+
+def test_faults_are_injected_into_tools_that_a_function_lists() -> None:
+    results, _ = seen(World(lambda sample: [Shop(sample).book]).fails("book", at=2), book("Oslo"), book("Lima"))
+    assert results == [["Oslo"], "Error: the service is unavailable"]
+
+
+def test_a_fault_that_could_never_happen_is_refused() -> None:
+    wrong: tuple[Any, ...] = (
+        ("fails", {"at": 0}),
+        ("fails", {"at": "1"}),
+        ("stale", {"at": 1}),
+        ("slow", {"seconds": "2"}),
+    )
+    for kind, options in wrong:
+        with pytest.raises(SettingsError, match=rf"{kind}\('book', {next(iter(options))}="):
+            getattr(World(open_shop), kind)("book", **options)
