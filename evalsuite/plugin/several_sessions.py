@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -16,10 +17,11 @@ import pytest
 
 from evalsuite.core.declarations import Declarations, is_run_folder
 from evalsuite.core.errors import SettingsError
+from evalsuite.engine.preparation import MODELS, prepare_run
 from evalsuite.plugin.listener import INCOMPLETE, LISTENER
-from evalsuite.plugin.options import read_config_settings
+from evalsuite.plugin.options import is_only_listing, read_config_settings
 from evalsuite.plugin.process import PART, PROCESS
-from evalsuite.results.run_folders import RunFolder, check_run_name, explain_interruption, shorten_model_name
+from evalsuite.results.run_folders import RunFolder, explain_interruption, shorten_model_name
 
 
 def run_session_per_model(config: pytest.Config, models: Sequence[str]) -> int:
@@ -39,8 +41,11 @@ def run_session_per_model(config: pytest.Config, models: Sequence[str]) -> int:
     runs = [f"{stem}-{shorten_model_name(model)}" for model in models]
     if len(set(runs)) < len(runs):
         runs = [f"{run}-{number}" for number, run in enumerate(runs, 1)]
-    for run in runs:
-        check_run_name(reports, run)
+    roles = {name for name in MODELS if config.getoption(f"evalsuite_{name}") is not None}
+    for model, run in zip(models, runs, strict=True):
+        # Check all models now, so that a mistake in the last one is reported before the first one is paid.
+        own_settings = replace(settings, model=model, run=run)
+        prepare_run(own_settings, config.rootpath, "", {}, given_models=roles, runs_cases=not is_only_listing(config))
     given = [str(arg) for arg in config.invocation_params.args]
     own = ("--model", "--run")
     others = [arg for before, arg in pairwise(("", *given)) if before not in own and arg.partition("=")[0] not in own]

@@ -8,6 +8,8 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.plugin.conftest import APP
 
 if TYPE_CHECKING:
@@ -60,6 +62,15 @@ def test_models_with_one_short_name_have_numbered_runs(suite: Suite) -> None:
     assert suite.run(ECHO, "--model=function:app:echo_", "--run=r", model=False).ret == 1
     names = {path.name for path in suite.path.glob("reports/r-*")}
     assert names == {"r-function-app-echo-1", "r-function-app-echo-2"}
+
+
+@pytest.mark.parametrize("wrong", ["function:app:wrnog", "lokal:smollm2", "litelm:x/y"])
+def test_a_mistake_in_the_last_model_is_told_before_the_first_is_asked(suite: Suite, wrong: str) -> None:
+    suite.path.joinpath("app.py").write_text(MORE)
+    result = suite.run("--model=function:app:slow", f"--model={wrong}", model=False)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: *{wrong}*"])
+    assert not suite.path.joinpath("asked").exists()
 
 
 def test_a_terminated_command_ends_its_session_and_asks_no_further_model(suite: Suite) -> None:
