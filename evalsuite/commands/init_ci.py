@@ -62,7 +62,7 @@ jobs:
         if: ${{{{ !cancelled() }}}} # a run that failed is the one that somebody wants to read
         with:
           name: {name}
-          path: {folder}/reports/pr
+          path: {reports}
 """
 
 GITLAB = """# Decides about each merge request: the job turns red where a gate is missed or the model got worse.
@@ -71,7 +71,7 @@ GITLAB = """# Decides about each merge request: the job turns red where a gate i
   rules:
     - if: $CI_PIPELINE_SOURCE == "merge_request_event"
   before_script:
-    - cd {quoted}
+    - {enter}
     - rm -rf reports/pr # a committed run must not decide
     - {install}
   script:
@@ -80,11 +80,11 @@ GITLAB = """# Decides about each merge request: the job turns red where a gate i
     - {confirm} # a process that ended itself has no verdict
   after_script:
     # GITLAB_TOKEN: a project access token with the scope `api`, as a masked variable.
-    - cd {quoted}
+    - {enter}
     - {comment}
   artifacts:
     when: always
-    paths: [{folder}/reports/pr/]
+    paths: [{reports}]
 """
 
 
@@ -134,7 +134,7 @@ def choose_install_commands(root: Path) -> InstallCommands:
             file, extra = (named or requirements)[0], "" if named else " evalsuite"
             return InstallCommands(f"pip install -r {os.path.relpath(file, here)}{extra}", "", file.name)
         pyproject = folder / "pyproject.toml"
-        if pyproject.is_file() and re.search(r"^\[project\]", pyproject.read_text("utf-8"), re.MULTILINE):
+        if pyproject.is_file() and re.search(r"^\[project\]", pyproject.read_text("utf-8", "replace"), re.MULTILINE):
             extra = "" if _mentions_evalsuite(pyproject) else " evalsuite"
             return InstallCommands(f"pip install {os.path.relpath(folder, here)}{extra}", "", pyproject.name)
     return InstallCommands("pip install evalsuite", "", "no requirements")
@@ -209,10 +209,11 @@ def _write_workflow_file(root: Path, forge: str, model: str | None, installer: I
         evalsuite = f"{installer.prefix}evalsuite"
         return template.format(
             name=name,
-            folder=folder,
-            quoted=shlex.quote(folder),
-            install=installer.install,
-            decide=decide,
+            folder=_write_scalar(folder),
+            enter=_write_scalar(f"cd {shlex.quote(folder)}"),
+            reports=_write_scalar(f"{folder}/reports/pr"),
+            install=_write_scalar(installer.install),
+            decide=_write_scalar(decide),
             confirm=f"{evalsuite} gate pr",
             comment=f"{evalsuite} gate comment reports/pr",
         )
@@ -226,6 +227,11 @@ def _write_workflow_file(root: Path, forge: str, model: str | None, installer: I
     if forge == "gitlab":
         include = f"include:\n  - local: .gitlab/{name}.yml\n"
         yield write_new_file(repository / ".gitlab-ci.yml", include, f".gitlab/{name}.yml")
+
+
+def _write_scalar(text: str) -> str:
+    """Return a text as YAML reads it back: bare, or quoted where a character would end it or change its meaning."""
+    return json.dumps(text, ensure_ascii=False) if re.search(r":(\s|$)|\s#|[,\[\]{}]|^[^\w./]", text) else text
 
 
 def _run_workflow_command(

@@ -195,9 +195,41 @@ def test_the_workflow_installs_by_the_project_s_lock_or_requirements(
     assert (found.install, found.prefix, found.lacking) == (install, prefix, "")
 
 
+def test_a_project_file_in_another_encoding_does_not_end_init_ci(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project]\ndescription = "\xe9"\n', "latin-1")
+    assert choose_install_commands(tmp_path).install == "pip install . evalsuite"
+
+
 def test_a_lock_without_evalsuite_says_how_it_is_added(tmp_path: Path) -> None:
     (tmp_path / "uv.lock").write_text('name = "pandas"\n')
     assert choose_install_commands(tmp_path).lacking == "uv add --dev evalsuite"
+
+
+@pytest.mark.parametrize("forge", ["github", "gitlab"])
+@pytest.mark.parametrize("folder", ["chat: v2, #1", "[chat]"])
+def test_a_workflow_is_valid_yaml_whatever_the_names_of_its_folder_and_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forge: str, folder: str
+) -> None:
+    (tmp_path / ".git").mkdir()
+    part = tmp_path / folder
+    part.mkdir()
+    monkeypatch.chdir(part)
+    monkeypatch.setattr(init_ci._WorkflowTrial, "make_green_and_red_runs", lambda _: 0)
+    monkeypatch.setattr(init_ci, "_make_first_baseline", lambda *_: ())
+    assert main(["init", "--ci", forge, "--model=local:/a: b #1.gguf"]) == 0
+    (file,) = (*tmp_path.glob(".github/workflows/*"), *tmp_path.glob(".gitlab/*"))
+    text = yaml.safe_load(file.read_text())
+    decide = "pytest evals/ '--model=local:/a: b #1.gguf' --run=pr"
+    if forge == "github":
+        job = text["jobs"][file.stem]
+        assert job["defaults"]["run"]["working-directory"] == folder
+        assert job["steps"][-1]["with"]["path"] == f"{folder}/reports/pr"
+        assert job["steps"][3]["run"] == decide
+    else:
+        job = text[file.stem]
+        assert job["before_script"][0] == f"cd {shlex.quote(folder)}"
+        assert job["script"][0] == decide
+        assert job["artifacts"]["paths"] == [f"{folder}/reports/pr"]
 
 
 @pytest.mark.parametrize("forge", ["github", "gitlab"])
