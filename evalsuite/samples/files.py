@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import glob
 import io
 import json
 import sqlite3
@@ -282,10 +283,12 @@ def _read_parquet(file: Path) -> Iterator[SourceItem]:
 def _read_parquet_by_duckdb(file: Path) -> Iterator[Mapping[str, Any]]:
     import duckdb
 
-    result = duckdb.execute("SELECT * FROM read_parquet(?)", [str(file)])
-    names = [column[0] for column in result.description]
-    while rows := result.fetchmany(1000):
-        yield from (dict(zip(names, values, strict=True)) for values in rows)
+    # A connection of its own, because a second query on the shared one would replace this query's rows.
+    with duckdb.connect() as connection:
+        result = connection.execute("SELECT * FROM read_parquet(?)", [glob.escape(str(file))])
+        names = [column[0] for column in result.description]
+        while rows := result.fetchmany(1000):
+            yield from (dict(zip(names, values, strict=True)) for values in rows)
 
 
 def _open_parquet_by_arrow(file: Path) -> tuple[Iterator[Mapping[str, Any]], type[Exception]]:

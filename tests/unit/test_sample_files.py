@@ -138,6 +138,22 @@ def test_of_a_large_file_no_more_is_read_than_is_asked_for(tmp_path: Path) -> No
         load_samples(file, target=None)
 
 
+def test_two_parquet_files_are_read_side_by_side(tmp_path: Path) -> None:
+    import duckdb
+
+    for name in "ab":
+        query = f"SELECT '{name}' || i AS input, i AS target FROM range(1500) t(i)"
+        duckdb.execute(f"COPY ({query}) TO '{tmp_path / name}.parquet' (FORMAT parquet)")
+    both = zip(iter_samples(tmp_path / "a.parquet"), iter_samples(tmp_path / "b.parquet"), strict=True)
+    assert [(first.input, second.input) for first, second in both] == [(f"a{n}", f"b{n}") for n in range(1500)]
+
+
+def test_a_parquet_file_whose_name_is_a_pattern_is_read_alone(tmp_path: Path) -> None:
+    written(tmp_path, "s.parquet").rename(tmp_path / "s[1].parquet")
+    written(tmp_path, "s1.parquet").write_text("another file")
+    assert len(load_samples(tmp_path / "s[1].parquet")) == len(ITEMS)
+
+
 def test_a_folder_is_no_file_of_samples(tmp_path: Path) -> None:
     (tmp_path / "s.csv").mkdir()
     with pytest.raises(DatasetError, match="found a folder, expected a file"):
