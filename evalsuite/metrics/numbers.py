@@ -12,9 +12,9 @@ from numbers import Integral, Real
 from evalsuite.metrics.text import FULL_WIDTH
 
 ROUNDING = Decimal("1e-12")  # Relative tolerance for decimal fractions, because programs print rounding errors.
-_SIGNS = {ord(char): "-" for char in "\u2010\u2011\u2012\u2013\u2212\ufe63"}
+SIGNS = {ord(char): "-" for char in "\u2010\u2011\u2012\u2013\u2212\ufe63"}
 _SEPARATORS = {ord(char): "," for char in "\u00a0\u2009\u202f\u066c"} | {0x066B: "."}
-_IN_ASCII: Mapping[int, int | str] = {**FULL_WIDTH, **_SIGNS, **_SEPARATORS}
+_IN_ASCII: Mapping[int, int | str] = {**FULL_WIDTH, **SIGNS, **_SEPARATORS}
 _NUMBER = re.compile(
     r"""(?P<sign>[+-]?)\s*
     (?P<before>[^\d\s.,+-]?)\s*

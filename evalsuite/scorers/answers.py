@@ -15,7 +15,9 @@ from evalsuite.core.json_codec import refuse_nan_or_infinity
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import SHARE, Metric, Sample, Score, Transcript
 from evalsuite.metrics import text
+from evalsuite.metrics.numbers import SIGNS
 from evalsuite.metrics.text import exact_match as same_text
+from evalsuite.scorers.trajectories import is_equal_json
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -130,6 +132,10 @@ def matches(pattern: str | re.Pattern[str]) -> Matches:
         raise SettingsError(f"matches({str(pattern)!r}): not a regular expression: {error}") from error
 
 
+_WORD = rf"[^\W{text.HAN.pattern[1:-1]}]"
+"""A character of a word; Han characters are not, because Chinese has no spaces between words."""
+
+
 @dataclass(frozen=True, slots=True)
 class OneOf:
     """Scores an answer that must be one of several labels; the function `one_of` makes it."""
@@ -147,28 +153,33 @@ class OneOf:
 
     def find_label(self, answer: str) -> str | None:
         """Return the label that equals the answer or, if none does, the only label among the answer's words."""
-        whole = [label for label in self.labels if same_text(answer, label)]
-        if whole:
-            return whole[0]
-        named = [label for label in self.labels if _contains_word(answer, label)]
-        # If one label contains another, only the longer one counts: "not spam" also contains "spam".
-        longest = [
-            label for label in named if not any(label != other and _contains_word(other, label) for other in named)
+        whole = self._find_equal_label(answer)
+        if whole is not None:
+            return whole
+        # Of labels that begin at one place, the longest counts: "not spam" does not name "spam".
+        labels = sorted(self.labels, key=len, reverse=True)
+        words = "|".join(rf"(?<!{_WORD})({re.escape(label.translate(SIGNS))})(?!{_WORD})" for label in labels)
+        found = re.finditer(words, answer.translate(SIGNS), re.IGNORECASE)
+        named = {labels[match.lastindex - 1] for match in found if match.lastindex}
+        return named.pop() if len(named) == 1 else None
+
+    def _find_equal_label(self, text: str) -> str | None:
+        """Return the label that equals a text except for case or, if none does, the only one for `exact_match`."""
+        folded = text.translate(SIGNS).strip().casefold()
+        # Punctuation decides first, because it is all that tells -1 from 1 or C++ from C.
+        equal = [label for label in self.labels if label.translate(SIGNS).strip().casefold() == folded] or [
+            label for label in self.labels if same_text(text, label)
         ]
-        return longest[0] if len(longest) == 1 else None
+        return equal[0] if len(equal) == 1 else None
 
     def _find_target_label(self, sample: Sample) -> str:
-        target = next((label for label in self.labels if same_text(str(sample.target), label)), None)
+        target = self._find_equal_label(str(sample.target))
         if target is None:
             raise ScoringError(
                 f"one_of: the target {sample.target!r} of sample {sample.id!r} is not one of the labels "
                 f"{', '.join(self.labels)}"
             )
         return target
-
-
-def _contains_word(text: str, label: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(label)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def one_of(labels: Iterable[str]) -> OneOf:
@@ -267,7 +278,7 @@ class JsonSchema:
         if isinstance(wanted, Mapping):
             fields = value if isinstance(value, Mapping) else {}
             for name, right in wanted.items():
-                same = name in fields and fields[name] == right
+                same = name in fields and is_equal_json(right, fields[name])
                 scores[f"field_{name}"] = Score(float(same), "" if same else f"{fields.get(name)!r}, not {right!r}")
         return scores
 

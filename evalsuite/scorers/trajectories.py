@@ -83,18 +83,18 @@ def _is_argument_accepted(wanted: Any, arguments: Mapping[str, Any], name: str) 
     if name not in arguments:
         return isinstance(wanted, AnyOf) and "" in wanted.values
     if isinstance(wanted, AnyOf):
-        return any(_is_equal_json(value, arguments[name]) for value in wanted.values)
-    return bool(wanted(arguments[name])) if callable(wanted) else _is_equal_json(wanted, arguments[name])
+        return any(is_equal_json(value, arguments[name]) for value in wanted.values)
+    return bool(wanted(arguments[name])) if callable(wanted) else is_equal_json(wanted, arguments[name])
 
 
-def _is_equal_json(wanted: Any, value: Any) -> bool:
+def is_equal_json(wanted: Any, value: Any) -> bool:
     """Compare by the rules of JSON: 1 equals 1.0 but not true, and a tuple equals a list."""
     if isinstance(wanted, bool) or isinstance(value, bool):
         return wanted is value
     if isinstance(wanted, Mapping) and isinstance(value, Mapping):
-        return wanted.keys() == value.keys() and all(_is_equal_json(wanted[key], value[key]) for key in wanted)
+        return wanted.keys() == value.keys() and all(is_equal_json(wanted[key], value[key]) for key in wanted)
     if isinstance(wanted, list | tuple) and isinstance(value, list | tuple):
-        return len(wanted) == len(value) and all(map(_is_equal_json, wanted, value))
+        return len(wanted) == len(value) and all(map(is_equal_json, wanted, value))
     return bool(wanted == value)
 
 

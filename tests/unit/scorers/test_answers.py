@@ -49,6 +49,29 @@ def test_an_answer_names_one_label_or_none(answer: str, label: str | None) -> No
     assert one_of(["spam", "not spam", "ham"]).find_label(answer) == label
 
 
+@pytest.mark.parametrize(
+    ("labels", "answer", "label"),
+    [
+        (["-1", "0", "1"], "1", "1"),
+        (["-1", "0", "1"], "\u22121", "-1"),
+        (["-1", "0", "1"], "1.", "1"),
+        (["C++", "C", "C#"], "c", "C"),
+        (["1.5", "15"], "I say 15.", "15"),
+        (["\u5317\u4eac", "\u4e0a\u6d77"], "\u7b54\u6848\u662f\u5317\u4eac\u3002", "\u5317\u4eac"),
+        (["spam", "not spam"], "Spam or not spam? Spam.", None),
+    ],
+)
+def test_labels_that_differ_by_punctuation_are_told_apart(labels: list[str], answer: str, label: str | None) -> None:
+    assert one_of(labels).find_label(answer) == label
+
+
+@pytest.mark.parametrize("target", ["-1", "0", "1"])
+def test_only_the_target_s_own_label_is_right(target: str) -> None:
+    labels = ["-1", "0", "1"]
+    right = [one_of(labels)(Sample("s", "q", target), Transcript(label))["accuracy"].value for label in labels]
+    assert right == [float(label == target) for label in labels]
+
+
 def test_labels_give_accuracy_and_what_a_confusion_matrix_counts() -> None:
     scores = one_of(["yes", "no"])(Sample("s", "q", "Yes"), Transcript("no"))
     assert values(scores) == {"labelled": 1.0, "accuracy": 0.0}
@@ -82,6 +105,13 @@ def test_each_field_is_compared_with_the_targets() -> None:
     sample = Sample("s", "q", json.dumps({"name": "Oslo", "people": 2}))
     scores = json_schema(City)(sample, Transcript('{"name": "Oslo", "people": 1}'))
     assert values(scores) == {"valid": 1.0, "field_name": 1.0, "field_people": 0.0}
+
+
+def test_a_field_that_is_true_does_not_equal_1() -> None:
+    scores = json_schema({"type": "object"})(
+        Sample("s", "q", '{"ok": true, "n": [1]}'), Transcript('{"ok": 1, "n": [1.0]}')
+    )
+    assert (scores["field_ok"].value, scores["field_n"].value) == (0.0, 1.0)
 
 
 def test_a_server_is_asked_for_the_shape_in_the_openai_format() -> None:
