@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evalsuite.results.runs import Run
 
 Exported = TypeVar("Exported")
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """First characters that make a spreadsheet treat a cell as a formula; an apostrophe is put before such a text."""
 
 

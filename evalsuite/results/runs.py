@@ -303,7 +303,10 @@ def check_completeness(file: Path, summary: Path, cases: int) -> None:
 
 
 def flatten_record(record: Record) -> dict[str, Any]:
-    """Convert a record to a flat row with columns such as `tag.NAME` and `score.NAME`; targets form a JSON list."""
+    """Convert a record to a flat row with columns such as `tag.NAME` and `score.NAME`; targets form a JSON list.
+
+    The cost is None if a call has no known price.
+    """
     target = record.target
     return {
         "case": record.case,
@@ -319,7 +322,7 @@ def flatten_record(record: Record) -> dict[str, Any]:
         "calls": record.usage.calls,
         "prompt_tokens": record.usage.prompt_tokens,
         "completion_tokens": record.usage.completion_tokens,
-        "cost": record.usage.cost,
+        "cost": None if record.usage.unpriced else record.usage.cost,
         "seconds": record.seconds,
         "input": record.input,
         "target": json.dumps(target, ensure_ascii=False) if isinstance(target, list | tuple) else target,

@@ -16,6 +16,7 @@ import pytest
 
 import evalsuite
 from evalsuite.cli import main
+from evalsuite.output.exports import escape_formula
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
@@ -53,6 +54,20 @@ def test_csv_holds_every_case_and_no_formula(exported: Suite) -> None:
     assert [row["sample"] for row in rows] == ["fr", "it", "jp"]
     assert [float(row["score.exact_match"]) for row in rows] == [1.0, 0.0, 0.0]
     assert rows[1]["answer"] == '\'=HYPERLINK("http://x")'
+
+
+def test_a_cost_that_nobody_knows_is_empty_and_not_zero(exported: Suite) -> None:
+    assert main(["export", "one", "--to", "csv"]) == 0
+    with (exported.path / "cases.csv").open(encoding="utf-8", newline="") as stream:
+        assert [row["cost"] for row in csv.DictReader(stream)] == ["", "", ""]
+    free = ("--model=function:hostile:answer", "--price=function:hostile:answer=0/0")
+    exported.run("--run", "free", *free, model=False)
+    assert list(evalsuite.load_run("free").frame()["cost"]) == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("first", ["\n=", "\uff1d"])
+def test_a_formula_behind_a_line_feed_or_of_full_width_is_escaped(first: str) -> None:
+    assert escape_formula(f"{first}1+1") == f"'{first}1+1"
 
 
 def test_parquet_is_read_by_duckdb(exported: Suite) -> None:
