@@ -203,5 +203,7 @@ def _describe_difference(file: Path, computed: dict[str, Any]) -> str:
         return f"it cannot be read ({error})"
     if not isinstance(kept, dict):
         return f"it holds {type(kept).__name__}, not an object"
-    differing = sorted(name for name in {*kept, *computed} if kept.get(name) != computed.get(name))
+    # A run's name is that of its folder or bundle, which may be renamed.
+    names = {*kept, *computed} - {"run"}
+    differing = sorted(name for name in names if kept.get(name) != computed.get(name))
     return f"{', '.join(differing)} differ" if differing else ""

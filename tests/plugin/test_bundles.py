@@ -27,6 +27,11 @@ def test_a_bundle_is_verified(bundled: Suite, capsys: pytest.CaptureFixture[str]
     assert "WRONG" not in capsys.readouterr().out
 
 
+def test_a_bundle_may_be_renamed(bundled: Suite) -> None:
+    (bundled.path / "one.zip").rename("two.zip")
+    assert main(["runs", "verify", "two.zip"]) == 0
+
+
 def test_a_changed_number_is_found(bundled: Suite) -> None:
     with zipfile.ZipFile(bundled.path / "one.zip") as old, zipfile.ZipFile(bundled.path / "two.zip", "w") as new:
         for name in old.namelist():
