@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Sequence
-from itertools import groupby
+from itertools import chain, groupby, zip_longest
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import CONTROL, escape_for_terminal, shorten_to_ends
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 USER_MENTION = re.compile(r"@(?=[\w-])")
 ABSENT = "–"  # noqa: RUF001 - a dash: not measured
 LONGEST = 1500  # Maximum characters of a model's text in a report.
+
+CODE_SPAN = re.compile(r"(?<![`\\])(`+)(?!`)((?:(?!\n\s*\n).)+?)(?<!`)\1(?!`)", re.DOTALL)
 
 # Matches lines that do not help in a terminal: pictures, links to sections, ends of folded blocks.
 LEFT_OUT = re.compile(r"!\[.*\]\([^()]*\.svg\)$|\[[^\]]*\]\(#|</details>$")
@@ -61,7 +63,14 @@ def render_table(table: Table) -> str:
     heads = [escape_markdown(column.title) for column in table.columns]
     text = _render_table_in_format(table, _format_markdown_cell, heads, "pipe")
     title = f"### {escape_markdown(table.title)}" if table.title else ""
-    return "\n\n".join(part for part in (title, text, table.note) if part)
+    return "\n\n".join(part for part in (title, text, _render_prose(table.note)) if part)
+
+
+def _render_prose(text: str) -> str:
+    """Keep the Markdown of a report's own text, but make tags and links inert, because labels and errors are in it."""
+    words, codes = CODE_SPAN.split(text)[::3], [match[0] for match in CODE_SPAN.finditer(text)]
+    inert = [re.sub(r"\](?=[(\[:])", r"\\]", word.replace("<", "&lt;")) for word in words]
+    return "".join(chain.from_iterable(zip_longest(inert, codes, fillvalue="")))
 
 
 def render_terminal_table(table: Table) -> str:
@@ -95,7 +104,7 @@ def render_passage(passage: Passage) -> str:
     """
     if not passage.folded:
         heading = f"### {escape_markdown(passage.title)}\n\n" if passage.title else ""
-        return heading + passage.text
+        return heading + _render_prose(passage.text)
     words = CONTROL.sub("", passage.text if passage.whole else shorten_to_ends(passage.text, LONGEST))
     longest_run = max((len(run) for run in re.findall("`+", words)), default=0)
     fence = "`" * max(3, longest_run + 1)

@@ -112,7 +112,7 @@ class Passage:
 
     Attributes:
         title: the passage's heading; for a folded block, the line that stays visible.
-        text: the text of the passage.
+        text: the text of the passage; its tags and links are shown as text.
         folded: whether the text is from a model; it is then shown unchanged in a folded block.
         whole: whether a folded text is shown completely. A debate, for example, cannot be understood in part.
     """

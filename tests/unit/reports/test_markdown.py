@@ -192,6 +192,13 @@ def test_columns_of_text_stand_left_and_numbers_right_under_title_and_over_note(
     assert cells_of(lines[4]) == ["x", "0.50"]
 
 
+def test_labels_in_notes_and_passages_are_not_tags_or_links() -> None:
+    text = "<img src=x> and [x](http://y): `a < b` is code, [0.1, 0.2] an interval"
+    inert = "&lt;img src=x> and [x\\](http://y): `a < b` is code, [0.1, 0.2] an interval"
+    assert render_passage(Passage("", text)) == inert
+    assert render_table(Table("", [Column("a")], [["b"]], text)).endswith(inert)
+
+
 def test_text_that_looks_like_a_number_stays_as_it_is() -> None:
     assert "1e5" in render_table(Table("", [Column("a")], [["1e5"], ["007"]]))
     assert "007" in render_table(Table("", [Column("a")], [["1e5"], ["007"]]))
