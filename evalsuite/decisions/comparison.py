@@ -312,8 +312,7 @@ def _is_gate_about(gate: Gate, subject: str) -> bool:
     """Tell whether a gate applies to a compared metric, such as `benchmark[tag=value].metric`."""
     place, _, metric = subject.rpartition(".")
     benchmark, _, cases = place.partition("[")
-    wanted = f"{gate.tag}={gate.value}" if gate.tag else gate.value or ""
-    is_about = gate.metric == "*" or (cases.removesuffix("]") == wanted and gate.metric == metric)
+    is_about = gate.metric == "*" or (cases.removesuffix("]") == gate.selection and gate.metric == metric)
     return gate.covers_benchmark(benchmark) and is_about
 
 

@@ -101,6 +101,11 @@ class Gate:
         """Whether the gate requires high values rather than low values."""
         return not self.comparison.startswith("<")
 
+    @property
+    def selection(self) -> str:
+        """The gate's tag as in its text: `tag=value`, a bare value, or empty for all cases."""
+        return f"{self.tag}={self.value}" if self.tag else self.value or ""
+
     def covers_benchmark(self, benchmark: str) -> bool:
         return self.benchmark in {"*", benchmark}
 
@@ -293,13 +298,11 @@ def _decide_gate(gate: Gate, measured: Mapping[str, MeasuredBenchmark], error_sh
 def _decide_on_benchmark(gate: Gate, name: str, measured: MeasuredBenchmark, error_share: float) -> list[GateDecision]:
     """Decide a gate for each of its metrics, unless no case has its tag or too many cases have errors."""
     cases = select_cases(measured.tally, gate.tag, gate.value)
-    place = f"{name}[{gate.value}]" if gate.value else name
+    place = f"{name}[{gate.selection}]" if gate.value else name
     if gate.value and not len(cases):
         values = {f"{tag}={value}" if gate.tag else value for tag, value in list_tags(measured.tally)}
-        asked = f"{gate.tag}={gate.value}" if gate.tag else gate.value
-        return [
-            GateDecision(gate, place, "no data", reason=f"no case has the tag {asked}{suggest_names(asked, values)}")
-        ]
+        reason = f"no case has the tag {gate.selection}{suggest_names(gate.selection, values)}"
+        return [GateDecision(gate, place, "no data", reason=reason)]
     errors = cases.count("error")
     if errors > error_share * len(cases):
         reason = f"errors in {errors} of {write_count(len(cases), 'case')}, more than {error_share:.1%}"

@@ -257,10 +257,9 @@ def _explain_gate_without_cases(gate_texts: Sequence[str], cases: Sequence[Case]
             tags |= {(TAG, kind) for kind in (UNHARMED, *KINDS)}
         # In a run of several parts, cases with the gate's tag may be in another part.
         if is_whole and gate.value and not any(value == gate.value and gate.tag in {None, tag} for tag, value in tags):
-            wanted = f"{gate.tag}={gate.value}" if gate.tag else gate.value
             present = {f"{tag}={value}" if gate.tag else value for tag, value in tags}
-            similar = suggest_names(wanted, present)
-            return f"--gate '{gate.text}': no case of {gate.benchmark} has the tag {wanted}{similar}"
+            similar = suggest_names(gate.selection, present)
+            return f"--gate '{gate.text}': no case of {gate.benchmark} has the tag {gate.selection}{similar}"
     return ""
 
 

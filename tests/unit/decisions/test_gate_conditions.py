@@ -256,6 +256,13 @@ def test_a_gate_looks_at_its_cases_alone(text: str, verdict: str, value: float, 
     assert (decision.estimate.value, decision.estimate.n) == (value, n)
 
 
+def test_gates_on_equal_values_of_two_tags_have_different_subjects() -> None:
+    rows = [row(n, score=float(n < 2), level=str(n % 2), group=str(n % 2)) for n in range(4)]
+    assert one("bench[level=1].m >= 0", rows).subject == "bench[level=1].m"
+    assert one("bench[group=1].m >= 0", rows).subject == "bench[group=1].m"
+    assert one("bench[1].m >= 0", rows).subject == "bench[1].m"
+
+
 def test_a_star_stands_for_every_metric_and_every_benchmark() -> None:
     rows = [Row("c", "s", 1, "passed", {}, {"m": 1.0, "k": 0.2})]
     measured = {
