@@ -211,6 +211,9 @@ def test_alpha_of_one_value_is_undefined_and_of_single_ratings_refused() -> None
         stats.krippendorff_alpha([[1, None], [None, 2]], level="nominal")
     with pytest.raises(ValueError, match="at least two raters"):
         stats.krippendorff_alpha([[1, 2]], level="nominal")
+    with pytest.raises(ValueError, match="interval ratings must be finite; found inf"):
+        stats.krippendorff_alpha([[1.0, math.inf, 2.0], [1.0, 3.0, 2.0]], level="interval")
+    assert stats.krippendorff_alpha([[1.0, math.inf, 2.0], [1.0, math.inf, 2.0]], level="ordinal") == 1.0
     with pytest.raises(ValueError, match="interval ratings must be numbers"):
         stats.krippendorff_alpha([["good", "bad"], ["good", "good"]], level="interval")
 
