@@ -463,7 +463,9 @@ def _collect_remarks(journal: Journal, summary: RecordSummary) -> list[str]:
     if refused > NOTABLE_REFUSALS * requests:
         lines.append(f"{refused:,} of {requests:,} requests were refused by the server (429)")
     if lost := journal.database.lost_rows:
-        lines.append(f"the journal was damaged and lost {write_count(lost, 'row')}; what was in them was asked again")
+        lines.append(
+            f"the journal was damaged and lost at least {write_count(lost, 'row')}; what was in them was asked again"
+        )
     if journal.answers.damaged:
         lines.append(f"asked again, as it was damaged: {write_count(journal.answers.damaged, 'stored answer')}")
     return lines

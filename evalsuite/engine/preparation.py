@@ -183,15 +183,15 @@ def _lock_resumed_run(settings: Settings) -> RunLock | None:
     """Lock the resumed run against other sessions, and return the lock; None if no run is resumed."""
     if not settings.resume:
         return None
-    from evalsuite.journal.journal import Journal
+    from evalsuite.journal.database import Database
     from evalsuite.journal.lease import RunLock
     from evalsuite.results.record_file import JOURNAL
 
     folder = Path(settings.resume)
     lease = RunLock(folder)
     if (folder / JOURNAL).is_file():
-        # Open the journal now, so that damage is reported before any paid call.
-        Journal(folder / JOURNAL, read_only=True).close()
+        # Open the journal now, so that damage that cannot be repaired is reported before any paid call.
+        Database(folder / JOURNAL, read_only=True).close()
     return lease
 
 

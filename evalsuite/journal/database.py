@@ -58,6 +58,7 @@ class Database:
     def _prepare_database(self) -> None:
         """Create the tables of a new file; check, upgrade and repair an existing file."""
         try:
+            self._db.execute(OPEN_CUT_FILE)
             if not self.read_only and not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 self._db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
             self._check_and_upgrade_schema()
@@ -67,6 +68,7 @@ class Database:
                     self._db.close()
                     self.lost_rows = salvage_file(self.path)
                     self._db = self._connect_database()
+                self._db.execute("PRAGMA writable_schema = OFF")
                 # Committed data survive a killed process; a power failure may lose the latest data.
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = NORMAL")
@@ -248,6 +250,7 @@ class WriteQueue:
             raise error
 
 
+OPEN_CUT_FILE = "PRAGMA writable_schema = ON"  # Otherwise SQLite refuses a file that lacks its last pages.
 WIDEST_GAP = 1_000_000  # Maximum rows to try one by one between the readable ends of a damaged table.
 
 
@@ -260,6 +263,7 @@ def salvage_file(path: Path) -> int:
         closing(sqlite3.connect(fresh, isolation_level=None)) as new,
     ):
         old.text_factory = lambda data: data.decode("utf-8", "replace")
+        old.execute(OPEN_CUT_FILE)
         # Merge the write-ahead log into the file first, because the log may contain newer rows than the file.
         with suppress(sqlite3.Error):
             old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -274,7 +278,7 @@ def salvage_file(path: Path) -> int:
 
 
 def _copy_rows(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> int:
-    """Copy the readable rows of a table; return the number of lost rows."""
+    """Copy the readable rows of a table; return how many rows were lost at least."""
     copied, highest = 0, 0
     for row in _iterate_readable_rows(old, table):
         highest = max(highest, row[0])
@@ -282,7 +286,11 @@ def _copy_rows(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> 
         # A row is damaged if it violates the table's constraints.
         with suppress(sqlite3.Error):
             copied += new.execute(f"INSERT OR IGNORE INTO {table} VALUES ({places})", row[1:]).rowcount  # noqa: S608
-    return max(0, highest - copied)
+    try:
+        rows = old.execute(f"SELECT count(*) FROM {table} NOT INDEXED").fetchone()[0]  # noqa: S608 - a constant
+    except sqlite3.Error:  # A page is damaged or missing, with at least one row.
+        rows = max(highest, copied + 1)
+    return max(0, int(rows) - copied)
 
 
 def _iterate_readable_rows(db: sqlite3.Connection, table: str) -> Iterator[tuple[int, ...]]:

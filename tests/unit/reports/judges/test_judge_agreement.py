@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from evalsuite.output.reports.judges import tabulate_agreement
+from evalsuite.output.reports.judges import make_judge_tables, tabulate_agreement
 from evalsuite.output.reports.judges.agreement import measure_epoch_agreement, measure_judge_agreement
 from evalsuite.output.reports.judges.ballots import read_judged_cases
+from evalsuite.results.tally import RunView
 from evalsuite.stats import cohen_kappa
 
 
@@ -22,6 +24,14 @@ def test_debaters_who_agree_have_alpha_and_kappa_one(made: Any) -> None:
     assert found.alpha is not None
     assert found.alpha.value == pytest.approx(1.0)
     assert [kappa for *_, kappa in found.kappas] == [pytest.approx(1.0)]
+
+
+@pytest.mark.parametrize("ballots", ["none", [1, 2], {"a": 1}, 5, [{"judge": "a"}]])
+@pytest.mark.parametrize("facts", [{}, {"verdict": "first"}])
+def test_facts_of_a_users_scorer_named_ballots_are_not_a_judges(made: Any, ballots: Any, facts: dict[str, str]) -> None:
+    own = {**facts, "ballots": ballots}
+    rows = [replace(made.row("s1", None, []), facts=own), replace(made.row("s2", None, []), facts={"own": own})]
+    assert make_judge_tables([RunView("run", made.tally(rows))]) == []
 
 
 def test_kappa_is_that_of_the_two_debaters_over_both_orders(made: Any) -> None:
