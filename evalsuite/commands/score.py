@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.builders.model_session import add_model_options
 from evalsuite.commands import declare_arguments
 from evalsuite.core.errors import DatasetError, ScoringError, SettingsError, write_count
+from evalsuite.output.exports import escape_formula
 from evalsuite.samples.files import READERS
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def run_score(options: argparse.Namespace) -> int:
     elif options.csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(FIELDS)
-        writer.writerows((name, result.value, result.content, result.form) for name, result in scored)
+        writer.writerows((escape_formula(name), result.value, result.content, result.form) for name, result in scored)
     elif options.pairs is not None:
         _print_score_table(scored)
     else:
@@ -88,7 +89,7 @@ def score_pair(pair: dict[str, Any], syntax: str | None, *, any_order: bool, pla
         return table_score(
             pair["prediction"], pair["reference"], format=pair.get("format") or syntax, row_order=not any_order
         )
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, ScoringError) as error:
         raise ScoringError(f"{place}{error}") from error
 
 

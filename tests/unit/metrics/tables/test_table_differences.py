@@ -135,6 +135,20 @@ def test_pairs_of_a_file_are_scored_as_a_table_csv_or_json(tmp_path: Path, capsy
     assert json.loads(capsys.readouterr().out.splitlines()[1])["value"] == 1.0
 
 
+def test_an_id_of_a_pair_is_not_a_formula_in_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text(json.dumps({"id": "=1+1", "prediction": WANTED, "reference": WANTED}))
+    assert main(["score", "tables", "--pairs", str(pairs), "--csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == "'=1+1,1.0,1.0,1.0"
+
+
+def test_a_pair_of_a_file_without_a_table_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text(json.dumps({"id": "a", "prediction": WANTED, "reference": "none"}))
+    assert main(["score", "tables", "--pairs", str(pairs)]) == 2
+    assert "pair a: the reference contains no table" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
