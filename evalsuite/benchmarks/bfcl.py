@@ -128,7 +128,7 @@ def _list_multi_turn_samples(path: Path, category: str, package: str) -> Iterato
             raise DatasetError(path, f"{place}, id {name!r}", f"the class {unknown[0]!r}", f"one of {package}")
         if name not in truth:
             raise DatasetError(path, f"{place}, id {name!r}", "no answer", f"one in possible_answer/{path.name}")
-        turns = [list(map(Message.from_openai, turn)) for turn in read_field(record, "question", list, path, place)]
+        turns = [_read_messages(turn, path, place) for turn in read_field(record, "question", list, path, place)]
         functions = {tool["function"]["name"]: tool for kind in classes for tool in read_tools(modules[kind])}
         yield Sample(
             id=name,
@@ -150,14 +150,18 @@ def _read_module_tools(folder: Path, module: str) -> list[dict[str, Any]]:
     return [_make_openai_tool(function, path, place) for place, function in read_json_lines(path)]
 
 
-def _read_single_turn_messages(record: Mapping[str, Any], path: Path, place: str) -> tuple[Message, ...]:
+def _read_single_turn_messages(record: Mapping[str, Any], path: Path, place: str) -> list[Message]:
     turns = read_field(record, "question", list, path, place)
     if len(turns) != 1:
         raise DatasetError(path, f"{place}, field 'question'", f"{len(turns)} turns", "one turn")
+    return _read_messages(turns[0], path, place)
+
+
+def _read_messages(turn: Any, path: Path, place: str) -> list[Message]:
     try:
-        return tuple(Message.from_openai(message) for message in turns[0])
+        return list(map(Message.from_openai, turn))
     except (KeyError, TypeError, AttributeError) as error:
-        raise DatasetError(path, f"{place}, field 'question'", str(turns[0])[:60], "messages") from error
+        raise DatasetError(path, f"{place}, field 'question'", str(turn)[:60], "messages") from error
 
 
 def _read_answers(path: Path) -> dict[str, list[dict[str, Any]]]:

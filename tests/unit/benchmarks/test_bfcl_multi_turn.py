@@ -11,7 +11,7 @@ import pytest
 
 from evalsuite.benchmarks.bfcl import BFCL
 from evalsuite.benchmarks.bfcl_multi_turn import MORE_FUNCTIONS, MOST_STEPS
-from evalsuite.core.errors import SettingsError
+from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Completion, Request, ToolCall, Transcript
 from evalsuite.gateway.handle import ModelHandle
@@ -153,6 +153,13 @@ def test_a_model_that_never_answers_is_stopped(setup: Setup) -> None:
     backend = Endless()
     _, value, note = play(setup, backend)
     assert (value, note, len(backend.asked)) == (0.0, "the model was stopped in turn 1 of 4", MOST_STEPS)
+
+
+def test_a_request_without_messages_is_named_with_its_line(setup: Setup) -> None:
+    file = setup.data / "BFCL_v4_multi_turn_miss_func.json"  # type: ignore[operator]
+    file.write_text(json.dumps({**RECORD, "question": [[{"content": "Add Ulysses."}]]}))
+    with pytest.raises(DatasetError, match=r"miss_func\.json, line 1, field 'question': .* expected messages"):
+        BFCL.load(setup)
 
 
 def test_the_authors_code_is_imported_only_if_it_is_named(setup: Setup) -> None:
