@@ -245,7 +245,7 @@ class Reward:
 
     world: World
 
-    async def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
+    async def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float | Score]:
         """Return a score per criterion, and `reward`: the product of the scores that the task rewards.
 
         The criterion `db` requires that the final state equals the state after the task's actions. The criterion
@@ -265,7 +265,7 @@ class Reward:
         }
         if sample.metadata["env_assertions"]:
             scores["env_assertions"] = float(await self.are_assertions_true(sample, transcript))
-        return scores | compute_reward(sample, transcript, scores)
+        return {**scores, **compute_reward(sample, transcript, scores)}
 
     async def are_assertions_true(self, sample: Sample, transcript: Transcript) -> bool:
         """Repeat the transcript's calls in a new world, and tell whether all assertions of the task are then true."""
@@ -302,7 +302,7 @@ class Reward:
             yield opened.worlds[0]
 
 
-def compute_reward(sample: Sample, transcript: Transcript, scores: Mapping[str, float]) -> dict[str, float]:
+def compute_reward(sample: Sample, transcript: Transcript, scores: Mapping[str, Any]) -> dict[str, Score]:
     """Return `reward`, the product of the scores that the task rewards; return {} if such a score is missing.
 
     As in tau2-bench, the reward is 0 if a limit ended the conversation.
@@ -313,8 +313,10 @@ def compute_reward(sample: Sample, transcript: Transcript, scores: Mapping[str, 
     names = [BASES.get(name, name) for name in sample.metadata["basis"]]
     if not names or not set(names) <= set(scored):
         return {}
-    is_ended_by_customer = transcript.facts.get("ended", "user") == "user"
-    return {"reward": math.prod(scored[name] for name in names) if is_ended_by_customer else 0.0}
+    ended = transcript.facts.get("ended", "user")
+    if ended != "user":
+        return {"reward": Score(0.0, f"the customer did not end the conversation: {ended}")}
+    return {"reward": Score(math.prod(scored[name] for name in names))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +343,7 @@ class JudgedReward:
         judgement = await ask_until_parsed(judge, prompt, checklist.read_answer, **JUDGE_PARAMETERS)
         true = float(judgement.value.value == 1.0)
         scores = {**await self.rules(sample, transcript), "nl_assertions": true}
-        reward = {name: Score(value) for name, value in compute_reward(sample, transcript, scores).items()}
+        reward = compute_reward(sample, transcript, scores)
         note = Score(true, judgement.value.reason, log=judgement.log)
         return sign_scores({"nl_assertions": note, **reward}, write_signature("tau2", [judge], LEAD, JUDGE_PARAMETERS))
 

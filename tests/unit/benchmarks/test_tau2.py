@@ -12,7 +12,7 @@ import pytest
 from evalsuite.benchmarks.tau2 import TAU2
 from evalsuite.core.errors import DatasetError, ScoringError, SettingsError
 from evalsuite.core.protocols import Setup
-from evalsuite.core.types import Completion, Message, ToolCall, Transcript
+from evalsuite.core.types import Completion, Message, Score, ToolCall, Transcript
 from evalsuite.tools import Scripted, tool
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def test_a_conversation_is_rewarded_as_its_task_says(
     (sample,) = TAU2.load(setup(folder)).samples
     (scorer,) = TAU2.scorers(setup(folder))
     scores: Any = asyncio.run(scorer(sample, transcript))  # type: ignore[arg-type, operator]
-    assert scores == {"db": db, "communicate": communicate, "actions": actions, "reward": reward}
+    assert scores == {"db": db, "communicate": communicate, "actions": actions, "reward": Score(reward)}
 
 
 @pytest.mark.parametrize(("ended", "reward"), [("user", 1), ("exchange limit", 0), ("turn limit", 0)])
@@ -138,7 +138,8 @@ def test_a_conversation_that_the_customer_did_not_end_has_the_reward_0(folder: P
     played = episode(LEFT, "cancel")
     transcript = dataclasses.replace(played, facts={**played.facts, "ended": ended})
     scores: Any = asyncio.run(scorer(sample, transcript))  # type: ignore[arg-type, operator]
-    assert (scores["db"], scores["communicate"], scores["reward"]) == (1, 1, reward)
+    assert (scores["db"], scores["communicate"], scores["reward"].value) == (1, 1, reward)
+    assert scores["reward"].note == ("" if reward else f"the customer did not end the conversation: {ended}")
 
 
 def test_a_task_that_is_rewarded_for_more_has_no_reward(folder: Path) -> None:
@@ -225,7 +226,7 @@ def test_assertions_are_made_of_the_world_after_the_conversation(
     sample = load_with(folder, criteria={"env_assertions": assertions, "reward_basis": ["ENV_ASSERTION"]})
     (scorer,) = TAU2.scorers(setup(folder, world=Assertable))
     scores: Any = asyncio.run(scorer(sample, episode(LEFT, *tools)))  # type: ignore[arg-type, operator]
-    assert (scores["env_assertions"], scores["reward"]) == (expected, expected)
+    assert (scores["env_assertions"], scores["reward"].value) == (expected, expected)
 
 
 @pytest.mark.parametrize("name", ["assert_nothing", "__init__"])
@@ -269,7 +270,7 @@ def test_a_task_without_statements_needs_no_judge(folder: Path) -> None:
     transcript = episode({"R1": "booked", "R2": "booked"})
     assert asyncio.run(scorers[1].judged(sample, transcript, Judge())) == {}
     scores: Any = asyncio.run(scorers[0](sample, transcript))
-    assert scores["reward"] == 1.0
+    assert scores["reward"].value == 1.0
 
 
 HISTORY: list[dict[str, Any]] = [
@@ -370,10 +371,10 @@ def test_the_customer_s_model_uses_its_own_tools(folder: Path) -> None:
     ]
     (scorer,) = TAU2.scorers(setup(folder))
     scores: Any = asyncio.run(scorer(sample, transcript))  # type: ignore[arg-type, operator]
-    assert (scores["db"], scores["env_assertions"], scores["actions"], scores["reward"]) == (1, 1, 1, 1)
+    assert (scores["db"], scores["env_assertions"], scores["actions"], scores["reward"].value) == (1, 1, 1, 1)
     silent = dataclasses.replace(transcript, events=transcript.events[:2])
     scores = asyncio.run(scorer(sample, silent))  # type: ignore[arg-type, operator]
-    assert (scores["db"], scores["env_assertions"], scores["actions"], scores["reward"]) == (1, 0, 0, 0)
+    assert (scores["db"], scores["env_assertions"], scores["actions"], scores["reward"].value) == (1, 0, 0, 0)
 
 
 def test_calls_of_the_history_are_made_before_the_conversation(folder: Path) -> None:
@@ -421,7 +422,7 @@ def test_the_arguments_of_a_call_are_compared_unless_the_action_names_others(
     (scorer,) = TAU2.scorers(setup(folder))
     transcript = Transcript("", events=({"kind": "call", "tool": "cancel", "arguments": made},), facts={"state": LEFT})
     scores: Any = asyncio.run(scorer(sample, transcript))  # type: ignore[arg-type, operator]
-    assert (scores["actions"], scores["reward"]) == (taken, taken)
+    assert (scores["actions"], scores["reward"].value) == (taken, taken)
 
 
 def test_a_task_that_names_no_criterion_is_rewarded_for_state_and_information(folder: Path) -> None:
@@ -475,4 +476,4 @@ def test_a_world_may_change_the_initial_data_that_it_received(folder: Path) -> N
     transcript = Transcript("", facts={"state": {"T": ["mail", "dining"]}})
     for _ in range(2):
         scores: Any = asyncio.run(scorer(sample, transcript))  # type: ignore[arg-type, operator]
-        assert (scores["db"], scores["reward"]) == (1, 1)
+        assert (scores["db"], scores["reward"].value) == (1, 1)
