@@ -83,7 +83,8 @@ def number_score(sample: Sample, transcript: Transcript) -> dict[str, float | Sc
         return {"exact_match": Score(0.0, note)}
     # Accept also an answer that equals the whole reference, such as "12 goals".
     same = transcript.answer.strip() == str(sample.target).strip()
-    value = 1.0 if same else numeric_match(strip_latex(transcript.answer), number)
+    plain = strip_latex(transcript.answer.strip().strip("*_`"))  # Markdown's emphasis and LaTeX are no words.
+    value = 1.0 if same else numeric_match(plain, number)
     return {"exact_match": Score(value, f"the reference is {number}")}
 
 
