@@ -73,6 +73,8 @@ class Database:
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = NORMAL")
         except sqlite3.Error as error:
+            if error.sqlite_errorcode & 0xFF in NO_ACCESS:
+                raise RunError(f"{self.path}: {error}") from error
             if "locked" in str(error):
                 raise RunError(f"{self.path}: another process has kept it locked for {PATIENCE:g} s") from error
             raise RunError(
@@ -250,6 +252,8 @@ class WriteQueue:
             raise error
 
 
+# Errors of the disk or folder, which say nothing about the file's content.
+NO_ACCESS = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 OPEN_CUT_FILE = "PRAGMA writable_schema = ON"  # Otherwise SQLite refuses a file that lacks its last pages.
 WIDEST_GAP = 1_000_000  # Maximum rows to try one by one between the readable ends of a damaged table.
 

@@ -36,12 +36,22 @@ def is_run_locked(folder: Path, host: str) -> bool | None:
     return False
 
 
+class LockedError(RunError):
+    """Another process writes to the run."""
+
+
 class RunLock:
     """The right to write to a run; it ends with `release` or with the process."""
 
     def __init__(self, folder: Path, name: str = LOCK) -> None:
         self.folder = folder
-        self._file = os.open(folder / name, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            self._file = os.open(folder / name, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise RunError(
+                f"{folder / name} cannot be written ({error.strerror}), and whoever writes to {folder} locks this "
+                "file: make the folder writable, or use a copy of it"
+            ) from error
         try:
             self._lock_file()
         except BaseException:
@@ -59,7 +69,7 @@ class RunLock:
             # process.
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError) as error:
-            raise RunError(
+            raise LockedError(
                 f"run {self.folder.name} is being written to by another session{self._read_holder()}: wait for it, or "
                 "stop it; each request would be paid for twice"
             ) from error

@@ -12,7 +12,7 @@ from evalsuite.core.errors import RunError
 from evalsuite.gateway.gateway import Store
 from evalsuite.journal.answers import Answers
 from evalsuite.journal.database import Database
-from evalsuite.journal.lease import RunLock
+from evalsuite.journal.lease import LockedError, RunLock
 from evalsuite.service.clients import CURRENT_CLIENT, Client
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class SqliteStore(Answers):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._lease = RunLock(path.parent, f".{path.name}.lock")
-        except RunError as error:
+        except LockedError as error:
             raise RunError(
                 f"--store {path}: another gateway serves from this file; point sessions to that one, or share a "
                 "store of PostgreSQL between both"

@@ -50,6 +50,16 @@ def test_a_folder_for_runs_is_not_made_where_no_case_runs(suite: Suite) -> None:
     assert not (suite.path / "new").exists()
 
 
+def test_a_run_that_cannot_be_written_is_not_resumed(suite: Suite) -> None:
+    suite.run("--run=r")
+    lock = suite.path / "reports" / "r" / ".journal.lock"
+    lock.unlink()
+    lock.mkdir()
+    result = suite.run("--resume=r")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "cannot be written (Is a directory)" in shown(result)
+
+
 SMALL_DISK = """
 import resource
 
@@ -67,6 +77,16 @@ SAMPLES = [Sample(id=str(n), input=f"{n} " + "long " * 20_000, target="x") for n
 def test_long(scores):
     pass
 """
+
+
+def test_a_disk_that_is_full_at_the_start_is_not_taken_for_a_damaged_journal(suite: Suite) -> None:
+    with (suite.path / "conftest.py").open("a") as conftest:
+        conftest.write(SMALL_DISK.replace("400_000", "20_000"))
+    result = suite.run(fresh=True)
+    assert result.ret == 12
+    text = shown(result)
+    assert "the run cannot begin: " in text
+    assert "not a journal" not in text
 
 
 @pytest.mark.parametrize("parallel", [(), ("-n", "2")], ids=["plain", "n2"])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.core.errors import RunError
-from evalsuite.journal.lease import LOCK, RunLock, is_run_locked
+from evalsuite.journal.lease import LOCK, LockedError, RunLock, is_run_locked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,3 +56,10 @@ def test_a_file_system_without_locks_is_named_at_once(tmp_path: Path, monkeypatc
     monkeypatch.setattr(fcntl, "lockf", no_locks)
     with pytest.raises(RunError, match=r"without locks .*name a folder on another one with --reports"):
         RunLock(tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_is_named_and_is_not_called_locked(tmp_path: Path) -> None:
+    (tmp_path / LOCK).mkdir()
+    with pytest.raises(RunError, match=r"journal.lock cannot be written \(Is a directory\)") as raised:
+        RunLock(tmp_path)
+    assert not isinstance(raised.value, LockedError)
