@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -13,6 +15,10 @@ from evalsuite.gateway.loop import await_on_loop, is_current_loop
 
 if TYPE_CHECKING:
     from evalsuite.applications.case_api import CaseApi
+
+with suppress(ImportError):
+    # The package openai reads httpx from `sys.modules`, even while another case's thread is still importing it.
+    import_module("httpx")
 
 BASE_URL = "http://evalsuite.invalid/v1"
 """Placeholder address to which no connection is made: no host's name ends with `.invalid` (RFC 2606)."""
