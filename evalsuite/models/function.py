@@ -122,7 +122,7 @@ class FunctionBackend:
                 text=text,
                 reasoning=answer.get("reasoning_content") or reasoning,
                 tool_calls=tuple(ToolCall.from_openai(call) for call in answer.get("tool_calls") or ()),
-                finish_reason=answer.get("finish_reason") or "stop",
+                finish_reason=answer.get("finish_reason") or ("tool_calls" if answer.get("tool_calls") else "stop"),
                 usage=_read_function_usage(answer.get("usage") or {}),
                 logprobs=None if logprobs is None else tuple(_make_token_logprob(*entry) for entry in logprobs),
                 embeddings=tuple(map(encode_vector, answer.get("embeddings") or ())),

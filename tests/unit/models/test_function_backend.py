@@ -147,6 +147,13 @@ def test_an_object_with_all_there_is_to_say_is_read(serve: Serve, once: Once) ->
     )
 
 
+def test_an_answer_with_tool_calls_ends_by_them_unless_it_says_otherwise(serve: Serve, once: Once) -> None:
+    said = {"tool_calls": [{"id": "c", "function": {"name": "f", "arguments": {}}}]}
+    assert once(serve(lambda _: said)).finish_reason == "tool_calls"
+    assert once(serve(lambda _: {**said, "finish_reason": "length"})).finish_reason == "length"
+    assert once(serve(lambda _: {"content": "x", "tool_calls": []})).finish_reason == "stop"
+
+
 def test_cached_and_reasoning_tokens_that_it_states_are_read(serve: Serve, once: Once) -> None:
     stated = {
         "prompt_tokens": 10,
