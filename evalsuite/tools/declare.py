@@ -328,6 +328,12 @@ def tool(
 def _declare_tool(
     function: Callable[..., Any], name: str | None, description: str | None, seconds: float | None
 ) -> DeclaredTool:
+    if not (inspect.isfunction(function) or inspect.ismethod(function)):
+        raise SettingsError(
+            f"@tool was given {function!r:.200}, which is not a function; decorate a function, or a method with `self`"
+        )
+    if seconds is not None and not seconds > 0:
+        raise SettingsError(f"@tool(seconds={seconds!r}): give a number above 0, or None for no limit")
     name = name or function.__name__
     from_docstring, about = read_docstring(function.__doc__ or "")
     if not (description or from_docstring):

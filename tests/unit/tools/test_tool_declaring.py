@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -142,6 +143,11 @@ def without_docstring(x: int) -> int:
     return x
 
 
+def with_docstring(x: int) -> int:
+    """Has all."""
+    return x
+
+
 def without_type(x) -> int:  # type: ignore[no-untyped-def] # noqa: ANN001 - what is refused
     """Has a parameter without a type."""
     return int(x)
@@ -170,11 +176,19 @@ def with_hidden_type(x: Model) -> int:
         (with_bytes, "which JSON has not"),
         (with_many, "cannot be given by name"),
         (with_hidden_type, "importable at run time"),
+        (staticmethod(without_docstring), "which is not a function"),
+        (functools.partial(with_many), "which is not a function"),
+        (3, "@tool was given 3, which is not a function"),
     ],
 )
 def test_a_function_that_no_document_can_describe_is_refused(function: Any, words: str) -> None:
     with pytest.raises(SettingsError, match=words):
         tool(function)
+
+
+def test_a_time_limit_that_no_call_can_keep_is_refused() -> None:
+    with pytest.raises(SettingsError, match="seconds=0"):
+        tool(seconds=0)(with_docstring)
 
 
 def test_a_tool_that_changes_its_arguments_does_not_change_the_call() -> None:
