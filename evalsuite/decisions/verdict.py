@@ -318,7 +318,7 @@ def _choose_status(findings: _VerdictFacts) -> tuple[Status, str, tuple[str, ...
     """Find the most serious status that has reasons; return its headline and the reasons of all statuses."""
     found = [(status, headline, lines) for status, headline, lines in _list_reasons_by_status(findings) if lines]
     if not found:
-        return Status.GOOD, "passed", ()
+        return Status.GOOD, "passed" if findings.run.benchmarks else "no cases ran", ()
     status, headline, _ = found[0]
     # If gates are undecided because only some cases were selected, say so in the headline.
     gate_reasons = (decision.reason.partition(";")[0] for decision in findings.decisions)

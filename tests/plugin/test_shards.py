@@ -63,6 +63,12 @@ def test_a_shard_decides_no_gate_and_says_so(numbers: Suite) -> None:
     assert not numbers.summary()["gates"]
 
 
+def test_a_shard_without_cases_has_not_passed(numbers: Suite) -> None:
+    result = numbers.run(model("all_wrong"), GATE, "--limit=1", "--shard=2/2")
+    assert result.ret == 5
+    result.stdout.fnmatch_lines(["no cases ran (exit status 5)"])
+
+
 def test_the_epochs_of_a_sample_stay_in_one_shard(numbers: Suite) -> None:
     numbers.pytester.makepyfile(test_repeated=REPEATED)
     for part in (1, 2):
