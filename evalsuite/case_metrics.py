@@ -78,7 +78,7 @@ def _make_confusion_matrix(name: str, run: RunView) -> Sequence[Table | Chart]:
 
 
 def _require_score_names(metric: str, *scores: object) -> None:
-    """Raise SettingsError if a value is not the name of a score, for example if it is a list of numbers."""
+    """Raise SettingsError if a value is not a text, because it must name a score."""
     for score in scores:
         if not isinstance(score, str):
             raise SettingsError(
@@ -94,7 +94,7 @@ def _list_paired_scores(tally: Tally, first: str, second: str) -> tuple[list[flo
 
 
 def calibration_error(confidence: str, right: str, *, bins: int = 10) -> CaseMetric:
-    """Make the metric `calibration_error`: how far a confidence score is from correctness; in [0, 1], 0 is best.
+    """Make the metric `calibration_error`: how much confidence differs from accuracy, in [0, 1]; 0 is best.
 
     Args:
         confidence: name of the score that tells the model's confidence, in [0, 1].

@@ -17,7 +17,7 @@ from evalsuite.core.option_values import split_help_table
 class CommandForm(NamedTuple):
     """A subcommand such as `gate`, or a second-level subcommand such as `gate attack`."""
 
-    name: str  # NAME in the function `run_NAME`, which implements the subcommand.
+    name: str  # The function `run_NAME` implements the form with this name.
     summary: str  # What the command does, in one line.
     takes_more: bool = False  # Whether the command passes unknown options to pytest.
 
@@ -78,7 +78,7 @@ ray+                       run a suite's shards on a Ray cluster, with one gatew
 
 
 def _parse_command_table() -> dict[str, dict[str, CommandForm]]:
-    """Map each command to its forms in `TABLE`, by second word ("" for none)."""
+    """Map each command's first word, then its second word ("" if it has none), to a form of `TABLE`."""
     commands: dict[str, dict[str, CommandForm]] = {}
     for spec, summary in split_help_table(TABLE):
         words, _, name = spec.rstrip("+").partition("=")
@@ -115,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parse_command(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the arguments of a command; the attribute `run` holds the function that carries the command out."""
+    """Parse the arguments of a command; the attribute `run` of the result is the function that executes it."""
     words = list(arguments)
     if words[:2] == ["diff", "tables"]:
         words[:1] = ["compare"]

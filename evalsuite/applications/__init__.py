@@ -1,4 +1,4 @@
-"""Gives an application under test access to its model: clients of the openai package, and an endpoint."""
+"""Gives an application under test access to its model, through clients of the openai package or an HTTP endpoint."""
 
 import lazy_loader
 

@@ -52,7 +52,7 @@ class _Conversation:
     rewritten: set[int] = field(default_factory=set)
 
     def match_messages(self, sent: Sequence[Message], sent_keys: list[object]) -> tuple[int, bool]:
-        """Return how many messages of a request this conversation already has, and whether its reply is unchanged.
+        """Return how many messages of a request this conversation already has, and whether the last reply is unchanged.
 
         The number of messages is 0 if the request does not continue this conversation. An application may add to the
         text of a reply, as smolagents does, but must keep the original text and the ids of the reply's tool calls.
@@ -83,7 +83,7 @@ class _Conversation:
 
 @dataclass(slots=True)
 class CallLog:
-    """The calls of one case, in the order of sending, because answers arrive in any order."""
+    """The calls of one case, sorted by the order of sending instead of the order of answers, which varies."""
 
     calls: list[LoggedCall] = field(default_factory=list)  # The answered calls.
     # Errors of calls that failed permanently, by sequence number. A case with a failed call has no valid score.
@@ -97,17 +97,17 @@ class CallLog:
 
     @property
     def failure(self) -> Exception | None:
-        """The error of the failed call that was sent first, because the order of failures may vary; None if none."""
+        """The error of the failed call that was sent first; None if no call failed."""
         return self.failures[min(self.failures)] if self.failures else None
 
     def add_call(self, call: LoggedCall) -> None:
         insort(self.calls, call, key=lambda other: other.number)
 
     def complete_transcript(self, transcript: Transcript) -> Transcript:
-        """Add the spans to a transcript; if it has neither messages nor events, make both from the logged calls.
+        """Add the spans to a transcript; if the transcript is empty, fill it from the logged calls.
 
-        If no calls were logged, use the calls that the spans describe. The transcript's `facts` list under `left_out`
-        which request fields were not sent to the model.
+        If no calls were logged, use the calls that the spans describe. The transcript's `facts["left_out"]` lists the
+        request fields that were not sent to the model.
         """
         if self.left_out:
             facts = {**transcript.facts, "left_out": ", ".join(sorted(self.left_out))}
@@ -134,7 +134,7 @@ class CallLog:
         return self.complete_transcript(Transcript(texts[-1] if texts else ""))
 
     def _group_calls(self) -> tuple[list[_Conversation], list[tuple[_Conversation, int]]]:
-        """Return the calls' conversations, then for each call its conversation and the index of its reply."""
+        """Return the conversations, and a pair for each call: its conversation, and the index of its reply in it."""
         conversations: list[_Conversation] = []
         replies: list[tuple[_Conversation, int]] = []
         for call in self.calls:
@@ -170,10 +170,10 @@ class CallLog:
                 yield _make_tool_call_event(turn, tool_call, found)
 
     def _find_later_tool_result(self, turn: int, tool_call: ToolCall) -> str:
-        """Return a tool call's result from all later requests, also those with another system prompt; "" if none.
+        """Return a tool call's result from any later request, even one with another system prompt; "" if none has it.
 
-        Take the call's last result in the first request that has one. Results of different calls with the same id do
-        not count.
+        Use the first request that contains a result, and the last result in this request. Ignore results of other calls
+        that have the same id.
         """
         for later in self.calls[turn:]:
             found, is_own = None, True
@@ -192,7 +192,7 @@ class CallLog:
 
 
 def _add_tool_executions(events: tuple[Mapping[str, Any], ...], spans: Sequence[TraceSpan]) -> list[Mapping[str, Any]]:
-    """Return the events and the spans' tool executions that no reply requested, such as calls by generated code."""
+    """Add an event for each span of a tool that no reply called, such as a tool called by generated code."""
     called = {event.get("tool") for event in events}
     added: list[Mapping[str, Any]] = []
     turn = 0

@@ -142,7 +142,7 @@ class CaseModel(ModelHandle):
 
     @contextlib.contextmanager
     def _record_failure(self, call_number: int) -> Iterator[None]:
-        """Log the error that the block raises, except a refused request, which the application may handle."""
+        """Log an error that the `with` block raises, except `RequestRefused`, because the application may handle it."""
         try:
             yield
         except EvalsuiteError as error:

@@ -69,8 +69,7 @@ class BlockingTransport(_ApiTransport, httpx2.BaseTransport):
 class _AsyncClient(AsyncOpenAI):
     """Sends parallel requests in the order of their calls, so that each call gets the same answer in a replay.
 
-    The openai package's client looks up the platform in a thread before each request, so that requests may overtake
-    each other.
+    The base class looks up the platform in a thread before each request, so parallel requests could change their order.
     """
 
     def __init__(self, **options: Any) -> None:

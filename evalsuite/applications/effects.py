@@ -21,11 +21,11 @@ T = TypeVar("T")
 def effect(function: Callable[P, T]) -> Callable[P, T]:
     """Decorate an application's function, so that replays and resumed runs do not call it again.
 
-    A replayed or resumed case gets the stored result instead of a call. If the run ended during a call, the resumed run
-    calls the function again; decorated functions that it calls return the results that they had already stored. Outside
-    of a case's solver, the decorated function runs as if undecorated. Calls are matched by the order of their start, so
-    parallel calls must start in a fixed order. If a call raises an exception, no result is stored, so the call is
-    repeated.
+    In a replayed or resumed case, the function is not executed, and its caller gets the stored result. If the run ended
+    during a call, the resumed run repeats this call; nested calls of decorated functions return their stored results.
+    Outside of a case's solver, the decorated function runs as if undecorated. Calls are matched by the order of their
+    start, so parallel calls must start in a fixed order. If a call raises an exception, no result is stored, so the
+    call is repeated.
 
     Args:
         function: a plain or async function whose arguments and result are JSON data; tuples become lists.

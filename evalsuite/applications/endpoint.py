@@ -70,7 +70,7 @@ class LoopbackServer:
         self._apis: dict[str, CaseApi] = {}
         # Tasks that answer requests, by the secret of their case.
         self._answering: dict[str, set[asyncio.Task[Any] | None]] = {}
-        # Bind the socket now, because callers need its port; connections before the listener starts wait in the queue.
+        # Bind the socket now, because callers need its port; early connections wait in the socket's queue.
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.port = self._socket.getsockname()[1]
         self._serving = asyncio.run_coroutine_threadsafe(self._serve_requests(), loop)

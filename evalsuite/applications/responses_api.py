@@ -57,7 +57,7 @@ def convert_request(body: Mapping[str, Any], earlier_messages: Sequence[Message]
 def make_forwarded_request(
     body: Mapping[str, Any], earlier_messages: Sequence[Message], overrides: Mapping[str, Any]
 ) -> ChatRequest:
-    """Make a request with the body for a server with the Responses API; its messages are only for the transcript.
+    """Make a request that forwards the body to a Responses API server; its `messages` only serve the transcript.
 
     Args:
         earlier_messages: the messages of the conversation up to the response `previous_response_id`.
@@ -152,7 +152,7 @@ def _convert_to_chat_part(part: Any, field: str) -> str | Mapping[str, Any]:
 
 
 def _join_assistant_text(content: Any, field: str) -> str:
-    """Join the texts of an assistant's content; raise BadRequest, which names the field, for any other part."""
+    """Join the texts of an assistant's content; raise BadRequest with the field's name if a part is not text."""
     parts = _convert_to_chat_parts(content, field)
     for part in parts:
         if not isinstance(part, str):

@@ -54,7 +54,7 @@ def route_clients(endpoint: Endpoint | None) -> Iterator[Route]:
 
 
 def _patch_transports(library: Any) -> None:
-    """Wrap a library's transports, unless this was done before; outside of a case, the transports behave as before."""
+    """Wrap a library's transports unless they are wrapped already; outside of a case, the wrapper changes nothing."""
     if library.HTTPTransport.handle_request.__module__ == __name__:
         return
     send, send_async = library.HTTPTransport.handle_request, library.AsyncHTTPTransport.handle_async_request
@@ -100,7 +100,7 @@ def _find_redirect_address(host: str | None, path: str) -> str | None:
 
 
 def _patch_aiohttp(library: Any) -> None:
-    """Wrap aiohttp's request method, unless this was done before, as `_patch_transports` does for httpx."""
+    """Wrap aiohttp's request method unless it is wrapped already; `_patch_transports` does the same for httpx."""
     send = library.ClientSession._request  # noqa: SLF001 - aiohttp has no public place for it
     if send.__module__ == __name__:
         return

@@ -60,7 +60,7 @@ class SpanCollector:
         return make_json_answer({}) if is_text else HttpAnswer(200, (), "application/x-protobuf")
 
     def _add_exported_spans(self, content: bytes) -> bool:
-        """Add an export's spans; return whether the export is JSON; otherwise it is protobuf."""
+        """Add an export's spans; return True for an export in JSON, False for one in protobuf."""
         self._size += len(content)
         if self._size > LARGEST_TRACE:
             raise ValueError(f"more than {LARGEST_TRACE >> 20} MiB for one question")
@@ -118,7 +118,7 @@ _collectors: dict[int, SpanCollector] = {}  # The collectors of this process by 
 
 
 def _patch_span_end() -> None:
-    """Wrap the SDK's `Span.end`, if it is not wrapped yet, because an application may have several tracer providers."""
+    """Wrap the SDK's `Span.end` once; unlike a span processor, this covers all tracer providers of an application."""
     from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
     from opentelemetry.sdk.trace import Span
 

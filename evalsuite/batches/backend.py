@@ -98,7 +98,7 @@ class BatchBackend:
         pending.backends.append(self)
 
     def check(self) -> None:
-        """Raise an error if the backend that formats the requests cannot be called."""
+        """Raise an error if the wrapped backend, which formats the requests, is not usable."""
         self._backend.check()
 
     async def complete(self, request: Request) -> Completion:
@@ -109,7 +109,7 @@ class BatchBackend:
             for stored_batch in self._batches.list_open_batches(self._asked):
                 self._start_task(self._resume_batch(stored_batch))
             self._start_task(self._send_gathered_lines())
-        # Earlier versions computed a request's key after `--max-cost` had limited the length of the answer.
+        # Try two keys: earlier versions computed the key after `--max-cost` had limited the answer's length.
         asked = (UNLIMITED_REQUEST.get() or request, request)
         keys = [
             key
@@ -132,7 +132,7 @@ class BatchBackend:
         task.add_done_callback(self._tasks.discard)
 
     async def _await_result(self, key: str, request: Request) -> str:
-        """Return a request's line of a batch's output; queue the request unless an earlier session sent it."""
+        """Wait for the output line of a request; queue the request for a batch unless an earlier session sent it."""
         if key in self._earlier:
             result = self._batches.find_undelivered_result(key)
             if result is not None:
@@ -151,12 +151,12 @@ class BatchBackend:
             return await waiting
         finally:
             self._waiting.pop(key, None)
-            # Leave a request out if its caller gave up before the batch was sent.
+            # Do not send the request if its caller gave up before the batch was sent.
             self._size -= len(self._gathered.get(path, {}).pop(key, b""))
 
     @property
     def is_everything_sent(self) -> bool:
-        """Whether all waiting requests are in batches that were sent and are not finished."""
+        """Whether no request is left to send, and the server has all batches and is still processing them."""
         is_known = all(state is not None and not state.has_ended for state in self._under_way.values())
         return is_known and not any(self._gathered.values())
 
@@ -177,7 +177,7 @@ class BatchBackend:
         self._fail_requests(list(self._waiting), Detached(reason))
 
     async def _send_gathered_lines(self) -> None:
-        """Run until cancelled: send the gathered lines once none arrives for `QUIET` seconds or a batch is full."""
+        """Run until cancelled: send the gathered lines if a batch is full or no line arrives for `QUIET` seconds."""
         while True:
             await self._arrived.wait()
             while self._arrived.is_set() and not self._is_batch_full():
@@ -226,7 +226,7 @@ class BatchBackend:
         return state
 
     async def _retry_until_answered(self, request: Callable[[], Awaitable[T]]) -> T:
-        """Repeat a request until the server answers it, because a batch that was created is billed in any case."""
+        """Repeat a request until the server answers it, because the created batch is billed even if nobody reads it."""
         pause, told = FIRST_LOOK, ""
         while True:
             try:
@@ -256,7 +256,7 @@ class BatchBackend:
             await self._poll_until_ended(stored_batch, state)
 
     def _give_up_batch(self, stored_batch: StoredBatch, keys: Sequence[str], error: Exception) -> None:
-        """Fail the requests of an unreadable batch. A later session may still read the batch, unless it was deleted."""
+        """Fail the requests of an unreadable batch. Keep the batch for a later session, unless the server lost it."""
         if isinstance(error, BatchMissing):
             self._pending.tell(str(error))
             self._batches.delete_batch(stored_batch.number)
@@ -313,14 +313,14 @@ class BatchBackend:
                 if waiting is not None and not waiting.done():
                     waiting.set_result(result)
             answered = {key for key, _ in results}
-            # If no caller waits for a result, a later caller reads it from the journal.
+            # Mark results for which no caller waits, so that later callers read them from the journal.
             self._earlier |= answered - self._waiting.keys()
             keys = [key for key in keys if key not in answered]
         self._batches.close_batch(stored_batch.number, state.status)
         return keys
 
     async def _fetch_results(self, file: str) -> list[tuple[str, str]]:
-        """Download a file and read its lines. If any are unreadable, try again; after `FETCHES` times, skip them."""
+        """Download a file and read its lines. If lines are unreadable, try `FETCHES` times, then skip these lines."""
         for _ in range(FETCHES):
             content = await self._retry_until_answered(partial(self._server.download_file, file))
             results, unreadable = parse_result_lines(content)

@@ -201,12 +201,12 @@ def read_completion(backend: OpenAIBackend, request: Request, line: Mapping[str,
 
 
 def explain_missing_answers(keys: Sequence[str], state: BatchState) -> tuple[set[str], str, Exception]:
-    """Return the keys of refused requests, a message about the batch, and the error for other unanswered requests.
+    """Return the keys of refused requests, a message about the batch, and the error for all other requests in `keys`.
 
     Args:
         keys: the requests' keys, in the order of the batch's lines.
     """
-    # Errors name the lines of refused requests; if the server refused the model, one line stands for all lines.
+    # Errors name the lines of refused requests; but if the server refused the model, one error stands for all requests.
     numbers = set() if _is_model_refused(state) else {error.get("line") for error in state.errors}
     refused = {key for number, key in enumerate(keys, 1) if number in numbers}
     words = "; ".join(str(error.get("message") or error.get("code")) for error in state.errors[:3])
@@ -232,5 +232,5 @@ def _make_missing_answer_error(state: BatchState, message: str) -> Exception:
     hopeless = _is_model_refused(state) or not any(error.get("line") for error in state.errors)
     if state.status == "failed" and hopeless:
         return PermanentFailure(message)
-    # Raise a transient error, because requests without an answer were not billed and may be sent again.
+    # Return a transient error, because requests without an answer were not billed and may be sent again.
     return Transient(message)

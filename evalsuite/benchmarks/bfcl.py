@@ -32,7 +32,7 @@ CATEGORIES = (
 """Single-turn categories; version 3 of BFCL names the first category `simple`."""
 SEVERAL_TURNS = tuple(f"multi_turn_{kind}" for kind in ("base", "miss_func", "miss_param", "long_context"))
 NO_CALL = ("irrelevance", "live_irrelevance")  # Categories in which no function applies, so making no call is correct.
-ANY_CALL = "live_relevance"  # The category in which every call of a function counts as correct.
+ANY_CALL = "live_relevance"  # In this category, an answer is correct if it calls any function.
 _TYPES = {"dict": "object", "float": "number", "tuple": "array"}
 
 
@@ -259,7 +259,7 @@ class Correct:
         if "turns" in sample.metadata:
             return {}
         calls = tool_uses(transcript)
-        # Of several functions with one name, the first counts, as on the leaderboard.
+        # If several functions have the same name, use the first, as the leaderboard does.
         functions = [entry["function"] for entry in reversed(sample.metadata["functions"])]
         schemas = {function["name"]: function["parameters"] for function in functions}
         expected = [
@@ -305,7 +305,7 @@ def _describe_mistakes(sample: Sample, expected: Sequence[ToolUse], calls: Seque
     ]
     shown, places = list(calls), match_calls(expected, calls)
     for use, place in zip(wanted, places, strict=True):
-        # Write a right call with the first accepted values, because the diff should show only wrong calls.
+        # Replace a right call by its expected form, so that the diff shows only wrong calls.
         if place is not None:
             shown[place] = use
     paired = sum(place is not None for place in places)

@@ -56,7 +56,7 @@ def map_class_modules(package: str) -> Mapping[str, str]:
 
 
 class FunctionWorld:
-    """The objects of one sample, keyed by class name; `make_world` adds the sample's functions as tools."""
+    """Holds the objects of one sample by class name; `make_world` makes a subclass with the sample's tools."""
 
     def __init__(self, instances: Mapping[str, Any]) -> None:
         self.instances = instances
@@ -128,7 +128,7 @@ class _UncheckedRegistry(Registry):
 
 @dataclass(frozen=True, slots=True)
 class MultiTurnSolver:
-    """Sends a sample's requests one after another; the model answers each by calling functions until it writes text."""
+    """Sends a sample's requests one after another; for each, the model calls functions until it answers with text."""
 
     package: str
     max_tokens: int
@@ -202,7 +202,7 @@ class CorrectTurns:
 
 
 def list_calls_by_turn(transcript: Transcript) -> list[list[tuple[str, Mapping[str, Any]]]]:
-    """List each turn's executed calls; a call whose arguments cannot be read was not executed."""
+    """List the executed calls of each turn, that is, all calls except those with unreadable arguments."""
     turns: list[list[tuple[str, Mapping[str, Any]]]] = []
     for event in transcript.events:
         if event["kind"] == "user":

@@ -30,7 +30,7 @@ def read_text(path: Path) -> str:
 
 
 def parse_json(text: str, path: Path, where: str = "") -> Any:
-    """Parse JSON; `where` is the location of `text` within the file, for errors."""
+    """Parse JSON; error messages give `where` as the location of `text` within the file."""
     try:
         value = json.loads(text)
         if "\\ud" in text or "\\uD" in text:
@@ -61,7 +61,7 @@ def read_json_records(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the location (`record 3`) and the object for each element of a JSON list.
 
-    If `expected` is not empty, an empty list is an error, which states `expected`.
+    If `expected` is not empty, an empty list raises an error that states `expected`.
     """
     values = read_json(path, list)
     if expected and not values:
@@ -80,7 +80,7 @@ def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def require_type(value: Any, kind: type[T], path: Path, where: str) -> T:
-    """Return the value, or raise DatasetError if it has another type. An int passes as a float, but a bool does not."""
+    """Return the value, or raise DatasetError if it has another type. An int counts as a float, but a bool does not."""
     fits = isinstance(value, (int, float) if kind is float else kind)
     if not fits or (isinstance(value, bool) and kind is not bool):
         found = shorten_to_beginning(json.dumps(value, ensure_ascii=False), 60)

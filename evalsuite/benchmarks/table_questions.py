@@ -1,10 +1,10 @@
 """Questions about tables from published data sets, answered by programs or by SQL queries.
 
-WikiTableQuestions (Pasupat and Liang, ACL 2015), TabFact (Chen et al., arXiv 1909.02164), TableBench (Wu et al., arXiv
-2408.09174), DataBench (Osés Grijalba et al., LREC-COLING 2024), Spider (Yu et al., arXiv 1809.08887) and BIRD (Li et
-al., arXiv 2305.03111). No data set is shipped. Each data set is defined by its files, the fields of its items, and the
-locations of its tables. The model writes a program as in TReB's PoT mode, and `denotation` compares the program's
-output with the answer.
+Sources: WikiTableQuestions (Pasupat and Liang, ACL 2015), TabFact (Chen et al., arXiv 1909.02164), TableBench (Wu et
+al., arXiv 2408.09174), DataBench (Osés Grijalba et al., LREC-COLING 2024), Spider (Yu et al., arXiv 1809.08887) and
+BIRD (Li et al., arXiv 2305.03111). No data set is shipped. Each data set is defined by its files, the fields of its
+items, and the locations of its tables. The model writes a program as in TReB's PoT mode, and `denotation` compares the
+program's output with the answer.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class TableSet:
     title: str
     source: PublishedDataset
     read: TableReader
-    distinct: bool = False  # Whether an answer's repeated values count only once when answers are compared.
+    distinct: bool = False  # Whether repeated values of an answer count only once in comparisons.
     match: Match | None = None  # The rule that compares results of SQL queries; None if the set has no queries.
 
     @property
@@ -299,7 +299,7 @@ def _make_question_set(
     read: Callable[[Path], Iterator[SourceItem]] | None = None,
     **tags: str,
 ) -> PublishedDataset:
-    """Make a published data set of questions about tables; only a set with its own reader has ids."""
+    """Make a published data set of questions about tables; items have the field `id` only if `read` is given."""
     fields = SampleFields(question, answers, "id" if read else None, tags, {"table": table})
     return PublishedDataset(tuple(files), fields, read)
 

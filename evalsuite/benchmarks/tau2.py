@@ -65,7 +65,7 @@ class Tau2Options:
         return options
 
     def make_world(self) -> World:
-        """Make a world that starts in a task's initial state; a plain class must keep all its state in memory."""
+        """Make a world that starts in a task's initial state; if the user passed a plain class, set `outside=False`."""
         world = copy(self.world) if isinstance(self.world, World) else World(self.world, outside=False)
         world.prepare = run_initial_calls
         return world
@@ -73,7 +73,7 @@ class Tau2Options:
 
 async def run_initial_calls(world: Any, sample: Sample) -> None:
     """Run the method calls that bring a world into a task's initial state."""
-    # Copy the arguments, because a world may keep them as a part of its state and change them.
+    # Copy the arguments, because a world may store these objects in its state and change them.
     for name, data, arguments, is_tool in deepcopy(sample.metadata["initial_calls"]):
         method = _find_public_method(world, name)
         if method is None and is_tool:
@@ -99,7 +99,7 @@ def _list_initial_calls(
 ) -> list[tuple[str, Sequence[Any], Mapping[str, Any], bool]]:
     """List a task's initial data, initial actions and past tool calls as method calls of a world.
 
-    An entry has the method's name, positional arguments, named arguments, and whether the call is a tool call.
+    An entry consists of the method's name, positional arguments, named arguments, and True if the call is a tool call.
     """
     given = _read_optional(state, "initialization_data", dict, path, where)
     actions = _read_objects(state, "initialization_actions", "func_name", path, where)
@@ -241,7 +241,7 @@ LEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """Scores a conversation by comparing its effects with those of the task's own actions in a new world."""
+    """Scores a conversation: its effects must equal the effects of the task's own actions in a new world."""
 
     world: World
 
@@ -250,8 +250,8 @@ class Reward:
 
         The criterion `db` requires that the final state equals the state after the task's actions. The criterion
         `communicate` requires that the agent told the customer all required information. The criterion `actions`
-        requires that all of the task's actions were taken. The criterion `env_assertions` requires that methods of the
-        world, which the task lists, return the expected values.
+        requires that all of the task's actions were taken. The criterion `env_assertions` requires that the method
+        calls that the task lists return the expected values.
         """
         if "state" not in transcript.facts:
             raise ScoringError("the world of tau2 has no method `state()`, so it cannot be compared with")
@@ -307,7 +307,7 @@ def compute_reward(sample: Sample, transcript: Transcript, scores: Mapping[str, 
 
     As in tau2-bench, the reward is 0 if a limit ended the conversation.
     """
-    # A criterion about assertions is fulfilled if the task has no such assertions.
+    # Without assertions in the task, the criteria about assertions are fulfilled.
     fulfilled = {name: 1.0 for name in ("env_assertions", "nl_assertions") if not sample.metadata[name]}
     scored = {**fulfilled, **scores}
     names = [BASES.get(name, name) for name in sample.metadata["basis"]]

@@ -25,7 +25,7 @@ TAKEN = ("model", "model_base_url", "model_param", "max_connections", "max_rpm",
 def add_options(
     parser: _ActionsContainer, names: Container[str], *, required: Container[str] = (), defaults: bool = False
 ) -> None:
-    """Add the run options in `names` to a parser; `defaults` says whether their help states the default values."""
+    """Add the run options in `names` to a parser; with `defaults`, the options' help states their default values."""
     for option in OPTIONS:
         if option.name in names:
             text = option.help if defaults else option.help.partition(". Default: ")[0]
@@ -40,7 +40,7 @@ def add_options(
 
 
 def add_model_options(parser: _ActionsContainer, *, required: bool = True, without: Container[str] = ()) -> None:
-    """Add the options for a model, except those in `without`, which the command itself defines."""
+    """Add the options for a model; leave out the options in `without`, because the command defines them itself."""
     names = [name for name in TAKEN if name not in without]
     add_options(parser, names, required={"model"} if required else ())
 
@@ -106,6 +106,6 @@ def open_session(settings: Settings, store: Path) -> Iterator[ModelSession]:
             yield ModelSession(settings, gateway, background)
         finally:
             if background.run(close_session_gateway(gateway)):
-                store.unlink()  # Delete the store if it is empty: the model never answered.
+                store.unlink()  # Delete an empty store: no answer arrived.
     finally:
         background.close()

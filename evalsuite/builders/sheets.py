@@ -59,7 +59,7 @@ def decode_text(content: bytes) -> str:
     try:
         text = content.decode(guess_encoding(content))
     except UnicodeDecodeError as error:
-        # Bytes above 127 are mostly single in Latin-1 words, but form sequences in UTF-8 and in other writing systems.
+        # In Latin-1, most bytes above 127 stand alone; in UTF-8 and other encodings, they follow each other.
         alone = len(re.findall(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])", content))
         if 2 * alone <= sum(byte > 127 for byte in content):
             place = f"byte {error.start}, 0x{content[error.start]:02x}"
@@ -71,7 +71,7 @@ def decode_text(content: bytes) -> str:
 
 
 def find_delimiter(text: str) -> str:
-    """Find the delimiter with which the most rows are as wide as the first row; if several do, the wider rows win."""
+    """Find the delimiter that gives the most rows the first row's width; on a tie, choose the greater width."""
 
     def rate_delimiter(delimiter: str) -> tuple[float, int]:
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row] or [[]]

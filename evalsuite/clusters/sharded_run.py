@@ -131,7 +131,7 @@ def run_own_gateway(options: Sequence[str], root: Path, store: Path) -> Iterator
 
     Models that are Python functions are imported from the folder `root`.
     """
-    # The gateway must not outlive a killed driver, because the gateway would keep its store locked.
+    # End the gateway if this driver is killed, because a surviving gateway would keep its store locked.
     command = [*TETHERED_PYTHON, "-m", "evalsuite", "gateway", "--port=0", f"--store={store}", *options]
     process = subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True)  # noqa: S603 - the user's own options
     assert process.stdout is not None  # noqa: S101 - it is a pipe
@@ -163,8 +163,8 @@ class ShardedRun:
 
         self.path = reports / name
         if not (self.path / STORE).is_file():
-            # Check the name only for a new run. If an earlier driver died, it left a gateway's store, and this run
-            # continues with the stored answers.
+            # Check the name, unless the run's folder has a gateway's store. A store means that an earlier driver died;
+            # this run then reuses the stored answers.
             check_run_name(reports, name)
         self.path.mkdir(parents=True, exist_ok=True)
         self._journal = Journal(self.path / JOURNAL)
@@ -199,7 +199,7 @@ class ShardedRun:
         return write_run_report(joined, declarations)
 
     def _unpack_result(self, result: ShardResult, folder: Path) -> Path:
-        """Keep a shard's exit status, and unpack its run into a folder; return the run's folder."""
+        """Record a shard's exit status, unpack its run into `folder`, and return the path of the run's folder."""
         self._statuses.append(result.status)
         if result.status == NO_TESTS:
             raise RunError(f"shard {result.part} has no case: there are fewer cases than --shards")
@@ -235,8 +235,8 @@ class RayCluster:
     def __init__(self, address: str | None, root: Path, packages: Sequence[str], cpus: float) -> None:
         # Keep Ray from sending usage statistics.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        # Keep Ray from noticing `uv run`: Ray would start each worker by `uv run` in a copy of the suite, which lacks
-        # the project. Without the project, the workers would die and the run would never end.
+        # Disable Ray's support for `uv run`. With it, Ray starts workers by `uv run` in a copy of the suite without the
+        # project. Such workers would die, and the run would never end.
         os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
         try:
             import ray
@@ -281,7 +281,7 @@ class RayCluster:
         ray = self._ray
         own_node = ray.get_runtime_context().get_node_id()
         nearby = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(own_node, soft=False)
-        # Run the actor on this node: if another node died, the records there would be lost.
+        # Run the actor on this node, because the death of another node would lose the actor's records.
         collector = ray.remote(RecordCollector).options(num_cpus=0, scheduling_strategy=nearby).remote()
         task = ray.remote(_run_shard_on_node).options(num_cpus=self._cpus, max_retries=RETRIES)
         waiting = {task.remote(job, collector): job for job in jobs}

@@ -1,6 +1,6 @@
 """Runs Python as a process that ends when its parent process ends: `-m evalsuite.clusters.tethered`.
 
-On systems other than Linux, a session may outlive its node's worker until its unanswered calls have ended.
+On systems other than Linux, the process may survive its parent until its unanswered calls have ended.
 """
 
 from __future__ import annotations

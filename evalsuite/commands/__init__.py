@@ -32,7 +32,7 @@ name=RUN             a run's name or folder, or `last`
 
 
 def _parse_argument_table(table: str) -> dict[str, tuple[list[str], str, str]]:
-    """Map each argument's name to its flags, placeholder and help; a line without help may name several arguments."""
+    """Map arguments' names to flags, placeholder and help; a line without help lists names of shared arguments."""
     found = {}
     for words, text in split_help_table(table):
         for spec in [words] if text else words.split():
@@ -56,7 +56,7 @@ ARGUMENTS: dict[str, AddArguments] = {}
 def declare_arguments(
     table: str, *, required: Sequence[str] = (), extend_parser: AddArguments | None = None, **details: Any
 ) -> Callable[[Command], Command]:
-    """Declare a command's arguments by a help text; the text after an empty line becomes the end of the command's help.
+    """Declare a command's arguments by a help text; text after an empty line becomes the epilog of the command's help.
 
     A line consists of an argument's flags and placeholder, at least two spaces, and the help. Help may continue on
     indented lines. A prefix `name=` before the flags sets the name of the parsed attribute. After the placeholder, `?`,
@@ -103,14 +103,14 @@ def declare_arguments(
 
 
 def make_declarations(code: Path | None) -> Declarations:
-    """Return the declarations of installed packages and of the test files that the user names."""
+    """Return the `Declarations` of installed packages and, if given, of the file or folder `code`."""
     if code is not None and not code.exists():
         raise SettingsError(f"--code {code}: no such file or folder")
     return Declarations(Path.cwd(), code=code)
 
 
 def require_suite(*paths: str) -> None:
-    """Refuse a suite whose file or folder does not exist; a path may end in a case's id, as in pytest."""
+    """Refuse a test path whose file or folder does not exist; the path may end in a case's id, as in pytest."""
     for path in paths:
         if not Path(path.partition("::")[0]).exists():
             raise SettingsError(f"{path}: no such file or folder")

@@ -41,7 +41,7 @@ ADVICE = {
     do not change. The exit status is 1 if a fault leaves the session green.
 """)
 def run_attack(options: argparse.Namespace) -> int:
-    """Print each injected fault and the exit status with which the suite then ends."""
+    """Inject each fault into a replay of the suite, and print the exit status of this replay."""
     import pytest
 
     from evalsuite.plugin.mutants import MUTANTS
@@ -64,7 +64,7 @@ def run_attack(options: argparse.Namespace) -> int:
                 sys.stdout.write(f"{name:<10}not possible here: {mutant.summary}\n")
                 continue
             status, verdict = attack.replay_suite(name, attack.make_arguments(name, mutant))
-            # If pytest itself broke off the session, the exit status shows nothing about the gates.
+            # If pytest itself aborts, the exit status says nothing about the gates, so the fault counts as unnoticed.
             survivors += status in {0, pytest.ExitCode.INTERNAL_ERROR}
             told = {0: "STAYS GREEN", pytest.ExitCode.INTERNAL_ERROR: "NOT TESTED, because the session broke off"}.get(
                 status, f"red ({status}): {verdict}"
@@ -85,7 +85,7 @@ class _FaultReplayer:
     scratch: Path
 
     def is_applicable(self, fault: str) -> bool:
-        """Tell whether a fault fits the run: some faults need wrong answers, gates on a metric, or several cases."""
+        """Tell whether a fault can be injected; some faults need wrong answers, gates on a metric, or several cases."""
         rows = list(self.run_.all_rows())
         if fault == "mistyped":
             return any(gate.metric != "*" for gate in read_gates(self.run_))
@@ -95,13 +95,13 @@ class _FaultReplayer:
         return len(rows) > 1
 
     def make_arguments(self, fault: str, mutant: Mutant) -> tuple[str, ...]:
-        """Make the pytest arguments that inject a fault; for the fault `chosen`, they also name one case."""
+        """Make the pytest arguments that inject a fault; for the fault `chosen`, the arguments select a single case."""
         if fault == "mistyped":
             return tuple(f"--only-gate={replace_metric_name(gate.text)}" for gate in read_gates(self.run_))
         return (*mutant.options, *((self._find_first_case(),) if fault == "chosen" else ()))
 
     def replay_suite(self, fault: str, arguments: tuple[str, ...]) -> tuple[int, str]:
-        """Replay the run's stored answers through the suite; return the session's exit status and its first reason."""
+        """Run the suite on the run's stored answers; return the session's exit status and the first reason for it."""
         chosen = any("::" in argument for argument in arguments)
         suite = [] if chosen else self.suite or self._list_suite_paths()
         label = fault or "unchanged"

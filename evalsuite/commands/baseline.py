@@ -64,7 +64,7 @@ def run_baseline(options: argparse.Namespace) -> int:
     days=make_int_parser(1),
 )
 def run_promote(options: argparse.Namespace) -> int:
-    """Check a passed run again, from its records, and copy it to the baseline's folder with a note of its origin."""
+    """Decide a passed run again from its records, and copy it to the baseline's folder with a note of its origin."""
     from evalsuite.output.reports.write import make_report
 
     folder = find_run_folder(options.reports, options.name)
@@ -109,10 +109,10 @@ def write_baseline(folder: RunFolder, target: Path, info: dict[str, Any]) -> Non
 
 
 def _find_user() -> str:
-    """Return the name of the user who promotes a run; without a name, return the number."""
+    """Return the name of the user who promotes a run, or the user's number if the user has no name."""
     named = next((os.environ[name] for name in USERS if os.environ.get(name)), "")
     try:
         return named or getpass.getuser()
     except (KeyError, OSError):
-        # Finding the user's name may fail, because a container's user may have no name.
+        # In a container, the user may have no name.
         return f"user {os.getuid()}"

@@ -43,7 +43,7 @@ class ChangedCase:
     case: str
     before: str
     after: str
-    score_change: float  # The greatest difference of a score (second minus first run); 0.0 if the runs share no score.
+    score_change: float  # The greatest change of a score (second minus first run), 0.0 without common scores.
 
 
 @declare_arguments(
@@ -71,7 +71,7 @@ def run_diff(options: argparse.Namespace) -> int:
 
 
 def find_changed_cases(before: Run, after: Run) -> list[ChangedCase]:
-    """List the cases that differ: first different outcomes, then the largest changes of score."""
+    """List the cases that differ: different outcomes come first, then the largest changes of a score."""
     rows = {row.case: row for row in before.all_rows()}
     changes = []
     for new in after.all_rows():

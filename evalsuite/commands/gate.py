@@ -76,10 +76,10 @@ class CommentError(EvalsuiteError):
 def run_comment(options: argparse.Namespace) -> int:
     """Post the verdict's comment, replacing the comment of an earlier commit.
 
-    If the verdict is missing or invalid, the comment says so and the exit status is 2, so that no earlier comment still
-    says "passed". Otherwise the exit status is the verdict's, because code under test could have ended the session with
-    status 0. No file of the folder is imported or executed, because the CI step has a secret token and must not run
-    code of the pull request.
+    If the verdict is missing or invalid, replace even a comment that says "passed", and end with the exit status 2.
+    Otherwise, return the verdict's exit status; the session's status proves nothing, because tested code could end it
+    with 0. The command does not execute the folder's files, because the CI step has a secret token and must not run the
+    pull request's code.
     """
     from evalsuite.output.reports.markdown import escape_markdown
     from evalsuite.output.reports.write import MARKER
@@ -100,7 +100,7 @@ def run_comment(options: argparse.Namespace) -> int:
 
 
 def read_comment(folder: Path, verdict_id: str | None) -> tuple[str, int]:
-    """Read the comment and exit status in a folder; refuse a comment whose verdict differs from that of the summary.
+    """Read the comment and the exit status in a folder; refuse a comment with another verdict than the summary has.
 
     Args:
         verdict_id: the id of the verdict that the folder must contain; None accepts any id.

@@ -142,7 +142,7 @@ def run_ray(options: argparse.Namespace) -> int:
         gateway, arguments = _provide_gateway(options, cluster, sharded.path, stack)
         declarations = make_declarations(Path(options.suite.partition("::")[0]))
         report = sharded.join_results(_run_shards(options, cluster, gateway, arguments, sharded), declarations)
-    # Delete the gateway's store, because the run's journal contains all its answers.
+    # Delete the gateway's store, because the run's journal contains all of the store's answers.
     (sharded.path / STORE).unlink(missing_ok=True)
     status = sharded.compute_exit_status(int(report.verdict.status))
     print_verdict(report.verdict, status)
@@ -153,7 +153,7 @@ def run_ray(options: argparse.Namespace) -> int:
 def _provide_gateway(
     options: argparse.Namespace, cluster: RayCluster, folder: Path, stack: ExitStack
 ) -> tuple[str, list[str]]:
-    """Return the gateway's address and the sessions' arguments; start a gateway if the user names none."""
+    """Return the gateway's address and the sessions' arguments; without `--gateway`, start a gateway."""
     from evalsuite.clusters.sharded_run import STORE, run_own_gateway
 
     limits, rest = read_given_settings(options.further, SHARED)

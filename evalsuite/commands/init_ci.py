@@ -105,7 +105,7 @@ def find_repository(root: Path) -> Path:
 
 
 def write_new_file(file: Path, text: str, needed_text: str = "") -> str:
-    """Write a file unless it exists; return a line for the user, which says what an existing file lacks."""
+    """Write a file unless it exists; return a line for the user, with the text that an existing file lacks."""
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
         with file.open("x", encoding="utf-8") as stream:
@@ -148,7 +148,7 @@ def set_up_workflow(root: Path, forge: str, model: str | None) -> int:
     """Write the first baseline and the workflow, then run the workflow's commands as a trial.
 
     Args:
-        model: the model that answers in the first baseline's run; None writes a workflow with gpt-4 and no baseline.
+        model: the model for the first baseline's run; with None, write no baseline, and name gpt-4 in the workflow.
     """
     installer = choose_install_commands(root)
     print_lines((*_make_first_baseline(root, model), *_write_workflow_file(root, forge, model, installer)))
@@ -160,7 +160,7 @@ def set_up_workflow(root: Path, forge: str, model: str | None) -> int:
 
 def make_session_command(model: str, *more: str) -> list[str]:
     """Return the command that runs the cases and decides the gates; the workflow and its trial run use this command."""
-    # Limit the cost only of models without a prefix, such as gpt-4, because evalsuite knows no price of other models.
+    # Set no cost limit for models with a prefix (`local:`), because evalsuite does not know their prices.
     limit = [] if ":" in model else ["--max-cost=5"]
     return ["pytest", "evals/", f"--model={model}", *limit, "--run=pr", *more]
 
@@ -259,9 +259,9 @@ class _WorkflowTrial:
     scratch: Path
 
     def make_green_and_red_runs(self) -> int:
-        """Make one green and one red run; return 0 if both runs have the right status and comment."""
+        """Make a passing (green) and a failing (red) run; return 0 if both have the right status and comment."""
         sys.stdout.write("\nproof: the workflow's commands, with a scripted model that costs nothing\n")
-        # Without a script, all of the model's answers are wrong; the records contain each question's expected answer.
+        # Without a script, all answers are wrong. This run serves only to record each question's expected answer.
         status, shown = self._run_scripted_session("learn")
         records = self.scratch / "learn" / "pr" / "records.jsonl"
         if not records.is_file():
@@ -291,7 +291,7 @@ class _WorkflowTrial:
         return _run_workflow_command(command, self.root, self.scratch, given)
 
     def _try_workflow(self, run_name: str, answers_file: Path | None, *more: str) -> int | None:
-        """Run the workflow's two commands, and print the result; return their exit status, or None if they differ."""
+        """Run the workflow's two commands and print the result; return their status, or None if the statuses differ."""
         status, shown = self._run_scripted_session(run_name, *more, script=answers_file)
         output = self.scratch / f"{run_name}.output"
         verdict = output.read_text("utf-8").strip() if output.is_file() else ""
@@ -305,7 +305,7 @@ class _WorkflowTrial:
 
 
 def _read_expected_answers(records: Path) -> dict[str, str]:
-    """Map the input of each record that has a target to the target; of several targets, to the first."""
+    """Map each record's input to its target, or to the first of several targets; skip records without a target."""
     answers = {}
     for line in records.read_bytes().splitlines():
         record = json.loads(line)

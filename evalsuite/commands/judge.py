@@ -37,7 +37,7 @@ from evalsuite.results.run_folders import find_run_folder
 from evalsuite.results.runs import Run, load_run
 from evalsuite.results.tally import Tally
 
-SCORES = "scores.jsonl"  # File name, in the folder `again/judge`, of the scores of all judges so far.
+SCORES = "scores.jsonl"  # File in the folder `again/judge` that contains the scores of all judges so far.
 TAKEN = ("judge_base_url", "judge_param", "judge_key_env", "max_connections", "max_rpm", "max_tpm", "max_cost", "price")
 """The options of a session that `evalsuite judge` also accepts."""
 
@@ -105,7 +105,7 @@ def run_judge(options: argparse.Namespace) -> int:
 
 
 def _select_judge_results(judges: list[JudgeResults], scores: Sequence[str] | None) -> list[JudgeResults]:
-    """Keep the results on the named scores, or all results without names; refuse a score that no judge gave."""
+    """Keep the results for the named scores, or all results if no score is named; refuse scores that no judge gave."""
     names = {judge.score for judge in judges}
     if scores and (unknown := set(scores) - names):
         raise RunError(f"no judge gave the score {min(unknown)}; the judges gave {', '.join(sorted(names))}")
@@ -131,7 +131,7 @@ def choose_benchmark(run: Run, benchmark: str | None) -> str:
 
 
 def read_answered_records(run: Run, bench: str) -> list[Record]:
-    """Read the records of those cases of a benchmark that have an answer."""
+    """Read a benchmark's records that have an answer; raise RunError if no record has an answer."""
     records = [run.read(row.case) for row in run.benchmarks[bench].tally]
     answered = [record for record in records if record.transcript is not None]
     if not answered:
@@ -142,7 +142,7 @@ def read_answered_records(run: Run, bench: str) -> list[Record]:
 def combine_answers_with_scorers(
     run: Run, bench: str, records: list[Record], options: argparse.Namespace
 ) -> AnswersToJudge:
-    """Combine answers with the scorers that judge them: a rubric from `--criteria`, or else the benchmark's own."""
+    """Combine answers with the scorers that judge them: a rubric from `--criteria`, or else the benchmark's scorers."""
     if options.criteria:
         return AnswersToJudge(records, [_make_rubric(options)], {}, getattr(options, "passes", None))
     if options.scale:
@@ -208,8 +208,7 @@ def decide_judge_gates(
 ) -> list[GateDecision]:
     """Decide every gate separately for each judge.
 
-    A gate bounds a judge's agreement with people, such as `judge.kappa`, or its scores, such as
-    `qa.corrected_faithful`.
+    A gate bounds a judge's agreement with people (`judge.kappa`) or the judge's scores (`qa.corrected_faithful`).
 
     Args:
         people: each case's label; if several people labelled a case, the mean of their labels.
@@ -230,7 +229,7 @@ def decide_judge_gates(
 
 
 def describe_needed_labels(decision: GateDecision, labels: int) -> str:
-    """State how many more labels would meet a missed gate, provided that the estimate stays the same."""
+    """State how many more labels a missed gate needs to be met, provided that the estimate stays the same."""
     gate, estimate = decision.gate, decision.estimate
     if decision.verdict != "missed" or gate.confidence is None or estimate is None or not labels:
         return ""
@@ -254,7 +253,7 @@ def read_scores(file: Path) -> list[dict[str, Any]]:
 
 
 def _write_scores(file: Path, judges: Sequence[JudgeResults]) -> None:
-    """Add the judges' scores to the file; a judge's new values of a score replace its earlier values."""
+    """Add the judges' scores to the file; if a judge gave a score before, replace the earlier values."""
     new = {(judge.judge, judge.score): dict(judge.scores) for judge in judges}
     old = {(line["judge"], line["score"]): line["cases"] for line in read_scores(file)}
     lines = ({"judge": judge, "score": score, "cases": cases} for (judge, score), cases in {**old, **new}.items())

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Record
 
 COLUMNS = ("case", "input", "answer", "label")
-SPREAD_WEIGHT = 0.25  # Weight of the judges' disagreement in a case's sampling probability; 0 ignores it.
+SPREAD_WEIGHT = 0.25  # Share of a case's sampling probability that depends on the judges' disagreement.
 
 
 @declare_arguments(
@@ -105,10 +105,10 @@ def run_label(options: argparse.Namespace) -> int:
 
 
 def draw_cases(spreads: Sequence[float], count: int, seed: int) -> dict[int, float]:
-    """Draw cases, preferably if judges disagree on them; return each drawn case's weight (1 / probability) by index.
+    """Draw cases, preferring those on which judges disagree; map a drawn case's index to its weight (1 / probability).
 
-    Three quarters of a case's sampling probability are the same for all cases. One quarter is proportional to the
-    standard deviation of the judges' scores. With these probabilities, no weight exceeds 4/3 of the average weight.
+    Three quarters of a case's sampling probability do not depend on the case. The remaining quarter is proportional to
+    the standard deviation of the judges' scores. With these probabilities, no weight exceeds 4/3 of the average weight.
     Cases are drawn by systematic sampling in random order (Madow, 1949).
 
     Args:
@@ -209,14 +209,14 @@ def _list_score_names(scorer: JudgedScorer) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _SheetQuestion:
-    """The question that people answer about a benchmark's cases: the one that a scorer asks its judge."""
+    """A scorer's question to its judge; on the sheet, people answer the same question."""
 
     answers: AnswersToJudge
     scorer: JudgedScorer
     score: str  # The name of the score.
 
     def compute_spread(self, record: Record, earlier_scores: Sequence[Mapping[str, Any]]) -> float:
-        """Compute the standard deviation of all judges' scores of a case; `earlier_scores` are from after the run."""
+        """Compute the standard deviation of all judges' scores of a case, from the run and from `earlier_scores`."""
         parts = [part for part in (record.facts, *record.facts.values()) if isinstance(part, Mapping)]
         ballots = [ballot for part in parts for ballot in part.get("ballots") or () if isinstance(ballot, Mapping)]
         values = [ballot["scores"][self.score] for ballot in ballots if self.score in ballot.get("scores", {})]
@@ -273,7 +273,7 @@ class _SheetQuestion:
 
 
 def _list_scale_points(scale: Any) -> list[tuple[str, str, str]]:
-    """List a scale's points if each is a single digit and so has a keyboard key; return no points for other scales."""
+    """List a scale's points if each is a single digit (one keyboard key); return an empty list for other scales."""
     if not isinstance(scale, Likert) or scale.low < 0 or scale.high > 9:
         return []
     return [(str(point), "", str(point)) for point in range(scale.low, scale.high + 1)]

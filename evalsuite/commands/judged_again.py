@@ -198,7 +198,7 @@ class _JudgeCaller:
         return {name: value if isinstance(value, Score) else Score(float(value)) for name, value in values.items()}
 
     async def request_change(self, kind: str, text: str) -> str | None:
-        """Let the judge's model change a text; return None if the model's own check finds the change wrong."""
+        """Let the judge's model change a text; return None if the same model then judges the change to be wrong."""
         changed = await self._ask_judge(f"{mark_sections([('text', text)])}\n\n{WRITTEN[kind]} {REPLY}")
         if not is_plausible_change(kind, text, changed):
             return None
@@ -236,7 +236,7 @@ class _MutationTest:
         cases = {record.case: self.caller.answers.make_case(record) for record in self.caller.answers.records}
         good = {case: cases[case] for case in self._list_passing_cases(people)}
         found: dict[str, dict[str, float]] = {}
-        detected: dict[str, tuple[Case, float]] = {}  # Each case's detected corrupted answer, with its score.
+        detected: dict[str, tuple[Case, float]] = {}  # By case: the first detected corruption, and its score.
         for kind in CORRUPTIONS:
             changed = await self._corrupt_answers(kind, good, list(cases.values()))
             for case, score in (await self._judge_cases(changed)).items():
@@ -248,7 +248,7 @@ class _MutationTest:
         return {metric: outcomes for metric, outcomes in found.items() if outcomes}
 
     def _list_passing_cases(self, people: Mapping[str, float]) -> list[str]:
-        """List the cases that passed according to people or, if people passed none, according to the judge.
+        """List the cases that passed according to people; if there are none, those that passed according to the judge.
 
         If scores are not pass/fail, cases in the upper half of the scores count as passed. Cases with the lowest
         possible score are left out, because their score cannot fall when the answer is corrupted.
@@ -281,7 +281,7 @@ class _MutationTest:
         return changed | await self._request_changes(kind, unchanged, self.most - len(changed))
 
     async def _request_changes(self, kind: str, cases: Mapping[str, Case], most: int) -> dict[str, Case]:
-        """Let the judge's model change some answers; leave out changes that fail the model's own check."""
+        """Let the judge's model change some answers; leave out changes that the same model then judges to be wrong."""
         some = self._shuffle_cases(kind, cases)[:most] if kind in WRITTEN else []
         old = {case: text[0] for case in some if (text := list_texts(cases[case][1]))}
         new = await asyncio.gather(*(self.caller.request_change(kind, text) for text in old.values()))
@@ -295,7 +295,7 @@ class _MutationTest:
     async def _test_trick(
         self, kind: str, passing_cases: Mapping[str, Case], detected: Mapping[str, tuple[Case, float]]
     ) -> dict[str, float]:
-        """Tell per case whether the judge resists a trick; persuasions are applied to corrupted answers only."""
+        """Tell per case whether the judge resists a trick; apply tricks in `PERSUASIONS` only to corrupted answers."""
         names = self._shuffle_cases(kind, detected)[: self.most]
         sides = [{case: detected[case][0] for case in names}]
         sides += [] if kind in PERSUASIONS else [{case: passing_cases[case] for case in names}]
@@ -327,7 +327,7 @@ class _MutationTest:
         return {case: one for case, one in played.items() if one and self._has_other_prompt(cases[case], one)}
 
     async def _judge_cases(self, cases: Mapping[str, Case]) -> dict[str, float]:
-        """Judge cases with the tested scorer; return each case's score, unless the judgement is unreadable."""
+        """Judge cases with the tested scorer; return the score of each case whose judgement is readable."""
         scored = await asyncio.gather(*(self.caller.score_case(self.scorer, case) for case in cases.values()))
         return _select_score_values(dict(zip(cases, scored, strict=True)), self.judge.score)
 

@@ -44,7 +44,7 @@ EMPTY = "(The answer is empty.)"
 
 @dataclass(frozen=True, slots=True)
 class _RunAnswers:
-    """The records of those cases of a run's benchmark that have an answer."""
+    """The records of one run's benchmark that have an answer."""
 
     run: str
     folder: Path

@@ -44,7 +44,7 @@ AGAIN = "again"  # The subfolder of a run's folder for judgements that are made 
 
 
 def remake_report(options: argparse.Namespace, new_settings: Mapping[str, Any]) -> RunReport:
-    """Make the report of the run that a command names, and write it to the folder of `--to`, if given.
+    """Make the report of the run that a command names; if `--to` is given, write the report to that folder.
 
     Args:
         new_settings: values that replace some of the run's settings.
@@ -57,7 +57,7 @@ def remake_report(options: argparse.Namespace, new_settings: Mapping[str, Any]) 
             raise SettingsError(
                 f"--to {options.to}: this folder is a run, which keeps its own report; name another folder"
             )
-        # Remove an earlier report first, so that a command that fails leaves no old verdict to be posted.
+        # Remove an earlier report first, so that CI cannot post an outdated verdict if this command fails.
         for name in (COMMENT, SUMMARY, REPORT, PAGE):
             (options.to / name).unlink(missing_ok=True)
     run = load_run(find_run_folder(options.reports, options.name), make_declarations(options.code))
@@ -93,7 +93,7 @@ def run_show(options: argparse.Namespace) -> int:
 
 
 def find_case(cases: Iterable[str], part: str) -> str:
-    """Find the case whose id is `part`, or else the only case whose id contains it; otherwise, raise RunError."""
+    """Return the id equal to `part`, or else the only id that contains `part`; otherwise, raise RunError."""
     names = list(cases)
     if part in names:
         return part

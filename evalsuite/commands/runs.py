@@ -58,7 +58,7 @@ def _make_run_row(folder: RunFolder) -> list[Cell]:
     try:
         info = folder.info()
     except RunError:
-        info = {}  # List a damaged run, too, so that the other runs are still listed.
+        info = {}  # Show a damaged run without its data, so that the other runs are still listed.
     summary = folder.summary()
     cases, usage = summary.get("cases") or {}, summary.get("usage") or {}
     return [
@@ -106,11 +106,11 @@ def run_merge(options: argparse.Namespace) -> int:
     keep=(make_int_parser(0), 10),
 )
 def run_prune(options: argparse.Namespace) -> int:
-    """List or remove old runs, except the kept runs' baselines, runs named by the user, and runs in progress."""
+    """List or remove old runs, except the newest runs' baselines, runs named by the user, and runs in progress."""
     runs = sort_runs_newest_first(list_runs(options.reports))
     kept = set(options.also)
     for folder in runs[: options.keep]:
-        # Later runs will need the kept runs' baselines, too; a baseline is a name, a folder or a file inside it.
+        # Keep the baselines of these runs. A baseline is given as a run's name, its folder, or a file in the folder.
         for name in folder.info().get("settings", {}).get("baseline") or ():
             kept.update(Path(name).parts[-2:])
     old = [folder for folder in runs[options.keep :] if folder.name not in kept and not is_in_progress(folder)]
@@ -180,7 +180,7 @@ def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, st
 
 
 def check_report(folder: RunFolder, declarations: Declarations) -> Iterator[tuple[str, str]]:
-    """Compare `summary.json` and the headline with a report made again; yield each check with its fault, or ""."""
+    """Compare `summary.json` and the headline with a newly made report; yield each check with its fault, or ""."""
     from evalsuite.output.reports.write import format_heading, make_report, summarise_run
     from evalsuite.results.runs import load_run
 

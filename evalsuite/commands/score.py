@@ -151,7 +151,7 @@ def _add_judge_options(parser: argparse.ArgumentParser) -> None:
     extend_parser=_add_judge_options,
 )
 def run_metaeval(options: argparse.Namespace) -> int:
-    """Print tables of the metrics' agreement with people or, with `--grid`, of their reactions to known changes."""
+    """Print how well the metrics agree with people or, with `--grid`, how the metrics react to known changes."""
     if not options.grid:
         return _print_agreement_with_people(options)
     from evalsuite.metaeval.table_grid import measure_change_effects, tabulate_change_effects

@@ -59,7 +59,7 @@ def run_traces(options: argparse.Namespace) -> int:
 
 
 def _list_trace_paths(source: Path) -> list[Path]:
-    """List a source's trace files; a run is listed as its folder."""
+    """List a source's trace files; for a run, list only the run's folder."""
     if source.name == JOURNAL or (source / "run.json").is_file():
         return [source.parent if source.name == JOURNAL else source]
     if not source.is_dir():

@@ -40,7 +40,7 @@ FIXTURE = "evalsuite_case"
 
 
 def is_demonstration(benchmark: Benchmark, model: str, data: Path | None, modes: Sequence[str]) -> bool:
-    """Tell whether a model under llama.cpp answers the shipped samples in the default modes."""
+    """Tell whether a `local:` model (run by llama.cpp) answers the shipped samples in the default modes."""
     return data is None and modes == benchmark.default_modes and model.startswith("local:")
 
 
@@ -58,7 +58,7 @@ def is_run_folder(folder: Path) -> bool:
 
 
 def _is_in_run_folder(path: Path, root: Path) -> bool:
-    """Tell whether a path is a run's folder or a folder of runs, or lies in one; ignore the root and its parents."""
+    """Tell whether a path is, or lies in, a run's folder or a folder of runs; ignore the root and folders above it."""
     folders = [each for each in (path, *path.parents) if each.is_relative_to(root) and each != root and each.is_dir()]
     return any(is_run_folder(folder) or any(map(is_run_folder, folder.iterdir())) for folder in folders)
 
@@ -83,7 +83,7 @@ def format_declaration_place(benchmark: Benchmark, nodeid: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Declarations:
-    """The declarations of the benchmarks that records name; their code is imported only where this is allowed."""
+    """The declarations of benchmarks that records name; a benchmark's code is imported only if this is allowed."""
 
     root: Path | None = None  # The directory whose test files may be imported; None forbids importing test files.
     # This session's declarations, by the node id of the test function.
@@ -92,7 +92,7 @@ class Declarations:
     code: Path | None = None  # The file or folder of test files that a command may import.
 
     def find_benchmark(self, name: str, place: str) -> tuple[Benchmark | None, str]:
-        """Return a record's benchmark, or None without its code, and the reason why needed code is missing (or "")."""
+        """Return a record's benchmark and ""; without its code, None and the reason ("" if no code is needed)."""
         if not place or place in self.live:
             return self.live.get(place), ""
         try:
@@ -118,7 +118,7 @@ class Declarations:
         return {**getattr(declaration, "args", {}), **over}
 
     def _import_declaration(self, place: str) -> object:
-        """Import a test function's declaration, if its file may be imported; None if it has none."""
+        """Import a test function's declaration, if the file may be imported; None if the function has none."""
         path, *function = place.split("::")
         if self.root is None:
             raise SettingsError(f"{place} is not among the installed packages")

@@ -63,7 +63,7 @@ class BackendUnavailable(ModelError):  # noqa: N818 - reads as what it says
 
 
 class RequestRefused(ModelError):  # noqa: N818
-    """The server rejected the request for good; the message quotes the server."""
+    """The server rejected the request permanently; the message quotes the server."""
 
 
 class CallFailed(ModelError):  # noqa: N818

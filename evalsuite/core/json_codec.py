@@ -24,7 +24,7 @@ Plain = dict[str, Any]
 Read = TypeVar("Read")
 
 
-DEEPEST = 100  # Levels of containers in a record; pydantic reads about 200.
+DEEPEST = 100  # Maximum nesting depth of containers in a record; pydantic reads about 200 levels.
 
 
 def dumps(value: Any) -> str:
@@ -51,7 +51,7 @@ def digest(value: Any) -> str:
 def _make_encodable(value: Any, outer_containers: frozenset[int] = frozenset()) -> Any:
     """Convert values and keys of mappings to types that JSON has.
 
-    Replace a container that contains itself or is too deep by dots.
+    Write dots in place of a container that contains itself or is nested too deeply.
     """
     if value is None or isinstance(value, str | int | float):
         return value
@@ -190,10 +190,10 @@ def encode_record(record: Record) -> Plain:
 
 
 def write_record(record: Record) -> str:
-    """Write a record as a line of `records.jsonl`; containers that could not be read again are replaced by dots."""
+    """Write a record as a line of `records.jsonl`, with dots in place of containers that are nested too deeply."""
     plain = encode_record(record)
     line = dumps(plain)
-    # Measure the depth only of a line that has enough brackets, because this is slow.
+    # Measure the depth only of a line that has enough brackets, because measuring is slow.
     is_deep = line.count("[") + line.count("{") > DEEPEST and _is_deeper_than(DEEPEST, plain)
     return dumps(_make_encodable(plain)) if is_deep else line
 

@@ -1,8 +1,8 @@
 """Check the names of generation parameters among keyword arguments, so that a misspelt name fails where it was written.
 
 The functions for solvers, judges and benchmarks accept generation parameters beside their own arguments. Without this
-check, a misspelt name would reach the model's server, which would ignore it or refuse every call. A generation
-parameter is therefore accepted in two forms only:
+check, a misspelt name would reach the model's server, which would ignore it or refuse every call. These functions
+accept a generation parameter in only two forms:
 
     generate(max_tokens=8)                     a parameter that servers are known to understand
     generate(params={"my_parameter": 1})       any other parameter, given deliberately

@@ -21,7 +21,7 @@ class Option:
     kind: type[str | int | float | bool] = str  # Type of the value, or of each value if the option may be repeated.
     repeat: bool = False  # Whether the option may be given several times; the values form a tuple.
     least: float = 0  # The smallest number that is allowed.
-    per_project: bool = False  # Whether the setting is only an ini key, because a project sets it once for all runs.
+    per_project: bool = False  # Whether only an ini file, and not the command line, can set the value.
     kept: bool = True  # Whether a resumed or replayed run keeps the earlier run's value.
     now: str = ""  # The option that replaces this deprecated option.
     name: str = ""  # The setting's name, copied from the dataclass field.
@@ -45,7 +45,7 @@ _KINDS: dict[str, type[str | int | float | bool]] = {"int": int, "float": float,
 
 
 def split_help_table(table: str) -> Iterator[tuple[str, str]]:
-    """Yield each entry's words and help, which two or more spaces separate; the help may continue on indented lines."""
+    """Yield each entry's words and help. Two or more spaces separate the two; indented lines continue the help."""
     for entry in re.split(r"\n(?! )", table.strip()):
         words, _, text = entry.partition("  ")
         yield words, " ".join(text.split())
@@ -117,7 +117,7 @@ INCOMPARABLE = ("scorers", "prompt", "params", "faults")
 
 
 def parse_accepted_changes(text: str) -> list[str]:
-    """Parse names of fingerprints, separated by commas; the named fingerprints may have changed since the baseline."""
+    """Parse comma-separated names of fingerprints that are allowed to differ from the baseline's."""
     names = [name.strip() for name in text.split(",")]
     if not set(names) <= set(INCOMPARABLE):
         raise SettingsError(f"evalsuite_accept_changes {text}: write one or more of {', '.join(INCOMPARABLE)}")

@@ -144,13 +144,13 @@ class Benchmark:
     Attributes:
         name: lower-case identifier, as used in gates and in `--mode`.
         title: the benchmark's name in headings.
-        load: makes the samples. A benchmark with modes makes one sample per question and mode, whose tag `mode` names
-            the mode. If the run has several modes, each sample's id ends in its mode.
-        solver: makes the solver, once per process.
-        scorers: makes the scorers, once per process.
+        load: function that makes the samples. A benchmark with modes makes one sample per question and mode, whose tag
+            `mode` names the mode. If the run has several modes, each sample's id ends in its mode.
+        solver: function that makes the solver, called once per process.
+        scorers: function that makes the scorers, called once per process.
         modes: names of the modes, each with a description of one line.
         default_modes: modes that run without `--mode`.
-        report: makes the benchmark's section for one run, or for several runs side by side.
+        report: function that makes the benchmark's section for one run, or for several runs side by side.
         primary: the main metric for overviews and ranking, where higher is better; None means the score whose name is
             first in the alphabet.
         derived: functions for metrics that are not means over cases (a kappa, a correlation), by name; gates and tables

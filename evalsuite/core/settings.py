@@ -228,7 +228,7 @@ def merge_earlier_settings(settings: Settings, earlier: Settings) -> Settings:
     options = [option for option in OPTIONS if option.kept and option.name not in given]
     kept = {option.name: getattr(earlier, option.name) for option in options}
     if not is_decided_otherwise:
-        # Add the earlier command line's gates here, because `kept` lacks `gate` if the ini file has a gate.
+        # Add the gates of the earlier command line here, because `kept` omits `gate` if the ini file sets it.
         gates = earlier.only_gate or dict.fromkeys([*kept.get("gate", settings.gate), *earlier.command_gate])
         kept |= {"gate": tuple(gates), "only_gate": earlier.only_gate, "command_gate": earlier.command_gate}
     return replace(settings, **kept)
@@ -242,7 +242,7 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
     options = [option for option in OPTIONS if is_given(values.get(option.name))]
     given = {option.name: parse_value(option, values[option.name]) for option in options}
     for name in ("gateway", "resume", "replay", "shard", "answers"):
-        # Refuse an empty value (an unset shell variable), because without the option the run makes more paid calls.
+        # Refuse an empty value (an unset shell variable), because a run without the option would make more paid calls.
         if given.get(name) == "":
             raise SettingsError(f"--{name}: its value is empty; give one, or leave the option out")
     if "resume" in given and "replay" in given:
@@ -250,7 +250,7 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
             "--resume and --replay exclude each other: the first asks for what is missing, the second never asks"
         )
     if "until_decided" in given and "max_cost" not in given:
-        # Without a spend limit, a run with undecided gates would never end, so the run ends after the planned cases.
+        # Without a spend limit, stop after the planned cases, because undecided gates could prolong the run forever.
         given["stop_when_decided"] = given.pop("until_decided")
     given |= {"model": f"answers:{given['answers']}"} if "answers" in given else {}
     settings = Settings(**given | _derive_settings(given), given=frozenset(given))

@@ -26,7 +26,7 @@ CANARY = "canary"
 
 
 def has_canary_tag(tags: Mapping[str, str]) -> bool:
-    """Tell whether a case with these tags monitors the judge; users may have a tag of the same name."""
+    """Tell whether a case with these tags monitors the judge; a tag `canary` with another value is a user's."""
     return tags.get(CANARY) == "judge"
 
 
@@ -77,7 +77,7 @@ class ToolCall:
 
     Attributes:
         id: the call's identifier, which the tool's answer repeats.
-        name: the tool's name as the model wrote it, which need not be the name of a tool.
+        name: the tool's name as the model wrote it; perhaps no tool has this name.
         arguments: the arguments as the model wrote them, which should be a JSON object.
     """
 
@@ -104,8 +104,8 @@ class Message:
         content: the message's text; if the message has several parts, the joined texts of the parts.
         tool_calls: the calls that an assistant requests.
         tool_call_id: the id of the call that a tool's message answers.
-        parts: content that is more than one text: plain texts, results of `image`, `audio` and `file`, or any other
-            part in the OpenAI format. Empty if `content` is the whole message.
+        parts: the parts of content that is not a single text: texts, results of `image`, `audio` and `file`, or any
+            other part in the OpenAI format. Empty if `content` is the whole message.
         extra: further fields of the OpenAI format (`name`, `refusal`), sent unchanged.
     """
 
@@ -117,7 +117,7 @@ class Message:
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        if not self.content:  # In the OpenAI format, no text may be null.
+        if not self.content:  # The OpenAI format may have null in place of an empty text.
             object.__setattr__(self, "content", "")
         _check_fields(self, role=str, content=str)
         _check_members(self, "tool_calls", ToolCall)
@@ -286,7 +286,7 @@ class Request:
         tools: descriptions of the available tools, in the OpenAI format.
         base_url: the model's address; None means the backend's usual address.
         epoch: the case's repetition, from 1; requests of different repetitions are different.
-        draw: identifies the case and counts its equal requests, so that each gets its own answer; empty if equal
+        draw: the case and a counter of its equal requests, so that each request gets its own answer; empty if equal
             requests share one answer.
     """
 
@@ -345,7 +345,7 @@ class Completion:
     seconds: float = field(default=0.0, compare=False)
 
     def with_distinct_call_ids(self, prefix: str = "call") -> Self:
-        """Number the tool calls' ids anew if an id is missing or occurs twice, as some servers send them."""
+        """Renumber the tool calls' ids if an id is missing or occurs twice, because some servers send such ids."""
         ids = {call.id for call in self.tool_calls}
         if all(ids) and len(ids) == len(self.tool_calls):
             return self
@@ -392,7 +392,7 @@ class Metric:
     before the first model call.
 
     By default, a loss compared with a baseline matters if it is at least 0.02 of the metric's range. Confidence
-    intervals of a metric stay within its range. If a score has no range, and values other than 0 and 1, it is compared
+    intervals of a metric stay within its range. Without a range, a score with values other than 0 and 1 is compared
     with a baseline only if a gate states which loss matters.
 
     Attributes:

@@ -193,7 +193,7 @@ def _measure_question_overlap(questions: SharedQuestions, run: Run, benchmark: s
     """Return which share of the questions both runs have, and the total number of questions.
 
     The total is the number of questions in this run if it selected only some cases, otherwise the number in the larger
-    run. If `--until-decided` continued this run beyond `--limit`, the total is the number in the smaller run.
+    run. If `--until-decided` continued this run beyond `--limit`, the total is the smaller run's number of questions.
     """
     settings, sizes = run.info.get("settings", {}), (len(questions.after), len(questions.before))
     collected = run.info.get("collected", {}).get(benchmark)
@@ -262,7 +262,7 @@ LARGEST_CANARY_CHANGE = 0.05
 
 
 def list_judge_drifts(baseline: Run, run: Run) -> Iterator[str]:
-    """Yield a line per score that the judge now gives differently on canaries, which are cases with fixed answers."""
+    """Yield a line for each score that the judge now gives differently on canaries (cases with fixed answers)."""
     from evalsuite.stats import count_interval
 
     for name, bench in run.benchmarks.items():

@@ -61,7 +61,7 @@ class SharedQuestions:
     after: Mapping[Question, list[Row]]  # This run's cases by question.
     shared: tuple[Question, ...] = ()  # Questions that are the same in both runs, in this run's order.
     replaced: tuple[Question, ...] = ()  # Questions with the same name but different content in the runs.
-    # For each fingerprint of `REPORTED_FINGERPRINTS`: in how many questions the two runs have different fingerprints.
+    # For each fingerprint in `REPORTED_FINGERPRINTS`: the number of questions in which it differs between the runs.
     changed: Mapping[str, int] = field(default_factory=dict)
 
     def list_pairs(self, metric: str) -> list[ScorePair]:
@@ -99,7 +99,7 @@ class SharedQuestions:
         ]
 
     def compute_replicates(self, compute: Compute) -> list[tuple[float, float]]:
-        """Compute a metric in both runs, leaving out each of up to `MOST_GROUPS` groups of clusters (a jackknife)."""
+        """Compute a metric's jackknife replicates in both runs; each leaves out one of up to `MOST_GROUPS` groups."""
         names = self.list_clusters()
         count = min(MOST_GROUPS, len(names))
         return [self.compute_metric_in_both_runs(compute, frozenset(names[start::count])) for start in range(count)]
@@ -327,7 +327,7 @@ def list_compared_metrics(
     """Yield each metric that gates name, in the gates' order; if they name none, each benchmark's primary metric.
 
     A margin is usually a share of a metric's range. A resource such as cost has no range, so it is compared only if a
-    gate states its margin (the smallest loss that matters). A score may have the name of a resource.
+    gate states its margin (the smallest loss that matters). A score with a resource's name counts as a score.
 
     Args:
         baseline: the run whose primary metric is used if no case of this run has this metric.
@@ -358,7 +358,7 @@ def _list_gated_or_primary_metrics(run: Run, gates: Sequence[Gate], baseline: Ru
 
 
 def _choose_primary_metric(bench: BenchmarkResults, before: BenchmarkResults | None) -> str | None:
-    """Choose the metric of a benchmark that no gate covers by name; None if it has no scores and its test cannot fail.
+    """Choose the metric to compare if no gate names one; None if there is neither a score nor a test that can fail.
 
     If this run lacks the baseline's primary metric, choose that metric nevertheless, so that the loss is noticed.
     """
@@ -438,7 +438,7 @@ def list_slices(compared: Iterable[tuple[ComparedMetric, SharedQuestions]]) -> l
 
 
 def _group_pairs_by_tag(questions: SharedQuestions, metric: str) -> dict[tuple[str, str], list[ScorePair]]:
-    """Group question pairs by tag and value; leave out a value that fewer than `FEWEST` or all questions have."""
+    """Group score pairs by tag and value; leave out values that all questions, or fewer than `FEWEST`, have."""
     pairs = questions.list_pairs(metric)
     parts: dict[tuple[str, str], list[ScorePair]] = {}
     for pair in pairs:

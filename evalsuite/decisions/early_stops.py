@@ -5,11 +5,10 @@ between 0 and 1, the sequence is the hedged capital of Waudby-Smith and Ramdas, 
 (`stats.BoundedSequence`). The cases run in random order, so the finished cases represent all cases.
 
 The confidence sequences assume an unlimited number of cases, although the run plans a fixed number. Sequences for a
-fixed number of cases (`population=`) would be narrower. The number of scores is known only at the end, because skipped
-cases and cases with errors have no score. A sequence for a fixed number of scores would be wrong if some cases turned
-out to have no score.
+fixed number of scores would be narrower, but wrong if some cases turned out to have no score. The number of scores is
+known only at the end, because skipped cases and cases with errors have no score.
 
-A gate without a confidence is a statement about the planned cases alone, so cases that share a source do not matter. A
+A gate without a confidence concerns only the planned cases, so cases that share a source need not be independent. A
 gate with a confidence (`@95%`) is a statement about further cases of the same kind. A gate with a confidence uses only
 each sample's first epoch. If samples share a source, a gate with a confidence is decided only after the run.
 """
@@ -82,7 +81,7 @@ class ResultSequencer(Generic[T]):
 
 
 def reorder_for_workers(wanted: Sequence[T], worker_count: int) -> list[T]:
-    """Reorder items for workers that each run a contiguous part, so that they finish roughly in the given order."""
+    """Reorder items for workers that each run a contiguous part, so that items finish roughly in the given order."""
     places = interleave_parts(range(len(wanted)), worker_count)
     return [item for _, item in sorted(zip(places, wanted, strict=True), key=lambda pair: pair[0])]
 
@@ -149,7 +148,7 @@ class EarlyGate:
         self._add_to_confidence_sequence(score)
 
     def _is_independent(self, row: Row) -> bool:
-        """Tell whether a row is independent of earlier rows; if samples share a source, decide the gate later."""
+        """Tell whether a case is independent of earlier cases; if samples share a source, decide the gate later."""
         if self.gate.confidence is None:
             return True
         if row.cluster not in self._sample_of:
@@ -195,7 +194,7 @@ class EarlyGate:
 
 
 class EarlyComparison:
-    """A check, after each finished case, whether the run is worse than its baseline in one metric.
+    """Checks after each finished case whether the run is worse than its baseline in one metric.
 
     Each question adds one value to the confidence sequence: this run's score in the first epoch minus the baseline's
     mean over epochs. If questions share a source, they are not independent, so the comparison is made only after the
@@ -315,7 +314,7 @@ class EarlyDecider:
 def _make_early_comparison(
     baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float
 ) -> EarlyComparison:
-    """Prepare an early comparison; without a range, it decides only metrics whose scores are all 0 or 1."""
+    """Prepare an early comparison; a metric without a range is decided only if all its scores are 0 or 1."""
     before = {}
     for question, rows in group_by_question(baseline.benchmarks[subject.benchmark].tally).items():
         if (score := compute_mean_score(rows, subject.metric)) is not None:
@@ -340,7 +339,7 @@ def prefer_early_decisions(early: Mapping[str, Any] | None, decisions: Iterable[
 
 
 def prefer_early_verdicts(early: Mapping[str, Any], comparison: BaselineComparison) -> BaselineComparison:
-    """Replace the final verdict on each metric that was decided early by its early verdict."""
+    """Replace the final verdict by the early verdict for each metric that was decided early."""
     decided = {
         row["subject"]: row["verdict"]
         for row in early.get("compared", ())

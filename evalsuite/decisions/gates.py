@@ -12,8 +12,8 @@ cost per case <= $0.01, latency p95 <= 4 s, accuracy >= 80%, accuracy ≥ 0.8
 
 The benchmark may be left out if the suite has only one benchmark, or if the metric is cost, tokens, calls or latency.
 
-A case has no score if it was skipped before it was scored, or ended in an error. A gate gets `no data` instead of `met`
-if it would be missed if every case without a score had the metric's worst value.
+A case has no score if it was skipped before it was scored, or ended in an error. A met gate gets `no data` instead if
+it would be missed with the metric's worst value in every case without a score.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def _read_metric_name(subject: re.Match[str]) -> str:
 
 
 def _read_threshold(text: str, metric: str, condition: re.Match[str]) -> float:
-    """Read the number that ends a gate's text (threshold or margin), on the metric's own scale; nan if it has none."""
+    """Read the threshold or margin at the end of a gate's text, on the metric's own scale; nan if the text has none."""
     if condition["number"] is None:
         return math.nan
     unit = "$" if condition["dollars"] else condition["unit"] or ""
@@ -205,7 +205,7 @@ def _read_threshold(text: str, metric: str, condition: re.Match[str]) -> float:
         raise SettingsError(f"gate {text!r}: dollars belong to a cost, and {metric} is not a cost")
     if unit.startswith(("s", "ms")) and not (metric == "seconds" or metric.startswith("latency_")):
         raise SettingsError(f"gate {text!r}: seconds belong to a latency such as latency p95, and {metric} is not one")
-    if unit == "%" and is_resource_metric(metric) and metric != "calls":  # The scorer `tool_calls` has such a score.
+    if unit == "%" and is_resource_metric(metric) and metric != "calls":  # The scorer `tool_calls` has a score `calls`.
         raise SettingsError(f"gate {text!r}: % belongs to a share, and {metric} is an amount")
     number = float(condition["number"])
     if unit == "%" and 0 < number < 1 and condition["comparison"] in {">=", ">", "≥"}:
@@ -219,7 +219,7 @@ def _read_threshold(text: str, metric: str, condition: re.Match[str]) -> float:
 
 
 def explain_misspelling(gate: Gate, benchmark: str, metrics: Iterable[str]) -> str:
-    """Explain that a gate's metric, which the first case lacks, may be misspelt; otherwise return "".
+    """Explain that a gate's metric may be misspelt, because the first case lacks the metric; otherwise return "".
 
     Report a name only if it closely resembles an existing name, because later cases may have further scores.
     """
@@ -231,7 +231,7 @@ def explain_misspelling(gate: Gate, benchmark: str, metrics: Iterable[str]) -> s
 
 
 def explain_missing_benchmark(gate: Gate, benchmarks: Iterable[str]) -> str:
-    """Explain that a gate must name its benchmark because the suite has several; return "" if it is clear."""
+    """Explain that a gate must name its benchmark because the suite has several; return "" if it need not."""
     names = sorted(benchmarks)
     if not gate.bare or is_resource_metric(gate.metric) or gate.metric == "*" or len(names) < 2:
         return ""
@@ -239,7 +239,7 @@ def explain_missing_benchmark(gate: Gate, benchmarks: Iterable[str]) -> str:
 
 
 def suggest_names(name: str, candidates: Iterable[str]) -> str:
-    """Suggest similar names in the last words of a message; if none is similar, list the first twelve names."""
+    """Write the end of a message: names similar to `name` or, if none is similar, the first twelve names."""
     names: Sequence[str] = sorted(candidates)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
     if close:
@@ -296,7 +296,7 @@ def _decide_gate(gate: Gate, measured: Mapping[str, MeasuredBenchmark], error_sh
 
 
 def _decide_on_benchmark(gate: Gate, name: str, measured: MeasuredBenchmark, error_share: float) -> list[GateDecision]:
-    """Decide a gate for each of its metrics, unless no case has its tag or too many cases have errors."""
+    """Decide a gate on each of its metrics, or only once if no case has its tag or too many cases have errors."""
     cases = select_cases(measured.tally, gate.tag, gate.value)
     place = f"{name}[{gate.selection}]" if gate.value else name
     if gate.value and not len(cases):
@@ -373,7 +373,7 @@ def _warn_of_wrong_direction(gate: Gate, declared: Metric | None) -> str:
 def _decide_with_missing_scores(
     gate: Gate, decision: GateDecision, metric: str, measured: MeasuredBenchmark, cases: Tally, missing: Sequence[Row]
 ) -> GateDecision:
-    """Change the verdict `met` to `no data` if the worst values in place of missing scores would miss the gate."""
+    """Change the verdict `met` to `no data` if the gate would be missed with the worst values for missing scores."""
     ledger = _describe_counted_cases(cases, missing)
     bounds = measured.find_range(metric, cases)
     if bounds is None:
@@ -417,7 +417,7 @@ def _describe_counted_cases(cases: Tally, missing: Sequence[Row]) -> str:
 
 
 def _has_width(estimate: Estimate) -> bool:
-    """Tell whether an estimate has an interval with a width; equal scores give none, which would claim certainty."""
+    """Tell whether an estimate has an interval that is wider than rounding errors; that of equal scores is a point."""
     if estimate.low is None or estimate.high is None:
         return False
     return estimate.high - estimate.low > ROUNDING * max(1.0, abs(estimate.value))

@@ -34,7 +34,7 @@ class ReferenceComparison:
 
     result: NonInferiority | None  # The paired comparison with the reference run; None if the runs cannot be compared.
     level: float  # The significance level of this comparison.
-    drifted: bool = False  # Whether the loss is significant and may be as large as the margin.
+    drifted: bool = False  # Whether the loss is significant and not proven smaller than the margin.
     reason: str = ""
 
 

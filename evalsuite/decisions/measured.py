@@ -68,7 +68,7 @@ class MeasuredBenchmark:
     tally: Tally
     derived: Mapping[str, Callable[[Tally], Estimate | None]]
     declared: Mapping[str, Metric] = field(default_factory=dict)
-    gone: str = ""  # Why the benchmark's code is missing; only metrics that the run stored are then known.
+    gone: str = ""  # Why the benchmark's code is missing, so that only stored metrics are known; else empty.
     # For each derived metric, the cases without a value, as the run stored them.
     stored_missing: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
@@ -99,7 +99,7 @@ class MeasuredBenchmark:
         A derived metric may return its own 95% interval. If a derived metric returns no interval, or another confidence
         is requested, compute the interval by a jackknife over clusters.
         """
-        if metric in AMOUNTS and metric in self.derived:  # A score may have the same name: `calls` of `tool_calls`.
+        if metric in AMOUNTS and metric in self.derived:  # `tool_calls` has a score that is also named `calls`.
             return estimate_mean_amount(metric, cases, confidence)
         estimate = self.estimate_metric(metric, cases, confidence)
         if metric not in self.derived or estimate is None:
@@ -144,7 +144,7 @@ class MeasuredBenchmark:
         )
 
     def fill_missing_scores(self, metric: str, cases: Tally, value: float) -> Tally:
-        """Give a value of the metric to cases without one; a pass rate of 1 means passed, and 0 failed."""
+        """Give cases without the metric this value; for the pass rate, 1 means passed and 0 means failed."""
         outcome: Outcome = "passed" if value else "failed"
         return Tally(
             tuple(
@@ -162,7 +162,7 @@ class MeasuredBenchmark:
         return get_failure(self.derived.get(metric))
 
 
-WHOLE = object()  # Added to the names of the scores that a metric reads, if the metric reads all scores.
+WHOLE = object()  # Marks, among the names of read scores, that a metric reads all scores.
 
 
 class _RecordingScores(dict[str, float]):
@@ -204,7 +204,7 @@ def estimate_pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | Non
 
 
 def _merge_epochs_of_repeated_samples(cases: Tally) -> Iterator[Row]:
-    """Yield each case with a pass rate; of a sample that needs several passed epochs, yield one case for all epochs."""
+    """Yield each case with its pass rate; for samples that need several passed epochs, yield one case per sample."""
     for row in cases:
         if "at_least" not in row.facts and (score := get_score(row, PASS_RATE)) is not None:
             yield row.with_scores({PASS_RATE: score})

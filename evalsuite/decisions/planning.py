@@ -1,4 +1,4 @@
-"""Predict before any request what a suite will cost and how small a loss it can show, from an earlier run."""
+"""Predict, from an earlier run and before any request, what a suite will cost and how small a loss it can detect."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ class DetectableLoss:
     loss: float  # The loss that the planned run should be able to detect, on the metric's own scale.
     variance: DifferenceVariance
     source: str  # A description of the data from which the variance is estimated.
-    noise_known: bool  # Whether the earlier run has several epochs, which show the effect of more epochs.
-    # The probability that an equally good model fails, and that a model with the loss `loss` fails; None without
+    noise_known: bool  # Whether the earlier run has several epochs, so that the effect of more epochs is known.
+    # Two probabilities of failing: for an equally good model, and for a model with the loss `loss`. None without
     # repeated answers.
     calibration: Calibration | None = None
 
@@ -85,7 +85,7 @@ class DetectableLoss:
 
     @property
     def questions_needed(self) -> int | None:
-        """The number of questions, with the planned epochs, that would show the loss; None if more than a billion."""
+        """The number of questions that would show the loss with the planned epochs; None if it exceeds a billion."""
         try:
             return self.variance.count_questions_needed(self.loss, self.before, self.after)
         except ValueError:
@@ -148,7 +148,7 @@ def _estimate_benchmark_expense(
 def compute_detectable_losses(
     planned: Iterable[PlannedBenchmark], baseline: Run, earlier: Run | None, gates: Iterable[Gate], target_loss: float
 ) -> list[DetectableLoss]:
-    """Compute the loss that a run can show in each gated metric, or in each primary metric if the run has no gates.
+    """Compute the smallest detectable loss of each gated metric or, if the run has no gates, of each primary metric.
 
     Args:
         target_loss: the loss that the run should be able to show, as a share of a metric's range.
@@ -198,7 +198,7 @@ def _list_scored_questions(tally: Tally, metric: str) -> list[tuple[Row, list[fl
 
 
 def _simulate_comparison(pairs: Sequence[ScorePair], loss: float, width: float, questions: int) -> Calibration | None:
-    """Simulate how often a comparison of the planned size fails equal candidates, and candidates with this loss."""
+    """Simulate how often a comparison of the planned size fails an equally good model, and a model with this loss."""
     from evalsuite.stats import compare_paired
 
     if not pairs or not 0 < loss < width:
@@ -274,10 +274,10 @@ def estimate_derived_variance(
 ) -> tuple[DifferenceVariance, str] | None:
     """Estimate a question's variance in the difference between two runs; also describe the data behind the estimate.
 
-    The variance of one question is the squared jackknife error of the difference, times the number of questions,
-    because a derived metric's squared error shrinks in proportion to this number. If two earlier runs exist, the
-    variance comes from the difference between them. If only the baseline exists, assume that two independent runs have
-    the baseline's variance. Assume that more epochs do not change the variance.
+    The variance of one question is the difference's squared jackknife error times the number of questions. A derived
+    metric's squared error shrinks in proportion to this number. If two earlier runs exist, the variance comes from the
+    difference between them. If only the baseline exists, assume that two independent runs have the baseline's variance.
+    Assume that more epochs do not change the variance.
 
     Returns:
         The variance and a description of its data; None if the metric is undefined on all cases or without some group

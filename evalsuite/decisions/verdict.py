@@ -62,7 +62,7 @@ class Verdict:
     reasons: tuple[str, ...]  # The reasons for the status, most important first.
     decisions: tuple[GateDecision, ...]
     counts: Mapping[Outcome, int]
-    # One line per cause of the run's own errors, which nothing excuses; these lines also come first in `reasons`.
+    # The run's own errors, which nothing excuses: one line per cause. `reasons` begins with these lines.
     faults: tuple[str, ...] = ()
     # The comparisons with the baselines, in the order in which the user named them.
     against: Sequence[BaselineComparison] = ()
@@ -97,7 +97,7 @@ class _VerdictFacts:
     gates: Sequence[Gate]  # The gates that the run can decide.
     decisions: Sequence[GateDecision]
     against: Sequence[BaselineComparison]
-    # A text with the number of selected cases, for each benchmark of which only some cases were selected.
+    # For each benchmark that was selected only partly: a text with the number of selected cases.
     narrowed: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -239,7 +239,7 @@ def list_run_errors(run: Run) -> tuple[str, ...]:
 
 
 def _collect_verdict_facts(run: Run, baselines: Sequence[Run], all_gates: Sequence[Gate]) -> _VerdictFacts:
-    """Decide those gates that the run can decide, and compare with baselines; a shard alone decides nothing."""
+    """Decide the gates that the run can decide, and compare the run with its baselines; do neither for a shard."""
     settings, early = run.info.get("settings", {}), run.info.get("early")
     narrowed = {} if settings.get("partial") else _describe_partial_selection(run)
     gates = [
@@ -272,7 +272,7 @@ def _decide_baseline_gate(gate: Gate, run: Run, comparisons: Sequence[BaselineCo
 
 
 def _describe_partial_selection(run: Run) -> dict[str, str]:
-    """State the number of selected cases for each benchmark of which the command line selects a part."""
+    """Describe the benchmarks that the command line selects only partly, each with the number of selected cases."""
     found = {}
     for name, entry in run.info.get("collected", {}).items():
         # Also count the cases in the run's records, because a resumed run contains the cases of its earlier sessions.
@@ -290,7 +290,7 @@ def _join_descriptions(descriptions: Mapping[str, str], benchmarks: Iterable[str
 
 
 def _add_selection_note(decision: GateDecision, run: Run, narrowed: Mapping[str, str]) -> GateDecision:
-    """Add to a decision's reason how cases were selected; decide `no data` for a part of them or an unknown amount."""
+    """Add notes on the selection of cases to a decision; return `no data` for a partial selection or unknown amount."""
     gate = decision.gate
     # A gate on the judge applies to the cases of all benchmarks.
     about = list(narrowed) if gate.benchmark == JUDGE else [name for name in narrowed if gate.covers_benchmark(name)]
@@ -349,7 +349,7 @@ def _can_end_early(settings: Mapping[str, Any]) -> bool:
 def _is_uncollected(gate: Gate, run: Run) -> bool:
     """Tell whether a gate lacks cases because this session did not collect the files with the gate's benchmark.
 
-    A benchmark that is declared in no file does not count as uncollected, because its name may be misspelt or outdated.
+    Return False for a benchmark that no file declares, because its name may be misspelt or outdated.
     """
     elsewhere = run.info.get("elsewhere")
     if gate.benchmark in (elsewhere or ()):

@@ -150,7 +150,7 @@ def _load_samples(benchmark: Benchmark, setup: Setup, answers: str | None) -> Da
 
 
 def _add_checker_agreement(dataset: Dataset, folder: Path | None, scorers: ScorerGroups) -> Dataset:
-    """Add to a dataset's description the scorers' measured agreement with the benchmark's own checker, if any."""
+    """Add the scorers' measured agreement with the benchmark's own checker, if any, to a dataset's description."""
     if folder is None or not (folder / AGREEMENT).is_file():
         return dataset
     from evalsuite.benchmarks.checkers import Agreement
@@ -162,7 +162,7 @@ def _add_checker_agreement(dataset: Dataset, folder: Path | None, scorers: Score
 
 
 def _replace_samples_by_traces(dataset: Dataset, file: str, benchmark: str) -> Dataset:
-    """Replace samples by the traces in a file of answers; a trace takes target and tags from the sample with its id."""
+    """Replace samples by traces in a file of answers; a trace gets target and tags of the sample with the same id."""
     from evalsuite.models.answers import read_answers_file
 
     traces = read_answers_file(file).list_traces(benchmark)

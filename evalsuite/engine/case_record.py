@@ -219,7 +219,7 @@ def provide_model(
 
     Args:
         case: the test's case; None if the test is not a case. In a test that is not a case, `findings` is None, too.
-        nodeid: the name under which a test that is not a case numbers its requests.
+        nodeid: the node id of the test, under which requests are numbered if the test is not a case.
     """
     from evalsuite.applications.case_model import BlockingModel
 
@@ -339,8 +339,8 @@ def _find_statement(lines: Sequence[str], number: int) -> ast.stmt | None:
 def describe_assertion(error: AssertionError) -> str:
     """Describe a failed assertion as the first line of pytest's message, such as `assert 0.0 == 1.0`.
 
-    pytest rewrites assertions only in files that it imports as tests. In other files, an assertion has no message, so
-    the values of a simple comparison are read from the failed frame.
+    pytest rewrites assertions only in files that it imports as tests. An assertion that pytest does not rewrite has no
+    message, so the values of a simple comparison are read from the failed frame.
     """
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_next is not None:

@@ -58,7 +58,7 @@ class Case:
     beyond: bool = False  # Whether the sample is beyond `--limit`, so that the case runs only with `--until-decided`.
     nodeid: str = ""  # The item's node id if the test has parameters besides the case; otherwise empty.
     choice: CaseChoice = CaseChoice()  # How the cases of the benchmark's function were chosen.
-    # Whether the case is made only because this session has no other case of its function, which pytest would skip.
+    # Whether the case is made only because pytest would skip a test function without cases in this session.
     placeholder: bool = False
 
     @property
@@ -124,7 +124,7 @@ class ShardAssigner:
         part: the part of the shard that this session runs, from 1; None means the whole shard.
 
     Attributes:
-        counted: the number of cases so far in all parts of the shard.
+        counted: the number of cases that were assigned so far, in all parts of the shard.
     """
 
     def __init__(self, shard: str | None, part: int | None = None) -> None:
@@ -142,7 +142,7 @@ class ShardAssigner:
         return number % self._shards == self._shard - 1
 
     def assign_to_part(self, cases: int) -> bool:
-        """Assign this number of cases to one part, and tell whether this session runs them."""
+        """Assign this number of cases to the current part, and tell whether this session runs the part."""
         part = self.counted // MOST_CASES + 1
         self.counted += cases
         return self._part in {None, part}
@@ -203,7 +203,7 @@ def _read_needed_samples(bound: BoundBenchmark, limit: int | None) -> Sequence[S
 def choose_samples(samples: Sequence[SampleSource], limit: int | None, seed: str) -> Sequence[SampleSource]:
     """Choose at most `limit` samples and keep their order; a larger limit keeps the choice and adds samples.
 
-    As far as the limit allows, all modes get the same questions, so that they can be compared.
+    As far as the limit allows, all modes get the same questions, so that modes can be compared.
     """
     if limit is None or limit >= len(samples):
         return samples
@@ -233,7 +233,7 @@ def make_short_id(sample: str, epoch: int | None) -> str:
 
 
 def order_items(items: Sequence[T], get_case: Callable[[T], Case | None], settings: Settings, workers: int) -> list[T]:
-    """Order items for the run; if it may end early, shuffle them, after the plain tests, all of which must run.
+    """Order items; if the run may end early, put plain tests first, because all must run, and shuffle the cases.
 
     The items are shared among `workers` processes.
     """

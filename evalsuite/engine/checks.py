@@ -207,7 +207,7 @@ def explain_missing_sandbox(cases: Sequence[Case], settings: Settings) -> str:
     for sandbox, affected in needing.items():
         try:
             sandbox.set_defaults(tiers=parse_tiers(settings.sandbox))
-            # Test each remote sandbox by itself, because its packages are those of its own machine.
+            # Test each remote sandbox separately, because each machine has its own packages.
             is_remote = not set(sandbox.tiers) & set(TIERS)
             by_default = settings.program_env == AUTO and not is_remote
             environment = sandbox.usual if by_default else settings.program_env

@@ -48,7 +48,7 @@ class Declaration:
     asserts: bool = True  # Whether the test can fail; if it cannot, its benchmark has no pass rate.
 
 
-HARMLESS = {"print", "len", "str", "repr", "sorted", "round"}  # Built-in functions whose calls make no test fail.
+HARMLESS = {"print", "len", "str", "repr", "sorted", "round"}  # Built-in functions that are assumed not to raise.
 
 
 def can_test_fail(test: Callable[..., object]) -> bool:
@@ -162,7 +162,7 @@ def _get_undeclared_function(test: object, name: str) -> object:
 
 
 def find_benchmark(name: str) -> Benchmark:
-    """Find a benchmark of evalsuite or of an installed package by its name; raise a `SettingsError` if none has it."""
+    """Find a benchmark of evalsuite or of an installed package by name; raise `SettingsError` if it is unknown."""
     target = find_import_target("evalsuite.benchmarks", name)
     if target is None:
         there_are = ", ".join(list_known_names("evalsuite.benchmarks"))
@@ -204,7 +204,7 @@ Tags = Callable[["Sample"], Mapping[str, str]]
 
 
 def _make_solver_tagger(solver: AnySolver | None) -> Tags | None:
-    """Make a function that adds a solver's tags to a sample's own, which take precedence; None without tags."""
+    """Make a function that adds a solver's tags to a sample, whose own tags take precedence; None without tags."""
     tags = getattr(solver, "tags", None)
     return (lambda sample: {**tags, **sample.tags}) if tags and isinstance(tags, Mapping) else None
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evalsuite.journal.planned import PlannedCase
     from evalsuite.results.tally import Row
 
-FIRST = (1, False)  # The stage of the first cases: a pair (epoch, whether the case is beyond `--limit`).
+FIRST = (1, False)  # The first stage; a stage is a pair (epoch, whether the case is beyond `--limit`).
 
 
 class EarlyStopper:
@@ -54,7 +54,7 @@ class EarlyStopper:
         return self.decided or bool(self._open)
 
     def end_for_spent_budget(self) -> None:
-        """End a session with --until-decided because the budget is spent; the existing results count."""
+        """End the session because the budget is spent, if it uses --until-decided; the existing results count."""
         if self._goes_on:
             self._end_session_undecided("the money is spent")
 
@@ -64,13 +64,13 @@ class EarlyStopper:
             self._stop(reason)
 
     def add_result(self, item: str, result: tuple[str, Row] | None) -> None:
-        """Add an item's result (its benchmark and row), or None if no gate and no comparison uses the item."""
+        """Add an item's result (benchmark and row); None if neither a gate nor a comparison uses the item."""
         if self._decider is None:
             return
         for benchmark, row in self._order.add_result(item, result):
             self._decider.add_case(benchmark, row)
         if self._goes_on and not self._decider.decided:
-            # Results count in the planned order, so all cases before the next awaited item's stage have counted.
+            # Results count in the planned order, so all stages before that of the next awaited item are complete.
             epoch, beyond = self._stages.get(self._order.next_item or "", FIRST)
             if epoch > 1 and not self._decider.can_use_more_epochs:
                 self._end_session_undecided("more epochs would decide nothing more")

@@ -1,7 +1,7 @@
 """`evaluate`: runs a benchmark from a script or a notebook, without pytest.
 
-The run has the same folder, journal, records and report as a pytest run, so either can resume or replay a run of the
-other.
+The run has the same folder, journal, records and report as a pytest run, so `evaluate` and pytest can resume or replay
+each other's runs.
 """
 
 from __future__ import annotations
@@ -75,9 +75,8 @@ def evaluate(
     function, so every scored case passes.
 
     If an event loop is running (in a notebook or an async function), `evaluate` returns at once and a new thread runs
-    the cases. `await` the run that was returned, or read one of its results, which waits for the end. In a script,
-    `evaluate` waits for the run's end. An interruption ends the run; received answers are kept, and `resume` continues
-    the run.
+    the cases. To wait for the end, `await` the returned run or read one of its results. In a script, `evaluate` waits
+    for the run's end. An interruption ends the run; received answers are kept, and `resume` continues the run.
 
     Args:
         benchmark: a decorated function, a `Benchmark`, or the name of a benchmark of evalsuite or an installed package.
@@ -421,7 +420,7 @@ def _explain_need_of_pytest(test: Callable[..., Any]) -> str:
 
 
 def _make_node_id(test: Callable[..., Any], root: Path) -> str:
-    """Return the node id that pytest would give a function; outside of `root`, the id begins with its module's name."""
+    """Return the node id that pytest would give a function; outside of `root`, the id begins with the module's name."""
     plain = inspect.unwrap(test)
     file = Path(plain.__code__.co_filename)
     is_below = file.is_file() and file.resolve().is_relative_to(root.resolve())

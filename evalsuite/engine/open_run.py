@@ -178,7 +178,7 @@ class OpenRun:
         folder: the run's folder.
         journal: the run's journal; any thread may use it.
         access: the gateway to the models.
-        early: ends the session as soon as all gates and comparisons are decided.
+        early: the object that ends the session as soon as all gates and comparisons are decided.
         verdict: the run's verdict; None before the run has ended.
         report: the run's report; None before the run has ended.
         below: the cases of each benchmark that are below their threshold, but excused by a gate.
@@ -314,7 +314,7 @@ class OpenRun:
             self._add_result_for_early_end(decode_record(record.line))
 
     def store_crash_record(self, case: str, message: str) -> str | None:
-        """Store an error record for a case whose process died; return its benchmark, or None if it was not planned."""
+        """Store an error record for a case whose process died; return its benchmark, or None for an unplanned case."""
         planned = self.journal.find_planned_case(case)
         if planned is None:
             return None
@@ -369,7 +369,7 @@ class OpenRun:
         self.aside = "\n".join(filter(None, [*(self._watchers.errors if self._watchers else ()), unsent]))
 
     def _sum_parts(self, other_failures: int) -> dict[str, Any]:
-        """Add up what `run.json` states of this session and of the run's earlier parts."""
+        """Compute the totals in `run.json` over this session and the run's earlier parts."""
         earlier = self._spec.earlier
         usages = [decode_usage(plain) for plain in (earlier.get("usage"), self.access.get_usage()) if plain]
         # Use a monotonic clock, because the wall clock may be set back while the session runs.

@@ -1,4 +1,4 @@
-"""Prepares a run before collection: finds its settings (also a resumed or replayed run's) and package versions."""
+"""Prepares a run before collection: finds package versions and settings, including a resumed or replayed run's."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RunSpec:
     """The specification of a run: its settings, its model, and its selection of tests."""
 
     settings: Settings  # The run's settings, including those of a resumed or replayed run.
-    model: str | None  # The model's name; without `--model`, the installed default model's, or None.
+    model: str | None  # Name of the model: that of `--model`, or else the installed default model; None without either.
     root: Path  # The folder to which relative paths refer.
     command: str = ""  # The command, without secrets.
     # The tests that the command selects; a run that resumes this run selects the same tests.
@@ -80,11 +80,11 @@ def prepare_run(
     given_models: AbstractSet[str],
     runs_cases: bool = True,
 ) -> RunSpec:
-    """Make a run's specification, perhaps from an earlier run's; check what can be checked before collection."""
+    """Make the specification of a new, resumed or replayed run; check what can be checked before collection."""
     if settings.prices is not None:
         from evalsuite.gateway.spend import read_price_file
 
-        # Add the file's prices to the settings: the run stores them, so a resumed run needs no file.
+        # Add the file's prices to the settings, which the run stores, so that a resumed run does not need the file.
         listed = read_price_file(root / settings.prices)
         settings = replace(settings, price=(*listed, *settings.price), given=settings.given | {"price"})
     settings, selection = adopt_earlier_run(settings, root / settings.reports, selection)
@@ -140,9 +140,9 @@ def adopt_earlier_run(
             "--model, or leave out --resume"
         )
     check_batch_options(taken)
-    # Store the run's path instead of `last`, because `last` will mean the new run as soon as that begins.
+    # Store the run's path instead of `last`, because `last` will soon mean the new run.
     path = str(folder.path.resolve())
-    # A replay stores no answers, so a replay of a replay reads the answers that the replay itself read.
+    # A replay stores no answers, so the replay of a replay reads the answers of the original run.
     if settings.resume:
         # `replay` is set beside `resume` only if this session runs the next part of a replay.
         taken = replace(taken, resume=path, replay=settings.replay and earlier.replay)

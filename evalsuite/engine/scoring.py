@@ -51,7 +51,7 @@ class ScoresByName(dict[str, float]):
 
     Args:
         scores: the scores by name.
-        read: collects the names of the scores that the test reads.
+        read: a set; the name of each score that the test reads is added to it.
     """
 
     def __init__(self, scores: Mapping[str, float], read: set[str]) -> None:
@@ -280,7 +280,7 @@ def _get_closure_value(cell: Any) -> Any:
 
 
 def _find_scorer_version(scorer: Any, kind: Any) -> str:
-    # Without its own version, a scorer of evalsuite gets evalsuite's version; any other gets a hash of its source.
+    # If a scorer has no version, use evalsuite's version for its own scorers, and a hash of the source for others.
     if (own := getattr(scorer, "version", None)) is not None:
         return str(own)
     if _is_shipped_class(kind):

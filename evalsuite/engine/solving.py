@@ -1,7 +1,7 @@
 """Solves several cases concurrently, and runs the scorers that have to wait for a judge or another model.
 
-Each process solves and judges its next cases before their tests begin. The number of calls at once therefore depends on
-the gateway's limits, not on the number of processes.
+Each process solves and judges its next cases before their tests begin. The gateway's limits, not the number of
+processes, determine how many calls run at once.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ class Prefetcher:
         """Start the current case, and as many further cases as may be in flight; called when an item begins."""
         is_started = case is None or case in self._results
         if not (is_started and self._in_flight >= self._window):
-            # Pass None for a started case, because the call would start the case again if its result was fetched first.
+            # Pass None for a started case, because the scheduled call would restart a case whose result was fetched.
             self._background.schedule_call(self._start_case_and_upcoming, None if is_started else case)
 
     def wait_for_result(self, case: Case) -> SolvedCase:

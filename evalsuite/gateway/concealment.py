@@ -183,7 +183,7 @@ def get_case_name(draw: str) -> str:
 
 
 def make_request_keys(backend_identity: str, request: Request, *, with_older_keys: bool = False) -> tuple[str, ...]:
-    """Compute the key under which a request's completion is stored, then the keys that older versions used.
+    """Return the key under which a request's completion is stored, followed by the keys that older versions used.
 
     Two requests share a key only if all of these are equal: backend, address, model, parameters, messages, tools,
     epoch, and `draw` (the case and a counter of its equal requests). A lone surrogate counts as a question mark,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request
     from evalsuite.gateway.handle import Asker
 
-TAG = "fault"  # The tag of a case that lists the kinds of fault injected into its requests.
+TAG = "fault"  # A case's tag that lists the kinds of fault injected into the case's requests.
 UNHARMED = "none"  # The value of the tag `fault` for a case without injected faults.
 KINDS = ("status", "latency", "cut", "malformed_tool_call")
 FORM = re.compile(

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from evalsuite.journal.answers import StoredToolCalls, UnansweredRequests
 
 PATIENCE = 900.0  # A request fails this many seconds after its first refusal or after the start of an outage.
-NEVER_REACHED = 3  # Failed attempts after which a server that has never answered is regarded as absent.
+NEVER_REACHED = 3  # Number of failed attempts after which a server that never answered counts as absent.
 STRETCH, SLACK = 1.5, 1.0
 """Delay of the answer to a request that its case cancelled when it ran before: STRETCH times the seconds until the
 cancellation, plus SLACK seconds. So the case cancels the request again before the answer arrives."""
@@ -381,7 +381,7 @@ class Gateway:
         return [words for upstream in list(self._upstreams.values()) if (words := upstream.describe_pause())]
 
     def _report_unavailable_model(self, upstream: Upstream, error: BackendUnavailable) -> None:
-        """Report an unavailable model once, but not if its backend has answered before and so may recover."""
+        """Report an unavailable model once, unless its backend answered earlier, because it may then recover."""
         if not (upstream.given_up or upstream.answered):
             upstream.give_up_on_backend(str(error))
             self._on_hopeless(error)

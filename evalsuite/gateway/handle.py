@@ -89,8 +89,8 @@ class CaseEffects:
 
     Attributes:
         recalled: the tool calls whose results came from the journal, in the order of the calls.
-        meter: counts the model calls of the case.
-        players: counts the calls of models that simulate users and tools for the case.
+        meter: the counter of the case's model calls.
+        players: the counter of calls of models that simulate users and tools for the case.
     """
 
     def __init__(self, keeper: EffectStore | None = None, case: str = "", epoch: int = 1) -> None:
@@ -98,7 +98,7 @@ class CaseEffects:
         self._numbers = itertools.count(1)
         self.recalled: list[Effect] = []
         self.meter, self.players = Meter(), Meter()
-        # The model calls that this object's tool call made; None if the object belongs to a whole case.
+        # The model calls of the tool call to which this object belongs; None if the object belongs to a whole case.
         self._outer: ModelCalls | None = None
 
     async def run_tool_once(self, name: str, arguments: Mapping[str, Any], run: Callable[[], Awaitable[Any]]) -> Any:
@@ -125,7 +125,7 @@ class CaseEffects:
     def collect_model_calls(self, effect: Effect, loop: asyncio.AbstractEventLoop) -> Iterator[ModelCalls]:
         """Collect a tool call's model calls; within the call, number the calls of `@effect` functions separately.
 
-        If an interrupted tool call runs again, `@effect` functions that had already ended in it return stored results.
+        If an interrupted tool call runs again, `@effect` functions that it had completed return their stored results.
         """
         calls = ModelCalls()
         within = CaseEffects(self._keeper, f"{remove_epoch(effect.case)} call {effect.number}", effect.epoch)
@@ -387,7 +387,7 @@ class ModelHandle:
         """Return a handle for another model of the same case; its usage counts for the case.
 
         Args:
-            base_url: the model's address; None means this handle's address for the same model, otherwise the default.
+            base_url: the model's address; None means this handle's address if its model is the same, else the default.
             epoch: the epoch of a simulated tool. If given, equal requests of all cases share one answer.
         """
         same = name == self.name and base_url is None

@@ -32,13 +32,13 @@ SERVED = 2.0
 
 
 class CircuitBreaker:
-    """A circuit breaker: while a server refuses everything, it lets through only one request at a time, as a probe.
+    """A circuit breaker: lets through only one request at a time, as a probe, while a server refuses everything.
 
     Attributes:
         on_change: called with a one-line message when the server goes down, and when it is back.
         probes: number of failed probes since the circuit opened.
         probe: the probe in flight; None if no probe is in flight.
-        try_at: the time at which the server's headers promise new quota. A probe planned for later is sent then.
+        try_at: the time at which the server's headers promise new quota; a later probe is moved to this time.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -139,7 +139,7 @@ class ConnectionPool:
         self.in_flight -= 1
         if not self.in_flight and self._idle:
             self._idle.set()
-        # Each limiter that must wait again moves to the end, so that all models take turns.
+        # Each limiter that must wait again moves to the end of `waiters`, so that all models take turns.
         for admit_more in list(self.waiters):
             if self.in_flight >= self.most:
                 return
@@ -183,7 +183,7 @@ class Limiter:
         self.waiting = self._backing_off = 0
 
     def make_connection_sharing_limiter(self) -> Limiter:
-        """Return a limiter for another model of the run, which shares the connections but has its own rates."""
+        """Return a limiter for another model of the run; it shares the connections, but has its own rates."""
         return Limiter(self.connections, self._rpm, self._tpm, self._clock)
 
     async def admit_call(self, tokens: int, *, is_retry: bool = False) -> CallInFlight:
@@ -241,8 +241,8 @@ class Limiter:
         if call is self.breaker.probe:
             self.breaker.probe = None
         self.connections.release_connection()
-        # Admit waiting calls in the event loop's next iteration: only then does a refused call count as backing off, so
-        # no new call overtakes it.
+        # Admit waiting calls in the event loop's next iteration, when a refused call already counts as backing off.
+        # Therefore, no new call overtakes the refused call.
         if self._timer:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_soon(self._admit_waiting_calls)
@@ -287,5 +287,5 @@ class Limiter:
         self.breaker.close()
 
     def set_quota_reset(self, seconds: float) -> None:
-        """Set the time of new quota, which the server's headers state; the next probe is sent then at the latest."""
+        """Store when the server's headers promise new quota; the next probe is sent at this time at the latest."""
         self.breaker.try_at = self._clock() + seconds

@@ -68,7 +68,7 @@ def make_credentials(settings: Settings) -> Credentials:
 
 
 def make_access_without_key(settings: Settings) -> Access:
-    """Return an access to servers that has a session's limits, but no key."""
+    """Make an `Access` to servers with a session's limits, but without API keys."""
     return Access(
         connect_timeout=settings.connect_timeout,
         silence_timeout=settings.silence_timeout,
@@ -88,7 +88,7 @@ def open_gateway(
     from evalsuite.models.choice import open_backend
 
     credentials, vault = make_credentials(settings), Vault()
-    # Use no prices of this session, because a gateway service has its own, and its answers state their costs.
+    # Ignore this session's prices for a gateway service, because the service's answers state their costs.
     prices = {} if settings.gateway else read_prices(settings.price)
     if settings.batch:
         prices = {model: price.multiply_prices(BATCH_SHARE) for model, price in prices.items()}

@@ -2,10 +2,10 @@
 
 Periods without pacing (plain) and with pacing (paced) alternate. In a plain period, each refused request backs off by
 itself, and the answers per second are measured. In a paced period, calls follow the inferred limit. If nearly all
-refusals came at one number of calls in service, the limit is this number; otherwise it is a number of requests per
-second. A paced period ends if it has fewer answers than expected at the rate without pacing. A paced period may lose
-the share `ALLOWED` of the answers that a plain period gives, so pacing loses at most this share. A paced period also
-ends if pacing does not lower the share of refused calls.
+refusals came at the same number of calls in service, this number is the limit; otherwise, the limit is a request rate.
+A paced period ends if it has fewer answers than expected at the rate without pacing. Pacing loses at most the share
+`ALLOWED` of the answers that a plain period gives. A paced period also ends if pacing does not lower the share of
+refused calls.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
-FLOOR = 0.5  # Lowest rate, in requests per second; four workers with plain back-off send as many.
+FLOOR = 0.5  # Lowest rate, in requests per second: that of four workers with plain back-off.
 FEW, TOLERATED = 2.0, 0.02  # Maximum refusals in a period without pacing: a constant, plus a share of the answers.
 MEASURED, MEASURED_SECONDS, MEASURED_LATENCIES = 24, 2.0, 2.0
 """Minimum answers, seconds and latencies from which the plain rate is computed, because a burst is not a rate."""
@@ -146,7 +146,7 @@ class Pacing:
             self._choose_limit()
 
     def _choose_limit(self) -> None:
-        """Limit the number of calls at once if this explains the latest refusals; otherwise limit the rate."""
+        """Limit the number of calls at once if such a limit explains the latest refusals; otherwise, limit the rate."""
         serving = sorted(self._serving)
         misfits = int(MISFIT_SHARE * len(serving))
         at_once = serving[misfits] if serving[misfits] >= serving[-1 - misfits] - 1 else 0

@@ -19,7 +19,7 @@ from evalsuite.core.json_codec import dumps, encode_message
 from evalsuite.core.types import Completion, Request, Usage
 from evalsuite.models import chat_format, responses_format
 
-UNBOUNDED_ANSWER = 4096  # Tokens that an answer is assumed to have at most if the request sets no limit.
+UNBOUNDED_ANSWER = 4096  # Assumed maximum number of an answer's tokens if the request sets no limit.
 
 # Tolerance in US dollars, because sums of floats are not exact. Without this tolerance, rounding could keep a run from
 # spending exactly its limit.
@@ -138,7 +138,7 @@ def explain_unknown_price(model: str) -> str:
 
 
 def encode_prompt(request: Request) -> str:
-    """Return a request's messages and tools as JSON, from whose length tokens are estimated."""
+    """Return a request's messages and tools as JSON; the length of this JSON gives an estimate of the tokens."""
     return dumps([[encode_message(message) for message in request.messages], request.tools])
 
 
@@ -152,7 +152,7 @@ def estimate_prompt_tokens(request: Request, encoded_prompt: str | None = None) 
 
 
 def bound_prompt_tokens(request: Request, encoded_prompt: str | None = None) -> int:
-    """Compute the maximum number of prompt tokens, because a tokenizer makes at most one token per byte.
+    """Compute the maximum number of prompt tokens: one token per byte, because no tokenizer makes more.
 
     A picture counts as PICTURE tokens; a conversation or file that is stored at the server counts as STORED tokens.
     """
@@ -246,7 +246,7 @@ def limit_completion_tokens(request: Request) -> Request:
 
 
 def can_call_other_model(request: Request) -> bool:
-    """Tell whether the body could make the server call another model than the request names."""
+    """Tell whether the body could make the server call a model other than the one that the request names."""
     fields = request.params.keys() | _find_extra_body(request).keys()
     return not fields.isdisjoint({"model", "models", "fallbacks"})
 
@@ -342,7 +342,7 @@ class Ledger:
     async def reserve_cost(self, amount: float) -> None:
         """Reserve a call's maximum cost.
 
-        If the limit leaves too little because of amounts reserved for other calls, wait until those calls end.
+        If amounts reserved for other calls leave too little, wait until those calls end.
 
         Raises:
             SpendLimitReached: the amounts that are already paid leave too little for this call.

@@ -20,7 +20,7 @@ FIRST_WAIT, LONGEST_WAIT, PACED_WAIT = 0.5, 8.0, 0.1
 """FIRST_WAIT: maximum seconds to wait after the first failure; each further failure doubles the maximum, up to
 LONGEST_WAIT (both values are the openai package's). A refused request that is paced waits at most PACED_WAIT, so that
 others are tried before it."""
-SPREAD = 0.25  # Jitter from the second refusal on: up to this share of the demanded wait, and up to FIRST_WAIT.
+SPREAD = 0.25  # Maximum jitter from the second refusal on, as a share of the demanded wait; never over FIRST_WAIT.
 
 
 class RetrySchedule:
@@ -37,7 +37,7 @@ class RetrySchedule:
         self.refusals = self._doublings = self.failures = self.unreached = 0
 
     def compute_wait(self, error: RateLimited | Transient, *, is_unpaced: bool, refusing_since: float | None) -> float:
-        """Return the seconds to wait before the next attempt; raise CallFailed after too many attempts or too long.
+        """Return the seconds to wait before the next attempt; raise CallFailed after too many attempts or seconds.
 
         Args:
             refusing_since: the time since which the server has refused all calls; None if it accepts calls.

@@ -44,7 +44,7 @@ class Answers:
 
     Attributes:
         damaged: number of damaged answers found; their requests are sent again.
-        has_older_keys: whether some answers have keys of an older version, which equal requests of a case share.
+        has_older_keys: whether some answers have an older version's keys, which are the same for equal requests.
         tool_calls: the stored tool calls.
         outcomes: requests that ended without an answer; None if this process does not run cases.
     """
@@ -188,7 +188,7 @@ class UnansweredRequests:
         session: the number of the pytest session that writes to the run; None outside a run.
 
     Attributes:
-        cancelled: maps keys of requests that cases cancelled to the seconds until the cancellation.
+        cancelled: seconds until the cancellation, by the key of the request that a case cancelled.
     """
 
     def __init__(self, database: Database, session: int | None = None) -> None:

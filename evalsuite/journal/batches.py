@@ -51,7 +51,7 @@ class StoredBatches:
         return StoredBatch(number or 0, path, mark, None, None, row[3])
 
     def store_file_id(self, number: int, file: str) -> None:
-        """Store the server's id of the file with a batch's requests."""
+        """Store the id that the server gave to the file with a batch's requests."""
         self._database.write(("UPDATE batches SET file = ? WHERE number = ?", (file, number)))
 
     def store_batch_id(self, number: int, batch: str) -> None:

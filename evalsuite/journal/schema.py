@@ -155,7 +155,7 @@ def split_large_strings(text: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 def join_large_strings(text: str, find: Callable[[str], str | None]) -> str:
-    """Replace the names in a text by the large strings, each of which `find` returns by its name."""
+    """Replace the names in a text by the large strings; `find` returns the string with a given name."""
 
     def restore_string(match: re.Match[str]) -> str:
         string = find(match[1])

@@ -86,7 +86,7 @@ async def collect_vote(
     """Wait for a judge's answer, and convert a failure to a vote that has only a description of the problem.
 
     Args:
-        skip: how many messages, from the first, are left out of the log.
+        skip: number of messages at the start that are left out of the log.
         facts: further facts to add to every message of the log, such as the order of the answers.
     """
     try:
@@ -169,7 +169,7 @@ async def collect_readable_judgements(
 
 
 def require_quorum(readable: int, problems: Sequence[object], quorum: int | None, noun: str, log: Log) -> None:
-    """Raise JudgeError with the first problem if fewer judgements are readable than `quorum` (None: more than half).
+    """Raise JudgeError with the first problem if fewer than `quorum` judgements are readable (None: more than half).
 
     `problems` describes, for each unreadable judgement, why it could not be read.
     """

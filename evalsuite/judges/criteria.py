@@ -98,7 +98,7 @@ class Template(ScaleCriteria):
     text: str  # The judge's prompt; each `{name}` in it is replaced by the section with this name.
     low: int
     high: int
-    # A function that reads the score, or a pattern whose last match contains it; None reads the form of a `Likert`.
+    # A function that reads the score, or a pattern whose last match contains the score; None reads as `Likert` does.
     reader: str | Callable[[str], float] | None = None
 
     def __post_init__(self) -> None:
@@ -153,7 +153,7 @@ class OrCannotTell:
         return make_object_schema(**{**schema["properties"], key: either})
 
     def _get_value_key(self) -> str:
-        """Return the last property of the JSON schema, which is the one that holds the score or verdict."""
+        """Return the name of the JSON schema's last property, which holds the score or verdict."""
         return str(list(self.criteria.make_schema()["properties"])[-1])
 
     def read_answer(self, text: str) -> Reading:
@@ -222,7 +222,7 @@ class Each(ScaleCriteria):
         return self.combine_readings(items, readings)
 
     def split_items(self, parts: Sequence[Part]) -> tuple[list[Part], list[str]] | None:
-        """Return all other sections and the texts of items to judge one by one; None if one call judges all items."""
+        """Return the sections without items, and the items to judge one by one; None if one call judges all items."""
         held = [part for part in parts if self.section in (part[0], part[0].rpartition(" ")[0])] if self.section else []
         if not held or not (self.given or sum(len(text) for _, text in held) > self.at_once):
             return None
@@ -263,7 +263,7 @@ class Each(ScaleCriteria):
 
 
 def _find_list_in_json(text: str, key: str) -> list[Any] | None:
-    """Return the list under a key of JSON objects; None without one, if objects differ or if later text retracts it."""
+    """Find the list under a key in a text's JSON objects; None if it is missing, ambiguous or retracted later."""
     text = remove_reasoning(text)
     found = [(item[key], end) for item, _, end in list_json_objects(text) if isinstance(item.get(key), list)]
     if any(items != found[0][0] for items, _ in found) or (found and RETRACTED.search(text[found[-1][1] :])):
@@ -278,7 +278,7 @@ def _compute_average_precision(scores: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ItemListing(ScaleCriteria):
-    """A request to list the items of a section, such as an answer's claims; they become the keys of `Reading.parts`."""
+    """A request to list the items of a section, such as an answer's claims; `Reading.parts` has the items as keys."""
 
     item: str
     section: str
@@ -435,7 +435,7 @@ CRITERION = re.compile(r"(?:criterion )?#?(\d{1,3})\b", re.IGNORECASE)
 
 
 def _find_criterion_number(name: Any, place: int, questions: Sequence[str]) -> int:
-    """Return the number of the criterion that a judge names by number or question, or else the entry's place."""
+    """Return the number of the criterion that an entry names by number or question; otherwise, its position."""
     text = str(name).strip()
     if text in questions:
         return questions.index(text) + 1

@@ -341,7 +341,7 @@ class BestOfForm:
         return _make_choice_schema(self._list_allowed_verdicts())
 
     def read_best_answer(self, text: str) -> int:
-        """Read which answer is the best, counted from 1; 0 means a tie."""
+        """Read the number of the best answer, from 1; 0 means a tie."""
         places = {at: _make_answer_pattern(f"{at}|{chr(96 + at)}") + _WINS for at in range(1, self.count + 1)}
         return _read_verdict(text, ChoiceFormat({**places, 0: _TIE.replace("|c|", "|")}), self._list_allowed_verdicts())
 

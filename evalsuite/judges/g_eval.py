@@ -139,7 +139,7 @@ class Weighted:
 async def _estimate_score_from_logprobs(
     ask: Callable[..., Awaitable[Judgement[int]]], aspect: Likert
 ) -> Judgement[WeightedScore] | None:
-    """Compute the expected score; None if the server refuses log-probabilities or none is of a score."""
+    """Compute the expected score; None if the server refuses log-probabilities or returns none for a score."""
     try:
         judgement = await ask(logprobs=True, top_logprobs=ALTERNATIVES)
     except RequestRefused:

@@ -33,7 +33,7 @@ def parse_label(label: Any) -> float | None:
 
 
 def is_on_scale(label: Any, scale: tuple[float, float]) -> bool:
-    """Tell whether a label is a mark on a judge's scale; a word or truth value is one only if the best mark is 1."""
+    """Tell whether a label is on a judge's scale; words and truth values fit only scales whose best mark is 1."""
     value, (low, high) = parse_label(label), scale
     is_word = isinstance(label, bool) or (isinstance(label, str) and label.strip().casefold() in LABELS)
     return value is not None and low <= value <= high and (high == 1 or not is_word)

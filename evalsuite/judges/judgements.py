@@ -28,7 +28,7 @@ SWAPPED: Mapping[str, Any] = {"first": "second", "second": "first"}
 VERSION = 6
 UNDER_TEST = "the model under test"
 CANNOT_TELL: Literal["cannot tell"] = "cannot tell"
-ALONE = "alone"  # Key of the fact with verdict and calls of the single judge that is asked before a panel.
+ALONE = "alone"  # Key of the fact about the single judge that is asked before a panel (its verdict and calls).
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class Form(Protocol):
         """Write the sentence that says what to judge, such as `Which answer is better?`."""
 
     def write_request(self, lead: Lead = "Reply") -> str:
-        """Write the task and the form of the answer; if `lead` is "End", the judge may write other text before it."""
+        """Write the task and the form of the answer; if `lead` is "End", the judge may write other text first."""
 
     def make_schema(self) -> dict[str, Any]:
         """Return the JSON schema of an answer that contains only the judgement."""
@@ -177,7 +177,7 @@ def collect_round(votes: Sequence[Vote[Opinion]], log: Iterable[Mapping[str, Any
 def combine_rounds(form: Form, rounds: Sequence[RoundResult], quorum: int | None = None) -> Assessment:
     """Combine the ballots of all orders of the answers into one opinion.
 
-    Both orders get equal weight even if one has fewer ballots, because only then does a bias for a position cancel.
+    Both orders get equal weight even if one has fewer ballots, because a position bias cancels only with equal weights.
 
     Args:
         rounds: the judgements with each order of the answers, one round per order.
@@ -205,7 +205,7 @@ def is_mostly_decided(verdicts: int, judgements: int) -> bool:
 
 
 def declare_scores(name: str, range_: tuple[float, float] | None) -> dict[str, Metric]:
-    """Return a score's declaration and that of the metric that counts cases without a verdict (`COUNTED_APART`)."""
+    """Declare a score, and a second metric (suffix `COUNTED_APART`) that counts the cases without a verdict."""
     return {name: Metric(range_), name + COUNTED_APART: Metric((0.0, 1.0), better="lower")}
 
 

@@ -105,7 +105,7 @@ def _truncate_text(text: str, rng: Random) -> str | None:
 
 
 def _repeat_or_drop_step(text: str, rng: Random, *, copies: int) -> str | None:
-    """Repeat or drop a list item, and renumber the list; without a list, do so with a sentence such as `First, ...`."""
+    """Repeat or drop a list item, and renumber the list; without a list, repeat or drop a step such as `First, ...`."""
     pieces = text.splitlines(keepends=True)
     listed = [at for at, line in enumerate(pieces) if LIST_MARK.match(line)]
     if len(listed) < 2:
@@ -151,7 +151,7 @@ RULES: Mapping[str, Rule] = {
 def corrupt_case(kind: str, case: Case, others: Sequence[Case], rng: Random) -> Iterator[Case]:
     """Yield copies of a case, each with one corrupted text: the answer, another message of the model or a tool call.
 
-    A corrupted citation may need passages of another case, which come from `others`.
+    `others` provides the other cases' passages that some corrupted citations need.
     """
     sample, transcript = case
     if kind == "citations":
@@ -214,7 +214,7 @@ def _corrupt_citations(case: Case, others: Sequence[Case], rng: Random) -> Itera
 
 
 def _count_shared_words(passages: Sequence[str], answer: str) -> int:
-    """Count the words that the answer shares with the passages; a high count suggests that they support it."""
+    """Count the words that answer and passages share; a high count suggests that passages support the answer."""
     return len(set(re.findall(r"\w+", answer.lower())) & set(re.findall(r"\w+", " ".join(map(str, passages)).lower())))
 
 
@@ -237,7 +237,7 @@ def _replace_passages(case: Case, passages: Sequence[str]) -> Case:
 
 
 def _repeat_or_drop_call(transcript: Transcript, rng: Random, copies: int) -> Iterator[Transcript]:
-    """Repeat or drop a tool call with its result or, if the transcript has none, a logged call or a turn."""
+    """Repeat or drop a tool call with its result; without one, a logged call; without both, a model's turn."""
     called = [at for at, message in enumerate(transcript.messages) if message.tool_calls]
     logged = [at for at, event in enumerate(transcript.events) if "tool" in event or "calls" in event]
     # Leave out the last message, because it may be the answer itself.
@@ -256,7 +256,7 @@ def _repeat_or_drop_call(transcript: Transcript, rng: Random, copies: int) -> It
 
 
 def _repeat_or_drop_items(items: Sequence[T], start: int, copies: int, end: int = 0) -> tuple[T, ...]:
-    """Return all items, those from `start` to `end` (or only the one at `start`) as often as `copies` says."""
+    """Return all items, with those from `start` to `end` (default: only that at `start`) included `copies` times."""
     end = end or start + 1
     return (*items[:start], *[*items[start:end]] * copies, *items[end:])
 

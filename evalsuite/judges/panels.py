@@ -72,9 +72,9 @@ def make_debaters(roles: int | Sequence[str | DebaterRole], *, same_role: bool =
     """Make a panel's debaters, each with a unique name.
 
     Args:
-        roles: the debaters' names or roles, in the order of speaking, or how many debaters speak. A number takes
-            predefined roles, and repeats them if it is greater than the number of roles. An unknown name becomes a role
-            with the name as its description.
+        roles: the debaters' names or roles, in the order of speaking, or how many debaters speak. A number selects
+            predefined roles, and repeats them if they are too few. An unknown name becomes a role with the name as its
+            description.
     """
     if isinstance(roles, str):
         raise SettingsError(f"roles is a list of names or a number; got the text {roles!r}")
@@ -183,7 +183,7 @@ class Debate:
     model: Model  # The judge model.
     swapped: bool  # Whether this debate shows the second answer first.
     shown: list[Part] = field(default_factory=list)  # The speeches that every debater sees, in order.
-    # All speeches so far, from which summaries are made, if debaters speak simultaneously.
+    # If debaters speak simultaneously: all speeches so far, from which summaries are made.
     spoken: list[Part] = field(default_factory=list)
     judgements: list[Vote[Any]] = field(default_factory=list)  # The votes of the last turn.
     # The secret ballots as plain data; each has the turn after which it was cast.

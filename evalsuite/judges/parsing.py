@@ -1,8 +1,8 @@
 """Reads judges' answers by one rule: text counts as a statement only if it has the requested form.
 
 A statement is a JSON field or a line `label: value`; a reason may follow the value. The whole value must be a known
-synonym: `Verdict: answer 1` is a statement; `Verdict: answer 1 is worse` is not. An answer with one value must have it
-at its beginning or end, because text in the middle may be a quotation. All statements in an answer about the same value
+synonym: `Verdict: answer 1` is a statement; `Verdict: answer 1 is worse` is not. If one value is requested, it must
+begin or end the answer, because text in the middle may be a quotation. All statements in an answer about the same value
 must agree. An answer that breaks these rules raises ValueError, and the judge is asked again.
 """
 
@@ -89,17 +89,17 @@ class MissingFieldError(ValueError):
 
 
 class ValueFormat(Protocol[T_co]):
-    """The kind of value that a field in the requested form has."""
+    """The format in which a judge must write a field's value."""
 
     @property
     def pattern(self) -> str:
         """The regular expression that matches exactly the texts that `read_value` can read."""
 
     def read_value(self, text: str) -> T_co | None:
-        """Read a text as a value; None if it contains anything else."""
+        """Read a text as a value; return None if the text contains anything else."""
 
     def is_clear_before_reason(self, reason: str) -> bool:
-        """Tell whether a value is still clear if this reason follows it, because the reason contains no other value."""
+        """Tell whether the reason after a value leaves the value clear, that is, names no other value."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class NumberFormat:
 
 @dataclass(frozen=True)
 class ChoiceFormat(Generic[T]):
-    """One of several options, such as verdicts; a regular expression matches all synonyms of an option."""
+    """One of several options, such as verdicts; `options` maps each option to a regular expression for its synonyms."""
 
     options: Mapping[T, str]
 
@@ -203,7 +203,7 @@ class AnswerForm(Generic[T]):
         """Split an answer into its JSON objects and lines; remove Markdown characters such as `**`."""
         text = FRACTION.sub(r'\1"\2"', text)
         inside = [range(start, end) for _, start, end in list_json_objects(text)]
-        # A tag inside a JSON object is part of a text, such as a reason that quotes HTML.
+        # Keep tags inside a JSON object, because they belong to a text, such as a reason that quotes HTML.
         text = TAG.sub(
             lambda tag: tag[0] if any(tag.start() in each for each in inside) else f"\n{tag[1]}: {tag[2]}\n", text
         )
@@ -236,7 +236,7 @@ class AnswerForm(Generic[T]):
         return lines
 
     def _read_statements(self, item: str | Mapping[str, Any]) -> list[tuple[str, T]]:
-        """Return fields' names and values in a JSON object or a line, or else in the line's last sentence; else []."""
+        """Return names and values of fields in a JSON object, a line, or a line's last sentence; [] without fields."""
         if not isinstance(item, str):
             return list(self._read_json_object(item))
         line = NUMERAL.sub("", item)
@@ -249,7 +249,7 @@ class AnswerForm(Generic[T]):
         return []
 
     def _read_statement(self, match: re.Match[str]) -> tuple[str, T] | None:
-        """Return a field's name and value; None if the text after the value may change it."""
+        """Return a field's name and value; None if the text after the value may change the value."""
         name = self._names[_normalise_label(match["label"])]
         value = self._fields[name].value
         kept = is_unchanged_by_reason(match, value) and not self._begun.search(match.string, match.end("value"))
@@ -268,7 +268,7 @@ class AnswerForm(Generic[T]):
                     yield name, read
 
     def _read_bare_value(self, item: str | Mapping[str, Any], *, is_last: bool) -> list[tuple[str, T]]:
-        """Read a line that is only a value; in the last line, a value in the last sentence or in a box suffices."""
+        """Read a line that consists of a value; in the last line, a value in the last sentence or a box is enough."""
         if not isinstance(item, str):
             return []
         ((name, field),) = self._fields.items()
@@ -287,7 +287,7 @@ class AnswerForm(Generic[T]):
 
 
 def parse_answer_value(json_value: Any, value_format: ValueFormat[T]) -> T | None:
-    """Read a JSON number or text as a value; None if it does not have this format."""
+    """Read a JSON number or text as a value; return None if the number or text does not have this format."""
     if not isinstance(json_value, (str, int, float)):
         return None
     text = DECORATION.sub("", str(json_value).translate(FULL_WIDTH)).strip()
@@ -296,7 +296,7 @@ def parse_answer_value(json_value: Any, value_format: ValueFormat[T]) -> T | Non
 
 
 def is_unchanged_by_reason(match: re.Match[str], value_format: ValueFormat[Any]) -> bool:
-    """Tell whether the reason after a value neither contradicts nor weakens the value."""
+    """Return False if the reason after a value contradicts or weakens the value; otherwise, return True."""
     reasons = match.groupdict()
     why = reasons.get("why")
     if SELF_CORRECTION.search(why or reasons.get("because") or ""):
@@ -305,7 +305,7 @@ def is_unchanged_by_reason(match: re.Match[str], value_format: ValueFormat[Any])
 
 
 def _is_remark_introduction(match: re.Match[str]) -> bool:
-    """Tell whether a value introduces a remark: `Answer 1: it is short` is not a verdict, but `No: it is short` is."""
+    """Tell whether a value only names the topic of a remark, as in `Answer 1: it is short` (not `No: it is short`)."""
     if NUMERAL.match(match.string):  # The value is the number of a list item, as in `1. Relevance: good.`
         return True
     value, rest = match["value"], match.string[match.end("value") :]
@@ -321,8 +321,8 @@ def _normalise_label(label: str) -> str:
 def remove_reasoning(text: str) -> str:
     """Remove the reasoning that a model shows in its answer.
 
-    If the closing tag is missing, the reasoning extends to the end of the text. If the opening tag is missing, the
-    reasoning begins with the text, because some chat templates put this tag into the prompt.
+    If the closing tag is missing, the reasoning extends to the end of the text. If the opening tag is missing (some
+    chat templates put it into the prompt), the reasoning starts at the beginning of the text.
     """
     return UNOPENED_THOUGHT.sub("", THOUGHT.sub("", text)).strip() if "<" in text else text.strip()
 
@@ -332,8 +332,8 @@ def list_json_objects(
 ) -> Iterator[tuple[dict[str, Any], int, int]]:
     """Yield the JSON objects in a text, each with the positions of its start and end.
 
-    At most `most` braces are tried; braces after which no object can begin, such as those of LaTeX, do not count. By
-    default, an object that has a name twice with different values is left out.
+    At most `most` opening braces are tried; a brace that cannot begin an object, as in LaTeX, does not count. By
+    default, an object is left out if it repeats a name with a different value.
     """
     decoder = decoder or json.JSONDecoder(object_pairs_hook=_refuse_contradictions)
     end = 0
@@ -349,7 +349,7 @@ def list_json_objects(
 
 
 def _refuse_contradictions(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Raise ValueError if an object has a name twice with different values; Python's parser would keep the last."""
+    """Raise ValueError if an object repeats a name with a different value; Python would keep the last value."""
     item: dict[str, Any] = {}
     for name, value in pairs:
         if item.setdefault(name, value) != value:

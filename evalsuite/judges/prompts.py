@@ -1,4 +1,4 @@
-"""Writes judges' prompts from fixed sentences, which all judges share, and from a case's texts in marked sections."""
+"""Writes judges' prompts: fixed sentences that all judges share, and a case's texts in marked sections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NONE = "(none)"  # The text shown in a section without content.
 
 
 def mark_sections(parts: Iterable[Part]) -> str:
-    """Join untrusted texts to one text of sections, whose marks contain a key that occurs in none of the texts.
+    """Join untrusted texts as sections of one text; the marks around each section contain a key that no text contains.
 
     The key prevents texts from forging a mark that closes or opens a section. The key is computed from the texts, so
     that equal requests have equal keys and can be replayed.
@@ -69,7 +69,7 @@ class JudgedInput:
 
 
 def redact_names(text: str, names: Iterable[str]) -> str:
-    """Replace systems' names wherever they occur as whole words, ignoring case."""
+    """Replace systems' names by the placeholder `WITHHELD` wherever they are whole words, ignoring case."""
     longest_first = sorted({name for name in names if name}, key=lambda name: (-len(name), name))
     if not longest_first:
         return text
@@ -90,7 +90,7 @@ def _format_message(message: Message) -> str:
 
 
 def find_media(messages: str | Sequence[Message]) -> list[Mapping[str, Any]]:
-    """List the pictures and other parts of messages that are not text, without duplicates."""
+    """List the media parts of messages (such as pictures), without duplicates."""
     parts = () if isinstance(messages, str) else (part for message in messages for part in message.parts)
     media: list[Mapping[str, Any]] = []
     for part in parts:

@@ -1,4 +1,4 @@
-"""Defines `rubric`, which makes a judge with your own criteria, and ready-made judges that share its options."""
+"""Defines `rubric`, which makes a judge with your own criteria, and ready-made judges with the same options."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
 
 Aggregate = Literal["mean", "median", "min", "max", "majority", "expected"]
-# The temperature if a request is repeated, because a judge at temperature 0 would repeat its answer.
+# The temperature of repeated requests is above 0, because at 0 a judge would repeat its answer.
 CONFIRMING_TEMPERATURE = 1.0
 
 
@@ -84,11 +84,11 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
 
     Args:
         criteria: a question, which the judge answers by yes (1.0) or no (0.0), or on a `scale`. Several questions,
-            perhaps with weights, form a checklist. A checklist's value is the sum of the weights answered yes, divided
-            by the sum of the positive weights. Faults have negative weights. A decision tree consists of nodes
-            `{"question": ..., "yes": ..., "no": ...}`; its leaves are scores. `YesNo`, `Likert`, `Checklist`, `Tree`
-            and `Each` are accepted, too; each of several `Likert` gives one score. None takes the checklist from the
-            sample's metadata, under `criteria`; with `compare`, a scale or expected scores, None asks for overall
+            perhaps with weights, form a checklist. A checklist's value is the sum of the weights of questions answered
+            yes, divided by the sum of the positive weights. Faults have negative weights. A decision tree consists of
+            nodes `{"question": ..., "yes": ..., "no": ...}`; its leaves are scores. `YesNo`, `Likert`, `Checklist`,
+            `Tree` and `Each` are accepted, too; each of several `Likert` gives one score. With None, the checklist is
+            in the sample's metadata, under `criteria`; with `compare`, a scale or expected scores, None means overall
             quality.
         template: a whole prompt that replaces the criteria, for a judge that was trained on this prompt (such as
             Prometheus). `{question}`, `{answer}` and `{reference}`, or the names in `fields`, are replaced by these
@@ -113,8 +113,8 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
             `conversation`, `tools` (calls with results), `metadata.KEY`, `facts.KEY` or a bare key. A mapping gives
             each part the name of its section. The default is the question, the answer and the references, if any.
         model: the judge model, or a list of judge models; the default is the run's judge model.
-        samples: how often each judge judges; above 1, the temperature is 1.
-        aggregate: the rule that makes one value of several: `mean`, `median`, `min`, `max` or `majority`. `expected`
+        samples: the number of judgements per judge; if it is above 1, the temperature is 1.
+        aggregate: the rule that combines several values: `mean`, `median`, `min`, `max` or `majority`. `expected`
             (G-Eval) averages the points of the scale, weighted by the probabilities of their tokens; each point must be
             one digit. If the model returns no log-probabilities, the probabilities are estimated from `samples` answers
             (20 by default). `weights` in the facts tells which method was used.
@@ -123,8 +123,8 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
             that cases neither pass nor fail.
         confirm_failures: how many votes to collect if the first verdict is a failure; the case fails only if most votes
             are failures. With 0, the first verdict is final.
-        cannot_tell: whether the judge may say that it cannot tell. If at least half of the judgements cannot tell, the
-            case has no score, and the metric NAME_cannot_tell is 1.0 (otherwise 0.0).
+        cannot_tell: whether the judge may say that it cannot tell. If in at least half of the judgements the judge
+            cannot tell, the case has no score, and the metric NAME_cannot_tell is 1.0 (otherwise 0.0).
         attempts: maximum requests until an answer can be read.
         params: generation parameters; unless they set a temperature, it is 0.
 
@@ -289,7 +289,7 @@ class Rubric:
         return instruction.partition("\nReply with one JSON object")[0]
 
     def _is_answer_empty(self, criteria: Criteria, sample: Sample, transcript: Transcript) -> bool:
-        """Tell whether the answer is empty, so that it has no items to judge."""
+        """Tell whether the answer is empty and therefore has no items to judge."""
         fields = self._choose_shown_fields(sample)
         holding = [fields.get(criteria.section)] if isinstance(criteria, Each) and criteria.section else fields.values()
         return isinstance(criteria, Each) and "answer" in holding and not transcript.answer.strip()
@@ -310,7 +310,7 @@ class Rubric:
         return AGGREGATES[self.aggregate](agreeing) if agreeing else math.nan, votes
 
     def _combine_votes(self, votes: Sequence[Vote[Reading]]) -> float:
-        """Combine the votes to one value: NaN if most cannot tell; raise JudgeError if too few are readable."""
+        """Combine votes to one value, or NaN if at least half cannot tell; raise JudgeError if too few are readable."""
         problems = [f"{self.name}: {vote.problem}" for vote in votes if vote.value is None]
         require_quorum(len(votes) - len(problems), problems, self.quorum, "judges", join_logs(votes))
         values = _list_values(votes)
@@ -339,7 +339,7 @@ class Rubric:
     async def ask_for_vote(
         self, criteria: Criteria, shown: JudgedParts, model: Model, at: int, *, confirms: bool = False
     ) -> Vote[Reading]:
-        """Request a model's vote number `at`; a long answer whose items are judged one by one takes several calls."""
+        """Request a model's vote number `at`; judging the items of a long answer one by one takes several calls."""
         name = f"{model.name} {at + 1}" if at else model.name
         if isinstance(criteria, Each) and (split := criteria.split_items(shown.parts)):
             vote = await self._judge_items_separately(criteria, shown, *split, model=model, at=at, confirms=confirms)
@@ -389,7 +389,7 @@ class Rubric:
         return "\n\n".join(block for block in blocks if block)
 
     def write_signature(self, models: Sequence[Model]) -> str:
-        """Write the judge's signature; it does not cover criteria that a sample's metadata contain."""
+        """Write the signature of the judge's models, prompts and settings, without criteria in samples' metadata."""
         shown = {"fields": dict(self.fields), "office": SYSTEM_PROMPT, "asked": self.write_instruction(self.criteria)}
         settings = [self.samples, self.aggregate, self.quorum, self.passes, self.confirm_failures, dict(self.params)]
         apart: list[str] = [CANNOT_TELL] if self.cannot_tell else []
@@ -400,7 +400,7 @@ class Rubric:
 
 
 def _list_values(votes: Sequence[Vote[Reading]]) -> list[float]:
-    """List the judgements' values; return [] if at most half of the readable judgements have a value."""
+    """List the judgements' values; return [] if at least half of the readable judgements could not tell."""
     readings = [vote.value for vote in votes if vote.value]
     values = [reading.value for reading in readings if reading.is_decided]
     return values if is_mostly_decided(len(values), len(readings)) else []

@@ -148,7 +148,7 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
 ) -> JudgeScorer:
     """Let debaters discuss the answer and score it in the last turn; the debaters' scores are averaged (ChatEval).
 
-    A case takes orders x (debaters x turns + summaries) calls. The number of orders is 2 if answers are compared,
+    A case takes `orders * (debaters * turns + summaries)` calls. The number of orders is 2 if answers are compared,
     otherwise 1. Only the strategy `simultaneous_summarizer` needs summaries: one after each turn but the last.
 
     Args:
@@ -163,18 +163,18 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
         name: the name of the score, by default `rubric`; for a comparison, the prefix of the score NAME_preference.
         swap: whether to judge two answers in both orders.
         on_demand: whether a single judge decides first. It compares the answers in both orders, in 2 calls; the panel
-            debates only if its two verdicts differ. `alone` in the judge's facts has this judge's verdict and calls. If
+            debates only if the two verdicts differ. The fact `alone` has the single judge's verdict and calls. If
             samples' metadata have people's choice under `human`, the report says whether debates were worth their cost.
         same_role: whether all debaters get the same neutral prompt, as in the paper's ablation.
         summarizer: the model that writes summaries; None means the judge model.
         attempts: maximum requests until an answer can be read.
         model: the judge model; by default the run's judge.
         quorum: the minimum number of readable judgements with each order of the answers; None requires more than half.
-        params: generation parameters. Unless they set a temperature, it is 0; if they set None, the server chooses it.
+        params: generation parameters. The default temperature is 0; with None, the server chooses the temperature.
 
     Raises:
         SettingsError: no debater is given, the strategy is unknown, `turns` is below 1, a score occurs twice, or
-            `on_demand` is used without `compare` or without both orders.
+            `on_demand` is used without both `compare` and `swap`.
     """
     rivals = (compare,) if compare else ()
     form = _make_scores_form(_make_rubric_aspects(criteria, rivals, name), rivals)
@@ -218,7 +218,7 @@ class Sampled:
     3.2).
     """
 
-    form: Form  # How the judge is asked, and how its answer is read.
+    form: Form  # The request to the judge, and the parser of its answer.
     repeats: int = 1  # The number of judgements with each order of the answers; each has a different `seed`.
     reasons: bool = False  # Whether the judge gives reasons before its judgement.
     swap: bool = True  # Whether to show two answers in both orders.
@@ -285,7 +285,7 @@ class OnDemand:
 
 @dataclass(frozen=True, slots=True)
 class BestOf:
-    """Lets one judge choose the best of several answers; over the calls, each answer is once in every position."""
+    """Lets one judge choose the best of several answers in several calls; each answer is in every position once."""
 
     aspect: Likert
     attempts: int
@@ -310,7 +310,7 @@ class BestOf:
         return (SYSTEM_PROMPT, BestOfForm(self.aspect, 3).write_request())
 
     async def _ask_in_order(self, subject: JudgedInput, model: Model, first: int) -> Judgement[list[float]]:
-        """Judge the answers in an order that begins at index `first`; return each answer's share: 1.0 if it is best."""
+        """Judge the answers in an order rotated to start at index `first`; return each answer's share (best: 1.0)."""
         answers, count = subject.answers, len(subject.answers)
         form = BestOfForm(self.aspect, count)
         shown = replace(subject, answers=answers[first:] + answers[:first]).format_parts()
@@ -403,7 +403,7 @@ class JudgeScorer:
 
     @property
     def aspects(self) -> dict[str, Likert]:
-        """The aspects that the judge scores, by the names of their scores; a comparison has only one."""
+        """The aspects that the judge scores, keyed by the scores' names; a comparison has only one aspect."""
         form = getattr(self.judge, "form", self.judge)
         aspects = getattr(form, "aspects", None) or (getattr(form, "aspect", QUALITY),)
         return {self.prefix + (PREFERENCE if self.rivals else aspect.name): aspect for aspect in aspects}

@@ -130,8 +130,8 @@ class MetricAgreement:
     metric: str
     outputs: int  # The number of predictions for which the metric has a value.
     agreement: Mapping[str, Correlation]  # Agreement with people's ratings, one value per measure in `MEASURES`.
-    # Agreement of `FIRST` minus agreement of this metric, per measure, on predictions that both can score; empty for
-    # `FIRST` itself.
+    # Per measure, the agreement of `FIRST` minus the agreement of this metric, on predictions that both can score.
+    # Empty for `FIRST` itself.
     behind: Mapping[str, Correlation]
 
 
@@ -159,7 +159,7 @@ def _compute_metric_or_nan(metric: TableMetric, rated: RatedTable) -> float:
 def fill_unreadable_scores(
     rated: Sequence[RatedTable], readable: Sequence[bool], values: Mapping[str, Sequence[float]]
 ) -> dict[str, list[float]]:
-    """Score unreadable predictions by the rated file's scores or, if the file has none, by 0."""
+    """Fill in the scores of unreadable predictions: the rated file's score or, without one, 0."""
     filled = {}
     for name, column in values.items():
         known = iter(column)

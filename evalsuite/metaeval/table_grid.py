@@ -25,7 +25,7 @@ TEXT = re.compile(r"(?<=>)[^<>&]+(?=<)")  # Text without entities.
 
 
 def write_equal_notations(table: str, markup: Format) -> Iterator[tuple[str, str]]:
-    """Yield the table in other notations, each with its name; to a reader, they all look the same."""
+    """Yield the table in other notations, each with the notation's name; all notations look the same to a reader."""
     if markup == "latex":
         if RULES.search(table):
             yield "booktabs as \\hline", RULES.sub(r"\\hline", table)
@@ -45,7 +45,7 @@ def write_equal_notations(table: str, markup: Format) -> Iterator[tuple[str, str
 
 
 def repeat_spanning_cells(table: str, markup: Format) -> str:
-    """Write the table without spanning cells: repeat their text in every position that they cover."""
+    """Write the table without spanning cells: repeat a spanning cell's text in every position that the cell covers."""
     grids = read_reference_tables(table, markup).tables
     return "\n\n".join(write_rows([list(row) for row in grid.rows], markup, grid.name) for grid in grids)
 
@@ -112,7 +112,7 @@ BARS = "|x| + |y|"
 
 
 def write_near_pairs(table: str, markup: Format) -> Iterator[tuple[str, str, str]]:
-    """Yield the name of each small change that the table allows, a reference table, and the table with the change."""
+    """Yield each small change that the table allows, as a name, a reference table and a changed table."""
     grid = read_reference_tables(table, markup).tables[0]
     first, *body = grid.rows
 
@@ -170,7 +170,7 @@ def measure_change_effects(items: Sequence[tuple[str, str, Format]]) -> list[Cha
             scores[change, rule].append(score)
             if not holds:
                 failures[change, rule].append(f"{name} ({score:.3f})")
-    # Put corruptions last, the mildest first, because small tables do not have all of them.
+    # Sort corruptions by severity; in order of appearance, those that the first table lacks would come last.
     keys = sorted(scores, key=lambda key: CORRUPTIONS.index(key[0]) if key[0] in CORRUPTIONS else -1)
     means = {key: sum(values) / len(values) for key, values in scores.items()}
     return [ChangeEffect(*key, len(scores[key]), means[key], tuple(failures[key])) for key in keys]

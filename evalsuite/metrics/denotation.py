@@ -2,10 +2,10 @@
 """Compare answers about tables by their meaning, which may be numbers, dates, truth values, names, or lists.
 
 Values are compared by type, as in the official evaluator of WikiTableQuestions (Pasupat and Liang, ACL 2015). Accents,
-letter case, citations, and trailing details in parentheses are ignored. Numbers are equal within 1e-6, and if the
-target has several values, the answer must give each value. Unlike in the official evaluator, a number may have a unit
-or a word such as "million", or be in Chinese numerals. Dates in any usual form and lists with any usual separator are
-also read.
+letter case, citations, and trailing details in parentheses are ignored. Numbers are equal within 1e-6. If the target
+has several values, the answer must give each value. Unlike in the official evaluator, a number may have a unit or a
+word such as "million", or be in Chinese numerals. Dates in any usual form and lists with any usual separator are also
+read.
 """
 
 from __future__ import annotations

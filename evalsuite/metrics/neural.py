@@ -1,8 +1,8 @@
 """Compute text metrics with neural models (BERTScore, BARTScore, BLEURT); the user names each model's folder.
 
 The models require the extra `neural` (transformers and torch), and use a GPU if torch finds one. Nothing is downloaded;
-a model's folder must contain weights and tokenizer as `save_pretrained` writes them. A missing folder or another kind
-of model raises a SettingsError; a missing extra raises a ScoringError.
+a model's folder must contain weights and tokenizer as `save_pretrained` writes them. If the folder is missing or
+contains another kind of model, SettingsError is raised; without the extra, ScoringError is raised.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class BertScoreResult:
 class BertScore:
     """BERTScore (Zhang et al. 2020, equations 1 to 3), without idf weights.
 
-    Each token of one text is matched with the token of the other text whose contextual embedding has the greatest
-    cosine. As in the authors' package, a token may match a special token (the beginning or end of the other text), but
-    the means leave out the special tokens' own matches.
+    Each token of one text is matched with the token of the other text that has the most similar contextual embedding
+    (cosine). As in the authors' package, special tokens (a text's beginning and end) can be matched, but the means
+    leave out their own matches.
     """
 
     def __init__(self, folder: Path, *, layer: int | None = None, baseline: Path | None = None) -> None:
@@ -92,7 +92,7 @@ class BertScore:
         vectors = torch.nn.functional.normalize(output.hidden_states[self.layer], dim=-1).cpu()
         for row, mask, marks in zip(vectors, tokens["attention_mask"].bool(), special, strict=True):
             own = marks[mask] == 0
-            # If the tokenizer drops all characters of a text, only special tokens remain, so compare these.
+            # If the tokenizer drops all characters of a text, compare the special tokens, because only these remain.
             yield row[mask], own if own.any() else ~own
 
 

@@ -49,8 +49,8 @@ def numeric_match(prediction: object, target: object) -> float:
     The whole text must be one number; `parse_number` describes how it may be written. Whole numbers are compared
     exactly; other numbers are compared with a relative tolerance of 1e-12. A percentage equals its number (12.5% =
     12.5) only if the target is a percentage. Two numbers with different currency signs are unequal; a currency sign on
-    one side alone is ignored. Anything that is not a finite number (text, a truth value, infinity, not-a-number) equals
-    nothing, not even itself.
+    one side alone is ignored. An argument that is not a finite number (text, a truth value, infinity, not-a-number) is
+    unequal to every argument, even to itself.
     """
     predicted, wanted = parse_number(prediction), parse_number(target)
     if predicted is None or wanted is None:

@@ -1,8 +1,8 @@
 """Compare texts: exact match, containment, token F1, ROUGE-L, BLEU.
 
 Every metric compares a prediction with one or several targets and returns the best result, in [0, 1]. Two blank texts
-score 1.0; a blank text and another text score 0.0. A metric raises a ValueError if no target is given, and a
-ScoringError if a Chinese text must be split but jieba is not installed.
+score 1.0; a blank text and another text score 0.0. Without a target, a metric raises ValueError; without jieba, it
+raises ScoringError if a Chinese text must be split.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def normalise_characters(text: str) -> str:
     """Compose accents (NFC), and replace full-width forms by their ASCII equivalents."""
     if text.isascii():
         return text
-    # Use `replace`, because `translate` is slower on long texts: it looks up every character in the table.
+    # Use `replace`, because `translate` looks up every character in the table and so is slower on long texts.
     for wide in WIDE & set(text):
         text = text.replace(wide, chr(FULL_WIDTH[ord(wide)]))
     return unicodedata.normalize("NFC", text)
@@ -97,8 +97,8 @@ def contains(prediction: str, targets: Targets) -> float:
     """Return 1.0 if the normalised prediction contains a normalised target as whole words, otherwise 0.0.
 
     A Chinese target may be anywhere, because Chinese has no spaces. Punctuation such as commas, colons and brackets
-    separates words even without a space, except between digits; an equals sign always does. Do not use this metric for
-    the letters of a multiple choice, because A is an article within a sentence.
+    separates words even without a space, except between digits; an equals sign always separates them. Do not use this
+    metric for multiple-choice letters, because A within a sentence is removed as an article.
     """
     return _score_best_target(lambda text, target: float(_contains_target(text, target)), prediction, targets)
 
@@ -138,10 +138,9 @@ def bleu(prediction: str, targets: Targets) -> float:
 def normalise_answer(text: str) -> str:
     """Normalise a text as SQuAD v1.1 does: lower case, without punctuation and articles, words one space apart.
 
-    In other than ASCII texts, accents are composed (NFC) and kept, full-width forms become ASCII, and all characters of
-    Unicode's punctuation categories are punctuation. Unlike SQuAD's script, this function never empties a text.
-    Articles are kept if no other words remain (as in the answer "A"), and punctuation is kept if nothing else remains
-    (as in "?").
+    Accents are composed (NFC) and kept, full-width forms become ASCII, and characters of Unicode's punctuation
+    categories count as punctuation. Unlike SQuAD's script, this function never empties a text. Articles are kept if no
+    other words remain (as in the answer "A"), and punctuation is kept if nothing else remains (as in "?").
     """
     lower = normalise_characters(text).lower()
     words = lower.translate(WITHOUT_PUNCTUATION)
@@ -175,7 +174,7 @@ def convert_targets(targets: Targets) -> list[str]:
 
 
 def _score_best_target(metric: Callable[[str, str], float], prediction: str, targets: Targets) -> float:
-    """Return the highest score of any target; two blank texts score 1.0, and one blank text scores 0.0."""
+    """Return the highest score of any target; two blank texts score 1.0; a blank text and another text score 0.0."""
 
     def score_target(target: str) -> float:
         if not prediction.strip() or not target.strip():

@@ -46,7 +46,7 @@ class AnswersBackend:
 
 
 class ReadyAnswers:
-    """Ready-made answers, by benchmark and sample id; lines that name no benchmark are under the empty name."""
+    """Ready-made answers, keyed by benchmark and sample id; for lines without a benchmark, the benchmark is ""."""
 
     def __init__(self, file: str, by_key: Mapping[tuple[str, str], Mapping[str, Any]]) -> None:
         self._file, self._by_key = file, by_key

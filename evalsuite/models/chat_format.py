@@ -39,7 +39,7 @@ def build_body(request: Request, model: str) -> dict[str, Any]:
 
 
 def select_body_params(request: Request) -> dict[str, Any]:
-    """Return those of a request's parameters that are fields of its body; leave out parameters that are None."""
+    """Return the request's parameters that belong into its body, except parameters that are None."""
     return {name: value for name, value in request.params.items() if value is not None and name not in CLIENT_PARAMS}
 
 

@@ -40,7 +40,7 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
     if near and base_url is None:
         raise SettingsError(f"model {model}: no such kind of model; did you mean {near[0]}:{rest}?")
     if target is None:
-        # Text before a colon that is not a kind belongs to the name of an OpenAI model, as in `ft:gpt-4o-mini:...`.
+        # If no kind of model precedes the colon, the whole text is an OpenAI model's name, like `ft:gpt-4o-mini:...`.
         from evalsuite.models.credentials import Credentials
         from evalsuite.models.openai import OpenAIBackend
 

@@ -85,7 +85,7 @@ AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.a
 class Address:
     """The address of a server."""
 
-    shown: str  # The address without secrets, for messages and for the keys under which the store finds requests.
+    shown: str  # The address without secrets, for messages and for the keys of stored requests.
     root: str  # Scheme, host and path.
     query: Secret  # Query parameters sent with every call, which may be secrets.
     login: Secret | None  # The login (`user:password`) in the address, if any.
@@ -147,7 +147,7 @@ class AddressGrant:
 
 
 class Credentials:
-    """The API keys and logins that the user gave; decides which of them is sent to an address."""
+    """Stores the API keys and logins that the user gave, and decides which one is sent to an address."""
 
     def __init__(
         self, grants: Sequence[AddressGrant] = (), access: Access | None = None, environ: Mapping[str, str] = os.environ
@@ -164,8 +164,8 @@ class Credentials:
     def resolve_address(self, base_url: str | None) -> Address:
         """Parse a base URL, and add the login that the user gave for this address.
 
-        If `base_url` is None, the variable `OPENAI_BASE_URL` has the address. If this variable and OpenAI's key are not
-        set, `AZURE_OPENAI_ENDPOINT` has the address. If no variable is set, the address is OpenAI's own.
+        If `base_url` is None, the variable `OPENAI_BASE_URL` has the address. If neither this variable nor OpenAI's key
+        is set, `AZURE_OPENAI_ENDPOINT` has the address. If no variable is set, the address is OpenAI's own.
         """
         if base_url is not None:
             whole = next((grant.base_url for grant in self._grants if grant.public_url == redact(base_url)), None)

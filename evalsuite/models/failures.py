@@ -37,7 +37,7 @@ def make_status_error(
 
 
 def _explain_final_failure(status: int, server_message: str) -> str:
-    """Explain why no later request can succeed; the text is empty if a later request may succeed."""
+    """Explain why every later request would fail; return "" if a later request may succeed."""
     if status == 402 or (status == 429 and any(sign in server_message for sign in QUOTA)):
         return "the account has no credit left, and waiting does not help"
     if status == 404:
@@ -107,7 +107,7 @@ def _convert_duration(text: str) -> float:
 
 
 def _parse_number(text: str | None) -> float | None:
-    """Return a number, at least 0; None if the text is not a number, or is NaN, infinity or 1e9 and more."""
+    """Return a number, at least 0; None for other texts, NaN, infinity, and numbers of 1e9 or more."""
     try:
         number = float(text or "")
     except ValueError:

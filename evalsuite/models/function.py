@@ -36,9 +36,9 @@ class FunctionBackend:
     `logprobs`. `logprobs` has a pair (token, logprob) per token; a third item gives the alternatives. All other fields
     of the object become facts of the case (entries of `facts` in its record), which judges can see. If called with
     `api="embeddings"`, the function returns an object with `embeddings`, one vector per message. A plain function runs
-    in a thread, which cannot be stopped, so it continues after the call's time limit. Any exception of the function
-    becomes the case's error. The function may call paid models, so the cost of a call is unknown unless the name
-    `function:package.module:name` has a price.
+    in a thread, which cannot be stopped, so the function continues after the call's time limit. Any exception of the
+    function becomes the case's error. The function may call paid models, so the cost of a call is unknown unless the
+    name `function:package.module:name` has a price.
     """
 
     metered = False

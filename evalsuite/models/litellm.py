@@ -64,8 +64,8 @@ class LitellmBackend:
             failed = self._convert_error(error)
         _silence_warnings()
         if failed is not None:
-            # Raise outside of the `except` block, so that the traceback lacks the client's stack frames, which contain
-            # the key.
+            # Raise outside of the `except` block, because the client's stack frames in the traceback would contain the
+            # key.
             raise failed
         return parse_answer(answer.model_dump())
 
@@ -92,7 +92,7 @@ def _silence_warnings() -> None:
 
 def _import_litellm() -> Any:
     _silence_warnings()
-    # Use the price table in litellm's package, because a download would wait long without a network.
+    # Use the price table in litellm's package, because without a network a download would wait long.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     import litellm
 

@@ -30,8 +30,8 @@ PASSIVE_WAIT_VARIABLES = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}
 class LlamaCppBackend:
     """`local:smollm2` or `local:/path/model.gguf`, with optional settings such as `?context=2048&slots=2&threads=1`.
 
-    The model uses one thread per core; threads sleep while they wait for each other. If they spun, as OpenMP's threads
-    do by default, one thread that shares its core with a test worker would make all threads several times slower.
+    The model uses one thread per core; threads sleep while they wait for each other. By default, OpenMP's threads spin;
+    then one thread that shares its core with a test worker would make all threads several times slower.
     """
 
     metered = False
@@ -116,7 +116,7 @@ class LlamaCppBackend:
 
 
 def _import_llama_cpp() -> Any:
-    """Import xllamacpp with `PASSIVE_WAIT_VARIABLES` set, because OpenMP reads them only when it is loaded."""
+    """Import xllamacpp with `PASSIVE_WAIT_VARIABLES` set, because OpenMP reads these variables only while loading."""
     before = {name: os.environ.get(name) for name in PASSIVE_WAIT_VARIABLES}
     os.environ.update({name: value for name, value in PASSIVE_WAIT_VARIABLES.items() if before[name] is None})
     try:

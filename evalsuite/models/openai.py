@@ -112,7 +112,7 @@ class OpenAIBackend:
         return _return_or_raise(await self._send_request(request))
 
     async def _send_request(self, request: Request) -> Completion | Exception:
-        """Return the completion, or the error; the caller raises it, so that its frames hold no key."""
+        """Return the completion or the error; the caller raises the error, so that no stack frame contains the key."""
         try:
             answer = await self._post_request(request)
         except Exception as error:  # noqa: BLE001 - whatever the client raises
@@ -271,14 +271,14 @@ class OpenAIBackend:
 
 
 def _return_or_raise(outcome: T | Exception) -> T:
-    """Return a result; raise an exception outside of `except` blocks, so that pytest shows no frames with the key."""
+    """Return a result, or raise an exception outside of `except` blocks, so that pytest shows no frame with the key."""
     if isinstance(outcome, Exception):
         raise outcome
     return outcome
 
 
 def import_client() -> Any:
-    """Import the openai package, but delay the import of its types, because they take half of the time."""
+    """Import the openai package, but delay the import of its types, which takes half of the time."""
     finder: Any = LazyPackageFinder()
     sys.meta_path.insert(0, finder)
     try:

@@ -45,7 +45,7 @@ class DirectClient(httpx2.AsyncClient):
 
 
 async def record_prepared_call(call: Callable[[], Awaitable[object]]) -> PreparedCall:
-    """Run `call` without sending anything; return the address and headers that it would have sent."""
+    """Run `call` without sending anything; return the address and headers that the call would have sent."""
     requests: list[httpx2.Request] = []
     token = _REHEARSED.set(requests)
     try:
@@ -62,8 +62,8 @@ AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 def open_client(address: Address, access: Access, transport: AiohttpTransport) -> AsyncOpenAI:
     """Open a client without retries of its own, because the gateway retries.
 
-    Unless the user gave the address for this session, the client does not send the organisation, the project and the
-    headers in `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and `OPENAI_CUSTOM_HEADERS`.
+    The client sends the organisation, the project and the headers in `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and
+    `OPENAI_CUSTOM_HEADERS` only if the user gave the address for this session.
     """
     timeout = httpx2.Timeout(access.silence_timeout, connect=access.connect_timeout, pool=None)
     shared: dict[str, Any] = {
@@ -93,7 +93,7 @@ def make_headers(address: Address, access: Access) -> dict[str, Any]:
     if not access.key and not address.is_azure:
         headers["Authorization"] = Omit()
     if not access.trusted:
-        # Omit the headers in `OPENAI_CUSTOM_HEADERS`, which the package would add, because they may contain secrets.
+        # Omit the headers in `OPENAI_CUSTOM_HEADERS`: the package would send them, although they may contain secrets.
         lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
         headers |= {line.partition(":")[0].strip(): Omit() for line in lines if ":" in line}
     if address.login:
@@ -163,7 +163,7 @@ class OpenAIClient:
     async def post_content(
         self, path: str, content: bytes, headers: Mapping[str, Any], query: Mapping[str, Any]
     ) -> ServerAnswer:
-        # Never reuse a prepared call for Azure, because its address depends on the content, and Entra ID tokens expire.
+        # Never reuse a prepared call for Azure, because the address depends on the content, and Entra ID tokens expire.
         if headers or query or self._address.is_azure:
             return await self._post_with_openai_package(path, content, headers, query)
         if path not in self._prepared:
@@ -176,7 +176,7 @@ class OpenAIClient:
         self, path: str, content: bytes, headers: Mapping[str, Any], query: Mapping[str, Any]
     ) -> ServerAnswer:
         azure = self._address.is_azure
-        # Give the Azure client the body as an object, because it reads the deployment's name from the body.
+        # Give the Azure client the body as an object, because this client reads the deployment's name from the body.
         sent: dict[str, Any] = {"body": json.loads(content)} if azure else {"content": content}
         # Give the Azure client a path, from which it builds the deployment's address. Give other clients the complete
         # address, because building it takes time.

@@ -17,7 +17,7 @@ DEFAULT_ANSWER = "I do not know."
 def answer(messages: Sequence[Mapping[str, Any]]) -> str:
     """Return the scripted answer to the longest scripted question that occurs in the conversation.
 
-    The answer is `I do not know.` if no scripted question occurs in the conversation, or without a script.
+    The answer is `I do not know.` without a script, or if the conversation lacks a scripted question.
     """
     file = os.environ.get(SCRIPT)
     said = "\n".join(str(message.get("content")) for message in messages)

@@ -169,6 +169,6 @@ def list_causes(error: BaseException) -> list[BaseException]:
 
 
 def format_error_message(error: BaseException) -> str:
-    """Return an exception's message as one line, without the HTTP status that aiohttp adds even without a response."""
+    """Return an exception's message as one line; drop the HTTP status that aiohttp adds even if no response came."""
     message = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error)
     return " ".join(str(message).split()) or type(error).__name__

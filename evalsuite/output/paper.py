@@ -168,14 +168,14 @@ def _format_run_description(run: Run, label: str) -> Iterator[str]:
 
 
 def _hash_fingerprints(tally: Tally, *names: str) -> str:
-    """Hash the named fingerprints of all cases; return `unknown` if a case lacks the first of them."""
+    """Hash the named fingerprints of all cases; return `unknown` if a case lacks the fingerprint named first."""
     if any(names[0] not in row.fingerprints for row in tally):
         return "unknown"
     return digest(sorted([row.fingerprints.get(name, "") for name in names] for row in tally))
 
 
 def _format_prompt(name: str, runs: Sequence[Run]) -> Iterator[str]:
-    """Write the prompt of a benchmark's first case; if a run sent no prompt, take the next run's."""
+    """Write the prompt of a benchmark's first case, from the first run that sent a prompt for it."""
     for run in runs:
         record = run.read(run.benchmarks[name].tally.rows[0].case)
         prompt = [] if record.transcript is None else list(record.transcript.messages)

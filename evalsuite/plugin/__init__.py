@@ -66,7 +66,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """Set how xdist distributes cases, let `--plan` only collect, and run a session per model if there are several."""
+    """Set how xdist distributes cases; with `--plan`, only collect; with several models, run a session per model."""
     if config.getoption("evalsuite_plan"):
         config.option.collectonly = True
     set_default_distribution(config)
@@ -83,7 +83,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
 @pytest.hookimpl(wrapper=True, specname="pytest_cmdline_main")
 def pytest_run_parts(config: pytest.Config) -> Generator[None, Any, Any]:
-    """Run the further parts of a large suite in further sessions, and return the last session's exit status."""
+    """Run the remaining parts of a large suite, each in a new session; return the last session's exit status."""
     status = yield
     folder = find_run_to_continue(config)
     if folder is None or status:

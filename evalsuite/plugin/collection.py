@@ -124,8 +124,8 @@ def _explain_uncallable_model(config: pytest.Config) -> str:
 def _make_keyword_filter(metafunc: pytest.Metafunc) -> Callable[[str], bool] | None:
     """Return a function that tells whether `-k` may select a sample id; pytest makes the final selection.
 
-    Return None, which stands for every id, if `-k` was not given or if items may have further names. Items may have
-    further names if the test has other parameters than the case, or if a hook of the suite may add names.
+    Return None, which stands for every id, if `-k` was not given or if items may have further names. Further names come
+    from the test's parameters other than the case, or from hooks of the suite.
     """
     from evalsuite.plugin.pytest_internals import compile_keywords, has_parameters
 

@@ -24,7 +24,7 @@ from evalsuite.core.settings import OWN_PACKAGES, Settings
 from evalsuite.engine.checks import NO_MODEL, find_default_model
 
 OK, MISSING, BROKEN, UNKNOWN = "ok", "missing", "broken", "not checked"
-SANDBOX = "sandbox"  # The subject of the check of programs that models write.
+SANDBOX = "sandbox"  # The `subject` of the check whether programs written by models can run.
 GIBIBYTE = 2**30
 LEAST_DISK = GIBIBYTE  # Minimum free bytes on the disk: about the size of a run with 100,000 long answers.
 EXTRAS = {

@@ -1,8 +1,8 @@
 """The hooks that a conftest.py, or any pytest plugin, may implement to watch a run and to add to its report.
 
 The controlling process calls all hooks of this module. Implement the hooks in the root directory's conftest.py, because
-with -n the controlling process loads no other. An exception in an implementation is reported at the end of the session;
-the run, its report and its exit status do not change.
+with -n the controlling process loads no other conftest.py. An exception in an implementation is reported at the end of
+the session; the run, its report and its exit status do not change.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MARK = "evalsuite"  # Mark of benchmarks' test functions; `-m evalsuite` selects all cases.
 RECORD = "evalsuite_record"  # The attribute of a report that carries a case's record to the controlling process.
 FINDINGS: pytest.StashKey[CaseFindings] = pytest.StashKey()
-LEFT_OUT = "no_model"  # The id of the skipped item that represents a benchmark whose model cannot be called.
+LEFT_OUT = "no_model"  # The id of the skipped item for a benchmark whose model cannot be called.
 running_items: list[pytest.Item] = []
 """The running items, innermost last: a test may run another session of pytest within this process."""
 
@@ -28,7 +28,7 @@ def get_case(item: pytest.Item) -> Case | None:
 
 
 def is_skipped_benchmark(item: pytest.Item) -> bool:
-    """Tell whether an item represents a benchmark's cases, which are skipped because no model can be called."""
+    """Tell whether an item stands for all cases of a benchmark, which are skipped because no model can be called."""
     parameters = getattr(item, "callspec", None)
     return parameters is not None and FIXTURE in parameters.params and parameters.params[FIXTURE] is None
 
@@ -46,9 +46,9 @@ def get_findings(item: pytest.Item) -> CaseFindings:
 
 
 def get_solvable_case(item: pytest.Item) -> Case | None:
-    """Return an item's case; None if there is none, it has no solver, or a mark keeps it from running.
+    """Return an item's case; None if the item is not a case, has no solver, or has a mark that keeps it from running.
 
-    Such a mark is `skip`, `skipif` or `xfail(run=False)`; the model would be paid for an answer that no test reads.
+    Such marks are `skip`, `skipif` and `xfail(run=False)`: solving the case would pay for an answer that no test reads.
     """
     from evalsuite.plugin.pytest_internals import is_kept_from_running
 

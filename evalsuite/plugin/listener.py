@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from evalsuite.journal.planned import PlannedCase
     from evalsuite.results.run_folders import RunPart
 
-INCOMPLETE = 12  # Equals `Status.INCOMPLETE`; importing it would slow down sessions without cases.
+INCOMPLETE = 12  # Copy of `Status.INCOMPLETE`, because importing `Status` would slow down sessions without cases.
 PLAN = "plan "  # Prefix of a worker's message with the plan; all other messages are JSON objects.
 NOT_COLLECTED: dict[str, int | None] = {"cases": 1, "samples": 0, "of": 0, "selected": 0}
 RESUME_HINT = "; go on with --resume last (nothing is asked twice)"
@@ -83,7 +83,7 @@ class ReportListener:
 
     @property
     def run(self) -> OpenRun:
-        """The run with its folder, journal and gateway; the thread that first needs it makes it."""
+        """The run with its folder, journal and gateway, made by the first thread that needs the run."""
         with self._opening:
             if self._failure is not None:
                 raise self._failure
@@ -112,7 +112,7 @@ class ReportListener:
         selection = {
             # Whether the command line selects only some cases: by -k, -m, --lf, a file or an id.
             "narrowed": _is_selecting_cases(self._config) or any(arg.endswith(".py") for arg in self._config.args),
-            # Benchmarks that the ini file's gates name, and that only test files outside of this session declare.
+            # Benchmarks in the ini file's gates that only test files outside of this session declare.
             "elsewhere": sorted(find_declared_benchmarks(absent, self._config, reports)) if absent else [],
             "collected": self._count_selected_cases(plan),
         }
@@ -162,7 +162,7 @@ class ReportListener:
         return {gate.benchmark for gate in gates} - {"*", JUDGE}
 
     def is_missing_gated_cases(self) -> bool:
-        """Tell whether a session with a model ran no case, although a gate is for cases of this session."""
+        """Tell whether a session with a model ran no case, although a gate needs cases of this session."""
         if self.has_opened_run or self.settings.partial or not self.settings.model:
             return False
         gated = self._list_gated_benchmarks()
@@ -172,7 +172,7 @@ class ReportListener:
         )
 
     def _list_items_in_planned_order(self) -> list[str]:
-        """Return the order in which results count if the run may end early; it is fixed before the first call."""
+        """Return the order, fixed before the first call, in which results count if the run may end early."""
         if not self.settings.can_end_early:
             return []
         from evalsuite.decisions.early_stops import interleave_parts
@@ -190,7 +190,7 @@ class ReportListener:
         """Return how many cases of each benchmark were collected and selected.
 
         Count the selected cases of earlier parts, too. A declared benchmark without collected cases gets the entry
-        `NOT_COLLECTED`: one case that was not selected, so that its gate lacks data.
+        `NOT_COLLECTED` (one unselected case), so that the benchmark's gate lacks data.
         """
         collected = (self._worker_plan or self._config.stash[PROCESS]).collected
         selected = Counter(planned.benchmark for planned in plan if planned.selected)
@@ -339,8 +339,8 @@ class ReportListener:
     def pytest_testnodedown(self, error: object) -> None:
         """Stop replacing workers that die while collecting.
 
-        By itself, xdist would replace four times as many workers before it ends the session. With this method, at most
-        as many replacements die as there were workers at first.
+        By default, xdist starts four replacements per worker before it ends the session. With this method, the number
+        of replacements that die is at most the number of workers at the start.
         """
         if error and not self.items:
             self._died_early += 1
@@ -397,7 +397,7 @@ def find_lowest_exit_status(config: pytest.Config) -> int:
 
 
 def find_declared_benchmarks(names: Iterable[str], config: pytest.Config, reports_folder: Path) -> set[str]:
-    """Find those of the named benchmarks that test files outside of this session's paths declare."""
+    """Find the named benchmarks that are declared in test files outside of this session's paths."""
     collected = _list_selected_paths(config)
     found: set[str] = set()
     for file in _list_test_files(config.rootpath, config, reports_folder):

@@ -102,7 +102,7 @@ class LiveLine:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
-        """Print that a large suite is being collected, unless there is a terminal, to which pytest itself reports."""
+        """Print that a large suite is being collected; in a terminal, pytest itself prints this."""
         if not self._terminal.isatty:
             self._start_live_line()
 

@@ -39,7 +39,7 @@ class Mutant(NamedTuple):
 
 
 def _apply_mutant_to_scores(mutant: str, scores: Scores, best: Mapping[str, float]) -> Scores:
-    """Return a scorer's scores as the fault changes them; `best` is the best score of each metric."""
+    """Apply the fault to a scorer's scores; `best` is the best score of each metric."""
     if mutant == "flattered":
         return {name: best.get(name, value) for name, value in scores.items()}
     is_wrong = any(float(value) != best[name] for name, value in scores.items() if name in best)
@@ -80,7 +80,7 @@ def read_fault() -> Fault | None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Change scores after scorers have returned them, if the fault says so."""
+    """Patch evalsuite to change the scores that scorers return, if the session's fault requires this."""
     fault = read_fault()
     if fault is None or not MUTANTS[fault.mutant].changes_scores:
         config.addinivalue_line("markers", "slow: cases that a mutant leaves out")
@@ -99,13 +99,13 @@ def pytest_configure(config: pytest.Config) -> None:
     vars(case_record)["run_rule_scorer"] = partial(compute_mutated_scores, scoring.run_rule_scorer)
     vars(solving)["convert_scores"] = partial(compute_mutated_scores, scoring.convert_scores)
     if fault.mutant == "flattered":
-        # Change the scorers' version, too, because another scorer would have another version.
+        # Change the scorers' version, too, because a real change of a scorer would change its version.
         vars(scoring)["_find_scorer_version"] = lambda *_: "a mutant"
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark cases, leave cases out, or rename the first case's benchmark, as the session's fault says."""
+    """Mark cases, leave cases out, or rename the first case's benchmark, depending on the session's fault."""
     fault = read_fault()
     cases = [(item, case) for item in items if (case := get_case(item)) is not None]
     if fault and fault.mutant == "excluded":

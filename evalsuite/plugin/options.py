@@ -50,7 +50,7 @@ def add_options(parser: pytest.Parser) -> None:
         group.addoption(option.flag, dest=f"evalsuite_{option.name}", default=None, help=shown, **how)
         explanation = option.help.replace("%%", "%") if option.per_project else f"default of {option.flag}"
         if option.repeat:
-            # In an ini file, the key of a list is in the plural, unless the plural is the key of another option.
+            # In an ini file, the key of a list has a plural `s`, unless another option already has this key.
             free = all(other.ini_key != f"{option.ini_key}s" for other in OPTIONS)
             name, aliases = (f"{option.ini_key}s", [option.ini_key]) if free else (option.ini_key, [])
             parser.addini(name, f"{explanation}, a list", type="linelist", default=None, aliases=aliases)
@@ -83,8 +83,7 @@ def list_models(args: Sequence[str]) -> list[str]:
 def is_requesting_cases(config: pytest.Config) -> bool:
     """Tell whether the command line requests cases, by one of evalsuite's options or by the id of a test.
 
-    If cases are not requested, as with plain `pytest` in a project with unit tests, they are skipped when no model is
-    available.
+    Without a request, as with plain `pytest` in a project with unit tests, cases are skipped if no model is available.
     """
     is_option_given = any(config.getoption(f"evalsuite_{option.name}") is not None for option in OPTIONS)
     return is_option_given or any("::" in arg for arg in config.args)

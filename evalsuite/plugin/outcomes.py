@@ -44,7 +44,7 @@ NUMBERS_ALONE = re.compile(r"(AssertionError: )?assert [-+.\de]+( \(.*\))? (==|!
 
 @pytest.hookimpl(wrapper=True, specname="pytest_runtest_protocol")
 def pytest_item_runs(item: pytest.Item) -> Generator[None, object, object]:
-    """Record the running item for as long as it runs."""
+    """Keep the item in `running_items` while it runs."""
     running_items.append(item)
     try:
         return (yield)
@@ -94,7 +94,7 @@ def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> Generator
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Move the queue of cases to this item, and start solving as many later cases as may be in flight."""
+    """Advance the queue of cases to this item, and start solving as many later cases as may be in flight."""
     if item.config.getoption("setupplan", default=False):
         # Do not solve any case, because with `--setup-plan` pytest only lists the fixtures.
         return
@@ -125,7 +125,7 @@ def pytest_runtest_makereport(
     findings = item.stash.get(FINDINGS, None)
     if report.when == "call" and findings is not None and findings.scores.get("calls") == 0.0:
         lines = [entry["content"] for entry in findings.logs.get("calls", ()) if entry.get("role") == "calls"]
-        if lines:  # Another scorer may give a score of this name, without such a log.
+        if lines:  # Another scorer's score named `calls` may lack such a log.
             report.sections.append(("tool calls: - expected, + made", "\n".join(lines)))
     if report.when == "teardown" and not item.config.getoption("setupplan", default=False):
         _attach_record_to_report(item, case, report)
@@ -206,10 +206,10 @@ def _attach_record_to_report(item: pytest.Item, case: Case, report: pytest.TestR
 
 
 def add_block_to_failure(item: pytest.Item, excinfo: Raised, report: pytest.TestReport, block: str) -> None:
-    """Add the block to a failed case's report; it replaces the traceback unless `--tb` asks for one.
+    """Add the block to a failed case's report; the block replaces the traceback, unless `--tb` requests a traceback.
 
     A case that failed by an exception, not by its threshold, keeps its traceback. The block is a section of the failure
-    itself, because JUnit reports, pytest-html and workers pass on a failure's sections with its text.
+    itself, because JUnit reports, pytest-html and workers preserve a failure's sections.
     """
     from evalsuite.plugin.pytest_internals import make_failure_repr
 
@@ -260,7 +260,7 @@ def _is_traceback_replaced(config: pytest.Config, excinfo: Raised | None) -> boo
 
 @lru_cache(maxsize=256)
 def _read_statement_at_line(code: CodeType, number: int) -> str:
-    # Cache the statement, because finding it parses the file, and a benchmark's cases fail at the same few lines.
+    # Cache the statements, because each search parses the file, and a benchmark's cases fail at the same few lines.
     from evalsuite.engine.case_record import get_statement_source
 
     return escape_for_terminal(get_statement_source(linecache.getlines(code.co_filename), number))

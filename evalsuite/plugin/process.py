@@ -34,7 +34,7 @@ CONTINUED = pytest.StashKey[str | None]()
 
 
 def find_continued_run(config: pytest.Config) -> str | None:
-    """Return the folder of the run that this session continues with a further part; None if it starts a run."""
+    """Return the folder of the run of which this session runs a later part; None if this session starts a run."""
     if CONTINUED not in config.stash:
         config.stash[CONTINUED] = os.environ.pop(PART, None)
     return config.stash[CONTINUED]
@@ -49,7 +49,7 @@ def can_run_in_parts(config: pytest.Config, settings: Settings) -> bool:
     needs_all = settings.can_end_early or any(
         getattr(option, name, False) for name in ("lf", "failedfirst", "stepwise", "stepwise_skip", "stepwise_reset")
     )
-    needs_all = needs_all or (option.maxfail or 0) > 1  # Each session counts its own failures.
+    needs_all = needs_all or (option.maxfail or 0) > 1  # Each session counts only its own failures.
     is_dry = is_only_listing(config) or config.getoption("setupplan", default=False)
     return not (needs_all or is_dry or any("[" in arg.partition("::")[2] for arg in config.args))
 
@@ -126,7 +126,7 @@ class CaseProcess:
         return RunModels(asker, self.settings, require_model_name(self.model_name))
 
     def advance_to_item(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-        """Move the queue to the item and, from the first case on, start solving as many cases as may be in flight."""
+        """Advance the queue to the item; from the first case on, start solving as many cases as may be in flight."""
         if self._prefetcher is None and get_case(item) is not None:
             from evalsuite.engine.solving import Prefetcher, UpcomingCases, compute_window_size
 

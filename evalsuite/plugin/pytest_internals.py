@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def compile_keywords(text: str, definition: pytest.Function) -> Callable[[str], bool] | None:
-    """Compile a `-k` expression; None if pytest would refuse the expression or has other internals.
+    """Compile a `-k` expression; None if pytest would refuse the expression, or if this pytest has other internals.
 
     Without this function, pytest makes an item for every case before `-k` selects items.
     """
@@ -69,7 +69,7 @@ def skip_conftests_of_data(manager: Any, is_data: Callable[[Path], bool]) -> Non
 
 
 def guard_conftests(manager: Any, get_status: Callable[[], int]) -> None:
-    """Let a session end with the result of `get_status` if a conftest.py that pytest imports calls `sys.exit(0)`.
+    """End the session with the result of `get_status` if an imported conftest.py calls `sys.exit(0)`.
 
     Without this function, pytest ends with 0 before any hook is called.
     """
@@ -120,7 +120,7 @@ def collect_items(config: pytest.Config) -> list[pytest.Item]:
 
 
 def is_kept_from_running(item: pytest.Item) -> bool:
-    """Tell whether a mark keeps an item from running; false if pytest cannot evaluate the mark, which it reports."""
+    """Tell whether a mark keeps an item from running; false if the mark cannot be evaluated (pytest reports it)."""
     from _pytest.outcomes import Failed
     from _pytest.skipping import evaluate_skip_marks, evaluate_xfail_marks
 
@@ -132,7 +132,7 @@ def is_kept_from_running(item: pytest.Item) -> bool:
 
 
 def is_traceback(longrepr: object) -> bool:
-    """Tell whether a report's failure is an `ExceptionRepr`, because only pytest's own class accepts sections."""
+    """Tell whether a report's failure is pytest's `ExceptionRepr`, because only this class accepts sections."""
     from _pytest._code.code import ExceptionRepr
 
     return isinstance(longrepr, ExceptionRepr)

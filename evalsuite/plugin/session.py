@@ -52,7 +52,7 @@ REPEATED = (
 
 
 def guard_imports(manager: pytest.PytestPluginManager) -> None:
-    """Never import a run's conftest.py; let no code that pytest imports end the session with status 0."""
+    """Keep pytest from importing a run's conftest.py, and imported code from ending the session with status 0."""
     config: Any = manager.get_plugin("pytestconfig")
     guard_conftests(manager, lambda: find_lowest_exit_status(config))
     skip_conftests_of_data(manager, lambda folder: any(map(is_run_folder, (folder, *folder.parents))))
@@ -108,7 +108,7 @@ def _set_up_controller(config: pytest.Config) -> None:
 def _add_run_part(config: pytest.Config, spec: RunSpec) -> RunSpec:
     """Add to a run's specification the part that this session runs.
 
-    A run that the user resumes begins with its first part again, because its code may have changed.
+    A resumed run begins with its first part again, because the suite's code may have changed.
     """
     if not can_run_in_parts(config, spec.settings):
         return spec
@@ -146,7 +146,7 @@ def _set_up_worker(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Send a worker's plan to the controlling process, if it asked this worker for the plan."""
+    """Send a worker's plan to the controlling process, if that process requested the plan from this worker."""
     if not is_worker(session.config):
         return
     data, channel, _ = get_worker_data(session.config)
@@ -199,7 +199,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
             stopped = stopped or f"a part of the run ended with status {int(session.exitstatus)}"
         if following and not (stopped or run.hopeless or run.detached):
             run.finish_part(following, other_failures)
-            # Leave the listener's status INCOMPLETE, because the run has no verdict if code ends this process now.
+            # Leave the listener's status INCOMPLETE: if other code ends this process now, the run has no verdict.
             session.exitstatus = 0
             return
         run.finish_run(stopped, listener.planned, other_failures)
@@ -208,7 +208,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = INCOMPLETE
         return
     session.exitstatus = listener.status = _choose_exit_status(session, listener, run, is_stopped=bool(stopped))
-    # If the session ends before its batches are answered, report no gate as missed, because none is decided yet.
+    # While batches are unanswered, do not report gates as missed, because no gate is decided yet.
     if not run.detached:
         from evalsuite.plugin.terminal import report_decisions
 
@@ -242,7 +242,7 @@ def _describe_interruption(session: pytest.Session, run: OpenRun, ending: str) -
 
 
 def _shorten_repeated_reason(terminal: pytest.TerminalReporter, reason: str) -> None:
-    """Shorten the reason for the session's end in each case's failure, because the summary states it in full."""
+    """Shorten the reason for the session's end in each case's failure, because the summary states the whole reason."""
     for outcome in ("error", "failed"):
         for report in terminal.stats.get(outcome, ()):
             replace_text_in_failure(report.longrepr, reason, "stopped the run")
@@ -313,7 +313,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def find_run_to_continue(config: pytest.Config) -> RunFolder | None:
-    """Return the run that this process must continue; None if no part follows, or if a parent process continues it."""
+    """Return the run to continue in this process; None if no part follows, or if a parent process continues the run."""
     return config.stash[LISTENER].run.folder if _has_ended_part(config) and not find_continued_run(config) else None
 
 
@@ -338,7 +338,7 @@ def restore_exit_status(config: pytest.Config) -> None:
 
 
 def release_resources(config: pytest.Config) -> None:
-    """Drop the cases in flight, close what is open, and restore the signal handlers."""
+    """Cancel the cases in flight, close open resources, and restore the signal handlers."""
     process = config.stash.get(PROCESS, None)
     if process is not None:
         process.drop_cases()

@@ -126,7 +126,7 @@ def _print_report_paths(terminal: pytest.TerminalReporter, folder: Path) -> None
 
 
 def _make_relative_path(path: Path, config: pytest.Config) -> Path:
-    """Make a path relative to the folder in which pytest was started; leave a path outside of it as it is."""
+    """Make a path relative to the folder in which pytest was started; leave a path outside of the folder unchanged."""
     start = config.invocation_params.dir
     return path.relative_to(start) if path.is_relative_to(start) else path
 
@@ -138,7 +138,7 @@ NOT_TOLD = ("session", "terminalreporter", "lfplugin", "stepwiseplugin", "evalsu
 def report_decisions(config: pytest.Config, run: OpenRun) -> None:
     """Report every decision to pytest's other plugins as a test; show missed gates and comparisons on the terminal.
 
-    For an interrupted run, no gate is reported as missed, because its gates are not decided.
+    If the run was interrupted, no gate is reported as missed, because the run's gates are not decided.
     """
     report = run.report
     if report is None:
@@ -167,14 +167,14 @@ def _make_decision_test_reports(report: RunReport, *, every_score: bool) -> Iter
     verdict = report.verdict
     for decision in verdict.decisions:
         is_unmet = decision.verdict != "met"
-        # Leave the gate's text out of the line, because pytest prints it before the line, as the test's name.
+        # Leave the gate's text out of the line, because pytest prints this text before the line, as the test's name.
         line = f"{decision.verdict}: {format_measured_line(decision)}"
         metrics = None if every_score else (decision.gate.metric,)
         worst = list_worst_cases(decision, report.run) if is_unmet else []
         shown = format_case_blocks(worst, report.run, report.baseline, metrics)
         blocks = [f"{escape_for_terminal(title)}\n{block}" for title, block in shown]
-        # Add an opening bracket: pytest treats the text after it as a test's parameters, and itself adds the closing
-        # bracket.
+        # Put brackets around a text with a bracket: pytest treats text after the first bracket as a test's parameters,
+        # which pytest does not change.
         name = f"[{decision.gate.text}]" if "[" in decision.gate.text else decision.gate.text
         yield _make_test_report(f"gates::{name}", line, blocks, failed=is_unmet)
     for against in verdict.against:
@@ -273,7 +273,7 @@ def _list_plan_lines(
 
 
 def _find_second_baseline(baseline: Run, settings: Settings, config: pytest.Config) -> Run | None:
-    """Load the run of the second baseline, or else of the first baseline's own baseline; None if it is missing."""
+    """Load the second baseline or, without one, the first baseline's own baseline; None if that run is missing."""
     from evalsuite.core.errors import RunError
     from evalsuite.results.run_folders import find_run_folder
     from evalsuite.results.runs import load_run

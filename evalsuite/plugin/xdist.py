@@ -115,7 +115,7 @@ class WorkerQueue:
         self._last, self._place = -1, -1  # The last yielded index, and its position in the queue at that time.
 
     def move_to(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:  # noqa: ARG002 - as `UpcomingCases` has it
-        """Store which item comes next, and answer a request of xdist that was postponed."""
+        """Store which item comes next, and answer a postponed request of xdist."""
         self._next = nextitem
         if (wanted := self._wanted) is not None:
             self.steal(wanted)
@@ -123,8 +123,8 @@ class WorkerQueue:
     def steal(self, indices: Sequence[int]) -> None:
         """Give back those items whose cases have not begun, because a case must not run in two workers at once.
 
-        If all cases have begun, do not answer xdist before the next item begins, because it repeats refused requests at
-        once.
+        If all cases have begun, do not answer xdist before the next item begins, because xdist repeats a refused
+        request at once.
         """
         with self._torun.lock() as queue:
             waiting = {index for index in queue if isinstance(index, int)}
@@ -148,8 +148,8 @@ class WorkerQueue:
     def _find_next_index(self, limit: int) -> int | None:
         """Return the first index in the queue that was not yielded yet; None if none of the first `limit` is left."""
         with self._torun.lock() as queue:
-            # Items are removed only at the front, so the last yielded item is not behind its old position. If it was
-            # removed, continue at the front.
+            # Items are removed only at the front, so the last yielded item is not behind its old position. If this item
+            # was removed, continue at the front.
             places = range(min(self._place, len(queue) - 1), -1, -1)
             place = next((place for place in places if queue[place] == self._last), -1) + 1
             # Stop at an entry that is not an index, because the queue may end in xdist's shutdown marker.

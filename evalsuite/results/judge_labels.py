@@ -33,7 +33,7 @@ class LabelledScore:
 
     @property
     def verdicts(self) -> LabelPair | None:
-        """The verdicts of people and of the judge; None if values do not pass or fail, or if people's is a tie."""
+        """People's verdict and the judge's; None if values neither pass nor fail, or if people are evenly divided."""
         if self.nominal:
             verdict = convert_preference(self.label) if self.verdict is None else self.verdict
             return verdict, convert_preference(self.judge)
@@ -120,7 +120,7 @@ def compute_kappa(tally: Tally) -> Estimate | None:
 
 
 def _compute_agreement_on_verdict(tally: Tally, *, verdict: float) -> Estimate | None:
-    """Estimate how often the judge also gives this verdict, over the cases to which people gave it."""
+    """Estimate how often the judge agrees with people, over the cases to which people gave this verdict."""
     return estimate_weighted_mean(
         [
             (label, float(both[1] == verdict))
@@ -153,8 +153,8 @@ def compute_ac1(tally: Tally) -> Estimate | None:
 def _pair_labels_with_scores(tally: Tally, *, allow_nominal: bool = False) -> tuple[list[LabelPair], list[str]]:
     """Pair people's label with the judge's score for each labelled case, with clusters.
 
-    Return empty lists if the labelled cases have unequal weights, or scores with several names, whose scales may
-    differ. Also return empty lists for comparisons of two answers, unless `allow_nominal` is true.
+    Return empty lists if the labelled cases have unequal weights, or scores with several names (their scales may
+    differ). Also return empty lists for comparisons of two answers, unless `allow_nominal` is true.
     """
     scores = list_labelled_scores(tally)
     if len({score.score for score in scores}) != 1 or not has_equal_weights(scores):
@@ -272,8 +272,8 @@ def estimate_kappa(verdicts: Sequence[LabelPair], clusters: Sequence[Hashable] |
 def estimate_weighted_kappa(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
     """Compute the quadratic-weighted kappa with a jackknife interval; None if kappa is undefined.
 
-    The formula is from Cohen, "Weighted kappa" (Psychological Bulletin 70, 1968): 1 minus the mean squared difference,
-    divided by the one expected by chance, var(x) + var(y) + (mean(x) - mean(y))^2.
+    The formula is from Cohen, "Weighted kappa" (Psychological Bulletin 70, 1968): 1 minus the mean squared difference
+    divided by its expectation under chance, var(x) + var(y) + (mean(x) - mean(y))^2.
     """
     return _estimate_by_jackknife(_compute_weighted_kappa, pairs, list(clusters or range(len(pairs))))
 

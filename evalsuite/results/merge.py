@@ -63,7 +63,7 @@ def _require_shards_of_one_run(folders: Sequence[RunFolder], infos: Sequence[dic
 
 
 def _require_same_samples(folders: Sequence[RunFolder], infos: Sequence[dict[str, Any]]) -> None:
-    """Refuse shards that divided other samples, because some samples would then be in none of the shards.
+    """Refuse shards that divided different samples, because some samples would then be in no shard.
 
     An interrupted shard may not have collected all benchmarks; the joined run says that it was interrupted.
     """

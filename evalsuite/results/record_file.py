@@ -79,7 +79,7 @@ def import_records(journal: Journal, file: Path) -> None:
 
 
 def _parse_record_lines(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield the case, the digest of the fingerprints and the text of each line that is a record."""
+    """Yield the case, the digest of the fingerprints, and the text of each line that is a record."""
     from evalsuite.journal.planned import digest_fingerprints
 
     for line in lines:

@@ -38,7 +38,7 @@ class EarlyEnd:
 
 @dataclass(frozen=True, slots=True)
 class CollectedCounts:
-    """The numbers of a benchmark's cases and samples, and of those that were selected."""
+    """The numbers of a benchmark's cases, selected cases, samples within `--limit`, and all samples (`of`)."""
 
     cases: Count
     selected: Count
@@ -241,7 +241,7 @@ def _locate_run_folder(reports: Path, name: str) -> Path:
 
 
 def _is_partial_run(folder: Path) -> bool:
-    """Tell whether a run has only cases selected by -k or by id, and was not named by --run."""
+    """Tell whether -k or ids selected the cases of a run that was not named by --run."""
     try:
         info = RunFolder(folder).info()
     except RunError:
@@ -259,7 +259,7 @@ def _is_existing_file(path: Path) -> bool:
 
 
 def read_run_times(folder: Path) -> tuple[str, int]:
-    """Read a run's start time ("" if `run.json` is damaged) and when its `run.json` was last changed."""
+    """Read a run's start time ("" if `run.json` is damaged) and the time of the last change of its `run.json`."""
     try:
         started = str(RunFolder(folder).info().get("started", ""))
     except RunError:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class GuardedMetric:
-    """Computes a derived metric; if its function fails, remembers why.
+    """Computes a derived metric; if the metric's function fails, stores the reason.
 
     Attributes:
         failure: why the last computation failed; empty if it succeeded or if the metric was undefined.
@@ -63,7 +63,7 @@ class GuardedMetric:
 
 
 def _is_number(value: object) -> bool:
-    """Tell whether a value is a number that is not infinite; NaN stands for an undefined metric."""
+    """Tell whether a value is a finite number or NaN, which stands for an undefined metric."""
     return isinstance(value, Real) and not math.isinf(value)
 
 
@@ -143,7 +143,7 @@ class BenchmarkResults:
         return self.stored.metrics[metric]
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # By identity, so that `asyncio.gather` can hash what `evaluate` returns.
+@dataclass(frozen=True, slots=True, eq=False)  # Hashed by identity, since `asyncio.gather` hashes `evaluate`'s result.
 class Run:
     """A run, read from its folder; long texts are read from the file only when they are needed."""
 
@@ -179,7 +179,7 @@ class Run:
         return pd.DataFrame([flatten_record(record) for record in self.records])
 
     def metrics(self, benchmark: str) -> dict[str, Metric]:
-        """Collect how a benchmark declares its metrics, in its code and in the run's files."""
+        """Collect the declarations of a benchmark's metrics, from its code and from the run's files."""
         written = self.info.get("metrics", {}).get(benchmark, {})
         code = self.benchmarks[benchmark].benchmark
         scored = {name: decode_metric(plain) for name, plain in written.items()}
@@ -259,7 +259,7 @@ def _read_stored_benchmark(folder: RunFolder, benchmark: str) -> StoredBenchmark
 
 
 def _list_rows(file: Path, origins: dict[str, tuple[str, str, str]]) -> Iterator[Found]:
-    """Yield a file's rows; store each benchmark's source, model and declaration (last record) in `origins`."""
+    """Yield a file's rows; store in `origins` the source, model and declaration in each benchmark's last record."""
     try:
         stream = file.open("rb")
     except OSError as error:

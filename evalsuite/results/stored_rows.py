@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 MOST_IN_MEMORY = 100_000
 """Maximum rows that a run keeps in memory; a row takes about 1 KiB, much less than the case's item in a session."""
-BLOCK = 250  # Number of rows that are written and read together; reading so many takes less than a millisecond.
+BLOCK = 250  # Number of rows per block of the file; a block is written and read as a whole, in less than a millisecond.
 IS_HASH = re.compile("[0-9a-f]{16}").fullmatch
-MOST_SHARED = 10_000  # Maximum number of distinct objects that rows share, because remembering them takes memory, too.
+MOST_SHARED = 10_000  # Maximum number of distinct objects that are kept for sharing, because they take memory.
 
 
 class SharedHashes(Mapping[str, str]):
-    """Hashes of 16 hexadecimal digits by name, packed into bytes; a run's rows share the names to save memory."""
+    """Maps names to hashes of 16 hexadecimal digits, stored as bytes; to save memory, rows share one tuple of names."""
 
     __slots__ = ("digits", "names")
 
@@ -51,7 +51,7 @@ class SharedHashes(Mapping[str, str]):
 
 
 class RowMaker:
-    """Makes rows; to save memory, rows with equal tags, scores, facts or usages share one object for them."""
+    """Makes rows; to save memory, rows whose tags, scores, facts or usages are equal share one object."""
 
     def __init__(self) -> None:
         self._known: dict[Any, Any] = {}
@@ -74,12 +74,12 @@ class RowMaker:
         )
 
     def _share_value(self, key: Any, value: Any) -> Any:
-        """Return the first object that had this key; keep at most `MOST_SHARED` objects."""
+        """Return the object that was stored first under this key; store no further objects after `MOST_SHARED`."""
         return self._known.get(key, value) if len(self._known) >= MOST_SHARED else self._known.setdefault(key, value)
 
     def _share_mapping(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the first mapping with the same keys, values and types of values."""
-        try:  # Compare the types as well: 1, 1.0 and true are equal, but are written differently.
+        """Return the first stored mapping with equal keys, equal values and equal types of values."""
+        try:  # Compare types as well: 1, 1.0 and true are equal, but their JSON differs.
             return self._share_value((*value.items(), *map(type, value.values())), value)  # type: ignore[no-any-return]
         except TypeError:
             # Do not share facts that contain lists or mappings, because these have no hash.
@@ -97,11 +97,11 @@ _get_fields, _get_amounts = attrgetter(*_ROW_FIELDS), attrgetter(*(item.name for
 
 
 def make_tallies(records: Iterable[Found], *, in_temporary_file: bool) -> tuple[dict[str, Tally], Mapping[str, int]]:
-    """Make a tally per benchmark, and map each case to its record's offset; of repeated cases, the last counts.
+    """Make a tally per benchmark, and map cases to their records' offsets; a repeated case's last record counts.
 
     Args:
         records: the records, in the order of their file.
-        in_temporary_file: whether to store the rows there; this works only if the records are sorted by case.
+        in_temporary_file: whether to store rows in a temporary file; if records are not sorted by case, memory is used.
     """
     if in_temporary_file:
         file = RowFile(records)
@@ -117,9 +117,9 @@ def make_tallies(records: Iterable[Found], *, in_temporary_file: bool) -> tuple[
 
 
 class RowFile(Mapping[str, int]):
-    """Rows in a temporary file; as a mapping, it gives the offset of each case's record in `records.jsonl`.
+    """Rows in a temporary file; as a mapping, it maps each case to the offset of the case's record in `records.jsonl`.
 
-    Memory holds only the rows' numbers, and the position and first case of each block.
+    In memory, there are only the rows' numbers and, for each block, its position and its first case.
 
     Rows often share objects; `marshal` writes such an object only once per block. No other process can write the
     temporary file, because it has no name.
@@ -179,7 +179,7 @@ class RowFile(Mapping[str, int]):
 
 
 def _encode_row_block(block: Sequence[Found]) -> bytes:
-    packed: dict[int, Any] = {}  # Maps the identity of a usage, which rows may share, to the usage as a plain tuple.
+    packed: dict[int, Any] = {}  # Maps the `id()` of a usage object, which rows may share, to a plain tuple.
     rows = []
     for _, _, row in block:
         plain = list(_get_fields(row))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evalsuite.stats import Interval
 
 _T = TypeVar("_T")
-UNMEASURED = "unmeasured"  # Key in a record's `facts`; the value maps metrics to the reasons for missing scores.
+UNMEASURED = "unmeasured"  # Key in a record's `facts`; its value maps each metric without a score to the reason.
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Estimate:
 def choose_primary(declared: str | None, scores: Iterable[str]) -> str | None:
     """Return the main metric: the declared one or, if none is declared, the first of the scores in alphabetical order.
 
-    Do not take the first score in order of appearance, which would depend on which cases lack a score.
+    The order of appearance is not used, because it depends on which cases lack a score.
     """
     return declared if declared is not None else min(scores, default=None)
 
@@ -146,7 +146,7 @@ class Tally:
         return Tally(tuple(map(self.rows.__getitem__, indices)))
 
     def _compute_once(self, _key: object, compute: Callable[[], _T]) -> _T:
-        """Compute a value from the rows; a tally of rows in a file returns the value that it computed with this key."""
+        """Compute a value from the rows; `_StoredTally` overrides this, and computes the value only once per key."""
         return compute()
 
     def groups(self, tag: str) -> dict[str, Tally]:
@@ -194,7 +194,7 @@ class Tally:
         If all scores are 0 or 1, the interval is that of a share (`stats.share_interval`). If scores have known bounds,
         the interval is the betting interval. The intervals for shares and for bounded scores are valid for any number
         of cases. If scores have no known bounds, the interval is the t interval. If all clusters have the same mean,
-        the t interval is left out, because equal values do not prove that scores cannot vary.
+        the t interval is left out, because the data do not show how much scores vary.
 
         A cluster consists of all epochs of a sample, or of all samples with the same source (the tag `cluster`).
 
@@ -253,7 +253,7 @@ def _refuse_record_access(case: str) -> Record:
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """A run as a benchmark's part of the report needs it: the benchmark's cases in this run, and how to label them.
+    """One run in a benchmark's section of the report: the benchmark's cases in this run, and the run's label.
 
     Attributes:
         label: the run's name in tables: its model's name or, if several runs have the same model, its folder's name.
@@ -262,8 +262,8 @@ class RunView:
         source: a text that says where the samples come from.
         read: function that reads a case's record, with its texts, from the run's folder.
         declared: the range and the direction (higher or lower is better) of each declared metric.
-        derived: this run's metrics that are not means over cases; without the benchmark's code, they return the values
-            that this run stored.
+        derived: functions that compute this run's metrics that are not means over cases; without the benchmark's code,
+            they return the stored values.
     """
 
     label: str

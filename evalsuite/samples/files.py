@@ -43,11 +43,11 @@ def load_samples(
         input: the field with the question, or a function of the item. A field name may have dots (`question.text`) for
             nested fields. The value is text, or a list of messages in the OpenAI format.
         target: the field with the correct answer or with a list of correct answers; None if the items have no answers.
-        id: the field with the id; None numbers the items from 1.
+        id: the field with the id; with None, ids are the items' numbers from 1.
         tags: names of fields that become tags. A mapping from tag to field renames fields; a function in place of a
             field computes the tag.
-        metadata: names of fields that become metadata, in the same form as `tags`; None takes all fields that are not
-            used otherwise.
+        metadata: names of fields that become metadata, in the same form as `tags`; None means all fields that no other
+            argument uses.
         split: the split (part of a data set on the hub) to read.
 
     Raises:
@@ -292,7 +292,7 @@ def _read_parquet_by_duckdb(file: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _open_parquet_by_arrow(file: Path) -> tuple[Iterator[Mapping[str, Any]], type[Exception]]:
-    """Return an iterator over the rows, read with pyarrow, and the class of the errors that an invalid file raises."""
+    """Return an iterator that reads rows with pyarrow, and the exception class that it raises for an invalid file."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:

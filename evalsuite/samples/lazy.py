@@ -28,7 +28,7 @@ class LazySample:
 
     @property
     def sample(self) -> Sample:
-        """The sample; it is created now unless the cache of `make` still contains it."""
+        """The sample; each access calls `make`, which may return the sample from its cache."""
         try:
             with _creation:
                 sample: object = self._make(self.id)
@@ -52,8 +52,8 @@ class LazySamples(Sequence[Sample]):
 
     Args:
         ids: the unique ids of all samples, in order; numbers become text.
-        make: function that creates a sample from its id (text). Each process calls it for the samples that it needs. A
-            process keeps its latest 10,000 samples, and creates older ones again if they are needed.
+        make: function that creates a sample from its id (text). Each process calls `make` only for the samples that it
+            needs. A process keeps its latest 10,000 samples, and creates older ones again if they are needed.
     """
 
     def __init__(self, ids: Iterable[str | int], make: Callable[[str], Sample]) -> None:

@@ -19,7 +19,7 @@ FILE = "file"  # Name of a field that is added to each item: the path of the ite
 class PublishedDataset:
     """A data set in its published form."""
 
-    # Glob patterns in the data set's folder; the first pattern that matches a file counts.
+    # Glob patterns in the data set's folder; only the first pattern that matches any file is used.
     files: tuple[str, ...]
     fields: SampleFields
     # Function that reads the items of a file; None selects a reader by the file's extension.
@@ -47,7 +47,7 @@ class PublishedDataset:
 
 
 def make_label_reader(name: str, meanings: Mapping[Any, str]) -> Callable[[Mapping[str, Any]], str]:
-    """Make a function that translates an item's field by `meanings`; other values raise ValueError."""
+    """Make a function that maps a field's value to its text in `meanings`; any other value raises ValueError."""
 
     def read_label(item: Mapping[str, Any]) -> str:
         if item[name] not in meanings:

@@ -28,8 +28,8 @@ from evalsuite.core.json_codec import digest
 
 OWN, AUTO = "own", "auto"
 NAMED: Mapping[str, tuple[str, ...]] = {
-    # The versions come from requirements.txt in github.com/JT-LM/jiutian-treb (commit 6f753e1). If requirements.txt
-    # gives a package without a version, the package's last version for Python 3.9 is used.
+    # The versions come from requirements.txt in github.com/JT-LM/jiutian-treb (commit 6f753e1). For packages without a
+    # version in requirements.txt, the last version that supports Python 3.9 is used.
     "treb-2025": (
         *("numpy==2.0.2", "pandas==2.2.3", "scipy==1.13.1", "statsmodels==0.14.4", "scikit-learn==1.6.1"),
         *("seaborn==0.13.2", "matplotlib==3.9.4", "networkx==3.2.1", "openpyxl==3.1.5", "tabulate==0.9.0"),
@@ -63,7 +63,7 @@ class ProgramEnvironment:
 
     @property
     def is_current(self) -> bool:
-        """Whether this process runs in the environment."""
+        """Whether this is the environment of the current process."""
         return self.name == OWN
 
 
@@ -132,7 +132,7 @@ class Interpreter:
 
     @property
     def prefixes(self) -> list[Path]:
-        """The installation's folder as the interpreter reports it, and as the interpreter's own path states it."""
+        """The folders in which Python is installed: the one that the interpreter reports, and the one in its path."""
         return list(dict.fromkeys([Path(self.prefix), Path(self.executable).parents[1]]))
 
 

@@ -155,7 +155,7 @@ def _copy_bytes(source: int, target: int, size: int) -> None:
 
 
 ERROR_CHARACTERS = 4000
-DEATH = "the program's process "  # The error message begins like this if the program's process ended unexpectedly.
+DEATH = "the program's process "  # Beginning of the error message if the program's process ended unexpectedly.
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class Execution:
     """The result of a program, or of one round of a session.
 
     Attributes:
-        stdout: the printed text, cut at the output limit; a failed program also has this text.
+        stdout: the printed text, cut at the output limit; it is also returned if the program failed.
         error: None if the program ended normally or by `exit()` with status 0. Otherwise the program's traceback,
             without frames of other files; if the program exceeded a limit, a sentence that names the limit.
         timed_out: whether the program was stopped because it used too much wall time or CPU time; `error` then says so,
@@ -186,14 +186,14 @@ class Execution:
 
 
 def compute_read_limits(limits: Limits) -> tuple[int, int, int]:
-    """Return the maximum bytes to read of a round's output, of the end of its error message, and of its files."""
+    """Return the maximum bytes to read of a round's output, of its error message (from the end), and of its files."""
     return limits.output + 1, 4 * ERROR_CHARACTERS + 4, 2 * MOST_BYTES
 
 
 def make_execution(
     ending: str, stdout: bytes, stderr: bytes, files: bytes, *, timeout: float, seconds: float, limits: Limits
 ) -> Execution:
-    """Convert a round's end to an `Execution`; `ending` is one of the endings in `inside/forking.py`.
+    """Convert the outcome of a round to an `Execution`; `inside/forking.py` lists the possible values of `ending`.
 
     Raise SandboxError if the program's own code did not start, because the sandbox is then at fault.
     """

@@ -30,7 +30,7 @@ TIMEOUT = 10.0
 
 @dataclass(slots=True)
 class _LoopResources:
-    """What a sandbox has created in one event loop."""
+    """The objects that a sandbox creates for one event loop, such as the warm interpreter."""
 
     loop: asyncio.AbstractEventLoop
     cores: asyncio.Semaphore
@@ -48,8 +48,8 @@ class Sandbox:
         limits: the resource limits of one program.
         preload: modules that are imported once, before any program. Modules that are not installed are skipped.
         tiers: the kinds of isolation that may be used on this machine (`bubblewrap`, `landlock`); the first that works
-            is used. Instead, one other host: `docker:IMAGE`, or the address of a server with SandboxFusion's protocol.
-            By default, the run's `--sandbox` applies or, without it, all kinds on this machine.
+            is used. Alternatively, one host: `docker:IMAGE`, or the address of a SandboxFusion server. By default, the
+            run's `--sandbox` applies or, without it, all kinds on this machine.
         environment: the packages that programs may import; see `provide_environment`. By default, the run's
             `--program-env` applies or, without it, `usual`.
         usual: the environment's name if the run has no `--program-env`; by default this process's own environment.
@@ -80,7 +80,7 @@ class Sandbox:
         return TIERS if self._tiers is None else self._tiers
 
     def set_defaults(self, environment: ProgramEnvironment | None = None, tiers: Sequence[str] | None = None) -> None:
-        """Set a run's environment and tiers if the sandbox has none of its own; call this before the first program."""
+        """Use the run's environment and tiers unless the sandbox has its own; call this before the first program."""
         self._environment = self._environment or environment
         self._tiers = tuple(tiers) if self._tiers is None and tiers is not None else self._tiers
 
@@ -105,7 +105,7 @@ class Sandbox:
 
         Raises:
             SandboxUnavailable: programs cannot be isolated on this machine; the message says how to get a sandbox.
-            SandboxError: the sandbox could not load a table, or failed itself.
+            SandboxError: the sandbox failed, or could not load a table.
         """
         async with ProgramSession(self, tables or {}, timeout, once=True, stdin=stdin) as session:
             return await session.run(code)
@@ -146,7 +146,7 @@ class Sandbox:
 
     @contextlib.asynccontextmanager
     async def acquire_host(self) -> AsyncIterator[WarmInterpreter | ScriptHost]:
-        """Wait for a free core; then yield the warm interpreter or script host that is to run one round."""
+        """Wait for a free core; then yield the warm interpreter or script host, which runs one round."""
         loop = asyncio.get_running_loop()
         if self._state is None or self._state.loop is not loop:
             await self.aclose()
@@ -163,7 +163,7 @@ class Sandbox:
             yield state.host
 
     async def wait_for_memory(self) -> None:
-        """Wait until the sessions between two rounds together use no more memory than `limits.waiting`."""
+        """Wait until idle sessions (between two rounds) together use at most `limits.waiting` bytes of memory."""
         if self._state is not None and isinstance(self._state.host, WarmInterpreter):
             await self._state.host.wait_for_memory(self.limits.waiting)
 
@@ -191,8 +191,8 @@ class Sandbox:
 class ProgramSession:
     """A program that keeps its variables between rounds; see `Sandbox.session`.
 
-    If a round was stopped or the session's process ended, the next round has only the original tables. At the end of a
-    round, all processes that the program has started are killed.
+    If a round was stopped or the session's process ended, variables are lost, and the next round has only the original
+    tables. At the end of a round, all processes that the program has started are killed.
     """
 
     def __init__(
@@ -210,7 +210,7 @@ class ProgramSession:
         self._files: tuple[int, ...] = ()
         self._warm: WarmInterpreter | None = None
         self._key: int | None = None
-        # The code of earlier rounds, which is run again on hosts that lose variables between rounds.
+        # The code of earlier rounds; hosts that lose variables between rounds run this code again.
         self._earlier: list[str] = []
 
     async def __aenter__(self) -> Self:
@@ -236,7 +236,7 @@ class ProgramSession:
 
         Raises:
             SandboxUnavailable: programs cannot be isolated on this machine.
-            SandboxError: the sandbox could not load a table, or failed itself.
+            SandboxError: the sandbox failed, or could not load a table.
         """
         seconds = self.timeout if timeout is None else timeout
         if self._key is None and not self._once:

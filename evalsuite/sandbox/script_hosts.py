@@ -62,7 +62,7 @@ class ScriptEnd:
 
     result: bytes  # The result that `run_in_child` of `inside/program.py` wrote; empty if it wrote none.
     stderr: bytes
-    status: int  # Exit status of the script; if a signal ended it, the status is negative, or 128 and more.
+    status: int  # Exit status of the script; if signal N ended it, the status is -N or 128 + N.
     seconds: float
     timed_out: bool = False  # Whether the script exceeded its time limit, so that the host stopped it.
 

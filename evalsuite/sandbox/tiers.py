@@ -43,7 +43,7 @@ class Launch:
     """A command that starts the warm interpreter in one kind of isolation."""
 
     tier: str
-    name: str  # The name of the isolation in messages.
+    name: str  # The isolation's name in messages.
     command: Sequence[str]
     folder: str | None = None  # The folder in which the command runs.
     # The isolation's settings, as `inside/forking.py` reads them.
@@ -167,7 +167,7 @@ def make_environment_variables(interpreter: Interpreter) -> dict[str, str]:
 
 
 def list_hidden_paths(environment: ProgramEnvironment) -> list[str]:
-    """List the readable paths that a program's own tmpfs would hide, so that they must be mounted again."""
+    """List readable paths that must be mounted again, because a program's own tmpfs would hide them."""
     return [path for path in list_python_paths(environment) if Path(OWN_FILES) in Path(path).parents]
 
 

@@ -1,4 +1,4 @@
-"""The host's connection to the warm interpreter: starts it, sends programs to it, and learns how their rounds ended."""
+"""The host's side of the warm interpreter: starts it, sends it programs, and receives reports of how rounds ended."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class WarmInterpreter:
         self.setup |= launch.setup
         self.ready: asyncio.Future[None] = self.loop.create_future()
         self.rounds: dict[int, asyncio.Future[RoundEnd]] = {}
-        self.keys = itertools.count(1)  # Counts programs, to number them.
-        # How many bytes each session between two rounds uses, by the program's number.
+        self.keys = itertools.count(1)  # Numbers the programs.
+        # Bytes that each idle session (between two rounds) uses, by the program's number.
         self.waiting: dict[int, int] = {}
         self._memory_freed = asyncio.Event()
         self._loaded = set(preload)
@@ -128,7 +128,7 @@ class WarmInterpreter:
             await self._send_order({"op": "end", "key": key})
 
     async def wait_for_memory(self, most: int) -> None:
-        """Wait until all sessions between two rounds together use at most this many bytes.
+        """Wait until idle sessions (between two rounds) together use at most this many bytes.
 
         Wait only for `MEMORY_SECONDS`, because a caller with two open sessions may be waiting for itself.
         """

@@ -29,7 +29,7 @@ _Comparison = Callable[[str, text.Targets], float]
 
 @dataclass(frozen=True, slots=True)
 class TargetScorer:
-    """Scores an answer by comparing it with the targets in one metric."""
+    """Scores an answer by one function that compares the answer with the targets."""
 
     name: str
     metric: _Comparison  # Function that compares the answer with the targets, and returns a number in [0, 1].
@@ -206,7 +206,7 @@ class Similar:
     base_url: str | None = None
 
     async def scored(self, sample: Sample, transcript: Transcript, model: Model) -> dict[str, Score]:
-        """Score one answer with embeddings, from the local encoder or from a model behind the gateway."""
+        """Score one answer by embeddings of the local encoder, or of a model that is called through the gateway."""
         from evalsuite.scorers.encoder import load_encoder
 
         texts = [transcript.answer, *_list_target_texts(_get_required_target(sample, "similar"))]
@@ -261,7 +261,7 @@ class JsonSchema:
 
     @property
     def response_format(self) -> dict[str, Any]:
-        """The generation parameter that asks a server for this shape: `generate(response_format=...)`."""
+        """The value of the generation parameter `response_format`, by which a server returns JSON of this schema."""
         return {"type": "json_schema", "json_schema": {"name": self.name, "schema": dict(self.schema)}}
 
     @cached_property
@@ -283,7 +283,7 @@ class JsonSchema:
         return scores
 
     def parse_answer(self, answer: str) -> tuple[Any, str]:
-        """Return the value in an answer or its code fence, and the value's fault, which is "" for a valid value."""
+        """Return the JSON value in an answer or its code fence, and the error as text ("" if the value is valid)."""
         fenced = FENCE.match(answer)
         try:
             value = json.loads(fenced[1] if fenced else answer, parse_constant=refuse_nan_or_infinity)
@@ -304,10 +304,10 @@ def _parse_json(text: str) -> Any:
 
 
 def json_schema(shape: type[Any] | Mapping[str, Any], *, name: str = "answer") -> JsonSchema:
-    """Score `valid`: 1.0 if the answer is JSON of this shape. Score `field_NAME`: 1.0 if the field equals the target's.
+    """Score `valid`: 1.0 if the answer is JSON of this shape. Score `field_NAME`: 1.0 if the field is as expected.
 
-    The expected fields are the target's if the target is a JSON object; otherwise `fields` in the sample's metadata.
-    `generate(response_format=json_schema(...).response_format)` asks the server for this shape.
+    The expected fields are those of the target, if it is a JSON object; otherwise, those in the metadata under
+    `fields`. `generate(response_format=json_schema(...).response_format)` asks the server for this shape.
 
     Args:
         shape: the form of the JSON: a pydantic model, or a JSON Schema.

@@ -36,7 +36,7 @@ def find_documents(sample: Sample, transcript: Transcript) -> Sequence[str]:
 
 @dataclass
 class ForeignCase:
-    """One case as a metric of another package sees it: the data, and the model that it may call."""
+    """The case that another package's metric scores: its data, and the model that the metric may call."""
 
     sample: Sample
     transcript: Transcript
@@ -72,7 +72,7 @@ class ForeignCase:
 
     @property
     def judge(self) -> BlockingModel:
-        """The run's judge; if the scorer was made with `judge=False`, this raises ScoringError."""
+        """The run's judge; raises ScoringError if the scorer was made with `judge=False`."""
         if self.model is None:
             raise ScoringError(NO_JUDGE)
         return self.model
@@ -180,8 +180,8 @@ async def _score_with_autoevals(scorer: Any, case: ForeignCase) -> dict[str, Sco
     import autoevals
 
     if case.model is not None:
-        # autoevals stores its client in the context of a thread; each case has its own thread, so it has its own
-        # client.
+        # autoevals stores its client per thread context; cases do not share clients, because each case runs in its own
+        # thread.
         autoevals.init(client=case.model.openai(), is_async=True)
     made = scorer() if isinstance(scorer, type) else scorer
     more = {"context": case.documents} if case.documents else {}
@@ -252,7 +252,7 @@ async def _score_with_deepeval(metric: Any, case: ForeignCase) -> dict[str, Scor
 
 
 def from_inspect(scorer: Any, *, judge: bool = True) -> ForeignScorer | PlainForeignScorer:
-    """Score with a scorer of Inspect; the score is named like the scorer. A dictionary gives one score per key.
+    """Score with a scorer of Inspect; the score is named like the scorer. A dictionary becomes one score per key.
 
     Args:
         scorer: a scorer such as `model_graded_qa()`; if it has a `model=` of its own, it keeps that model.

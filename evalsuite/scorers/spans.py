@@ -67,7 +67,7 @@ class SpanScorer:
 
     def _has_ancestor(self, event: SpanEvent, by_id: Mapping[str, SpanEvent]) -> bool:
         """Tell whether a span with the name `under` contains this span, directly or indirectly."""
-        # Limit the number of steps, because an application may send spans that are their own ancestors.
+        # Take at most `len(by_id)` steps, because an application may send spans that are their own ancestors.
         for _ in by_id:
             parent = by_id.get(event["parent"])
             if parent is None:
@@ -78,7 +78,7 @@ class SpanScorer:
         return False
 
     def _are_spans_later(self, found: Sequence[SpanEvent], spans: Sequence[SpanEvent]) -> bool:
-        """Tell whether all found spans begin after the first end of a span with the name `after`."""
+        """Tell whether all found spans begin after the earliest end among the spans with the name `after`."""
         earlier = (event["begin"] + event["seconds"] for event in spans if fnmatchcase(event["name"], self.after))
         # Allow a small difference, because the end is a sum of rounded times.
         end = min(earlier, default=math.inf) - 1e-6

@@ -54,7 +54,7 @@ class SqlExecution(SandboxUser):
         return {"sql_execution": Score(float(cause == "right"), note, facts={"sql": cause})}
 
     async def _run_both_queries(self, sample: Sample, sql: str) -> tuple[str, str]:
-        """Return how the answer's query did (`right`, `wrong`, `failed` or `timed out`), and a note for people."""
+        """Return the outcome of the answer's query (`right`, `wrong`, `failed` or `timed out`), and an explanation."""
         if not isinstance(sample.target, str) or not isinstance(sample.metadata.get("database"), str):
             raise ScoringError(
                 f"sql_execution: sample {sample.id!r} needs the right query as its target and the path of an SQLite "
@@ -90,8 +90,8 @@ def _read_database(path: Path) -> bytes:
 def find_sql(answer: str) -> str:
     """Find the SQL query in an answer.
 
-    Prefer the last SQL block, then the last other block with a query, then the last block, then the last query outside
-    blocks. If there is none of these, return the whole answer.
+    Prefer the last SQL block; otherwise the last block with a query, the last block, or the last query outside blocks,
+    in this order. Without blocks or queries, return the whole answer.
     """
     text = _END_SIGNS.sub("", answer)
     blocks = _BLOCK.findall(text)
@@ -107,7 +107,7 @@ def sql_execution(
 
     Both queries run in the sandbox and cannot change the database. The database is a copy of the SQLite file that
     `database` in the sample's metadata names. If the target query fails, the case has an error. `facts["sql"]` in the
-    record tells how the answer's query did: `right`, `wrong`, `failed`, `timed out` or `missing`.
+    record is the outcome of the answer's query: `right`, `wrong`, `failed`, `timed out` or `missing`.
 
     Args:
         match: how results are compared. `spider` compares multisets of rows, or lists if the target query has ORDER BY;

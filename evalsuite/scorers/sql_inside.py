@@ -54,7 +54,7 @@ def are_rows_equal(gold: list[tuple[Any, ...]], predicted: list[tuple[Any, ...]]
     wanted, given = list(zip(*gold)), list(zip(*predicted))  # noqa: B905 - rows of one query are equally long
 
     def is_extendable(chosen: list[int]) -> bool:
-        """Tell whether a permutation of columns that begins with the chosen columns makes the rows equal."""
+        """Tell whether the rows become equal for some order of the columns that begins with the chosen columns."""
         if len(chosen) == len(wanted):
             return True
         part = collect(zip(*wanted[: len(chosen) + 1]))  # noqa: B905 - as above
@@ -68,14 +68,14 @@ def are_rows_equal(gold: list[tuple[Any, ...]], predicted: list[tuple[Any, ...]]
 
 
 def _rewrite_like_spider(sql: str) -> str:
-    """Remove DISTINCT and blanks within operators, and replace the current year by 2020."""
+    """Remove DISTINCT, remove blanks inside operators such as `> =`, and replace the current year by 2020."""
     for written in ("> =", "< =", "! ="):
         sql = sql.replace(written, written.replace(" ", ""))
     return _THIS_YEAR.sub("2020", _DISTINCT.sub(lambda match: match[1] or "", sql))
 
 
 def compare_queries(database: bytes, gold: str, predicted: str, match: str, seconds: float) -> Iterator[dict[str, Any]]:
-    """Yield the outcome of the target query as JSON data; if it did not fail, also that of the predicted query."""
+    """Yield JSON data in two steps: the target query's outcome and, unless that failed, the comparison's outcome."""
     if match == "spider":
         gold, predicted = _rewrite_like_spider(gold), _rewrite_like_spider(predicted)
     try:

@@ -46,7 +46,7 @@ class ToolUse:
         arguments: the arguments by name. In an expected call, each argument is a value, `any_of(...)` or a predicate (a
             function that accepts or rejects). A single predicate in place of the mapping checks all arguments; None
             accepts any arguments.
-        partial: whether the call that is made may have further arguments.
+        partial: whether a matching call may have arguments that are not listed here.
     """
 
     tool: str
@@ -120,7 +120,7 @@ def tool_uses(transcript: Transcript, *, controls: Collection[str] = ()) -> list
 
 
 def _is_control_call(event: Mapping[str, Any]) -> bool:
-    """Tell whether a call used the episode's own `finish` or `ask_to_user`, not an ordinary tool of this name."""
+    """Tell whether a call used the episode's own `finish` or `ask_to_user`; other tools may also have these names."""
     executor = event.get("executor")
     own = executor is not None and (executor in {"", "episode"} or executor.endswith(" user"))
     return own and event["tool"] in CONTROLS
@@ -219,7 +219,7 @@ class Calls:
 
 
 def read_call(written: ToolUse | Mapping[str, Any] | str) -> ToolUse:
-    """Read an expected call in any form: `call(...)`, a tool's name, `{"tool": ..., "arguments": ...}`, or BFCL's.
+    """Read an expected call: `call(...)`, a tool's name, `{"tool": ..., "arguments": ...}`, or a call in BFCL's form.
 
     The form of BFCL (Berkeley Function-Calling Leaderboard) is `{"name": {"argument": [accepted, values]}}`.
     """

@@ -1,8 +1,8 @@
 """Code for two processes in the sandbox: one runs the answer, the other runs the tests without seeing it.
 
 This file imports only the standard library, because the scorer sends it as source text. In the tests' process, a proxy
-stands for each function, class and object of the answer. A proxy sends requests to the answer's process by way of the
-scorer, and waits in its thread for the result. Plain values are copied between the processes; other objects of the
+stands for each function, class and object of the answer. A proxy sends requests to the answer's process through the
+scorer; the check's thread waits for each result. Plain values are copied between the processes; other objects of the
 answer stay in the answer's process. Expected values never leave the tests' process, so this process makes all
 comparisons. Two objects of the answer are equal if their attributes are equal.
 """
@@ -54,7 +54,7 @@ async def _make_coroutine(result: Any) -> Any:
 
 
 def _split_pandas_table(table: Any) -> list[Any]:
-    """Split a DataFrame or Series into its index and columns; each has a name, a dtype and values."""
+    """Split a DataFrame or Series into its index and its columns; each column has a name, a dtype and values."""
     columns = [(table.name, table)] if table.ndim == 1 else table.items()
     parts = [
         [name, str(column.dtype), [None if type(cell).__name__ in {"NaTType", "NAType"} else cell for cell in column]]
@@ -123,7 +123,7 @@ class NotPlainError(TypeError):
 
 
 def encode_value(value: Any, make_reference: Callable[[Any], Any] | None = None) -> Any:
-    """Convert a value to JSON data; `make_reference` replaces other objects, which are refused if it is None."""
+    """Convert a value to JSON data; `make_reference` encodes objects that are not plain data (None refuses them)."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if type(value) in REFERRED and make_reference is not None:
@@ -165,7 +165,7 @@ def _encode_value_without_kind(value: Any, make_reference: Callable[[Any], Any] 
             return encode_value(listed)
         form = [str(value.dtype), list(value.shape)] if value.dtype.kind in "biufcmMSU" else []
         return {"type": "array", "value": [encode_value(listed), *form]}
-    # Do not call `str(value)`, because it is the name of a member of an enumeration, for example.
+    # Do not call `str(value)`: for a member of an enumeration, for example, it returns the name instead of the value.
     copy_base = next((copies for base, copies in SCALARS.items() if isinstance(value, base)), None)
     if copy_base is not None:
         return copy_base(value)
@@ -202,9 +202,9 @@ def _send_message(token: str, message: Any) -> None:
 
 
 def _get_comparable_state(value: Any) -> list[Any] | None:
-    """Return what decides whether the object equals another: a class's name and attributes, or None and a plain value.
+    """Return what `==` compares: a class's name and an object's attributes or, for plain data, None and the value.
 
-    Return None if the object equals only itself.
+    Return None for an object that equals only itself.
     """
     kind = type(value)
     plain = next((copies for base, copies in PLAIN_BASES.items() if isinstance(value, base)), None)
@@ -233,7 +233,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 
 class AnswerProcess:
-    """The answer's process, which holds the answer's module and those of its objects that the tests use."""
+    """The answer's process: it holds the answer's module, and the objects of the answer to which the tests refer."""
 
     def __init__(self, code: str) -> None:
         module = types.ModuleType("answer")
@@ -243,7 +243,7 @@ class AnswerProcess:
         exec(compile(code, "<program answer>", "exec", dont_inherit=True), self.names)  # noqa: S102 - in the sandbox
 
     def send_error_classes(self, token: str, names: list[str]) -> None:
-        """Send those of the names under which the program defines exception classes, with the names of their bases."""
+        """Send which of these names are exception classes of the program, with the names of their bases."""
         kinds = {name: self.names.get(name) for name in names}
         classes = {name: kind for name, kind in kinds.items() if isinstance(kind, type)}
         REFERRED.update(kind for kind in classes.values() if _has_own_methods(kind))
@@ -295,7 +295,7 @@ MUTABLE = (list, dict, set, collections.deque, bytearray)
 
 
 def _has_own_methods(kind: type) -> bool:
-    """Tell whether a class extends a plain type with methods, which a plain copy of its objects would lack."""
+    """Tell whether a class adds methods to a plain type; a plain copy of its objects would lack these methods."""
     own = [vars(base) for base in kind.__mro__ if base.__module__ == "answer"]
     names = [name for each in own for name, part in each.items() if isinstance(part, types.FunctionType | property)]
     is_extended = issubclass(kind, (*MUTABLE, tuple, str)) and any(not name.startswith("_") for name in names)
@@ -396,7 +396,7 @@ for _name in BINARY:
 
 
 class CheckProcess:
-    """The tests' process: a thread runs one check, and waits for the result of each request."""
+    """The tests' process: one thread runs one check; the thread blocks until the result of each request arrives."""
 
     def __init__(self, token: str, before: str, check: str, names: list[str], errors: str) -> None:
         self._token = token
@@ -424,7 +424,7 @@ class CheckProcess:
     ) -> Any:
         """Request an operation from the answer's process; if it raises an exception there, raise it here.
 
-        If the operation makes an object for the tests, `made_class` names the object's class.
+        `made_class` names the object's class if the tests make the object by this operation.
         """
         self._requests.put(["call", json.dumps([operation, encode_value(args), encode_value(kwargs)])])
         outcome = json.loads(self._results.get())
@@ -447,7 +447,7 @@ class CheckProcess:
         try:
             for name, bases in sorted(json.loads(error_bases).items(), key=lambda item: len(item[1])):
                 self._errors[name] = self._find_error_class(bases)
-            # The prompt may be an incomplete function, which cannot be parsed.
+            # `code_before` may be a prompt with an incomplete function, which cannot be parsed.
             with contextlib.suppress(SyntaxError):
                 exec(compile(code_before, "<program before>", "exec", dont_inherit=True), names)  # noqa: S102 - in the sandbox
             for name in answer_names:
@@ -465,7 +465,7 @@ class CheckProcess:
     def _make_remote(self, place: int, bases: list[str], *, may_call: bool = True, made_class: Any = None) -> Remote:
         """Make a proxy for an object of the answer, or return its existing proxy."""
         self._got_object = self._got_object or not self.is_class_named_by_tests(bases)
-        # An object that a function returns does not count as the tests' own, even if the tests have made it.
+        # Only an object that this operation made is the tests' own; one that a function returns is not.
         is_own = made_class == bases[0] and made_class in self._classes
         key = (int(place), may_call, is_own)
         return self._remotes.setdefault(key, Remote(self, int(place), list(bases), may_call=may_call, is_own=is_own))

@@ -25,7 +25,7 @@ SHAPES = (
     "`outputs`, also within `input_output`)"
 )
 _DRIVER = files(__package__).joinpath("two_processes.py").read_text("utf-8")
-# Allow integers of any length, which pass between the processes as text.
+# Remove Python's limit on the digits of integers, because integers pass between the processes as text.
 _BEGIN = (
     "import sys as _sys, types as _types\n_sys.set_int_max_str_digits(0)\n"
     "_driver = _types.ModuleType('driver')\nexec({driver!r}, vars(_driver))\n"
@@ -33,8 +33,8 @@ _BEGIN = (
 # Rename the module, so that code under `if __name__ == "__main__":` does not run in tests.
 _AS_MODULE = "import sys as _sys\n_sys.modules['answer'] = _sys.modules['__main__']\n__name__ = 'answer'"
 PASSED, NOT_PLAIN = "passed", "not plain"
-# Names by which a test uses the answer's output, input, files, source code, or state of a module that both share, such
-# as a seed; it must run in the answer's process.
+# Names that show that a check needs the answer's process. Such a check uses the answer's output, input, files, source
+# code, or a shared module's state, such as a seed.
 BESIDE = frozenset({"stdin", "stdout", "stderr", "redirect_stdout", "redirect_stderr", "StringIO", "BytesIO", "argv"})
 BESIDE |= {"mock", "Mock", "MagicMock", "patch", "open", "Path", "tempfile", "inspect", "signature", "issubclass"}
 BESIDE |= {
@@ -63,7 +63,7 @@ class UnitTests:
     pairs: Sequence[tuple[str, str]] = ()  # Pairs of standard input and expected standard output.
 
     def list_undefined_functions(self, check: str) -> list[str]:
-        """List the functions that a check calls but that neither the check nor the code before it defines."""
+        """List the functions that a check calls without a definition in the check or in the code before it."""
         try:
             tree, before = ast.parse(check), _parse_module(self.before)
         except SyntaxError as error:
@@ -92,13 +92,13 @@ class UnitTests:
         return False
 
     def add_imports(self, check: str) -> str:
-        """Return a check with imports of the standard library modules that it uses but does not import itself."""
+        """Add imports to a check, for modules of the standard library that it uses without an import."""
         missing = list_unbound_names(ast.parse(check)) & _list_used_modules(ast.parse(check))
         return "".join(f"import {name}\n" for name in sorted(missing)) + check
 
 
 def _compares_identity(node: ast.AST) -> bool:
-    """Tell whether a comparison depends on which object a value is, because values are copied between processes."""
+    """Tell whether a node compares identities, which differ between the processes, because values are copied."""
     if not isinstance(node, ast.Compare) or not any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
         return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "id"
     sides = [node.left, *node.comparators]
@@ -110,7 +110,7 @@ def _list_used_names(tree: ast.AST) -> set[str]:
 
 
 def _parse_module(code: str) -> ast.Module:
-    """Parse a program; return an empty module if it cannot be parsed, such as a prompt with an incomplete function."""
+    """Parse a program; return an empty module if this fails, as for a prompt that ends inside a function."""
     try:
         return ast.parse(code)
     except SyntaxError:
@@ -157,7 +157,7 @@ class PassesTests(SandboxUser):
         async def run_step(session: ProgramSession, step: str) -> tuple[Execution, str]:
             nonlocal seconds
             execution = await session.run(step, seconds) if seconds > 0 else Execution("", None, True, 0.0)
-            if execution.timed_out:  # Name the time of all steps, not the rest of it that this step had.
+            if execution.timed_out:  # Name the time limit of all steps instead of what remained for this step.
                 execution = replace(execution, error=f"stopped after {self.timeout:g} s")
             seconds -= execution.seconds
             _, found, message = execution.stdout.rpartition(tokens[session])
@@ -189,9 +189,9 @@ class PassesTests(SandboxUser):
             return _get_last_error_line(execution)
 
     async def _check_in_one_process(self, code: str, check: str) -> str:
-        """Run a check in the answer's process, because it passes functions or objects of its own to the answer."""
-        # The check prints a random token as its last step. The answer does not know the token, so neither an early exit
-        # nor printed text makes it pass.
+        """Run a check in the answer's process, for example because it gives the answer its own functions."""
+        # The check prints a random token as its last step. The answer does not know this token, so it cannot pass by an
+        # early exit or by printed text.
         word = secrets.token_hex(16)
         async with self.sandbox.session(timeout=self.timeout) as session:
             await session.run(_AS_MODULE)
@@ -222,8 +222,8 @@ def passes_tests(*, timeout: float = 10.0, sandbox: Sandbox | None = None) -> Pa
 
     The sample's metadata contain the tests in one of three forms. HumanEval's form has `test`, `entry_point` and
     `prompt` (Chen et al., arXiv 2107.03374). MBPP's form has `test_list` and `test_setup_code` (Austin et al., arXiv
-    2108.07732). The third form has `inputs` and `outputs`: pairs of standard input and output, whose lines are compared
-    without trailing blanks. With several epochs, the metrics pass@k and pass^k use this score.
+    2108.07732). The third form has `inputs` and `outputs`: pairs of standard input and expected output; trailing blanks
+    of lines are ignored. With several epochs, the metrics pass@k and pass^k use this score.
 
     Assertions run in a second process, which never sees the answer's code. An answer cannot pass by changing how Python
     compares or parses, because only plain values move between the two processes. A check runs in the answer's process
@@ -267,7 +267,7 @@ def read_tests(sample: Sample) -> UnitTests:
 
 
 def build_program(answer: str, tests: UnitTests) -> tuple[str, str]:
-    """Return the program to test, which begins with the code that must run first, and how the program was found."""
+    """Return the program to test, including the code that must run before it, and how the program was found."""
     wanted = tests.list_undefined_functions(tests.checks[0]) if tests.checks else ()
     found = find_program(answer, wanted_names=wanted)
     # An answer without a code block may be the rest of a function, or a program that prints nothing.

@@ -48,7 +48,7 @@ class ServiceAddress:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is a loopback address or `localhost`; no other name is accepted."""
+    """Tell whether a host is a loopback address or `localhost`; all other host names give False."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -187,7 +187,7 @@ class Quota:
         self, client: Client, clock: Callable[[], float] = time.monotonic, earlier: Iterable[tuple[float, float]] = ()
     ) -> None:
         self._client, self._clock = client, clock
-        self._turn = asyncio.Lock()  # Lets one request at a time wait, in order of arrival.
+        self._turn = asyncio.Lock()  # Lets requests wait one after another, in order of arrival.
         # The time and the tokens of each request in the last minute.
         self._sent = deque([clock() - seconds, tokens] for seconds, tokens in earlier)
 
@@ -214,7 +214,7 @@ class Quota:
 class ShareUsedUp(SpendLimitReached):
     """Raised if the client that pays for a request has used up its share of the budget.
 
-    If another client waits for the same answer, the request may be charged to that client.
+    Another client that waits for the same answer may pay for it instead.
 
     Attributes:
         client: the client whose share is used up.
@@ -261,7 +261,7 @@ class SharedLedger(Ledger):
         return self.shares[client.name]
 
     async def reserve_cost(self, amount: float) -> None:
-        """Reserve an amount in the client's share and in the budget; raise ShareUsedUp if the share is used up."""
+        """Reserve an amount in the client's share and in the budget; raise ShareUsedUp if the share is too small."""
         share = self._get_current_client_ledger()
         try:
             await share.reserve_cost(amount)

@@ -116,7 +116,7 @@ class PostgresStore:
 
     @property
     def tool_calls(self) -> NoReturn:
-        """Raise `RunError`, because the sessions that run the cases store the tool calls."""
+        """Raise `RunError`: this store has no tool calls, because the sessions that run the cases store them."""
         raise RunError("a gateway service runs no case, and keeps no tool calls")
 
     def _get_connection(self) -> psycopg.Connection[Any]:

@@ -27,7 +27,7 @@ SILENCE = 60.0  # Seconds without a byte after which a gateway is assumed to be 
 class RemoteBackend:
     """Forwards requests to a gateway service.
 
-    The cost of an answer is what the service paid for it, which may have been in an earlier session.
+    An answer's cost is the amount that the service paid for it, possibly in an earlier session.
     """
 
     metered = False  # Only the service limits the spending, because the session might have different prices.
@@ -42,7 +42,7 @@ class RemoteBackend:
         """Do nothing, because the service was checked when the session began."""
 
     async def complete(self, request: Request) -> Completion:
-        """Send a request once, because the service retries."""
+        """Send a request without retries, because the service itself retries."""
         # Send the address explicitly, because the service's environment may define another default address.
         request = replace(request, base_url=getattr(self._backend, "base_url", request.base_url))
         plain = dumps({"request": encode_request(request)}).encode()
@@ -50,7 +50,7 @@ class RemoteBackend:
         answer = await self._post_request(self._services[number], plain)
         if "error" in answer:
             error = decode_error(answer["error"])
-            # `RunError` means that the service's store is out of reach, which is temporary; the request costs nothing.
+            # `RunError` means that the service cannot reach its store for the moment; the request costs nothing.
             raise Outage(str(error)) if isinstance(error, RunError) else error
         return decode_completion(answer["completion"])
 
@@ -82,7 +82,7 @@ class RemoteBackend:
     async def aclose(self) -> None:
         if self._session is not None:
             await self._session.close()
-            # Wait one iteration of the event loop, in which TLS connections close.
+            # Wait for one iteration of the event loop, because TLS connections need it to close.
             await asyncio.sleep(0)
 
 

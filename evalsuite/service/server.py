@@ -167,8 +167,8 @@ class GatewayServer:
             try:
                 return await self._gateway.ask(request)
             except ShareUsedUp as error:
-                # Another client requested this answer first and cannot pay; repeat the request, because this client may
-                # be able to pay.
+                # The client that requested this answer first cannot pay; repeat the request, because this client may be
+                # able to pay.
                 if error.client == client:
                     raise SpendLimitReached(str(error)) from error
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
 
 POLL_SECONDS = 1.0  # Seconds between two reads of the amount that other gateways have spent.
-POLLS_UNTIL_RETRY = 60  # Number of polls between retries of models that were given up, for example for lack of credit.
+POLLS_UNTIL_RETRY = 60  # Polls between retries of models that failed permanently (for lack of credit, for example).
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class ServiceSettings:
     upstreams: Sequence[str]  # Addresses of model servers.
     certificate: Path | None  # The file with the TLS certificate; None means plain HTTP.
     key: Path | None  # The file with the certificate's private key.
-    audit: Path | None = None  # The file that gets a line for each request; None writes no file.
+    audit: Path | None = None  # The audit log, with a line per request; None writes no log.
 
 
 def run_until_signal(service: ServiceSettings) -> None:

@@ -25,10 +25,10 @@ class ServiceStore(Store, Protocol):
     shared: bool  # Whether other gateways may use the store at the same time.
 
     def read_paid_amounts(self) -> dict[str, float]:
-        """Return the US dollars that each client paid or may have to pay, without this gateway's calls in flight."""
+        """Return US dollars by client: what it paid or may have to pay, except for calls in flight at this gateway."""
 
     def read_amounts_reserved_elsewhere(self) -> dict[str, float]:
-        """Return the part of `read_paid_amounts` that is reserved for calls in flight at other gateways, by client."""
+        """Return by client the part of `read_paid_amounts` that is reserved for calls in flight at other gateways."""
 
     def read_latest_calls(self, client: str, seconds: float) -> list[tuple[float, float]]:
         """List a client's calls within the last `seconds`, oldest first, as pairs of age in seconds and tokens."""
@@ -84,7 +84,7 @@ class SqliteStore(Answers):
             ) from error
         super().__init__(Database(path))
         self._max_age = max_age
-        # Store no outcomes of requests, because the sessions that run the cases store them.
+        # The gateway stores no outcomes of requests, because the sessions that run the cases store them.
         self.outcomes = None
         self._numbers = {client.name: self._get_client_number(client.name) for client in clients}
 

@@ -25,7 +25,7 @@ OWN_HEADERS = frozenset(
 
 
 class Upstreams:
-    """The models and servers that a service may call; opens their backends, and refuses other requests.
+    """The models and servers that a service may call; opens backends for them, and refuses requests for any other.
 
     Args:
         models: the only models that may be called; if empty, all models of the upstream servers may be called.
@@ -50,7 +50,7 @@ class Upstreams:
         return open_backend(model, base_url, self.credentials)
 
     async def list_models(self) -> list[str]:
-        """List the models that may be called: those in the service's options or, without any, the upstream servers'."""
+        """List the models that may be called: those in the service's options or, without any, those of its servers."""
         if self.models:
             return list(self.models)
         listed = [await self._list_server_models(url) for url in [grant.public_url for grant in self._grants] or [None]]
@@ -67,7 +67,7 @@ class Upstreams:
             await backend.aclose()
 
     def admit_request(self, request: Request) -> Request:
-        """Return the request with its server's address, if it needs one; raise RequestRefused if it may not be sent."""
+        """Return the request, with its server's address if it needs one; raise RequestRefused if it is not allowed."""
         model = request.model
         if can_call_other_model(request):
             raise RequestRefused(
@@ -96,7 +96,7 @@ class Upstreams:
         return self._add_allowed_address(request)
 
     def _add_allowed_address(self, request: Request) -> Request:
-        """Return the request with an address; raise RequestRefused for one that this gateway may not call."""
+        """Return the request with an address; raise RequestRefused if this gateway may not call the given address."""
         if request.base_url is None and self._grants:
             return replace(request, base_url=self._grants[0].public_url)
         try:

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import AnySolver
     from evalsuite.solvers.services import CaseExchange, ServiceApplication
 
-ANSWER = "answer"  # The default of the argument `answer`: the field that holds an application's answer.
+ANSWER = "answer"  # The field of a result that holds the answer, by default.
 
 
 async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Transcript:
     """Solve a sample with an async function, or with a plain function in a separate thread.
 
     A plain (not async) function gets a model whose methods block until the answer is there. If a model call failed
-    permanently, the case gets this error even if the function caught it: an answer without the model measures nothing.
+    permanently, the case has this error even if the function caught it, because its answer is not the model's.
     """
     loop = asyncio.get_running_loop()
     token = CASE_EFFECTS.set((model.effects, loop))
@@ -87,7 +87,7 @@ def _convert_to_mapping(result: Any) -> Mapping[str, Any] | None:
 
 
 ApplicationInput = str | list[dict[str, Any]]  # A sample's input: text, or messages in the OpenAI format.
-LONGEST_ERROR = 2000  # An error message has at most this many characters of a failed program's output.
+LONGEST_ERROR = 2000  # Maximum characters of a failed program's output in an error message.
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,10 +255,10 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
     If the program's exit status is not 0, the case has an error, whose message contains the end of standard error.
 
     A **service** gets `request` as JSON in a POST request with the header `traceparent`. In `request` and `headers`,
-    these names in braces are replaced by their values: `input`, `messages` (the conversation), `session` (the case's
-    id, which is also its trace id), `base_url` and `api_key` (of the endpoint at which the case's model answers). The
-    service answers with JSON, plain text, server-sent events or JSON lines; streamed pieces are joined. A service's
-    answers are stored and used again in a replay, unless the service receives `base_url` or `api_key`.
+    names in braces are placeholders. They are `input`, `messages` (the conversation), `session` (the case's id, which
+    is also its trace id), `base_url` and `api_key` (of the endpoint that calls the case's model). The service answers
+    with JSON, plain text, server-sent events or JSON lines; streamed pieces are joined. A service's answers are stored
+    and used again in a replay, unless the service receives `base_url` or `api_key`.
 
     Args:
         target: a function; or the command of a program, as a list of arguments or as one text, which is split like a

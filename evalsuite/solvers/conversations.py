@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
 
 
-MAX_AGENT_TURNS = 30  # Maximum model messages, with or without calls, for each message of the user.
+MAX_AGENT_TURNS = 30  # Maximum messages of the agent's model, including tool calls, per message of the user.
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class ConversationSolver:
 
     @property
     def tags(self) -> Mapping[str, str]:
-        """The tag `faults` for all cases, which lists the faults that the agent's world injects; {} without faults."""
+        """The tag `faults`, which all cases have: the faults that the agent's world injects; {} without faults."""
         return self.agent.tags if isinstance(self.agent, ToolLoop) else {}
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
@@ -103,14 +103,14 @@ class PersonaEpisode:
         self._heard = self._taken = 0
 
     async def speak(self, sample: Sample, spoken: Sequence[tuple[str, str]], model: Model) -> str | None:  # noqa: ARG002 - the speakers' signature
-        """Show the model that plays the user all new messages, and return the message that it writes."""
+        """Send all new messages to the model that plays the user, and return the message that it writes."""
         self._episode.messages += map(make_user_model_message, spoken[self._heard :])
         self._heard = len(spoken) + 1
         text = await self._episode.request_answer()
         return self._persona.parse_line(text or "", "it only used tools" if text is None else "an empty message")
 
     def take_call_events(self) -> list[Mapping[str, Any]]:
-        """Return the tool calls that the user has made since this method was last called, as `user_call` events."""
+        """Return the user's tool calls since the last call of this method, as `user_call` events."""
         new, self._taken = self._episode.events[self._taken :], len(self._episode.events)
         return [{**event, "kind": "user_call"} for event in new if event["kind"] == "call"]
 
@@ -118,7 +118,7 @@ class PersonaEpisode:
 def _open_persona_episode(
     persona: Persona, sample: Sample, model: Model, episode_tools: EpisodeTools
 ) -> tuple[PersonaEpisode, EpisodeTools]:
-    """Return the episode of a simulated user with tools, and the other tools, which the agent gets."""
+    """Return the episode of a simulated user with tools, and the agent's tools, which are all other tools."""
     tools = {tool.document.name: tool for tool in episode_tools.tools}
     if unknown := [name for name in persona.tools if name not in tools]:
         raise SettingsError(f"Persona(tools=...): the world has no tool {unknown[0]!r}; it has {', '.join(tools)}")
@@ -151,7 +151,7 @@ class ApplicationEpisode:
         return answer.answer
 
     def find_limit(self) -> str:
-        """Return "" for "no limit is reached", because the limits of an episode do not apply to applications."""
+        """Return "" (no limit reached), because the limits of an episode do not apply to applications."""
         return ""
 
     async def make_transcript(self) -> Transcript:
@@ -174,8 +174,7 @@ def conversation(
     """Let an agent talk to a user; the agent is the tested model with tools, or your own application.
 
     At each turn, a function or program gets all messages of the conversation, in the OpenAI format; a service gets the
-    user's message as `{input}`. If a function has a parameter `world`, it gets the object that the argument `world`
-    makes.
+    user's message as `{input}`. A function's parameter `world` gets the object that the argument `world` makes.
 
     The answer in the transcript is the agent's last message. Facts of the transcript are `exchanges`, the number of the
     user's messages, and `ended`, the reason why the conversation ended (`user`, `until`, `exchange limit`, `turn
@@ -188,7 +187,7 @@ def conversation(
         user: the simulated user: a `Persona` or a `Scripted`.
         world: makes the world of each conversation, an object whose methods are tools that share its state. The agent
             gets these tools in addition to its own.
-        policy: the agent's system prompt; None keeps the prompt that `agent` has.
+        policy: the agent's system prompt; with None, the system prompt of `agent` is used.
         max_turns: how many messages the user may write.
         until: a function of each message of the agent; the conversation ends if it returns true.
 

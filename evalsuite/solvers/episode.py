@@ -56,7 +56,7 @@ class ParsedTurn:
     calls: Sequence[Call] = ()  # The calls of this turn, to be run; empty if the turn is malformed.
     fault: str | None = None  # The kind of fault of a malformed turn; None if the turn is well-formed.
     words: str = ""  # A sentence that tells the model what is wrong with its turn.
-    # The final answer as plain text; None if this turn is not the last, or if a call ends the episode.
+    # The final answer, if the model gave it as plain text; otherwise None.
     answer: str | None = None
 
 
@@ -71,7 +71,7 @@ class TurnProtocol(Protocol):
         """Make the messages that come before the model's first turn."""
 
     def list_request_tools(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:
-        """Return the tools in the form that the field `tools` of a request needs."""
+        """Return the tools in the format of a request's field `tools`."""
 
     def parse_completion(self, completion: Completion) -> ParsedTurn: ...
 
@@ -79,7 +79,7 @@ class TurnProtocol(Protocol):
         """Convert the model's completion to the message that represents it in later requests."""
 
     def make_observation_message(self, call: Call, observation: str) -> Message:
-        """Return the message by which the model sees a tool's result."""
+        """Return the message that shows a tool's result to the model."""
 
     def make_reminder_messages(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:
         """Return the messages that tell the model that its turn was malformed."""
@@ -147,7 +147,7 @@ class ToolLoop:
 
     @property
     def tags(self) -> Mapping[str, str]:
-        """The tag `faults` for all cases, which lists the faults that worlds inject; {} without such faults."""
+        """The tag `faults`, which all cases have: the faults that worlds inject; {} without such faults."""
         faults = describe_faults(source for source in self.tools if isinstance(source, World))
         return {"faults": ", ".join(faults)} if faults else {}
 
@@ -223,7 +223,7 @@ class Episode:
         await self.run_calls(turn.calls)
 
     async def run_calls(self, calls: Sequence[Call]) -> None:
-        """Run all calls of a turn in parallel.
+        """Run a turn's calls in parallel; a call of `finish` waits for the calls before it.
 
         Calls that follow a successful `finish` in the same turn are recorded but not run.
         """
@@ -236,7 +236,7 @@ class Episode:
             return
         self.record_call(calls[end], await self.run_call(calls[end]))
         if self.answer is None:
-            # The call of `finish` had faults and did not end the episode, so run the calls after it.
+            # The call of `finish` did not end the episode, because it had faults, so run the calls after it.
             await self.run_calls(calls[end + 1 :])
             return
         for call in calls[end + 1 :]:
@@ -245,7 +245,7 @@ class Episode:
             self.record_call(call, (call.arguments, (*faults, late), "", f"Error: {late.words}", True))
 
     async def run_call(self, call: Call) -> CallOutcome:
-        """Run a call, unless its arguments have faults, and return its outcome."""
+        """Run a call, and return its outcome; if its arguments have faults, return the faults without running it."""
         arguments, faults = self.registry.convert_call_arguments(call.name, call.arguments)
         if faults:
             text = "Error: " + "; ".join(fault.words for fault in faults)
@@ -308,7 +308,7 @@ class Episode:
         return min(self.loop.tool_seconds, getattr(tool.executor, "seconds", None) or math.inf, rest)
 
     def add_controls(self, tools: Sequence[Tool]) -> list[Tool]:
-        """Add the tools `finish` and `ask_to_user`; keep the documents of tools that already have these names."""
+        """Add the tools `finish` and `ask_to_user`; if a tool has one of these names, only replace its executor."""
         controls: dict[str, Tool] = {}
         if self.loop.protocol.finishes:
             controls[FINISH.name] = Tool(FINISH, _FinishExecutor(self))

@@ -1,7 +1,7 @@
 r"""Finds the program, or the final answer in `\boxed{...}`, in a model's answer.
 
 Many models mark programs by CommonMark's fences; others mark them in many different ways. All candidates for the
-program are read, from the strictest form to the most lenient. The first candidate that can be parsed, and that prints
+program are tried, from the strictest form to the most lenient. The first candidate that can be parsed, and that prints
 or defines the requested names, is the program.
 """
 
@@ -29,10 +29,10 @@ _FENCE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _PYTHON = ("python", "py", "python3")
-# Match a run of equal signs as a whole, because trying each part of it would take quadratic time.
+# Match a whole run of backticks or tildes, because trying each part of it would take quadratic time.
 _RUN = r"(?:(?<!`)`{3,}+|(?<!~)~{3,}+)"
-# A block that is marked as Python. Other text may be before the opening fence, after the name of the language, and
-# after the closing fence.
+# A block that is marked as Python. Other text may precede the opening fence, and follow the language's name and the
+# closing fence.
 _LENIENT = re.compile(
     _RUN + r"[ \t]*+\{?\.?(?:python3?|py3?|ipython3?|pycon|tool_code)\b\}?(?:[^\n`~]*+\n)?(?P<code>.*?)"
     r"(?:`{3}|~{3}|\Z)",
@@ -40,8 +40,8 @@ _LENIENT = re.compile(
 )
 _ONE_LINE = re.compile(_RUN + r"[ \t]*+(?:python3?|py)[ \t]++(?P<code>[^\n`~]+)(?:`{3}|~{3})", re.IGNORECASE)
 _UNMARKED = re.compile(r"(?<!`)`{3,}+[ \t]*+\n(?P<code>.*?)(?:`{3}|\Z)", re.DOTALL)
-# Tokens that chat templates put after an answer, and that may remain in it. The pattern matches the reversed text,
-# because a search at the end would take quadratic time for many blanks.
+# Tokens that chat templates put after an answer, and that may be left in its text. The pattern is written backwards and
+# matches the reversed text, because a search at the end would take quadratic time for many blanks.
 _END_SIGNS = re.compile(r"(?:\s|>[|\uff5c][\w\u2581]{1,20}[|\uff5c]<|>s/<|>soe<|>nrut_fo_dne<)*+")
 _START_SIGNS = re.compile(r"(?:\s|<\|\w{1,20}\|>)*+")
 _MAGIC = re.compile(r"^([ \t]*)[!%].*$", re.MULTILINE)
@@ -68,10 +68,10 @@ class FoundProgram:
 def find_program(text: str, *, wanted_names: Collection[str] = (), allow_unfenced: bool = True) -> FoundProgram | None:
     """Find the program in a model's answer.
 
-    Candidates are read in this order: fenced blocks of CommonMark (the last block first), fences anywhere in a line,
-    all blocks together, code without a fence. If no candidate can be parsed and prints, HTML's escapes are removed from
-    the answer, and candidates are read in the same order again. The first candidate that can be parsed and that prints
-    is the program. If even then no candidate can be parsed and prints, the last block is the program. Commands for
+    Candidates are tried in this order: fenced blocks of CommonMark (the last block first), fences anywhere in a line,
+    all blocks together, code without a fence. The first candidate that can be parsed, and that prints or defines a name
+    of `wanted_names`, is the program. Without such a candidate, HTML's escapes are removed from the answer, and
+    candidates are tried in the same order again. If there is still none, the last block is the program. Commands for
     notebooks (`!pip`, `%matplotlib`) are removed from the program.
     """
     text = text[:LONGEST]
@@ -132,7 +132,7 @@ def _list_fenced_blocks(text: str, languages: Collection[str]) -> list[str]:
 
 
 def _remove_margin(code: str, margin: str) -> str:
-    """Remove the margin of the fence (quote marks and blanks) from every line of the block."""
+    """Remove from every line of a block the margin (quote marks and blanks) that its opening fence has."""
     if not margin:
         return code
     before = re.compile(r"[ \t>]" if ">" in margin else r"[ \t]")
@@ -155,7 +155,7 @@ def _list_json_strings(text: str) -> list[str]:
 
 
 def _cut_code_from_prose(text: str) -> Iterator[str]:
-    """Yield the code in prose: it begins at a line that looks like code and ends before a syntax error."""
+    """Yield code found in prose: it starts at a line that looks like code, and stops before a syntax error."""
     first = _FIRST_LINE.search(text)
     lines = _remove_margin(text[first.start() :], first["margin"]).split("\n") if first else []
     for _ in range(MOST_CUTS):
@@ -202,7 +202,7 @@ def _is_requested_program(tree: ast.Module, wanted_names: Collection[str], *, re
     last = tree.body[-1] if tree.body else None
     if isinstance(last, ast.Expr) and not isinstance(last.value, ast.Constant) and not requires_print:
         return True
-    # Code without a fence must call `print`, because even a single word or number of prose is valid Python.
+    # Code without a fence must print, because even a single word or number of prose is valid Python.
     return any(
         isinstance(node, ast.Call)
         and (
@@ -264,7 +264,7 @@ _ESCAPED = re.compile(r"\\([%$&_#])")
 
 
 def find_last_box_content(text: str) -> str | None:
-    r"""Return what is inside the last complete `\boxed{...}`; None without a box. Escaped braces do not count."""
+    r"""Return the content of the last complete `\boxed{...}`; None without a box. Escaped braces do not count."""
     # One entry per open brace: where the box's content begins, or None if the brace does not open a box.
     opened: list[int | None] = []
     start, end = -1, -1

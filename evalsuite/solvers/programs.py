@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 Prompt = str | Callable[[Sample, str], "str | Sequence[Message]"]
 # Function that returns a sample's tables; the keys are the names of variables in programs.
 Tables = Callable[[Sample], "Mapping[str, TableSource]"]
-# Function of tables' variable names that writes a program; the program prints a description of the tables.
+# Function that gets the names of tables' variables, and returns a program that prints a description of the tables.
 Describe = Callable[[Sequence[str]], str]
 
-# Match only top-level packages, because if `a.b` is missing from an installed package `a`, the model invented `a.b`.
+# Match only top-level packages: if `a.b` is missing although `a` is installed, the model invented `a.b`.
 _MISSING_PACKAGE = re.compile(
     r"ModuleNotFoundError: No module named '([^'.]+)'$"
     r"|ImportError: Missing optional dependency '([^'.]+)'|ImportError: `Import ([^`.]+)` failed"
@@ -104,7 +104,7 @@ class ProgramSolver(SandboxUser):
     describe: Describe | None
     timeout: float
     params: Mapping[str, Any]
-    # For each event loop and set of tables: a lock, and a list that holds the description once it exists.
+    # Maps an event loop and a set of tables to a lock and a list, which stores their description once it is written.
     descriptions: dict[Any, tuple[asyncio.Lock, list[str]]] = field(default_factory=dict, kw_only=True)
 
     async def _load_tables_and_messages(self, sample: Sample) -> tuple[Mapping[str, TableSource], tuple[Message, ...]]:
@@ -202,10 +202,10 @@ def program_of_thought(
 ) -> ProgramOfThought:
     """Ask the model for one program, and run it in the sandbox.
 
-    `find_program` finds the program in the model's answer; `facts["form"]` of the transcript tells in which form. The
-    case's answer is what the program prints, without surrounding blanks. The case's answer is empty if no program was
-    found, or if the program fails or takes too long. `facts["program"]` tells how the program ended: `ok`, `missing`,
-    `printed nothing`, `failed`, `package missing` (`facts["package"]` names the package) or `timed out`.
+    `find_program` finds the program in the model's answer; `facts["form"]` of the transcript tells how it was found.
+    The case's answer is what the program prints, without surrounding blanks. The case's answer is empty if no program
+    was found, or if the program fails or takes too long. `facts["program"]` tells how the program ended: `ok`,
+    `missing`, `printed nothing`, `failed`, `package missing` (`facts["package"]` names the package) or `timed out`.
     `facts["sandbox"]` names the kind of sandbox, and `facts["files"]` the files that the program wrote. The transcript
     has an event of the kind `program`, with `code`, `stdout`, `error`, `timed_out` and `seconds`. If the program wrote
     files, the event also has `figures` and `files` (see `Execution.files`).
@@ -215,15 +215,15 @@ def program_of_thought(
             function returns the user's message or a whole conversation.
         tables: function that returns a sample's tables by variable name; by default, the tables are those in the
             metadata under `tables`.
-        describe: function that writes a program; the program prints a description of the named tables. None means no
-            description.
+        describe: function that gets the tables' variable names and returns a program; the program prints a description
+            of the tables. None means no description.
         sandbox: a sandbox that is shared with other solvers; by default a new one, which `aclose` ends.
         timeout: time limit of a program in seconds.
         params: generation parameters by their OpenAI names.
 
     Raises:
-        SandboxUnavailable: the solver is called on a machine where programs cannot be isolated.
-        SandboxError: the solver is called and cannot load a table.
+        SandboxUnavailable: a call of the solver could not isolate programs on this machine.
+        SandboxError: a call of the solver could not load a table.
         ModelError: the call failed permanently.
     """
     checked = select_generation_params(program_of_thought, params)
@@ -243,12 +243,12 @@ there: you will be shown what it printed, and variables keep their values. Once 
 no more code and give it as \\boxed{answer}."""
 SHOWN_CHARACTERS = 4000
 
-# Function that writes the message after an execution; its second argument is how many programs may still run.
+# Function of an execution and the number of remaining rounds; returns the next message to the model.
 ShowResult = Callable[[Execution, int], str]
 
 
 def format_result(execution: Execution, rounds_left: int) -> str:
-    """Write what a round printed and its error, at most 4,000 characters of each, and what the model should do next."""
+    """Write the message after a round: its output and error (at most 4,000 characters each), and what to do next."""
     printed = shorten_to_ends(execution.stdout.rstrip(), SHOWN_CHARACTERS)
     parts = [f"The code printed:\n{printed}" if printed else "The code printed nothing."]
     if execution.error is not None:
@@ -308,13 +308,13 @@ def interleaved(
     r"""Let the model write code, which is run, in up to `rounds` rounds; then let it answer without code.
 
     In each round, the last Python block in the model's message is run. A message without a Python block is the model's
-    last answer. After `rounds` rounds, the model writes a last answer; code in it is not run. The transcript's answer
-    is what the last `\boxed{...}` in the model's last answer contains; without a box, it is that whole answer.
+    last answer. After `rounds` rounds, the model must answer; code in this last answer is not run. The transcript's
+    answer is the content of the last `\boxed{...}` in the model's last answer; without a box, the whole last answer.
 
     `facts["rounds"]` in the transcript counts the programs that were run. The other `facts` describe the last program;
     `program_of_thought` explains them and the events.
 
-    `program_of_thought` also describes the exceptions, and the arguments that are not listed here.
+    `program_of_thought` also describes the exceptions and the other arguments.
 
     Args:
         rounds: the maximum number of rounds in which code is run, at least 0.

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from evalsuite.applications.case_model import CaseModel
 
 LARGEST_ANSWER = 64 * 2**20  # Maximum number of bytes in a service's answer.
-LONGEST_ERROR = 2000  # An error message has at most this many characters of the answer to a failed request.
+LONGEST_ERROR = 2000  # Maximum characters of a failed request's answer in an error message.
 PLACEHOLDER = re.compile(r"\{(input|messages|session|base_url|api_key)\}")
-EFFECT = "request to the service"  # The name by which the journal (store of calls) records requests to the service.
+EFFECT = "request to the service"  # The journal (store of calls) records requests to the service under this name.
 # Unlike `str.splitlines`, do not split at characters such as U+2028, which JSON may contain without escapes.
 LINE_END = re.compile(r"\r\n|\r|\n")
 DEFAULT_REQUEST: Mapping[str, Any] = {"input": "{input}", "session": "{session}"}
@@ -36,7 +36,7 @@ class CaseExchange:
 
     sample: Sample
     model: CaseModel
-    world: Any = None  # What a function gets as its parameter `world`; the final state of this object is scored.
+    world: Any = None  # The object that a function gets as its parameter `world`; its final state is scored.
     # The case's id, which is also the id of its trace: 32 hexadecimal digits.
     session: str = field(default_factory=lambda: uuid4().hex)
     cookies: aiohttp.CookieJar | None = None
@@ -87,7 +87,7 @@ class ServiceApplication:
         import aiohttp
 
         if exchange.cookies is None:
-            exchange.cookies = aiohttp.CookieJar(unsafe=True)  # Keep cookies even if the host is an IP address.
+            exchange.cookies = aiohttp.CookieJar(unsafe=True)  # Accept cookies from IP addresses, too.
         request = self.request
         try:
             body = request(question, exchange.session) if callable(request) else _fill_template(request, values)
@@ -152,7 +152,7 @@ class ServiceApplication:
         return "".join(pieces), facts
 
     def _make_error(self, words: str) -> SolverError:
-        """Make an error whose message names the service and then has these words."""
+        """Make an error; its message is the service's address, followed by these words."""
         return SolverError(f"the service {redact(self.url)} {words}")
 
     def _conceal_headers(self, text: str) -> str:

@@ -1,4 +1,4 @@
-"""Solvers that make at most one call: they ask the model once, or take an answer that exists already."""
+"""Solvers that make at most one call: they call the model once, or take an existing answer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class GenerateSolver:
         return (*head, Message("user", self.template.replace("{input}", sample.input)))
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Call the model once; an application's answer may have facts, which the transcript gets."""
+        """Call the model once; if the model is an application, copy the facts of its answer to the transcript."""
         messages = self.make_messages(sample)
         completion = await model.chat(messages, **self.params)
         return Transcript(
@@ -50,11 +50,11 @@ def generate(*, system: str | None = None, template: str = "{input}", **params: 
         system: a system message, which precedes the user's message.
         template: the user's message, in which `{input}` is replaced by the sample's input. It is not used if the input
             is a conversation.
-        params: generation parameters by their OpenAI names (`max_tokens=8`, `temperature=0`). Parameters that only one
-            server knows go into a mapping: `params={"name": value}`.
+        params: generation parameters by their OpenAI names (`max_tokens=8`, `temperature=0`). For a server's own
+            parameters, use a mapping: `params={"name": value}`.
 
     Raises:
-        SettingsError: OpenAI's API has no parameter of this name.
+        SettingsError: a parameter's name is unknown in OpenAI's API.
     """
     if "{input}" not in template:
         raise SettingsError("generate(template=...): without {input}, all samples would be asked the same")
@@ -62,12 +62,12 @@ def generate(*, system: str | None = None, template: str = "{input}", **params: 
 
 
 async def return_fixed_answer(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - a solver's arguments
-    """Solve a sample without a model, by its fixed answer."""
+    """Return the sample's fixed answer, without calling the model."""
     return Transcript(get_fixed_answer(sample))
 
 
 def get_fixed_answer(sample: Sample) -> str:
-    """Return the text under `answer` in the sample's metadata; raise SolverError if there is none."""
+    """Return the fixed answer, `answer` in the sample's metadata; raise SolverError unless it is text."""
     answer = sample.metadata.get("answer")
     if not isinstance(answer, str):
         raise SolverError(f"sample {sample.id} has no text under 'answer' in its metadata")
@@ -75,7 +75,7 @@ def get_fixed_answer(sample: Sample) -> str:
 
 
 def make_answers_solver(file: str, benchmark: str) -> Solver:
-    """Make a solver that takes answers from a file, which names a sample by its id or by its tag `cluster`."""
+    """Make a solver that reads answers from a file; its lines name samples by the id or by the tag `cluster`."""
 
     async def answer_from_file(sample: Sample, model: Model) -> Transcript:  # noqa: ARG001 - as every solver
         ids = [sample.id, *([sample.tags["cluster"]] if "cluster" in sample.tags else [])]

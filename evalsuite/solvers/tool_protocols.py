@@ -35,7 +35,7 @@ _NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 @dataclass(frozen=True, slots=True)
 class NativeProtocol:
-    """The native protocol: the server itself separates tool calls from text.
+    """The native protocol: the model's server returns tool calls separately from text.
 
     A turn is well-formed if it has a call, and if each call has a name and arguments that can be parsed. The model's
     thought is the text of its message or, if there is none, the message's reasoning. Without the tool `finish`, a
@@ -73,7 +73,7 @@ class NativeProtocol:
         return ParsedTurn(thought, calls)
 
     def make_history_message(self, completion: Completion) -> Message:
-        """Return the message with its calls repaired, because servers refuse invalid names and arguments of tools."""
+        """Return the message with repaired calls, because servers refuse tool calls with invalid names or arguments."""
         calls = map(_repair_tool_call, completion.with_distinct_call_ids().tool_calls)
         return Message("assistant", completion.text, tuple(calls))
 
@@ -153,10 +153,10 @@ class ReActProtocol:
 def parse_turn(text: str) -> ParsedTurn:
     """Parse one message of the model.
 
-    A well-formed turn has the three keywords in this order, and the text after `Action:` is not empty. The text after
-    `Action Input:` must be a JSON object or a Python dict, which only white space may follow. The model may write other
-    text before `Thought:`. The first fault of a turn is reported, in the order `keywords`, `empty_action`,
-    `unparseable`, `redundant`.
+    In a well-formed turn, the keywords `Thought:`, `Action:` and `Action Input:` are in this order, and the text after
+    `Action:` is not empty. The text after `Action Input:` is a JSON object or a Python dict, followed by nothing but
+    white space. The model may write other text before `Thought:`. Faults are checked in the order `keywords`,
+    `empty_action`, `unparseable`, `redundant`; only the first is reported.
     """
     _, first, rest = text.partition("Thought:")
     thought, second, rest = rest.partition("Action:")
@@ -199,14 +199,14 @@ def react(  # noqa: PLR0913 - each has a default and is given by name
             this tool.
         examples: example episodes with other tools, which precede the sample's input in the conversation.
         max_turns: how many turns the model may take.
-        patience: the number of malformed turns in a row that ends an episode; None means no limit.
+        patience: number of malformed turns in a row after which the episode ends; None means no limit.
         observation_limit: maximum length of an observation (a tool's result) in characters; a note tells the model that
             the rest is cut off.
         tool_seconds: time limit of one tool call in seconds; a slower call fails, and the model reads that it failed.
         seconds: time limit in seconds for all tool calls of an episode together; None means no limit.
         tokens: how many tokens, including prompts, the model may use in an episode; None means no limit.
         dollars: how much the model may cost in an episode, in US dollars; None means no limit.
-        params: generation parameters; unless they set others, temperature is 0.3 and top_p is 0.5.
+        params: generation parameters; the defaults of temperature and top_p are 0.3 and 0.5.
     """
     checked = {**PARAMETERS, **select_generation_params(react, params)}
     limits = (max_turns, patience, observation_limit, tool_seconds, seconds, tokens, dollars)

@@ -45,8 +45,8 @@ def cohen_kappa(a: Labels, b: Labels) -> float:
         b: the second rater's labels of the same items in the same order.
 
     Returns:
-        A number up to 1 (full agreement), where 0 is agreement by chance. The result is nan if both raters use the same
-        single label, because kappa is then 0 / 0.
+        A number up to 1 (full agreement), where 0 is agreement by chance. If both raters use only one and the same
+        label, kappa is 0 / 0, and the result is nan.
 
     Raises:
         ValueError: the lists are empty, a label is missing (None or nan), or the lists differ in length.
@@ -76,9 +76,9 @@ def kappa_interval(
     `kappa_lower_bound` computes the lower bound.
 
     Args:
-        categories: all possible labels, in the order on which `linear` and `quadratic` weights depend. None uses the
-            labels found, which is correct only for `nominal` weights.
-        weights: disagreements count equally (`nominal`), by their distance (`linear`), or by its square (`quadratic`).
+        categories: all possible labels; `linear` and `quadratic` weights depend on their order. None uses the labels
+            found, which is correct only for `nominal` weights.
+        weights: how disagreements count: equally (`nominal`), by distance (`linear`), or by its square (`quadratic`).
 
     Raises:
         ValueError: the labels are invalid (see `cohen_kappa`), weights other than `nominal` lack categories, a label is
@@ -105,9 +105,9 @@ def clustered_kappa(
 ) -> Kappa:
     """Compute plain kappa with the jackknife's interval over clusters, widened if the raters disagree on few items.
 
-    The jackknife's interval is too narrow if few labels differ. The interval is therefore extended to include the
-    interval of the raw agreement, converted to kappa with the agreement by chance held fixed. For perfect agreement,
-    `kappa_lower_bound` computes the lower bound.
+    The jackknife's interval is too narrow if the raters disagree on few items. The interval is therefore extended to
+    include a second one: that of the raw agreement, converted to kappa with a fixed agreement by chance. For perfect
+    agreement, `kappa_lower_bound` computes the lower bound.
 
     Args:
         clusters: the cluster of each item; None if items are independent.
@@ -172,8 +172,8 @@ def ac1_interval(
 ) -> Kappa:
     """Compute Gwet's AC1 with the jackknife's interval over clusters, widened if the raters disagree on few items.
 
-    Each bound is the wider of two: one comes from a jackknife of log(1 - AC1), the other from the interval of the raw
-    agreement, converted to AC1 with the agreement by chance held fixed.
+    Each bound is the wider of two. One is from a jackknife of log(1 - AC1). The other is from the interval of the raw
+    agreement, converted to AC1 with a fixed agreement by chance.
 
     Args:
         categories: see `gwet_ac1`.
@@ -199,14 +199,14 @@ def ac1_interval(
 
 
 def _compute_log_disagreement(pairs: Sequence[tuple[Hashable, Hashable]], category_count: int) -> float:
-    """Compute log(1 - AC1), the logarithm of disagreement over disagreement by chance; nan for full agreement."""
+    """Compute log(1 - AC1), the logarithm of (disagreement / disagreement by chance); nan for full agreement."""
     apart = sum(x != y for x, y in pairs)
     by_chance = 1 - _compute_ac1_chance_agreement(pairs, category_count)
     return math.log(apart / len(pairs) / by_chance) if apart else math.nan
 
 
 def _count_categories(pairs: Sequence[tuple[Hashable, Hashable]], categories: Sequence[Hashable] | None) -> int:
-    """Count the distinct labels in the pairs and the given categories; at least two."""
+    """Count the distinct labels, both in the pairs and among the given categories; return at least 2."""
     found = {label for pair in pairs for label in pair}
     return max(2, len(found if categories is None else found.union(categories)))
 
@@ -260,7 +260,7 @@ def _compute_agreement_weights(size: int, weights: Weights) -> Array:
 
 
 def _compute_kappa(shares: Array, agreement_weights: Array) -> tuple[float, float]:
-    """Return kappa and its standard error, the latter multiplied by the square root of the number of items."""
+    """Return kappa, and its standard error times the square root of the number of items."""
     rows, columns = shares.sum(axis=1), shares.sum(axis=0)
     chance = float(rows @ agreement_weights @ columns)
     if math.isclose(chance, 1.0, rel_tol=1e-12):
@@ -313,20 +313,19 @@ def kappa_lower_bound(
 ) -> float:
     """Compute a lower bound of Cohen's kappa that is exact for independent items, even if few items disagree.
 
-    1 - kappa is the observed disagreement divided by the disagreement by chance. Kappa's lower bound is 1 minus an
-    exact upper bound of the observed disagreement over a lower bound of the disagreement by chance.
+    The value 1 - kappa is the observed disagreement divided by the disagreement by chance. Kappa is at least 1 - u / l.
+    Here u is an exact upper bound of the observed disagreement, and l a lower bound of that by chance.
 
-    If a cut divides the labels into two sides, the disagreement by chance is at least 2 s (1 - s), where s is the share
-    of labels on one side, averaged over both raters. An item with both labels on that side counts fully in s, and an
-    item whose labels differ counts half. An exact lower bound is used for the share of items with both labels on that
-    side.
+    A cut divides the labels into two sides. The disagreement by chance is at least 2 s (1 - s), where s is the share of
+    labels on one side, averaged over both raters. An item with both labels on that side counts fully in s, and an item
+    whose labels differ counts half. For the share of items with both labels on that side, an exact lower bound is used.
 
-    Half of the error probability is spent on the observed disagreement, and half on the shares of both sides of each
-    cut (Bonferroni). Rare labels widen the interval, because their shares have low lower bounds.
+    One half of the error probability is spent on the observed disagreement; the other half is divided among both sides
+    of all cuts (Bonferroni). Rare labels widen the interval, because their shares have low lower bounds.
 
     Args:
-        cuts: the labels on one side of each division of the labels into two sides. If empty (for plain kappa), one cut
-            separates the most frequent label from all others.
+        cuts: the labels on one side of each cut. If empty (for plain kappa), one cut separates the most frequent label
+            from all others.
     """
     groups: list[Hashable] = list(range(len(a)) if clusters is None else clusters)
     error = (1 - check_probability(confidence, "confidence")) / 2
@@ -395,11 +394,11 @@ def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
 def compute_alpha_replicates(
     items: Sequence[Sequence[Hashable]], clusters: Sequence[Hashable], *, level: Level
 ) -> tuple[float, list[float]]:
-    """Compute alpha of all items, and per cluster (in order of first appearance) alpha without this cluster's items.
+    """Compute alpha of all items, and alpha without each cluster's items, in order of the clusters' first appearance.
 
-    Each entry of `items` is the list of one item's ratings. Alpha depends only on sums over items, so a cluster is left
-    out by subtracting its part of these sums. An ordinal distance depends on all items, so the values without a cluster
-    are exact for the other levels only.
+    Each entry of `items` is the list of one item's ratings. Alpha depends only on sums over items, so the sums without
+    a cluster are computed by subtraction. For the level `ordinal`, the values without a cluster are approximate,
+    because distances depend on all items.
     """
     import numpy as np
 
@@ -422,11 +421,11 @@ def compute_alpha_replicates(
 
 
 def _compute_alphas(observed: Array | float, totals: Array, distances: Array) -> Array:
-    """Compute Krippendorff's alpha for each row of totals; nan without expected disagreement."""
+    """Compute Krippendorff's alpha for each row of totals; nan if the expected disagreement is 0."""
     import numpy as np
 
     expected = ((totals @ distances) * totals).sum(axis=1) / np.maximum(totals.sum(axis=1) - 1, 1)
-    # Not `== 0`, because subtracting a cluster's sums leaves rounding errors.
+    # Do not compare with 0, because subtracting a cluster's sums leaves rounding errors.
     undefined = expected <= 1e-9 * np.max(distances, initial=0.0)
     return np.where(undefined, math.nan, 1 - observed / np.where(undefined, 1.0, expected))
 

@@ -13,8 +13,8 @@ from typing import TypeVar
 from evalsuite.stats.inputs import Array, Labels, Values, check_probability, check_same_length, convert_to_floats
 
 T = TypeVar("T")
-ROUNDING = 1e-12  # Relative spread below which differences between values count as rounding errors.
-_SAME = 1e-9  # Relative width below which an interval only shows rounding errors of equal values.
+ROUNDING = 1e-12  # Differences between values are rounding errors if their relative spread is smaller than this.
+_SAME = 1e-9  # An interval shows only rounding errors of equal values if its relative width is smaller than this.
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class ClusteredMean:
         mean: the mean of all values with equal weights.
         error: the standard error; infinite for a single cluster.
         clusters: the number of independent clusters.
-        freedom: the standard error's degrees of freedom; one less than the number of clusters if all have the same
-            size, otherwise fewer.
+        freedom: the standard error's degrees of freedom: the number of clusters minus one if all have the same size,
+            otherwise fewer.
     """
 
     mean: float
@@ -54,7 +54,7 @@ class ClusteredMean:
         return float(stdtrit(self.freedom, level))
 
     def interval(self, confidence: float) -> Interval:
-        """Compute the two-sided t interval: unbounded for one cluster, and a single point if all clusters are equal."""
+        """Compute the two-sided t interval: unbounded for one cluster, a single point if all clusters have one mean."""
         if math.isinf(self.error):
             return Interval(-math.inf, math.inf)
         reach = self.quantile((1 + confidence) / 2) * self.error
@@ -63,7 +63,7 @@ class ClusteredMean:
     def pvalue_above(self, null: float) -> float:
         """Compute the one-sided p-value of the hypothesis that the true mean is at most `null`.
 
-        If all clusters are equal, the exact sign test over clusters is used, because the t statistic would be infinite.
+        If all clusters have the same mean, the t statistic is infinite, so the exact sign test over clusters is used.
         """
         from scipy.special import stdtr
 
@@ -121,9 +121,9 @@ def compute_mean_of_clusters(totals: Array, sizes: Array) -> ClusteredMean:
 def compute_satterthwaite_freedom(shares: Array) -> float:
     """Compute Satterthwaite's degrees of freedom of the CR2 variance of a mean.
 
-    The result is (trace M)^2 / trace(M^2), where M is the covariance of the clusters' adjusted residuals under the
-    usual working model of independent cases. For a mean, this equals 1 / (sum w_g^2 + sum over g != h of v_g v_h),
-    where w_g is the share of cluster g among all values, and v_g = w_g^2 / (1 - w_g).
+    The result is (trace M)^2 / trace(M^2), where M is the covariance of the clusters' adjusted residuals, computed as
+    if all cases were independent. For a mean, this equals 1 / (sum w_g^2 + sum over g != h of v_g v_h), where w_g is
+    the share of cluster g among all values, and v_g = w_g^2 / (1 - w_g).
 
     Args:
         shares: w, each cluster's share of all values, for at least two clusters; the shares sum to 1.
@@ -159,7 +159,7 @@ def mean_interval(values: Values, *, clusters: Labels | None = None, confidence:
 
 
 def bound_differing_share(clusters: int, confidence: float = 0.95) -> float:
-    """Given equal observed clusters, compute an upper bound of the share of different clusters in the population."""
+    """Compute an upper bound of the population's share of differing clusters, if all observed clusters are equal."""
     if clusters < 1:
         raise ValueError(f"a bound needs at least one cluster; got {clusters}")
     return float(-math.expm1(math.log((1 - check_probability(confidence, "confidence")) / 2) / clusters))
@@ -179,7 +179,7 @@ def make_constant_statistic_interval(
 
 
 def make_bounded_interval(mean: ClusteredMean, confidence: float, scale: float) -> Interval:
-    """Clip a mean's t interval to [-scale, scale]; equal clusters get `make_constant_statistic_interval`."""
+    """Clip a mean's t interval to [-scale, scale]; if clusters are equal, use `make_constant_statistic_interval`."""
     if mean.error == 0:
         return make_constant_statistic_interval(mean.mean, mean.clusters, (-scale, scale), confidence)
     interval = mean.interval(confidence)
@@ -187,7 +187,7 @@ def make_bounded_interval(mean: ClusteredMean, confidence: float, scale: float) 
 
 
 FEWEST_CLUSTERS = 2  # Minimum number of clusters for a jackknife interval.
-NO_WIDTH = 1e-12  # Width below which an interval only shows rounding errors of equal values.
+NO_WIDTH = 1e-12  # An interval shows only rounding errors of equal values if its width is smaller than this.
 
 
 def jackknife_interval(
@@ -197,7 +197,7 @@ def jackknife_interval(
     bounds: tuple[float, float] = (-math.inf, math.inf),
     confidence: float = 0.95,
 ) -> Interval:
-    """Compute the t interval of a statistic with the jackknife's standard error, leaving out whole clusters.
+    """Compute the t interval of a statistic; its standard error comes from a jackknife that leaves out whole clusters.
 
     The squared error is (G - 1) / G times the sum of squared deviations of the G leave-one-out values from their mean:
     Efron and Tibshirani, "An Introduction to the Bootstrap" (1993, chapter 11). The method is meant for smooth
@@ -210,8 +210,8 @@ def jackknife_interval(
         bounds: lowest and highest possible value, to which the interval is clipped.
 
     Returns:
-        The interval; (nan, nan) with fewer than two clusters, with an undefined statistic (of all items or without some
-        cluster), or if leaving out clusters never changes the statistic (see `make_constant_statistic_interval`).
+        The interval. It is (nan, nan) if there are fewer than two clusters, if a value of the statistic is undefined,
+        or if all its values are equal (see `make_constant_statistic_interval`).
 
     Raises:
         ValueError: the confidence is not in (0, 1).
@@ -228,7 +228,7 @@ def jackknife_interval(
 
 
 def estimate_by_jackknife(value: float, leave_one_out: Sequence[float]) -> ClusteredMean:
-    """Return a statistic with the standard error that its values without each of at least two clusters give."""
+    """Return a statistic with its jackknife standard error, from its values without each of at least two clusters."""
     count = len(leave_one_out)
     centre = math.fsum(leave_one_out) / count
     squares = math.fsum((left - centre) ** 2 for left in leave_one_out)

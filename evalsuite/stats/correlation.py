@@ -64,14 +64,14 @@ def _apply_scipy_test(test: str, x: Values, y: Values) -> Significance:
 
 
 def welch_anova(*groups: Values) -> Significance:
-    """Compute Welch's test of the hypothesis that several groups have the same mean, with any variances.
+    """Compute Welch's test of the hypothesis that several groups have equal means; their variances may differ.
 
     Welch, "On the comparison of several mean values" (Biometrika 38, 1951), by `scipy.stats.f_oneway` with
     `equal_var=False`.
 
     Returns:
-        F and p; both are nan if a group has fewer than two values or only equal values, because Welch's weight of the
-        group would be infinite.
+        F and p; both are nan if a group has fewer than two values or only equal values, because its weight would be
+        infinite.
 
     Raises:
         ValueError: there are fewer than two groups, a group is empty, or a number is not finite.
@@ -101,13 +101,13 @@ def compute_rank_replicates(
 def rank_interval(
     variables: Variables, clusters: Sequence[Hashable], coefficient: Coefficient, *, confidence: float = 0.95
 ) -> tuple[float, Interval]:
-    """Average the coefficients of several pairs of variables; the jackknife interval has a minimum width.
+    """Average the coefficients of several pairs of variables, and compute a jackknife interval with a minimum width.
 
     The jackknife uses Fisher's transformation, because transformed coefficients are nearly normal. If nearly all cases
-    agree, the sample may lack a rare case that disagrees, which no jackknife can take into account. To allow for such
-    cases, two clusters are added at each corner of the data in turn (the minimum or maximum of x, and of y), and the
-    interval is widened to include the resulting coefficients. The widening of this interval is evalsuite's own method;
-    `docs/statistics.md` has its simulation.
+    agree, a rare case that disagrees may be missing from the sample; a jackknife cannot allow for it. The interval
+    therefore includes four more coefficients. For each, two clusters are added at one corner of the data (minimum or
+    maximum of x, and of y). The widening of this interval is evalsuite's own method; `docs/statistics.md` has its
+    simulation.
     """
     value, without = compute_rank_replicates(variables, clusters, coefficient)
     if math.isnan(value) or any(math.isnan(left) for left in without):
@@ -119,7 +119,7 @@ def rank_interval(
     with_more = [
         compute_rank_replicates(
             [_add_extreme_cases(x, y, size, up=up, opposite=opposite) for x, y in variables],
-            [""] * (len(clusters) + size),  # One cluster, because no replicates are needed.
+            [""] * (len(clusters) + size),  # All cases form one cluster, because no replicates are needed.
             coefficient,
         )[0]
         for up in (True, False)
@@ -133,7 +133,7 @@ def rank_interval(
 # Number of extreme clusters that `rank_interval` adds. In simulations of 12 to 100 pairs, up to 6% of the intervals
 # miss the true correlation if two clusters are added, and up to 16% if one is added.
 MORE_CLUSTERS = 2
-LARGEST_CORRELATION = 1 - 1e-6  # Fisher's transformation of a perfect correlation would be infinite.
+LARGEST_CORRELATION = 1 - 1e-6  # Limit for Fisher's transformation, which is infinite for a perfect correlation.
 
 
 def _transform_by_fisher(coefficient: float) -> float:
@@ -143,13 +143,13 @@ def _transform_by_fisher(coefficient: float) -> float:
 def _add_extreme_cases(
     x: Sequence[float], y: Sequence[float], size: int, *, up: bool, opposite: bool
 ) -> tuple[list[float], list[float]]:
-    """Add `size` cases in which x is maximal (`up`) or minimal, and y likewise, or the reverse if `opposite`."""
+    """Add `size` cases with the largest x (smallest unless `up`) and the y of the same end (other if `opposite`)."""
     ends = (min(y), max(y))
     return [*x, *[max(x) if up else min(x)] * size], [*y, *[ends[up != opposite]] * size]
 
 
 Coefficient = Literal["pearson", "spearman", "kendall"]
-CELLS_AT_ONCE = 2_000_000  # Maximum cells of the tables of counts that are in memory at once; each copy takes 16 MB.
+CELLS_AT_ONCE = 2_000_000  # Maximum cells of all tables of counts in memory at once; each copy takes 16 MB.
 
 
 def compute_coefficient_replicates(
@@ -193,22 +193,22 @@ def _compute_pearson(rows: Array, columns: Array, tables: Array) -> Array:
 
 
 def _correlate_centred(tables: Array, x: Array, y: Array) -> Array:
-    """Correlate centred values, weighted by the counts."""
+    """Correlate values whose mean is 0, weighted by the counts."""
     together = np.einsum("gij,gi,gj->g", tables, x, y)
     spread = (tables.sum(axis=2) * x**2).sum(axis=1) * (tables.sum(axis=1) * y**2).sum(axis=1)
     return _divide_by_root(together, spread)
 
 
 def _compute_midranks(counts: Array) -> Array:
-    """Compute each value's mean rank (equal values share one), minus the mean of all ranks."""
+    """Compute each value's rank, relative to the mean of all ranks; tied cases share their mean rank."""
     return np.asarray(counts.cumsum(axis=1) - (counts + counts.sum(axis=1, keepdims=True)) / 2)
 
 
 def _compute_kendall(tables: Array) -> Array:
     """Compute Kendall's tau-b from tables of counts.
 
-    Tau-b is the number of concordant minus discordant pairs, divided by the geometric mean of two numbers of pairs:
-    those without a tie in x, and those without a tie in y.
+    Tau-b is the number of concordant minus discordant pairs, divided by sqrt(u v). Here u is the number of pairs
+    without a tie in x, and v the number without a tie in y.
     """
     below = np.zeros((len(tables), tables.shape[1] + 1, tables.shape[2] + 1))
     below[:, 1:, 1:] = tables.cumsum(axis=1).cumsum(axis=2)
@@ -225,7 +225,7 @@ def _count_untied_pairs(counts: Array) -> Array:
 
 
 def _divide_by_root(numerators: Array, squares: Array) -> Array:
-    """Divide by the square roots, and clip the ratios to [-1, 1]; nan for a square of 0."""
+    """Divide numerators by the square roots of `squares`, and clip the ratios to [-1, 1]; nan for a square of 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where(squares > 0, np.clip(numerators / np.sqrt(squares), -1.0, 1.0), np.nan))
 

@@ -51,7 +51,7 @@ def check_range(array: Array, low: float, high: float, name: str) -> Array:
 
 
 def check_same_length(first: Sized, second: Sized, names: str) -> None:
-    """Check that two lists, which are paired by position, have the same length."""
+    """Check that two lists have the same length, because their items are paired by position."""
     if len(first) != len(second):
         raise ValueError(f"{names} are paired by position but have {len(first)} and {len(second)} entries")
 

@@ -18,8 +18,8 @@ from evalsuite.stats.inputs import (
     find_by_bisection,
 )
 
-RESAMPLES = 9999  # Number of resamples, chosen so that the quantiles of 95% and 99% intervals need no interpolation.
-FEW = 30  # Number of successes or failures below which the exact interval replaces Wilson's.
+RESAMPLES = 9999  # Number of resamples; with 9,999, the quantiles of 95% and 99% intervals need no interpolation.
+FEW = 30  # The exact interval replaces Wilson's if there are fewer successes or failures than this.
 CELLS_AT_ONCE = 4_000_000  # Maximum resampled values in memory at a time: about 100 MB for any number of cases.
 
 
@@ -54,7 +54,7 @@ def exact_interval(successes: float, n: float, confidence: float = 0.95) -> Inte
     Each bound is wrong with a probability of at most (1 - confidence) / 2. Clopper and Pearson, "The use of confidence
     or fiducial limits" (Biometrika 26, 1934). `wilson_interval` describes the arguments and errors.
     """
-    wilson_interval(successes, n, confidence)  # Call it only because it raises ValueError for invalid arguments.
+    wilson_interval(successes, n, confidence)  # This call only raises ValueError for invalid arguments.
     half, failures = (1 - confidence) / 2, n - successes
     if float(n).is_integer() and float(successes).is_integer() and min(successes, failures) < FEW:
         # For few cases, use a plain sum, because importing scipy takes a tenth of a second.
@@ -105,13 +105,13 @@ def share_interval(values: Values, *, clusters: Labels | None = None, confidence
     Enumeration for 50 to 400 cases shows that each bound of such a 95% interval is wrong with a probability of at most
     3.6%.
 
-    For clustered cases, the formulas use an effective number of cases (z / t)^2 q. The number q is p (1 - p) / e^2 for
-    the share p with the cluster-robust standard error e, but at most the number of cases. If all values are equal, e is
-    0, and q is the number of clusters instead. The factor (z / t)^2 compares the quantile z of the normal distribution
-    with the quantile t of the t distribution that has the degrees of freedom of e. The effective number of cases is
-    from Korn and Graubard (Survey Methodology 24, 1998); Franco et al. (Journal of Survey Statistics and Methodology 7,
-    2019) also use it in Wilson's interval. Unlike the t interval, the result stays within [0, 1] and is not a single
-    point if all values are equal.
+    For clustered cases, the formulas use an effective number of cases (z / t)^2 q. The number q is p (1 - p) / e^2, but
+    at most the number of cases. Here p is the share, and e its cluster-robust standard error. If all values are equal
+    (e is 0), q is the number of clusters. The factor (z / t)^2 contains two quantiles: z of the normal distribution,
+    and t of Student's t distribution with e's degrees of freedom. The effective number of cases is from Korn and
+    Graubard (Survey Methodology 24, 1998); Franco et al. (Journal of Survey Statistics and Methodology 7, 2019) also
+    use it in Wilson's interval. Unlike the t interval, the result stays within [0, 1] and is not a single point if all
+    values are equal.
 
     Args:
         values: 0 or 1, one per case.
@@ -187,7 +187,7 @@ FEWEST_AMOUNTS = 30
 
 
 def amount_interval(values: Values, *, clusters: Labels | None = None, confidence: float = 0.95) -> Interval:
-    """Compute an interval of the mean of amounts without an upper limit, such as tokens, which are often skewed.
+    """Compute an interval of the mean of amounts, such as tokens, which are often skewed and have no upper limit.
 
     Student's t is transformed as in Hall, "On the removal of skewness by transformation" (Journal of the Royal
     Statistical Society B 54, 1992). For the upper bound, the cluster with the greatest mean counts twice, because the
@@ -219,12 +219,12 @@ def amount_interval(values: Values, *, clusters: Labels | None = None, confidenc
 
 
 def _compute_skewed_bound(totals: Array, sizes: Array, level: float) -> float:
-    """Subtract the standard error times the transformed t quantile from the mean; a low level gives an upper bound."""
+    """Compute the mean minus the standard error times the transformed t quantile; an upper bound needs a low level."""
     import numpy as np
 
     mean = compute_mean_of_clusters(totals, sizes)
     residuals = totals - sizes * mean.mean
-    residuals = residuals / np.abs(residuals).max()  # Scaled, because cubes of tiny amounts would underflow to 0.
+    residuals = residuals / np.abs(residuals).max()  # Scale them, because cubes of tiny amounts would underflow.
     skewness = float((residuals**3).mean() / (residuals**2).mean() ** 1.5) / math.sqrt(len(totals))
     quantile = mean.quantile(level)
     if abs(skewness) > ROUNDING:
@@ -242,13 +242,13 @@ def betting_interval(
     """Compute the hedged betting interval of the mean of bounded values.
 
     For each supposed mean m, a gambler bets against m on one cluster after another. The mean m is excluded if the
-    gambler's capital ever reaches 2 / alpha times the initial capital, where alpha is 1 - confidence. A stake
-    multiplies a value's distance from m. With n clusters and the regularised variance v of the earlier values, the
+    gambler's capital ever reaches 2 / alpha times the initial capital, where alpha is 1 - confidence. The stake is
+    multiplied by a value's distance from m. With n clusters and the regularised variance v of the earlier values, the
     stake is sqrt(2 log(2 / alpha) / (n v)), at most 0.75 / m. Waudby-Smith and Ramdas, "Estimating means of bounded
     random variables by betting" (JRSS B 86, 2024; arXiv 2010.09686, theorem 3 and section 4.4). The interval's error is
     at most alpha for any number of values and any distribution, if clusters are independent. A cluster's cases form one
-    bet: the sum of their distances from the supposed mean is divided by the size of the largest cluster, so that no bet
-    counts more than one distance. The clusters are shuffled with a fixed seed.
+    bet. It is the sum of their distances from m, divided by the size of the largest cluster, so that it never exceeds
+    one distance. The clusters are shuffled with a fixed seed.
 
     Args:
         values: finite numbers within the bounds, one per case.
@@ -278,7 +278,7 @@ def betting_interval(
 def _find_largest_excluded_mean(means: Array, shares: Array, target: float, centre: float) -> float:
     """Find the largest mean below the observed mean that the bets exclude.
 
-    Bisection works, because the bets win less against a higher mean.
+    Bisection works, because the higher the mean, the less the bets win.
     """
     import numpy as np
 
@@ -294,7 +294,7 @@ def _find_largest_excluded_mean(means: Array, shares: Array, target: float, cent
 
 
 def _compute_bets(means: Array, shares: Array, target: float) -> Array:
-    """Compute each of the n bets, sqrt(2 target / (n v)); v is the regularised variance of the earlier values."""
+    """Compute n bets: sqrt(2 target / (n v)), where v is the regularised variance of the values before the bet."""
     import numpy as np
 
     count = len(means)
@@ -311,13 +311,13 @@ def unpaired_difference(
     """Compute the bounds of `first - second` for independent estimates.
 
     The lower bound is the difference minus sqrt((first - first's lower bound)^2 + (second's upper bound - second)^2).
-    The upper bound is computed likewise, with lower and upper exchanged. Newcombe, Statistics in Medicine 17 (1998),
-    pp. 873-890, method 10, for two shares; Donner and Zou, Statistical Methods in Medical Research 21 (2012), for any
-    estimates.
+    The upper bound is computed in the same way, with lower and upper bounds exchanged. Newcombe, Statistics in Medicine
+    17 (1998), pp. 873-890, method 10, for two shares; Donner and Zou, Statistical Methods in Medical Research 21
+    (2012), for any estimates.
 
     Args:
         first: the first estimate.
-        first_interval: the first estimate's interval, at the confidence that the difference should have.
+        first_interval: the first estimate's interval; its confidence is that of the result.
         second: the second estimate.
         second_interval: the second estimate's interval, at the same confidence.
 

@@ -32,8 +32,8 @@ from evalsuite.stats.power import compute_dispersion, detectable_mean, detectabl
 
 NonInferiorityVerdict = Literal["no worse", "worse", "undecided"]
 EQUAL_PASSES = 0.95  # The probability that an equal model is `no worse`; 5% may stay undecided.
-# Maximum draws of `calibrate`, which estimate a share of 2.5% within 0.7 percentage points. With many clusters, fewer
-# draws (at least 200) are made, to keep the time below a second.
+# Maximum draws of `calibrate`; with this number, the error of an estimated share of 2.5% is at most 0.7 percentage
+# points. With many clusters, fewer draws (at least 200) are made, to keep the time below a second.
 DRAWS = 2000
 MOST_SUMS = 2_000_000  # Maximum product of draws and clusters in `calibrate`, to limit its time.
 FEWEST_DRAWN = 10  # Minimum clusters; with fewer, nearly all verdicts would be `undecided`.
@@ -41,7 +41,7 @@ FEWEST_DRAWN = 10  # Minimum clusters; with fewer, nearly all verdicts would be 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossTest:
-    """P-values of one metric's comparison, from which `verdicts` decides whether the candidate is worse."""
+    """P-values of one metric's comparison; `verdicts` decides by them whether the candidate is worse."""
 
     n: int  # The number of cases.
     pvalue: float  # Two-sided p-value of no difference.
@@ -49,8 +49,8 @@ class LossTest:
     pvalue_no_worse: float
     deteriorated: bool  # Whether the candidate's value is worse.
     margin: float  # The smallest deterioration that matters.
-    # Standard deviation of the differences: the standard error times the square root of `n`. Because the cases may lack
-    # rare losses, the deviation is at least that of rare losses of the whole scale whose mean is the margin.
+    # Standard deviation of the differences: the standard error times the square root of `n`. The deviation has a
+    # minimum, because the cases may lack rare losses: its value if rare losses of the whole scale make up the margin.
     deviation: float
     freedom: float = math.inf  # The degrees of freedom of the standard error; infinity for shares.
 
@@ -59,7 +59,7 @@ class LossTest:
 
         The number of cases is an approximation by Student's t distribution; it assumes that new cases vary like the
         observed ones (Cohen, "Statistical Power Analysis for the Behavioral Sciences", 1988, chapter 2). The power is
-        only 90% if the nonzero differences of the observed cases just add up to the margin.
+        only 90% if the sum of the observed cases' nonzero differences just reaches the margin.
 
         Args:
             confidence: 1 minus the level of the two-sided test of no difference; the one-sided test of the margin has
@@ -80,7 +80,7 @@ class Calibration:
     """How often simulated candidates with a known true loss fail the comparison.
 
     Attributes:
-        equal_fails: the share, in [0, 1], of simulated candidates as good as the baseline that the comparison fails.
+        equal_fails: the share, in [0, 1], of failures among simulated candidates that are as good as the baseline.
         loss_fails: the share of failures among simulated candidates whose true loss is the margin, in [0, 1].
         draws: the number of simulated candidates of each kind (equal, or with a loss of the margin).
     """
@@ -94,7 +94,7 @@ class Calibration:
 class PairedClusterSums:
     """Paired scores as sums over clusters; a higher score is better."""
 
-    # Each cluster's sum of the baseline's scores, after subtracting the lowest score of both runs from each score.
+    # Each cluster's sum of the baseline's scores; from each score, the lowest score of both runs is subtracted first.
     before: Array
     after: Array  # Each cluster's sum of the candidate's scores, computed in the same way.
     sizes: Array  # The number of cases of each cluster.
@@ -117,9 +117,9 @@ class PairedClusterSums:
             )
         mean = compute_mean_of_clusters(totals, sizes)
         # For k clusters that changed, the lowest possible p-value of a two-sided sign-flip test is 2^(1 - k). The t
-        # test's p-value is raised to this bound, because similar runs differ in few cases. By the t test alone, four
-        # losses and no gain among a hundred cases are significant. Between equal models, however, four changes all have
-        # the same sign with a probability of 1/8.
+        # test's p-value is raised to this bound if it is lower, because similar runs differ in few cases. The t test
+        # alone would call four losses and no gain among a hundred cases significant. Between equal models, however,
+        # four changes all have the same sign with a probability of 1/8.
         sign_flip_bound = min(1.0, math.ldexp(1.0, 1 - int((totals != 0).sum())))
         return LossTest(
             n=n,
@@ -142,8 +142,8 @@ class NonInferiority(LossTest):
         difference: candidate minus baseline.
         low: lower bound of the difference's interval.
         high: upper bound of the difference's interval.
-        detectable: the smallest deterioration that this number of cases would show for this metric alone, with a power
-            of 80%; infinity if the cases can show no deterioration.
+        detectable: the smallest deterioration that these cases would show with a power of 80%, if this were the only
+            metric. Infinity if they cannot show any.
         method: a description of the test and the interval.
         pairs: both runs' scores, summed by cluster; None if the statistic is not a mean over cases.
     """
@@ -166,13 +166,13 @@ class NonInferiority(LossTest):
 
         To simulate an equal candidate, the two runs' scores are exchanged in each cluster with probability 1/2 (the
         sign-flip test; Fisher, "The Design of Experiments", 1935, section 21). To simulate a loss of the margin, the
-        lowest score is also given to random clusters, as many as make the mean loss equal to the margin.
-        Each simulated candidate is tested like the real candidate.
+        lowest score is also given to random clusters. Their number makes the mean loss equal to the margin. Each
+        simulated candidate is tested like the real candidate.
 
         Args:
             confidence: 1 minus the level of the two-sided test of this metric.
-            cases: the approximate size of each simulated candidate, whose clusters are drawn with replacement; None
-                uses every cluster once.
+            cases: the approximate number of cases of each simulated candidate; its clusters are drawn with replacement.
+                None uses every cluster once.
             seed: the seed of the random draws; the same seed gives the same result.
 
         Returns:
@@ -257,7 +257,7 @@ def compare_paired(
         widening = compute_dispersion(np.append(before, after), scale) / n
         detectable = _compute_detectable_loss(mean, confidence, scale, widening)
         method = "paired t test" if clusters is None else "paired t test, cluster-robust"
-    # Undo the mirroring of scores of which a lower one is better.
+    # If a lower score is better, the scores were mirrored above; undo this.
     difference, *bounds = (
         (-mean.mean, -interval.high, -interval.low) if lower_is_better else (mean.mean, interval.low, interval.high)
     )
@@ -275,7 +275,7 @@ def compare_paired(
 
 
 def _compute_guarded_deviation(mean: ClusteredMean, n: int, margin: float, scale: float) -> float:
-    """Compute the deviation per case, which has a minimum, because the cases may lack rare losses; see `LossTest`."""
+    """Compute the deviation per case, raised to the minimum that `LossTest` explains."""
     return math.sqrt(max(mean.error**2 * n, margin * scale * n / mean.clusters))
 
 
@@ -295,20 +295,20 @@ def _compute_pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: 
 def _compute_rare_loss_pvalue(net: float, count: int, share: float) -> float:
     """Compute a binomial p-value: the probability of at most this net loss if the true loss is the margin.
 
-    Every loss counts as the greatest possible, so `share` of the clusters is lost; a net gain is added to the margin.
+    Each loss counts as the greatest possible, so the margin is a lost `share` of clusters, plus any net gain.
     """
     lost, share = max(0.0, -net), min(1.0, share + max(0.0, net) / count)
     return float(betainc(count - lost, lost + 1, 1 - share)) if lost < count else 1.0
 
 
 def _compute_detectable_loss(mean: ClusteredMean, confidence: float, scale: float, widening: float = 0.0) -> float:
-    """Compute the smallest significant loss; if all differences are equal, use McNemar's test over clusters."""
+    """Compute the smallest loss that the cases would show; if all differences are equal, use McNemar's test."""
     if mean.clusters == 1:
         return math.inf
     if mean.error == 0:
         return scale * detectable_share(mean.clusters, 0.0, confidence=confidence)
-    # Correct the standard error, which is too small more often than too large if degrees of freedom are few, because
-    # the median of the chi-square distribution is below its mean.
+    # Correct the standard error: with few degrees of freedom, it is usually too small, because the median of the
+    # chi-square distribution is below its mean.
     median = 2 * float(gammaincinv(mean.freedom / 2, 0.5)) / mean.freedom
     deviation = mean.error * math.sqrt(mean.clusters / median)
     drop = detectable_mean(
@@ -332,11 +332,11 @@ def compare_statistic(  # noqa: PLR0913 - what one comparison consists of, by na
 
     The standard error is computed as in `jackknife_interval`. The test and the interval use Student's t; its degrees of
     freedom are the length of `without` minus 1. As in `compare_paired`, the test of the margin adds a cluster with the
-    largest possible loss, and allows for rare losses that the cases lack.
+    largest possible loss, because the cases may lack rare losses.
 
     Args:
         values: the statistic in the baseline, then in the candidate, on the same cases.
-        without: the same two values for each group of clusters, computed without this group; at least two groups.
+        without: both values without each group of clusters in turn; at least two groups.
         n: the number of cases.
         clusters: the number of independent clusters of cases, at least the number of groups in `without`.
 
@@ -383,9 +383,9 @@ def verdicts(comparisons: Sequence[LossTest], *, confidence: float = 0.95) -> li
     - `worse`: a two-sided test at the level 1 - confidence shows a deterioration, and the verdict is not `no worse`.
     - `undecided`: anything else; `NonInferiority.detectable` states the smallest loss that the cases would show.
 
-    Apart from the tests' approximations, the probability that any metric is called worse although the models are equal
-    is at most (1 - confidence) / 2. The probability that any metric is called no worse although it lost the margin is
-    also at most (1 - confidence) / 2.
+    If the models are equal, the probability that any metric is called worse is at most (1 - confidence) / 2, apart from
+    the tests' approximations. If a metric lost the margin, the probability that it is called no worse has the same
+    limit.
 
     Args:
         comparisons: one comparison per metric.
@@ -406,8 +406,8 @@ def verdicts(comparisons: Sequence[LossTest], *, confidence: float = 0.95) -> li
 def holm(pvalues: Values) -> list[float]:
     """Compute Holm's adjusted p-values, in the given order.
 
-    If each hypothesis whose adjusted p-value is at most the level is rejected, the probability of rejecting any true
-    hypothesis is at most the level, even if the tests depend on each other. Holm, "A simple sequentially rejective
+    Suppose that all hypotheses with adjusted p-values up to a level are rejected. The probability of rejecting any true
+    one is then at most this level, even if the tests depend on each other. Holm, "A simple sequentially rejective
     multiple test procedure" (Scandinavian Journal of Statistics 6, 1979).
 
     Raises:

@@ -46,16 +46,16 @@ def paired_difference(
 ) -> PairedDifference:
     """Compute the paired t test and interval of candidate minus baseline, cluster-robust if clusters are given.
 
-    `clustered_mean` describes the standard error. If all differences are equal and not zero, the t test would claim
-    certainty, so the p-value comes from the exact sign test over clusters.
+    `clustered_mean` describes the standard error. If all differences are equal and not zero, the t test's p-value would
+    be 0, so an exact sign test over clusters gives the p-value.
 
     Args:
         baseline: finite numbers, one per case.
         candidate: finite numbers for the same cases, in the same order.
         clusters: the cluster of each case; see `mean_interval`.
-        scale: the largest difference that two scores can have, to which the interval is clipped; None if unknown. With
-            a scale, Tango's interval is used for scores of 0 and 1 without clusters, and
-            `make_constant_statistic_interval` if all clusters differ by the same amount.
+        scale: the largest difference that two scores can have; the interval is clipped to it. None means unknown. With
+            a scale, Tango's interval is used for scores of 0 and 1 without clusters. If all clusters differ by the same
+            amount, `make_constant_statistic_interval` is used.
 
     Returns:
         For a single cluster, the interval is (-inf, inf) or, if `scale` is known, the whole scale, and p is 1.
@@ -86,8 +86,8 @@ def count_discordant_cases(baseline: Values, candidate: Values) -> tuple[int, in
 def mcnemar(baseline: Values, candidate: Values) -> float:
     """Compute the two-sided p-value of McNemar's exact test of the hypothesis that as many cases are lost as won.
 
-    The test is a binomial test: each discordant pair is lost or won with probability 1/2 (McNemar, Psychometrika 12,
-    1947).
+    The test is binomial: under the hypothesis, each discordant pair is lost or won with probability 1/2 (McNemar,
+    Psychometrika 12, 1947).
 
     Args:
         baseline: the baseline's scores (0 or 1), one per case.

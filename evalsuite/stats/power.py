@@ -14,7 +14,7 @@ from scipy.special import betainc, gammaln, nctdtr, nctdtrinc, stdtrit, xlog1py,
 from evalsuite.stats.inputs import Array, Values, check_probability, convert_to_floats
 
 MOST_CASES = 10**9  # Largest number of cases that a search tries.
-BLOCK = 256  # How many possible numbers of discordant cases are computed at once.
+BLOCK = 256  # Numbers of discordant cases that are computed together.
 
 
 def power_share(n: int, discordance: float, difference: float, confidence: float = 0.95) -> float:
@@ -26,8 +26,8 @@ def power_share(n: int, discordance: float, difference: float, confidence: float
 
     Args:
         n: the number of independent cases.
-        discordance: the share of cases whose outcome differs between the two runs, at least `difference` (a smaller
-            share is raised).
+        discordance: the share of cases whose outcome differs between the two runs; a share below `difference` is raised
+            to `difference`.
         difference: size of the true drop, in (0, 1].
         confidence: 1 minus the level of the test.
 
@@ -56,13 +56,13 @@ def _compute_binomial_pmf(k: Array, n: int, share: float) -> Array:
 
 
 def _compute_binomial_cdf(k: Array, n: Array, share: float) -> Array:
-    """Compute the probability of at most k successes in n trials; `betainc` is 20 times as fast as scipy's `bdtr`."""
+    """Compute the probability of at most k successes in n trials, by `betainc`, which is 20 times as fast as `bdtr`."""
     return np.where(k < 0, 0.0, np.where(k >= n, 1.0, betainc(np.maximum(n - k, 1), k + 1, 1 - share)))
 
 
 @lru_cache(maxsize=1024)  # Cached, because the steps of a search need nearly the same blocks.
 def _find_most_wins(block_number: int, level: float) -> Array:
-    """Find the most wins with a significant drop for each number of discordant cases in a block; -1 for none."""
+    """Find, for each number of discordant cases in a block, the most wins with a significant drop; -1 if none."""
     changed = np.arange(block_number * BLOCK, (block_number + 1) * BLOCK)
     few, many = np.full(changed.shape, -1), changed // 2 + 1  # A share drops only if wins are fewer than losses.
     while (many - few > 1).any():
@@ -77,13 +77,13 @@ def detectable_share(n: int, discordance: float, *, confidence: float = 0.95, po
 
     Args:
         n: the number of independent cases.
-        discordance: the share of cases whose outcome differs between equal models. The function adds the drop, because
-            it changes further outcomes.
+        discordance: the share of cases whose outcome differs between equal models. The drop is added to it, because a
+            drop changes further outcomes.
         confidence: 1 minus the level of the two-sided test.
         power: the probability of showing the drop.
 
     Returns:
-        The drop, in (0, 1]; infinity if even the loss of every case is not shown with this power.
+        The drop, in (0, 1]; infinity if this power is not reached even if every case is lost.
 
     Raises:
         ValueError: an argument is invalid for `power_share`, or the power is not in (0, 1).
@@ -139,14 +139,14 @@ def detectable_mean(
 ) -> float:
     """Compute the smallest drop of a mean that the paired t test would show with the given power.
 
-    A drop also increases the squared standard error, by `widening * drop * (scale - drop)`. Give 1 divided by the
-    number of cases as `widening` if single independent cases fall by the whole scale; see `compute_dispersion`.
+    A drop also increases the squared standard error, by `widening * drop * (scale - drop)`. If single independent cases
+    fall by the whole scale, give 1 / (number of cases) as `widening`; see `compute_dispersion`.
 
     Args:
         n: the number of independent clusters, at least 2.
         deviation: standard deviation of the paired differences of equal models, above 0. With clusters, give the
             standard error times the square root of the number of clusters.
-        freedom: the test's degrees of freedom, which are fewer if clusters have unequal sizes. None means n - 1.
+        freedom: the test's degrees of freedom; None means n - 1. With clusters of unequal sizes, there are fewer.
         confidence: 1 minus the level of the two-sided test.
         power: the probability of showing the drop.
         scale: the largest difference that two scores can have.
@@ -167,10 +167,10 @@ def detectable_mean(
 
 
 def compute_dispersion(scores: Values, scale: float) -> float:
-    """Compute the variance of scores as a share of the greatest variance with this mean: 1 for scores of 0 and 1.
+    """Compute the ratio of the scores' variance to the greatest variance with this mean: 1 for scores of 0 and 1.
 
-    A loss increases the variance most if single cases drop by the whole scale. The result estimates the share of this
-    greatest increase that a loss causes.
+    A loss increases the variance most if single cases drop by the whole scale. The result estimates which share of this
+    greatest increase a real loss causes.
     """
     array = convert_to_floats(scores, "scores")
     # Take the lowest score as the lower end of the range, because `scale` gives only the range's width.
@@ -222,13 +222,13 @@ POWER = 0.8
 
 @dataclass(frozen=True, slots=True)
 class DifferenceVariance:
-    """The variance of the difference between two runs per question, to plan the numbers of questions and epochs."""
+    """The variance of a question's difference between two runs, to plan the numbers of questions and epochs."""
 
     between: float  # The variance of the questions' true differences, on the metric's scale squared.
     within: float  # The variance of one answer's score around its question's mean, in one run.
     # Whether scores are 0 or 1 and questions are independent, so that McNemar's test can be used with one epoch.
     shares: bool = False
-    # The factor by which questions that share a source increase the variance of a mean; 1 without a shared source.
+    # The factor by which the variance of a mean is greater because questions share sources; 1 without shared sources.
     crowding: float = 1.0
     width: float = 1.0  # The width of the metric's range.
     dispersion: float = 0.0  # A share in [0, 1], see `compute_dispersion`; 0 if a loss does not increase the variance.
@@ -239,7 +239,7 @@ class DifferenceVariance:
         return (self.between + self.within / epochs_before + self.within / epochs_after + widened) * self.crowding
 
     def _compute_loss_dispersion(self, epochs_after: int) -> float:
-        """Compute the dispersion that a loss adds; more epochs reduce it in proportion to the variance."""
+        """Compute the dispersion that a loss adds; more epochs reduce it by the same factor as the variance."""
         noise = self.within / (self.between + self.within) if self.within else 0.0
         return self.dispersion * (1 - noise + noise / epochs_after)
 
@@ -270,7 +270,7 @@ class DifferenceVariance:
 
 
 def estimate_within_variance(epochs: Iterable[Sequence[float]]) -> float | None:
-    """Pool the variance of a question's scores over its epochs; None if no question has two epochs."""
+    """Estimate the variance of scores between a question's epochs, pooled over questions; None without two epochs."""
     squares, freedom = [], 0
     for scores in epochs:
         mean = math.fsum(scores) / len(scores)

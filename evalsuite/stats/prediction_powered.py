@@ -27,7 +27,7 @@ class PredictionPowered:
         estimate: the estimated mean of people's scores.
         low: lower bound of the estimate's interval.
         high: upper bound of the estimate's interval.
-        tuning: the weight of the judge's scores in the estimate, from 0 (only people's labels count) to 1.
+        tuning: the weight of the judge's scores in the estimate, from 0 (they are ignored) to 1.
     """
 
     estimate: float
@@ -55,31 +55,31 @@ def ppi_mean(
     of all cases, or the interval is not valid.
 
     If cases were drawn with unequal probabilities, the rectified labels (labels - tuning * judged) are weighted by the
-    inverse probabilities: Zrnic and Candes, "Active Statistical Inference" (arXiv 2403.03208). The inverse-probability
-    weights are scaled to a sum of one (Hajek), and the mean of the judge's scores is then taken over all cases.
+    inverse probabilities: Zrnic and Candes, "Active Statistical Inference" (arXiv 2403.03208). These weights are scaled
+    to a sum of one (Hajek), and the judge's mean score is taken over all cases instead of those without labels.
 
     With 30 labels and rare failures, the paper's normal interval covers the truth in only 22 to 93% of samples, because
-    judge and people rarely differ on a labelled case. To reach the nominal coverage, each bound is computed with
-    Student's quantile, and as if there were one more labelled case on which the judge was as wrong as possible. If the
-    rectified labels are skewed towards one bound of the interval, this bound moves outwards by a term of the
-    Cornish-Fisher expansion (Johnson, "Modified t tests", JASA 73, 1978). If the rectified labels do not vary, Clopper
-    and Pearson's interval determines the width. This combination of corrections is not from the paper;
-    `perf/statistical_promises.py` simulates the coverage of the resulting interval.
+    judge and people rarely differ on a labelled case. To reach the nominal coverage, each bound uses Student's quantile
+    and one more labelled case, on which the judge was as wrong as possible. If the rectified labels are skewed towards
+    one bound of the interval, this bound moves outwards by a term of the Cornish-Fisher expansion (Johnson, "Modified t
+    tests", JASA 73, 1978). If the rectified labels do not vary, Clopper and Pearson's interval determines the width.
+    This combination of corrections is not from the paper; `perf/statistical_promises.py` simulates the coverage of the
+    resulting interval.
 
-    If cases share clusters, the rectified labels and the judge's other scores are each summed by cluster, scaled to the
-    same mean, and n and N count clusters.
+    If cases share clusters, the rectified labels and the judge's other scores are summed by cluster and scaled to their
+    old means. Then n and N count clusters.
 
     Args:
         labels: people's scores of the labelled cases.
         judged: the judge's scores of the same cases in the same order.
         judged_only: the judge's scores of the cases without labels.
-        bounds: the lowest and highest possible score, to which the interval is clipped. None means 0 and 1, extended to
-            include the lowest and highest score.
+        bounds: the lowest and highest possible score, to which the interval is clipped. None means [0, 1], widened to
+            include all scores.
         weights: a weight per labelled case, proportional to 1 / (probability of being drawn); None means equal weights.
         clusters: the cluster of each labelled case, then of each case without a label; None if all are independent.
 
     Returns:
-        The estimate and its interval, which is the whole range for a single label or cluster of labels.
+        The estimate and its interval; for a single label or cluster of labels, the interval is the whole range.
 
     Raises:
         ValueError: a list is empty; a value is not finite or is out of bounds; `labels`, `judged`, `weights` and
@@ -119,7 +119,7 @@ def ppi_mean(
 
 
 def _sum_by_cluster(values: Array, clusters: Labels) -> Array:
-    """Sum values by cluster, scaled so that the sums have the values' mean and the variance of its estimate."""
+    """Sum values by cluster, scaled so that the sums' mean and its standard error are those of the clustered mean."""
     check_same_length(values, clusters, "scores and clusters")
     place = {cluster: at for at, cluster in enumerate(dict.fromkeys(clusters))}
     mean = float(values.mean())
@@ -128,7 +128,7 @@ def _sum_by_cluster(values: Array, clusters: Labels) -> Array:
 
 
 def _compute_bound(rectified: Array, worst: float, rest: Array, tuning: float, level: float) -> float:
-    """Compute a bound of the mean, with one more label of the worst value; a negative level gives the lower bound."""
+    """Compute a bound of the mean, with one added label of value `worst`; the lower bound if `level` is negative."""
     n, side, mean = len(rectified), math.copysign(1, level), float(rectified.mean())
     quantile, of_rest = float(stdtrit(n, abs(level))), tuning * float(rest.mean())
     error = tuning**2 * float(rest.var()) / len(rest)
@@ -143,7 +143,7 @@ def _compute_bound(rectified: Array, worst: float, rest: Array, tuning: float, l
 
 
 def _compute_weighted_tuning(human: Array, machine: Array, all_machine: Array, label_weights: Array) -> float:
-    """Compute the weight of the judge's scores, in [0, 1], that gives the shortest interval if labels are weighted."""
+    """Compute the judge's weight in [0, 1] that gives the shortest interval for weighted labels."""
     labels, scores = (label_weights * (values - float((label_weights * values).mean())) for values in (human, machine))
     variance = float((scores**2).mean()) + len(human) / len(all_machine) * float(all_machine.var())
     return min(1.0, max(0.0, float((labels * scores).mean()) / variance)) if variance else 0.0

@@ -38,7 +38,7 @@ class EloRating:
     """A rating on Elo's scale, with its interval.
 
     Attributes:
-        points: the rating; all ratings have the mean 1000, and 400 points more mean odds of ten to one.
+        points: the rating. The mean of all ratings is 1000; a player with 400 points more has odds of ten to one.
         low: lower bound of the rating's interval.
         high: upper bound of the rating's interval.
         rank: 1 plus the number of players whose lower bound is above this player's upper bound.
@@ -55,7 +55,7 @@ def controlled_win_rate(
 ) -> WinRate:
     """Estimate the share of comparisons that an answer would win against a rival's answer of equal length.
 
-    A logistic regression explains the outcomes by tanh(difference of lengths / its standard deviation). The share of
+    A logistic regression predicts the outcomes from tanh(difference of lengths / its standard deviation). The share of
     wins is the regression's prediction for a length difference of zero, as in length-controlled AlpacaEval (Dubois et
     al., arXiv 2404.04475, section 3). AlpacaEval's term for an instruction's difficulty is left out, because estimating
     this term takes many models.
@@ -77,8 +77,8 @@ def controlled_win_rate(
     check_same_length(outcomes, rival_lengths, "wins and rival_lengths")
     differences = convert_to_floats(lengths, "lengths") - convert_to_floats(rival_lengths, "rival_lengths")
     spread = float(differences.std())
-    # Add a quarter of a win and a quarter of a loss at both extreme differences of lengths, because the coefficient of
-    # length would otherwise be infinite if the longer answer always won.
+    # Add a quarter of a win and a quarter of a loss at both extreme differences of lengths. Otherwise, the coefficient
+    # of length would be infinite if the longer answer always won.
     ends = np.array([[1.0, 1.0], [1.0, -1.0]])
     control = np.tanh(differences / spread) if spread else np.zeros(len(outcomes))
     fit = _fit_logistic_regression(np.column_stack([np.ones(len(outcomes)), control]), outcomes, clusters, ends)
@@ -119,7 +119,7 @@ def bradley_terry(
         if first == second:
             raise ValueError(f"a player cannot be compared with itself; got {first!r} twice")
         row[place[first]], row[place[second]] = 1.0, -1.0
-    # A pair is the same pair whichever of its players is named first.
+    # Ignore which player of a pair is named first.
     turned = [1.0 if place[first] < place[second] else -1.0 for first, second, _ in comparisons]
     pairs = np.unique(design * np.array(turned)[:, None], axis=0)
     if np.linalg.matrix_rank(pairs) < len(players) - 1:
@@ -143,14 +143,14 @@ class _LogisticFit:
 
     coefficients: Array
     robust: Array  # The cluster-robust covariance.
-    independent: Array  # The covariance of independent wins and losses.
+    independent: Array  # The covariance if outcomes are independent.
     freedom: int
 
     def estimate_contrast(self, contrast: Array, confidence: float) -> tuple[float, float]:
         """Return the estimate of a linear combination of the coefficients, and half its interval's width.
 
-        The cluster-robust and the usual standard error are computed, and the larger is used, because the robust error
-        is too small if losses are rare.
+        The larger of the cluster-robust and the usual standard error is used, because the robust error is too small if
+        losses are rare.
         """
         variance = max(float(contrast @ covariance @ contrast) for covariance in (self.robust, self.independent))
         quantile = float(stdtrit(self.freedom, (1 + confidence) / 2))
@@ -161,8 +161,8 @@ def _fit_logistic_regression(design: Array, outcomes: Array, clusters: Labels | 
     """Fit a logistic regression with cluster-robust covariance (Liang and Zeger, Biometrika 73, 1986).
 
     Args:
-        balanced: rows of the design matrix for which a quarter of a win and a quarter of a loss are added. Each of
-            these rows is a separate cluster, so that the interval has a width even if all outcomes are equal.
+        balanced: rows that are added to the design matrix, each with a quarter of a win and a quarter of a loss. Each
+            added row is a separate cluster, so that the interval has a width even if all outcomes are equal.
     """
     count = len(balanced)
     rows = np.vstack([design, balanced, balanced])

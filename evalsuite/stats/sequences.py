@@ -4,7 +4,7 @@ The probability that the interval ever excludes the true mean, over all checks, 
 stop as soon as the interval lies on one side of a threshold. The added values must be independent: one value per
 cluster, such as the mean of a sample's epochs, in random order.
 
-An empty interval means that the true mean was excluded, which is improbable, or that the order was not random. An empty
+An interval becomes empty if the true mean was excluded, which is improbable, or if the order was not random. An empty
 interval is reset to the whole range. Without this reset, the first half of a run would decide the result even if the
 model's answers change midway.
 """
@@ -42,7 +42,7 @@ class ConfidenceSequence(Protocol):
         """
 
 
-PRECISION = 1e-12  # The search for a bound ends when a step, relative to the bound, is smaller than this number.
+PRECISION = 1e-12  # The search for a bound ends at a step of less than this share of the bound.
 
 
 class BinarySequence:
@@ -95,8 +95,8 @@ class _BinaryBound:
     def update_bound(self, ones: int, n: int) -> float:
         """Find the bound after n values by Newton's method from below.
 
-        The logarithm of the inverse mixture is concave in the share p. Hence each step from an excluded share ends at
-        an excluded share, and the share after any number of steps is a valid bound.
+        The logarithm of the inverse mixture is concave in the share p. Hence each step from an excluded share leads to
+        an excluded share, so the search may stop after any step.
         """
         if not ones:
             return self.bound
@@ -124,10 +124,10 @@ class BoundedSequence:
     """The confidence sequence of the mean of bounded scores, by betting.
 
     For each hypothesised mean m, one gambler bets that scores are above m, and another gambler bets that scores are
-    below m. If m is the true mean, both gamblers' capital rarely grows much. A mean m is excluded permanently once
-    either gambler's capital has grown by the factor 2 / alpha, where alpha is 1 - confidence. The stake on the t-th
-    score is sqrt(2 log(2 / alpha) / (v t log(t + 1))), where v is the variance of the earlier scores. The stake is at
-    most 0.5 / m for bets on scores above m, and at most 0.5 / (1 - m) for bets on scores below m. The hypothesised
+    below m. If m is the true mean, neither gambler's capital is likely to grow much. A mean m is excluded permanently
+    once either gambler's capital has grown by the factor 2 / alpha, where alpha is 1 - confidence. The stake on the
+    t-th score is sqrt(2 log(2 / alpha) / (v t log(t + 1))), where v is the variance of the earlier scores. The stake is
+    at most 0.5 / m for bets on scores above m, and at most 0.5 / (1 - m) for bets on scores below m. The hypothesised
     means are spaced by a thousandth of the range. Waudby-Smith and Ramdas, "Estimating means of bounded random
     variables by betting" (JRSS B 86, 2024; arXiv 2010.09686: the hedged capital).
 
@@ -168,7 +168,7 @@ class BoundedSequence:
         low, high = self._below.update_bound(score, bet), 1 - self._above.update_bound(1 - score, bet)
         self.n += 1
         self._sum += score
-        # Sum the squared distances from the regularised mean, (1/2 + sum) / (number of scores + 1).
+        # Add the squared distance from the regularised mean, (1/2 + sum) / (number of scores + 1).
         self._squares += (score - (0.5 + self._sum) / (self.n + 1)) ** 2
         if low >= high:
             low, high = 0.0, 1.0
@@ -179,9 +179,9 @@ class BoundedSequence:
 
 
 class _BettingBound:
-    """The lower bound by bets, against each mean on a grid, that scores are higher.
+    """The lower bound: for each mean on a grid, a gambler bets that the scores' mean is higher.
 
-    Bets against a higher mean win less, so excluding a mean also excludes all lower means.
+    If bets exclude a mean, they also exclude all lower means, because bets against lower means win more.
     """
 
     def __init__(self, target: float) -> None:
@@ -203,7 +203,7 @@ class _BettingBound:
         return self.bound
 
     def drop_means_above(self, limit: float) -> None:
-        """Drop the means above a limit to save time; the bets on lower scores have already excluded these means."""
+        """Drop the means above a limit to save time, because the upper bound already excludes them."""
         if len(self._means) and self._means[-1] > limit:
             kept = int(self._means.searchsorted(limit, side="right"))
             self._means, self._capital = self._means[:kept], self._capital[:kept]

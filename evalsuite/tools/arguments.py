@@ -1,7 +1,7 @@
 r"""Reads a call's arguments, written as a JSON value or a Python literal, without evaluating code.
 
-`ast.literal_eval` would not do: it warns about escapes that models often write (`get\_name`), does not tell where a
-literal ends if more text follows, and can exhaust the stack.
+`ast.literal_eval` is unsuitable: it warns about escapes that models often write (`get\_name`), refuses text after the
+literal, and can exhaust the stack.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class _PythonLiteralReader:
                     self.raise_error("begins a string that never ends")
                 self.at = matched.end()
                 return _ESCAPE.sub(_decode_escape, matched.group(1))
-        raise AssertionError(self.at)  # This line is never reached, because the caller has seen a quote here.
+        raise AssertionError(self.at)  # Never reached: the caller has checked that a quote is here.
 
     def parse_number(self, digits: str) -> int | float:
         return _parse_finite_number(digits) if set(digits) & set(".eE") else int(digits)

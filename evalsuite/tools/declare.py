@@ -63,7 +63,7 @@ def _read_docstring_section(lines: list[str]) -> dict[str, str]:
 
 
 def _read_parameter_descriptions(lines: list[str], pattern: re.Pattern[str]) -> dict[str, str]:
-    """Return the descriptions of parameters by name; the pattern matches the first line of each description."""
+    """Return the parameters' descriptions by name; `pattern` matches the line with which each description begins."""
     parameters: dict[str, str] = {}
     outermost = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     names: list[str] = []
@@ -115,7 +115,7 @@ class ToolSignature:
     """The parameters of a function that is a tool."""
 
     schema: Mapping[str, Any]  # A JSON schema of type `object`.
-    # Type adapters of pydantic for parameters whose values JSON cannot express (a date, a dataclass).
+    # Pydantic's type adapters, for parameters of types that JSON lacks (a date, a dataclass).
     adapters: Mapping[str, Any]
 
     def convert_values(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def read_signature(function: Callable[..., Any], descriptions: Mapping[str, str]
         label = f"tool {function.__name__!r}: {parameter.name!r}"
         if parameter.name not in hints:
             raise SettingsError(f"tool {function.__name__!r}: parameter {parameter.name!r} has no type")
-        # A parameter whose default is None may be left out instead of being null.
+        # If a parameter's default is None, its schema does not allow null, because the model may leave it out.
         schema = _make_simple_schema(hints[parameter.name], may_be_null=parameter.default is not None)
         if schema is None:
             adapters[parameter.name], schema = _make_adapter_and_schema(hints[parameter.name], label)
@@ -195,7 +195,7 @@ def _make_simple_schema(hint: Any, *, may_be_null: bool = True) -> dict[str, Any
 
 
 def _join_simple_schemas(hints: list[Any]) -> dict[str, Any] | None:
-    """Return the JSON schema of values of any of the types; return None if a type's values need conversion."""
+    """Return a JSON schema that accepts all of these types; return None if a type's values need conversion."""
     options = [schema for hint in hints if (schema := _make_simple_schema(hint)) is not None]
     if len(options) < len(hints):
         return None
@@ -226,7 +226,7 @@ def _make_adapter_and_schema(hint: Any, label: str) -> tuple[Any, dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class PythonFunction:
-    """Calls a tool's function; runs it in a thread unless it is async, so that it cannot block the event loop."""
+    """Calls a tool's function; a plain (not async) function runs in a thread, so that the event loop is not blocked."""
 
     function: Callable[..., Any]  # The user's function.
     signature: ToolSignature | None = None  # Converts JSON arguments to the types in the function's signature.
@@ -303,12 +303,12 @@ def tool(
     description: str | None = None,
     seconds: float | None = None,
 ) -> DeclaredTool | Callable[[Callable[..., Any]], DeclaredTool]:
-    """Make a tool from a function or a method; each episode makes its own object of a method's class.
+    """Make a tool from a function or a method; for a method, each episode makes its own object of the class.
 
     The tool's parameters come from the function's signature, and their descriptions from its docstring (Google, NumPy
-    or Sphinx style). Parameters may have the types `str`, `int`, `float`, `bool`, `Any` and `Literal`, lists, dicts and
-    sequences of these, and unions with None. All types that pydantic supports are possible, too, such as an Enum, a
-    date, a dataclass, a TypedDict or a pydantic model. The function gets values of the types in its annotations.
+    or Sphinx style). Parameters may have the types `str`, `int`, `float`, `bool`, `Any` and `Literal`; lists, dicts and
+    sequences of these types; and unions with None. All types that pydantic supports are possible, too, such as an Enum,
+    a date, a dataclass, a TypedDict or a pydantic model. The function gets values of the types in its annotations.
 
     Args:
         function: the decorated function, when `@tool` is written without parentheses.
@@ -317,8 +317,8 @@ def tool(
         seconds: time limit of a call; a slower call fails, and the model reads that it failed.
 
     Raises:
-        SettingsError: the function has neither docstring nor description, or a parameter has no annotation, a type that
-            JSON cannot express, or no name.
+        SettingsError: the function has neither docstring nor description; or a parameter has no name, no annotation, or
+            a type that JSON cannot express.
     """
     if function is None:
         return lambda decorated: _declare_tool(decorated, name, description, seconds)

@@ -41,10 +41,10 @@ class ToolDocument:
 
     @property
     def further(self) -> Mapping[str, Any] | None:
-        """The schema of parameters that the tool's JSON schema does not list; None if those are not allowed.
+        """The schema of parameters that are not listed in the tool's JSON schema; None if these are not allowed.
 
-        JSON Schema allows unlisted parameters unless a schema forbids them. In evalsuite, a schema must allow unlisted
-        parameters explicitly, because published tool documents list every parameter.
+        JSON Schema allows unlisted parameters unless a schema forbids them. In evalsuite, a schema must explicitly
+        allow unlisted parameters, because published documents list all parameters.
         """
         schema = self.parameters.get("additionalProperties", False)
         if schema is False:
@@ -57,7 +57,7 @@ class ToolDocument:
         return {**shared, **schema}
 
     def follow_reference(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Follow a reference in a schema to one of the document's own definitions."""
+        """Return the definition to which a schema refers, or the schema itself if it is not a reference."""
         for _ in range(8):
             start, _, name = str(schema.get("$ref", "")).rpartition("/")
             if start not in {"#/$defs", "#/definitions"}:
@@ -89,7 +89,7 @@ class ToolDocument:
         return "\n".join(lines)
 
     def _list_parameter_notes(self, name: str, schema: Mapping[str, Any]) -> list[str]:
-        """List the notes in parentheses after a parameter's name: its type, and its default or `optional`."""
+        """List a parameter's notes, which are written in parentheses: its type, and its default or `optional`."""
         kind = schema.get("type")
         if isinstance(kind, str) and kind not in {"array", "object"} and "enum" not in schema:
             notes = [kind]
@@ -136,7 +136,7 @@ FaultKind = Literal[
 class CallFault:
     """Something that is wrong with a tool call."""
 
-    kind: FaultKind  # The fault's kind, by which faults are counted.
+    kind: FaultKind  # The fault's kind; reports count faults by kind.
     words: str  # A sentence that explains the fault to the model.
 
 
@@ -145,8 +145,8 @@ def convert_arguments(
 ) -> tuple[dict[str, Any], tuple[CallFault, ...]]:
     """Convert arguments to the types in the tool's document; return them and their faults.
 
-    Convert a value to the documented type if nothing is lost, because some published documents declare numbers as
-    strings or strings as numbers. If the value of an optional parameter is null, treat it as missing.
+    Values are converted only if nothing is lost; conversion is needed, because some published documents declare numbers
+    as strings or strings as numbers. If the value of an optional parameter is null, treat it as missing.
     """
     required, unlisted = document.required, document.further
     schemas = {**({} if unlisted is None else dict.fromkeys(arguments, unlisted)), **document.properties}
@@ -210,7 +210,7 @@ def _list_violations(document: ToolDocument, value: Any, schema: Mapping[str, An
 
 
 def convert_to_schema_type(value: Any, schema: Mapping[str, Any]) -> Any:
-    """Convert a value to the type that its schema demands, if this is unambiguous.
+    """Convert a value to the type in its schema; return the value unchanged if this is impossible.
 
     If the schema lists several types and the value has none of them, convert the value to the first type.
     """

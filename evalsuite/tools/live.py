@@ -1,8 +1,8 @@
 """The executor `live`: runs published tool.py files inside bubblewrap, with the network of this machine.
 
-This sandbox is weaker than `evalsuite.sandbox`, in which programs have no network. The user chooses which tool.py files
-to run; their published code calls web services. The code can use its own folder, Python and its packages, an empty /tmp
-and the network, including loopback; nothing else of this machine.
+This sandbox is weaker than `evalsuite.sandbox`, in which programs have no network. The user chooses the tool.py files;
+their code, which others published, calls web services. It can access its own folder, Python and its packages, an empty
+/tmp, and the network, including loopback, but nothing else of this machine.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class LiveLibrary:
 
 @cache
 def find_code_executing_tools(folder: Path) -> frozenset[str]:
-    """Find each `<category>/<subcategory>` whose `tool.py` calls `eval`, `exec` or a shell, without running it."""
+    """Find each `<category>/<subcategory>` whose `tool.py` calls `eval`, `exec` or a shell; the files are not run."""
     return frozenset("/".join(path.parts[-3:-1]) for path in folder.glob("*/*/tool.py") if _is_executing_code(path))
 
 

@@ -1,6 +1,6 @@
 """Runs inside the sandbox: imports one published tool.py, and calls one of its functions.
 
-Standard input has `{"module": ..., "name": ..., "arguments": {...}, "executes_code": ...}`. Standard output gets two
+Standard input is `{"module": ..., "name": ..., "arguments": {...}, "executes_code": ...}`. Standard output gets two
 lines: one when the driver starts, one with `{"result": ...}` or `{"error": ...}`. If the file, or a package that it
 imports, is missing, the second line is `{"missing": ...}` instead. This file imports nothing of evalsuite, because the
 host passes it to the sandbox as source text.
@@ -29,7 +29,7 @@ def _call_published_function(call: dict[str, object]) -> dict[str, object]:
     try:
         return {"result": getattr(module, str(call["name"]))(**arguments)}
     except ModuleNotFoundError as error:
-        # A missing module is a fault of the model if the tool runs the model's code, otherwise of this machine.
+        # If the tool runs the model's code, a missing module is the model's fault; otherwise, this machine lacks it.
         return _make_error_answer(error) if call["executes_code"] else {"missing": str(error)}
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a published tool raises
         return _make_error_answer(error)
@@ -40,7 +40,7 @@ def _make_error_answer(error: BaseException) -> dict[str, object]:
 
 
 def main() -> None:
-    """Set limits, run the call, and write the answer to a stream of its own, to which the tool does not print."""
+    """Set limits, run the call, and write the answer to a stream that does not contain the tool's output."""
     for kind, limit in (
         (resource.RLIMIT_AS, MEMORY),
         (resource.RLIMIT_FSIZE, FILE),

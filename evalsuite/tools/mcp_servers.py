@@ -61,7 +61,7 @@ class McpServer:
 
 
 class _McpConnection:
-    """A session with a server; one task opens and closes it, because the library requires the same task for both."""
+    """A session with a server; a single task opens and closes it, because the library `mcp` requires this."""
 
     def __init__(self, server: McpServer) -> None:
         self._server = server
@@ -77,7 +77,7 @@ class _McpConnection:
         return await asyncio.shield(self._ready)
 
     async def _hold_session_open(self, ready: asyncio.Future[Any]) -> None:
-        """Open the session, set it as the future's result, and close it after `close` is called."""
+        """Open the session, and set it as the future's result; when `close` is called, close the session."""
         try:
             from mcp import ClientSession
         except ImportError as error:
@@ -92,7 +92,7 @@ class _McpConnection:
                 await self._end.wait()
         except Exception as error:  # noqa: BLE001 - somebody waits for the session
             cause = error
-            while isinstance(cause, ExceptionGroup):  # A group's own message does not name the cause.
+            while isinstance(cause, ExceptionGroup):  # An ExceptionGroup's message does not name the cause.
                 cause = cause.exceptions[0]
             if not ready.done():
                 ready.set_exception(
@@ -138,7 +138,7 @@ class _McpConnection:
         return [tool.model_dump(mode="json", by_alias=True) for tool in tools]
 
     async def require_server(self, error: Exception) -> None:
-        """Raise ToolError if the server no longer answers after this error of a call, because it ended."""
+        """Check by a ping whether the server still answers after this error of a call; if not, raise ToolError."""
         try:
             async with asyncio.timeout(LONGEST_PING):
                 await (await self.open_session()).send_ping()

@@ -49,7 +49,7 @@ class Recording:
         return calls
 
     def find_reply(self, request: str, question: str) -> str:
-        """Find what the user first replied to a question about a request."""
+        """Find the user's first recorded reply to a question about a request."""
         key = _make_call_key(request, {"question": question})
         if key not in self.calls.replies:
             raise self.make_missing_error(f"the question {question!r}")
@@ -58,8 +58,8 @@ class Recording:
     def find_result(self, request: str, earlier_calls: Sequence[str], key: str) -> CallResult:
         """Find the recorded result of a call, given the earlier calls of its episode.
 
-        Prefer the result from an episode with the same request and the same earlier calls. If no episode matches, use a
-        result only if the call had the same result everywhere in the run.
+        Prefer the result from an episode with the same request and the same earlier calls. Without such an episode, a
+        result is used only if all equal calls in the run had the same result.
         """
         at = len(earlier_calls)
         for episode in self.calls.episodes.get(request, ()):
@@ -103,7 +103,7 @@ class RecordedExecutor:
 
 @dataclass(frozen=True, slots=True)
 class RecordedUser:
-    """Repeats what the user replied in the recording to the same question about the same request."""
+    """Repeats the user's recorded reply to the same question about the same request."""
 
     recording: Recording
     kind: str = "recorded"
@@ -138,5 +138,5 @@ class _RecordedCalls:
 
 
 def _make_call_key(*call: Any) -> str:
-    """Write the parts of a call as JSON, by which equal calls are found."""
+    """Write the parts of a call as JSON; equal calls give equal JSON."""
     return json.dumps(call, ensure_ascii=False, sort_keys=True)

@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS observations (
 
 
 class ObservationStore:
-    """Stored answers by question, in a file that processes may share; without a folder, in memory."""
+    """Stores answers by question, in a file that processes may share or, without a folder, in memory."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
@@ -96,7 +96,7 @@ message such as the tool would give."""
 
 
 def find_simulating_model(asker: Model, name: str, base_url: str | None, *, epoch: int | None = None) -> Model:
-    """Return the model that plays a tool or a user in a case; if possible, its usage is counted separately."""
+    """Return the model that plays a tool or a user in a case; `asker` counts its usage separately, if it can."""
     ask: Callable[..., Model] = getattr(asker, "player", asker.peer)
     return ask(name, base_url, epoch=epoch)
 
@@ -111,7 +111,7 @@ class SimulatingModel:
     max_tokens: int = 512  # Maximum number of tokens in an answer.
 
     async def request_answer(self, messages: tuple[Message, ...], asker: Model) -> str:
-        """Return the answer that is stored for these messages, from any epoch or run; otherwise, ask the model."""
+        """Return the stored answer to these messages, from any epoch or run; if none is stored, ask the model."""
         plain = [[message.role, message.content] for message in messages]
         question = {"model": self.model, "base_url": self.base_url, "messages": plain}
         kept = self.library.find_answer(question)
@@ -130,7 +130,7 @@ class SimulatingModel:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedExecutor:
-    """Lets a model answer each tool call in place of the tool, as the tool's document describes it."""
+    """Lets a model play the tool: it answers each tool call according to the tool's document."""
 
     simulator: SimulatingModel
     kind: str = "simulated"
@@ -150,7 +150,7 @@ request, made up where the request leaves it open. Do not solve the task yoursel
 
 
 class User(Protocol):
-    """Lets a model answer questions in place of the person who made the request."""
+    """Answers the model's questions in place of the person who made the request."""
 
     @property
     def kind(self) -> str:
@@ -250,10 +250,10 @@ class Persona:
     Attributes:
         goal: what the person wants; with None, the sample's input.
         knows: facts that the person can tell if asked; with None, `knows` in the sample's metadata.
-        stop: when the person ends the conversation, as a clause that follows the word "when" in the prompt.
+        stop: the condition for ending the conversation; in the prompt, this clause follows the word "when".
         max_tokens: maximum number of tokens in each message of the person.
-        tools: names of the world's tools that belong to the person instead of the agent. If the sample's metadata have
-            a list `user_tools`, the person has only the tools in it.
+        tools: names of the world's tools that the person uses instead of the agent. If the sample's metadata have a
+            list `user_tools`, the person has only the tools in this list.
     """
 
     goal: str | None = None

@@ -1,4 +1,4 @@
-"""Stores a world's large final state as the differences from its initial state, which a run stores only once."""
+"""Stores a world's final state, if it is large, as differences from the initial state, which a run stores only once."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def apply_changes(before: Any, changes: Sequence[Change]) -> Any:
 
 
 def compress_state(state: Any) -> str:
-    """Compress a state to a text in Base64, which the journal stores only once."""
+    """Compress a state to Base64 text."""
     text = json.dumps(state, ensure_ascii=False, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode("utf-8", "surrogatepass"))).decode()
 

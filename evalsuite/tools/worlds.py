@@ -54,12 +54,12 @@ class FaultyExecutor:
     faults: Mapping[int, tuple[str, Any]]
     effects: CaseEffects  # Store of the episode's tool calls.
     timed: bool = True
-    calls: int = 0  # Number of calls since the start or the resume.
+    calls: int = 0  # Number of calls since the start or, after a resume, since the resume.
     results: list[Any] = field(default_factory=list)
 
     @property
     def kind(self) -> str:
-        """The kind of the executor without faults."""
+        """The kind of the executor into whose calls faults are injected."""
         return self.executor.kind
 
     @property
@@ -95,7 +95,7 @@ class OpenableTools(Protocol):
     """A source of tools, such as a server, that must be opened for each episode."""
 
     async def open(self, sample: Sample, effects: CaseEffects, stack: AsyncExitStack) -> list[Tool]:
-        """Open the episode's tools; register on the stack what must be closed when the episode ends."""
+        """Open the episode's tools; register on `stack` everything that must be closed when the episode ends."""
         ...
 
 
@@ -126,7 +126,7 @@ class World:
         return list_tool_documents(self.make) if isinstance(self.make, type) else []
 
     def fails(self, tool: str, *, at: int = 1, message: str = "the service is unavailable") -> World:
-        """Let one call of a tool fail without effect; `at` is the call's number, counted from 1."""
+        """Make call number `at` of a tool fail without effect; the first call has the number 1."""
         return self._copy_with_fault(tool, at, "fails", message)
 
     def slow(self, tool: str, *, seconds: float, at: int = 1) -> World:
@@ -232,7 +232,7 @@ class OpenWorld:
         return world
 
     async def get_world_object(self) -> Any:
-        """Return the world's object; after a resume, it has the effects of the calls that the journal has stored."""
+        """Return the world's object; after a resume, first restore the effects of the calls in the journal."""
         if self._made is None:
             self._made = await self._make_world_object()
         if not self._is_restored:
@@ -273,7 +273,7 @@ class OpenWorld:
         return apply_changes(decompress_state(kept["initial"]), kept["changes"])
 
     async def _encode_final_state(self) -> dict[str, Any]:
-        """Return the final state, or the changes of a large state, in the form that the journal stores."""
+        """Return the final state or, if the state is large, its changes, in the format of the journal."""
         state = await self._read_state(await self.get_world_object())
         if self._initial is None:
             return {"state": state}
@@ -290,7 +290,7 @@ class OpenWorld:
 
 
 async def make_state_facts(worlds: Sequence[OpenWorld]) -> dict[str, Any]:
-    """Make the facts about the worlds' final states; of a large state, a record keeps only the changes."""
+    """Make the facts about the worlds' final states; a record of a large state has only its changes."""
     states = [(state, world.changes) for world in worlds if (state := await world.read_final_state()) is not None]
     if not states:
         return {}

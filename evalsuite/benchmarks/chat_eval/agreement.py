@@ -1,7 +1,7 @@
 """Measure judges' agreement with people; compare modes by paired tests, and draw the paper's figure 3.
 
-For accuracy, a comparison without a usable verdict of the judge counts as disagreement. For kappa, the missing verdict
-is a separate label, which people never give. A dialogue without a usable judgement is left out of correlations; tables
+For accuracy, a comparison without a usable verdict of the judge counts as disagreement. For kappa, a missing verdict is
+a label of its own, which people never give. A dialogue without a usable judgement is left out of correlations; tables
 show how many dialogues are left out.
 """
 
@@ -88,7 +88,7 @@ def correlate_overall(tally: Tally, coefficient: Coefficient) -> Estimate | None
 
 
 def correlate_systems(tally: Tally, coefficient: Coefficient) -> Estimate | None:
-    """Correlate the judge's and people's mean scores of systems; see `RatedResponses.correlate_systems`."""
+    """Correlate the judge's mean score per system with people's; see `RatedResponses.correlate_systems`."""
     return RatedResponses.from_judge(tally).correlate_systems(coefficient)
 
 
@@ -160,7 +160,7 @@ class RatedResponses:
     def compute_jackknife_correlations(
         self, coefficient: Coefficient, aspects: Sequence[str]
     ) -> tuple[float, list[float]]:
-        """Compute the correlation (mean over aspects) of all dialogues, then without each of them; NaN if undefined."""
+        """Return the correlation (mean over aspects) of all dialogues, then without each in turn; NaN if undefined."""
         from evalsuite.stats.correlation import compute_rank_replicates
 
         return compute_rank_replicates(
@@ -274,13 +274,13 @@ def _map_curves_to_comparisons(
     get_size: Callable[[JudgingMode], int],
     describe_other_size: Callable[[JudgingMode], str],
 ) -> Lines:
-    """Map each curve with several points to its judges' comparisons, keyed by panel size."""
+    """Map each curve's label to comparisons by panel size; leave out curves with a single point."""
     lines: dict[str, dict[int, RunJudge]] = {}
     for judge in (judge for judge in judges if judge.mode.strategy):
         same = ", same role" if judge.mode.same_role else ""
         alike = f"{judge.mode.kind}:{judge.mode.strategy}, {describe_other_size(judge.mode)}{same}"
         line = f"{_join_model_names(judge)}, {alike}"
-        # If the line already has a panel of this size, from another run, draw a separate line for this run.
+        # If another run already gave this line a panel of this size, draw a separate line for this run.
         line = f"{judge.view.label}, {alike}" if get_size(judge.mode) in lines.get(line, {}) else line
         lines.setdefault(line, {})[get_size(judge.mode)] = judge
     for points in lines.values():

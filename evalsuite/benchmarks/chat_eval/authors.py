@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FOLDER = "llm_eval"  # Folder of all configurations; `agentverse/tasks/llm_eval` in the authors' repository.
 SLOTS = {"pairs": ("compared_text_one", "compared_text_two"), "dialogues": ("generated_text", "reference_text")}
 SETS = {"pairs": "faireval", "dialogues": "topical_chat"}
-OTHER_FORM = "direct_pair_comparison"  # The name of folders whose panels give a verdict instead of scores.
+OTHER_FORM = "direct_pair_comparison"  # Name of the folders with panels that give a verdict instead of scores.
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class AuthorsSetting:
     strategy: Strategy
     turns: int
     template: str
-    final: Mapping[str, str]  # Keyed by debater: the text that states in which form the debater must judge.
+    final: Mapping[str, str]  # For each debater, the text that states the required form of the judgement.
     summary: str  # The template of the summarizer's prompt.
     params: Mapping[str, Any]  # Generation parameters: temperature and maximum tokens.
 
@@ -47,7 +47,7 @@ class AuthorsSetting:
         return len({role.prompt.replace(role.name, "") for role in self.debaters}) == 1
 
     def make_panel(self, form: Form, params: Mapping[str, Any], **options: Any) -> Panel:
-        """Make the panel that this configuration describes; `params` override its parameters."""
+        """Make the panel that this configuration describes; `params` override the configuration's parameters."""
         options = {**options, "params": {**self.params, **params}, "prompt_writer": AuthorsPromptWriter(form, self)}
         return Panel(form, self.debaters, self.strategy, self.turns, **options)
 

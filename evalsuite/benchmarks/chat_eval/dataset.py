@@ -227,7 +227,7 @@ def _read_mt_bench_answers(item: Mapping[str, Any]) -> list[str]:
 
 
 def _make_swapping_reader(chosen: str, rejected: str) -> Callable[[Mapping[str, Any]], list[str]]:
-    """Make a reader of two fields; it swaps their values if the chosen answer is to be shown second."""
+    """Make a function that reads two fields of an item, and swaps them if the chosen answer must be shown second."""
     in_order, swapped = _make_text_fields_reader(chosen, rejected), _make_text_fields_reader(rejected, chosen)
     return lambda item: in_order(item) if _choose_better_answer_place(item) == "first" else swapped(item)
 
@@ -288,7 +288,7 @@ def read_published_set(name: str, folder: Path) -> Iterator[Sample]:
         systems = sample.metadata.get("systems", [])
         cluster = f"{name}-{sample.tags['cluster']}" if "cluster" in sample.tags else case
         category = f"{name}: {sample.tags['category']}"
-        # Names are removed from the answers, so leave out names that are plain words, which any answer may contain.
+        # These names are removed from the answers, so leave out plain words, which any answer may contain.
         about = {"names": [system for system in systems if not system.isalpha()], "human": sample.target}
         tags = {"task": "pairs", "set": name, "category": category, "cluster": cluster}
         yield replace(sample, id=case, tags=tags, metadata={**sample.metadata, **about})

@@ -166,7 +166,7 @@ def tabulate_dialogues(judges: Sequence[RunJudge]) -> Iterator[Table]:
             for name, row in published.DIALOGUES.items()
             if sign in row
         ]
-        # For metrics without a judge, use one judge's cases, because all judges rate the same responses.
+        # Compute overlap metrics on the first judge's cases, because all judges rate the same responses.
         tally = rated[0].tally
         for metric in dict.fromkeys(name for row in tally for name in row.facts.get(OVERLAP, {})):
             responses = RatedResponses.from_metric(tally, metric)
@@ -222,7 +222,7 @@ def tabulate_changed_minds(judges: Sequence[RunJudge]) -> Table | None:
 
 
 def _make_changed_mind_rows(judge: RunJudge, task: str) -> Iterator[tuple[Cell, ...]]:
-    """Yield per turn how many ballots changed, and whether towards or away from people's verdict."""
+    """Yield a row per turn: the share of ballots that changed at all, towards and away from people's verdict."""
     cases = judge.tally.where(lambda row: row.outcome != "error" and bool(row.facts.get("interim")), task=task)
     simultaneous = judge.mode.strategy != "one_by_one"
     ballots = [two for row in cases for two in pair_ballots(row, judge.mode.turns, simultaneous=simultaneous)]

@@ -57,7 +57,7 @@ class JudgingMode:
     turns: int = 0  # Number of turns, including the judgement; 0 without a panel.
     same_role: bool = False  # Whether all debaters have the same role.
     steps: bool = False  # Whether the model first writes the steps by which it will evaluate.
-    ballots: bool = False  # Whether debaters also cast a secret ballot after each turn except the last.
+    ballots: bool = False  # Whether debaters also judge in secret (cast a ballot) after each turn except the last.
 
 
 MODES_WITHOUT_SUFFIXES: Mapping[str, JudgingMode] = {
@@ -114,7 +114,7 @@ PAPER_QUALITY = Likert("its helpfulness, relevance, accuracy and level of detail
 
 @dataclass(frozen=True, slots=True)
 class JudgingSolver:
-    """Lets the model under test judge samples, each in the mode that its tag `mode` names."""
+    """Lets the model under test judge each sample, in the mode that the sample's tag `mode` names."""
 
     attempts: int = 2  # Maximum requests per answer: an unreadable answer is requested again.
     params: Mapping[str, Any] = field(default_factory=dict)  # Generation parameters, which override `PARAMS`.
@@ -193,7 +193,7 @@ def make_solver(setup: Setup) -> JudgingSolver:
 
 
 def make_judged_input(sample: Sample) -> JudgedInput:
-    """Make the judge's input; it does not reveal which systems wrote the answers, or people's verdict."""
+    """Make the judge's input; it reveals neither the systems that wrote the answers nor people's verdict."""
     answers = tuple(redact_names(answer, sample.metadata["names"]) for answer in sample.metadata["answers"])
     return JudgedInput(str(sample.input), answers, sample.metadata.get("background", ""))
 
@@ -227,8 +227,8 @@ def _load_bert_score(folder: Path) -> BertScore:
 def against_people(sample: Sample, transcript: Transcript) -> NamedScores:
     """Return `parsed` (1.0 if the judgement could be read, otherwise 0.0) and the scores to compare with people's.
 
-    For pairs, `accuracy` is 1.0 if the judge's verdict equals people's verdict, otherwise 0.0. For dialogues, there is
-    a score per aspect, on people's scale; a score that the judge did not give is missing.
+    For pairs, `accuracy` is 1.0 if the judge's verdict equals people's verdict, otherwise 0.0. For dialogues, each
+    aspect that the judge scored has a score on people's scale.
     """
     if sample.tags["task"] == "pairs":
         scores = {"accuracy": float(transcript.facts["verdict"] == sample.metadata["human"])}

@@ -30,7 +30,7 @@ BUCKETS = ("head", "torso", "tail")
 DOMAINS = ("movie", "book", "academics", "open")
 # The domain of each source in the paper.
 SOURCES = {"imdb": "movie", "goodreads": "book", "mag": "academics", "dblp": "academics", "dbpedia": "open"}
-SHIPPED = "shipped samples"  # How reports name the source of the shipped questions.
+SHIPPED = "shipped samples"  # Data source of the shipped questions, as shown in reports.
 _SHIPPED = Path(__file__).parent / "data"
 _SHAPE = "[entity, template id, question, answer]"
 
@@ -46,14 +46,14 @@ class QuestionItem:
     question: str
     answers: tuple[str, ...]  # Acceptable answers as text; at least one.
     entity: Any  # The entity, as plain JSON data.
-    # Tags of the question that are read from files beside the questions. The tag `top` is `10%` for the most popular
-    # tenth of the head. The tag `predicate` states the popularity bucket of the question's predicate, such as `tail
+    # Tags that depend on other files in the folder of the questions. The tag `top` is `10%` for the most popular tenth
+    # of the head. The tag `predicate` states the popularity bucket of the question's predicate, such as `tail
     # predicate`.
     facets: Mapping[str, str] = field(default_factory=dict)
 
 
 def load_dataset(setup: Setup) -> Dataset:
-    """Load the user's or the shipped questions as samples, one per question and mode that can ask the question."""
+    """Load the user's or the shipped questions; each makes one sample per mode that can ask it."""
     folder = setup.data or _SHIPPED
     files = sorted(folder.glob("head_to_tail*.json")) or sorted(folder.glob("*.json"))
     if not files:
@@ -94,7 +94,7 @@ def read_items(path: Path) -> list[QuestionItem]:
     for place, item in enumerate(items):
         facets = {"top": "10%"} if place < tenth else {}
         if item.template in predicates:
-            # Add the word "predicate", because the gate `head_to_tail[tail]` would otherwise select by this tag, too.
+            # Add the word "predicate"; otherwise, the gate `head_to_tail[tail]` would also select by this tag.
             facets["predicate"] = f"{predicates[item.template]} predicate"
         items[place] = replace(item, facets=facets)
     return items
@@ -147,8 +147,8 @@ def make_samples(items: Sequence[QuestionItem], modes: Sequence[str]) -> Iterato
     """Yield one sample per question and mode, except for questions that the mode cannot ask.
 
     The tag `cluster` names the entity, because answers about one entity are correlated. The tag `natural` says whether
-    people are likely to ask the question. The metadata contain the entity. If the mode needs it, the metadata also
-    contain an example question (`example`) or the question as a sentence with a gap (`gap`).
+    people are likely to ask the question. The metadata contain the entity. For modes that need them, the metadata also
+    contain an example question (`example`) or a sentence with a gap (`gap`).
     """
     counts: Counter[tuple[str, str]] = Counter()
     templates: defaultdict[str, list[QuestionItem]] = defaultdict(list)
@@ -169,7 +169,7 @@ def make_samples(items: Sequence[QuestionItem], modes: Sequence[str]) -> Iterato
 
 
 def can_ask(mode: str, item: QuestionItem) -> bool:
-    """Tell whether a mode can ask a question: some modes need a natural question, or one that can be a gap sentence."""
+    """Tell whether a mode can ask a question; some modes need a natural question or a sentence with a gap."""
     own = OWN_MODES.get(mode)
     return own is None or not (
         (own.cloze and make_gap_sentence(item.question) is None)
@@ -193,7 +193,7 @@ def _make_sample_tags(item: QuestionItem, mode: str) -> dict[str, str]:
 
 
 def _make_gap_or_example(mode: str, item: QuestionItem, same_template: Sequence[QuestionItem]) -> Mapping[str, Any]:
-    """Return the metadata `gap` or `example` that the mode's prompt needs; empty if it needs neither."""
+    """Return `gap` or `example` for a sample's metadata, whichever the mode's prompt needs; {} if it needs neither."""
     own = OWN_MODES.get(mode)
     if own and own.cloze:
         return {"gap": make_gap_sentence(item.question)}

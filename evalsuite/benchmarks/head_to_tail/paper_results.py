@@ -34,8 +34,8 @@ class DomainMix:
     leeway: float = 0.05  # The share by which the numbers of a comparable run may deviate.
 
 
-# DBpedia has a larger leeway, because the paper's templates were not published; another model wrote the 435 published
-# templates.
+# DBpedia has a larger leeway, because the paper's own templates are unknown; the 435 published templates are by another
+# model.
 PAPER_MIX = {
     "open": DomainMix(393, 9132, leeway=0.12),
     "movie": DomainMix(13, 3093),
@@ -45,7 +45,7 @@ PAPER_MIX = {
 
 
 def list_mix_differences(tally: Tally, domain: str) -> list[str]:
-    """List how a run's questions in one mode and domain, including errors, deviate from the paper's mix."""
+    """Describe how one domain's questions, including those that ended in errors, deviate from the paper's mix."""
     mix, tags = PAPER_MIX[domain], list({row.sample: row.tags for row in tally.where(domain=domain)}.values())
     if not tags:
         return [f"nothing is asked about {domain}"]

@@ -54,7 +54,7 @@ class PaperPrompts:
 
 
 def read_paper_prompts(folder: Path | None, modes: Iterable[str], *, judged: bool) -> PaperPrompts | None:
-    """Read the prompt files of the `paper:` modes, and Prompt 2 if `judged`; return None without such a mode."""
+    """Read the files of the `paper:` modes and, if `judged`, Prompt 2; return None if `modes` has no such mode."""
     numbers = {PAPER_MODES[mode] for mode in modes if mode in PAPER_MODES}
     if not numbers:
         return None
@@ -109,7 +109,7 @@ def make_solver(setup: Setup) -> PromptSolver:
     return PromptSolver(generate(params=params), paper)
 
 
-# Section 3.5 of the paper removes each of the prompt's two instructions: to be brief, and to say "unsure" if necessary.
+# The prompt demands brevity, and "unsure" in doubt; section 3.5 of the paper studies prompts without either demand.
 _BREVITY_INSTRUCTION = "Be as brief as you can: a name, a number or a few words, nothing else."
 _DOUBT_INSTRUCTIONS = {
     "unsure": ['If you are not confident that you know the answer, reply "unsure".'],
@@ -135,7 +135,7 @@ class PromptMode:
     # `template`, the answerable example is another question of the same template.
     examples: Literal["none", "general", "template"] = "general"
     brief: bool = True
-    # What a model that does not know the answer is asked to do: say "unsure" (`unsure`), or guess (`guess`).
+    # The instruction for questions that the model cannot answer: say "unsure" (`unsure`), guess (`guess`), or nothing.
     doubt: Literal["unsure", "guess", "nothing"] = "unsure"
     cloze: bool = False  # Whether to ask for the missing words of a sentence with a gap.
     natural: bool = False  # Whether to ask only questions that people are likely to ask.
@@ -193,7 +193,7 @@ def make_prompt(mode: str, question: str, example: PromptExample | None = None) 
 
 
 def make_judge_prompt(question: str, answers: Sequence[str], reply: str) -> str:
-    """Write the prompt that asks the judge, for a one-word answer, whether a reply is correct."""
+    """Write the prompt that asks the judge whether a reply is correct; the judge must answer in one word."""
     accepted = "\n".join(f"- {answer}" for answer in answers)
     parts = [("question", question), ("right", accepted), ("given", reply)]
     return f"""You check answers to factual questions against answers that are known to be right.

@@ -142,9 +142,9 @@ def _make_percent_columns(*titles: str) -> list[Column]:
     return [Column(title, "percent") for title in titles]
 
 
-# The paper's studies. Each function below returns a table, or None if the runs lack the needed data. The comparison of
-# rules with the judge needs several runs, the study of stability several epochs, and the study of prompts several
-# modes. The tables of very popular entities and of predicates need files that only `evalsuite build` writes.
+# The paper's studies. Each function below returns a table, or None if the runs lack the needed data. Comparing rules
+# with the judge needs several runs, stability needs several epochs, and prompts need several modes. The tables of very
+# popular entities and of predicates need files that only `evalsuite build` writes.
 
 # Domains in the table of natural questions; like the paper, it leaves out the open domain.
 _NATURAL_DOMAINS = ("movie", "book", "academics")
@@ -152,7 +152,7 @@ _FEWEST_RUNS = 3  # With only two runs, every correlation would be 1 or -1.
 
 
 def make_study_blocks(views: Sequence[RunView], *, only_shipped: bool) -> list[Block]:
-    """Make the tables of the paper's studies that the runs allow; add the paper's results unless `only_shipped`."""
+    """Make the tables of those studies for which the runs have data; add the paper's results unless `only_shipped`."""
     tables = (
         compare_rules_with_judge(views),
         tabulate_answer_stability(views),
@@ -174,10 +174,10 @@ def make_study_blocks(views: Sequence[RunView], *, only_shipped: bool) -> list[B
 def compare_rules_with_judge(views: Sequence[RunView]) -> Table | None:
     """Compare rules and the judge in ranking and rating models (Table 8); None for fewer than three judged runs.
 
-    For each domain and popularity bucket, the rates that a rule gives the runs are correlated (Spearman, Pearson) with
-    the rates that the judge gives them. The table shows the minimum and the mean of these correlations over domains and
-    buckets. If all runs have equal rates, no correlation is computed. A run in several modes counts once, with its
-    default mode, because its modes share one model.
+    For each domain and popularity bucket, the runs' rates by a rule are correlated (Spearman, Pearson) with their rates
+    by the judge. The table shows the minimum and the mean of these correlations over domains and buckets. If all runs
+    have equal rates, no correlation is computed. A run in several modes counts once, with its default mode, because its
+    modes share one model.
     """
     judged = [tally for tally in map(_select_default_mode_cases, views) if tally.values("accuracy_lm")]
     if len(judged) < _FEWEST_RUNS:
@@ -296,7 +296,7 @@ def tabulate_predicates(views: Sequence[RunView]) -> Table | None:
 
 
 def tabulate_natural_questions(views: Sequence[RunView], *, only_shipped: bool) -> Table | None:
-    """Tabulate the questions that people are likely to ask (Table 10); None unless a run also has other questions."""
+    """Tabulate rates on natural questions (Table 10); None if no run also has other questions."""
     rows: list[list[Cell]] = []
     for line in list_cases_by_mode(views, name_run=True):
         kinds = line.tally.groups("natural")

@@ -44,7 +44,7 @@ def make_scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
 
 
 class ByRule:
-    """Scores `missing`, three text metrics, and accuracy and hallucination according to each metric.
+    """Scores `missing` and three text metrics; derives accuracy and hallucination from each metric.
 
     Each metric compares the model's answer with all accepted answers and their variants; the best result counts.
     """
@@ -78,11 +78,11 @@ class ByJudge:
     paper: PaperPrompts | None = None
 
     def asks(self, sample: Sample, transcript: Transcript) -> bool:
-        """Tell whether the judge must see an answer; people are asked to label only answers that the judge sees."""
+        """Tell whether the judge must see an answer; only such answers are offered to people for labelling."""
         return not is_answer_missing(sample, transcript)
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
-        """Return the scores of one answer, after asking the judge unless the answer is missing."""
+        """Score one answer; ask the judge only if the answer is not missing."""
         missing = is_answer_missing(sample, transcript)
         correct = Score(0.0, "a missing answer")
         if not missing:
@@ -114,8 +114,8 @@ def clean_answer(transcript: Transcript) -> str:
 def is_answer_missing(sample: Sample, transcript: Transcript) -> bool:
     """Tell whether the answer is missing.
 
-    A right answer never counts as missing, because a film may be called "Unknown". "None" does not count as missing if
-    the question asks for a number or for something that may not exist ("Which awards, if any, did it win?").
+    A right answer is not missing, even if it reads like an abstention: a film may be called "Unknown". "None" is an
+    answer if the question asks for a number or for something that may not exist ("Which awards, if any, did it win?").
     """
     answer = clean_answer(transcript)
     if normalise_answer(answer) == "none" and _MAY_BE_NONE.search(str(sample.input)):
@@ -180,8 +180,8 @@ _ATTEMPT_WORDS = re.compile(
     r"|aber|vielleicht|wohl|mais|peutêtre|peut être|pero|quizás?|forse|talvez|misschien|maar|но|может|возможно"
     r"|ama|belki|kanske|mutta|ehkä|možná|asi)\b|लेकिन|शायद|但|可能|也许|也許|たぶん|おそらく"
 )
-# Matches the end of a sentence such as "I don't know.", and the rest of the line. A comma counts as an end only after
-# "unsure" or "not sure", because "I'm sorry, I don't know" is a single abstention.
+# Matches a sentence such as "I don't know." up to its end, then the rest of the line. A comma counts as an end only
+# after "unsure" or "not sure", because "I'm sorry, I don't know" is a single abstention.
 _ABSTENTION_END = re.compile(
     r"[^\w]*(?:(?:unsure|not sure),|(?P<owned>(?:(?!\s-\s)[^.!?:;\n\u2013\u2014])*)(?:[.!?:;\u2013\u2014]+|\s-\s))"
     r"[^\S\n]*(?P<rest>[^\n]*)",
@@ -293,8 +293,8 @@ _LONGEST = 6  # Maximum words of a person's name.
 def list_person_name_variants(name: str) -> Iterable[str]:
     """Yield other spellings of a person's name, and each ending of the name, because any ending may be the surname.
 
-    For example, the endings of "Ludwig van Beethoven" are "van Beethoven" and "Beethoven". A suffix such as Jr. may be
-    left out, as may a disambiguation of DBpedia ("John Smith (actor)") or DBLP ("John Smith 0001"). A name of one word,
+    For example, the endings of "Ludwig van Beethoven" are "van Beethoven" and "Beethoven". Variants may lack a suffix
+    such as Jr., or a disambiguation of DBpedia ("John Smith (actor)") or DBLP ("John Smith 0001"). A name of one word,
     or of more than six words, has no variants.
     """
     bare = _DISAMBIGUATION.sub("", name)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Numbers = Sequence[Sequence[float | None]]
 
 
-RIGHT: frozenset[CellVerdict] = EQUAL | {"sign missing"}  # Verdicts on a cell whose value is right.
+RIGHT: frozenset[CellVerdict] = EQUAL | {"sign missing"}  # The verdicts that count as a right value.
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +142,8 @@ FEWEST_LINES = 2  # Minimum positions at which a sum must hold; a single one may
 def compare_sums(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> list[bool]:
     """Tell for each sum in a wanted table whether it also holds for the predicted cells at the same positions.
 
-    A line (row or column) is a sum if its numbers equal the sums of two other lines, or of all other lines. Positions
-    count only if all these lines have numbers there and no summand is 0; a sum needs at least two such positions. Each
+    A line (row or column) is a sum if each of its numbers is the sum of two other lines' numbers, or of all others'.
+    Positions with a missing number or a summand of 0 are ignored; a sum must hold at two positions or more. Each
     position of a sum gives a separate result. Differences need no rule of their own, because c - b = a means a + b = c.
     """
     numbers = [[_parse_finite_number(cell) for cell in row] for row in wanted]
@@ -155,7 +155,7 @@ def compare_sums(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[s
 
 
 def _compare_column_sums(predicted: Numbers, wanted: Numbers) -> Iterator[bool]:
-    """Yield for each sum of two or more columns in a row of `wanted` whether it holds in `predicted`."""
+    """Yield, for each sum of columns in each row of `wanted`, whether it also holds in `predicted`."""
     for total, summands in _find_sum_columns(wanted):
         for row, answered in zip(wanted, predicted, strict=True):
             if _is_sum(row, total, summands):
@@ -209,7 +209,7 @@ ABILITIES = {
     "hallucination_control": "Hallucination control",
 }
 """Metric names, and their labels in the radar chart."""
-SIZE_FACTS = frozenset({"tables", "rows", "columns"})  # Checks of layout that concern the tables' size, not the markup.
+SIZE_FACTS = frozenset({"tables", "rows", "columns"})  # Names of the layout checks that do not concern markup.
 
 
 def measure_abilities(
@@ -232,7 +232,7 @@ def measure_abilities(
     covered = (wanted & predicted).total()
     in_form = sum(pair.verdict == "same" for pair in right)
     text, sums, placed = SearchedText(source), comparison.sums, _divide_or_none(len(right), covered) or 0.0
-    # A value that the source text does not contain must be derived from it.
+    # If the source text lacks a value, the model must derive this value.
     derived = [pair for pair in comparison.cells if not text.contains_value(pair.wanted)]
     lost = sum(not text.contains_value(cell) for cell in comparison.lost)
     answered = [cell for cell in comparison.predicted if not is_blank(cell)]
@@ -250,7 +250,7 @@ def measure_abilities(
 
 
 def compute_passed_markup_share(facts: Iterable[FormFact]) -> float:
-    """Return the share of passed checks of the markup alone, without the checks of the table's size (`SIZE_FACTS`)."""
+    """Return the share of passed checks among the checks of markup, that is, all checks except `SIZE_FACTS`."""
     about_markup = [fact.fulfilled for fact in facts if fact.name not in SIZE_FACTS]
     return sum(about_markup) / len(about_markup)
 

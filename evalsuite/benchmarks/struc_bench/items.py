@@ -81,7 +81,7 @@ def _read_error_types(labels: object, path: Path, where: str) -> tuple[str, ...]
 def average_model_ratings(scores: Sequence[HumanScores], model: str) -> dict[str, RatedOutput]:
     """Average people's ratings of one model's outputs per item.
 
-    Ratings that name no model count for every model, except for items that also have ratings of this model.
+    Ratings without a model's name count for every model, unless the item also has ratings of the given model.
     """
     by_sample: dict[str, list[HumanScores]] = {}
     for score in scores:
@@ -109,7 +109,7 @@ QUICK = 4  # Number of shipped items per format in a run without the option `eac
 class StrucBenchOptions:
     """The keyword arguments of Struc-Bench in `@benchmark`."""
 
-    each: int = 0  # Maximum items per format (4 by default for shipped samples); the default 0 means no limit.
+    each: int = 0  # Maximum items per format; 0 means no limit. If omitted: 4 for shipped items, otherwise 0.
     # Maximum tokens of an answer; None allows 1.5 times the tokens of the wanted table, but at least `least_tokens`.
     max_tokens: int | None = None
     least_tokens: int = 2048  # Lower bound of the limit if `max_tokens` is None, to leave room for reasoning.
@@ -232,13 +232,13 @@ def write_question(item: TableItem, syntax: Format, mode: str) -> str:
 
 
 def extract_text(question: str, syntax: Format) -> str:
-    """Return the part of a question that the model had to write as a table."""
+    """Extract the text to be written as a table from a complete question."""
     after = question.partition(TEXT_FOLLOWS)[2] or question
     return after.removesuffix(ANSWER[syntax].strip()).strip()
 
 
 def write_instruction(item: TableItem, mode: str) -> str:
-    """Return the instruction and, except in the mode `direct`, the description of the format."""
+    """Write the instruction; in all modes except `direct`, add the description of the format."""
     parts = [item.instruction]
     if mode != "direct":
         parts.append(f"The format of the table:\n{item.format_description}")

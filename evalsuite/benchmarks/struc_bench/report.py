@@ -109,7 +109,7 @@ def _make_share_columns(headings: Iterable[str]) -> list[Column]:
 
 
 def _list_cases_by_format(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]]:
-    """Return the format's name, the run's label and the cases for each format and run with cases."""
+    """List (format's name, run's label, cases) for each format and run; leave out pairs without cases."""
     return [
         (name, line.label, tally)
         for written, name in FORMAT_NAMES.items()
@@ -259,7 +259,7 @@ MOST_COLUMNS = 12  # Maximum columns of a heat map; the columns with the most wr
 
 
 def _make_cell_maps(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
-    """Draw a heat map per run with wrong cells: the share of wrong cells by kind of row and by column name."""
+    """Draw a heat map, for each run with wrong cells, of their share by kind of row and column name."""
     for place, line in enumerate(lines):
         counts: dict[str, dict[str, list[int]]] = {}
         for row in line.tally:

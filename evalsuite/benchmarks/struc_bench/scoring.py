@@ -134,7 +134,7 @@ class TableScorer:
 
 
 def score_table(sample: Sample, text: str, score: TableScore, form_facts: Mapping[str, Any] = EMPTY) -> NamedScores:
-    """Compute the scores that need neither a model nor another program; `table_form` keeps `form_facts`."""
+    """Compute the scores that only need text; the score `table_form` also stores `form_facts` in its facts."""
     written, reference = _get_sample_format(sample), str(sample.target)
     answer = strip_answer(text, written)
     wanted = read_tables(reference, written)
@@ -168,7 +168,7 @@ def score_table(sample: Sample, text: str, score: TableScore, form_facts: Mappin
 
 
 def _count_wrong_cells(score: TableScore) -> list[list[Any]]:
-    """Count the nonempty wanted cells, and the wrong ones among them, for each kind of row and each column name."""
+    """Count, for each kind of row and column name, the nonempty wanted cells and those of them that are wrong."""
     counts: dict[tuple[str, str], list[int]] = {}
     for rows in score.compared:
         wanted = [row for row in rows if any(cell.state != "surplus" for cell in row)]
@@ -276,7 +276,7 @@ class TexCheck:
     _known: dict[str, bool] = field(default_factory=dict)
 
     async def accepts_table(self, table: str, reference: str, answer: str) -> bool | None:
-        """Tell whether TeX accepts a nonempty table, given the definitions before the table in the answer.
+        """Tell whether a table is nonempty and TeX accepts it with the definitions that precede it in the answer.
 
         The result is None if TeX also refuses the reference, or if LaTeX cannot be compiled on this machine.
         """

@@ -33,8 +33,8 @@ def uses_released_code(sample: Sample) -> bool:
     return sample.tags["mode"] in RELEASED_MODES
 
 
-# A call with one of these faults is not real in the score `reality`. A value of a wrong type is not such a fault,
-# because the published documents declare all parameters as strings.
+# A call with one of these faults is not real in the score `reality`. A value of a wrong type does not make a call
+# unreal, because the published documents declare all parameters as strings.
 _UNREAL = {"unknown_tool", "unknown_parameter", "missing_parameter"}
 
 
@@ -94,8 +94,8 @@ class ToolEyesOptions:
     recording: str | None = None  # With the executor `recorded`: the folder of the run whose observations are replayed.
     library: str | None = None  # For the executor `live`: the published folder `Tool_Library` with the `tool.py` files.
     allow_network: bool = False  # Must be True for the executor `live`, whose tools use the internet.
-    # With the executor `live`: whether to run tools that execute code written by the model. False leaves out queries
-    # with tools that execute code; None raises an error if a query has such a tool.
+    # With the executor `live`, some tools execute code that the model writes. True runs these tools. False leaves out
+    # queries that have such a tool; None raises an error if any query has one.
     allow_code: bool | None = None
     max_turns: int = MAX_TURNS  # Maximum number of turns of the model; 9 in the paper.
     # Maximum consecutive malformed turns before an episode ends; None means no limit, as in the paper.

@@ -50,7 +50,7 @@ FIVE_EXAMPLES = tuple(_read_example_conversations())
 
 
 class ToolEyesSolver:
-    """Runs each sample in its mode; episodes share no instances of tools and no positions in a recording."""
+    """Runs each sample in its mode; each episode has its own instances of tools and its own position in a recording."""
 
     def __init__(self, setup: Setup) -> None:
         self.options, self.data = ToolEyesOptions.from_setup(setup), setup.data
@@ -74,7 +74,7 @@ class ToolEyesSolver:
         self.simulator.library.close()
 
     def _choose_executor_and_user(self, *, has_shipped_tools: bool) -> tuple[Callable[[Sample], Executor] | None, User]:
-        """Return the function that makes a sample's executor (None if the tools are Python), and the simulated user."""
+        """Return a function that makes a sample's executor (None for tools in Python), and the simulated user."""
         kind = self.options.executor or ("python" if has_shipped_tools else "simulated")
         if has_shipped_tools != (kind == "python"):
             raise SettingsError(
@@ -106,7 +106,7 @@ class ToolEyesSolver:
             "observation_limit": options.observation_limit,
         }
         max_tokens = options.get_max_tokens(mode)
-        # Set `outside=False`, because the shipped tools keep all state in their instance.
+        # Set `outside=False` (no effects outside of the instance), because the shipped tools store all state in it.
         tools = [World(self.make_tools, outside=False)]
         if mode in RELEASED_MODES:
             prompts = read_prompts(self.data)

@@ -51,7 +51,7 @@ _FIELDS = {"document", "query", "thought_chain", "thought", "tool", "response"}
 class ReleasedQuestion:
     """A question to the judge.
 
-    The user message is a list of pieces. A piece is a fixed text or, if marked by True, the name of a field to fill in.
+    The user message is a list of pieces. A piece is a pair: the name of a field and True, or a fixed text and False.
     """
 
     system: str
@@ -119,7 +119,7 @@ def _find_reminder(module: ast.Module, path: Path) -> str:
 
 
 def _find_turn_limit_message(module: ast.Module, path: Path) -> str:
-    """Find the message that the released runner adds in the model's name when an episode reaches `max_turn`."""
+    """Find the message that the released runner adds as the model's last turn if an episode reaches `max_turn`."""
     for node in ast.walk(module):
         if isinstance(node, ast.If) and "max_turn" in ast.dump(node.test) and "finish" in ast.dump(node.test):
             for statement in node.body:
@@ -130,7 +130,7 @@ def _find_turn_limit_message(module: ast.Module, path: Path) -> str:
 
 
 def _list_text_pairs(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """Yield those entries of dict displays in a syntax tree whose key and value are string constants."""
+    """Yield the key and value of each dict entry in a syntax tree for which both are string constants."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.Dict):
             for key, value in zip(inner.keys, inner.values, strict=True):
@@ -157,7 +157,7 @@ def _read_question(module: ast.Module, name: str, path: Path) -> ReleasedQuestio
 
 
 def _parse_prompt_piece(part: ast.expr, path: Path, function: str) -> tuple[str, bool]:
-    """Return a fixed text and False, or a field's name and True."""
+    """Convert a part of an f-string to a fixed text and False, or to a field's name and True."""
     if isinstance(part, ast.Constant):
         return str(part.value), False
     if isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name) and part.value.id in _FIELDS:
@@ -232,7 +232,7 @@ def encode_documents(sample: Sample) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MessageParts:
-    """A message's thought, action and input without their keywords, and the text of the message rebuilt from them."""
+    """The thought, action and input of a message without their keywords, and the message rebuilt from these parts."""
 
     thought: str
     action: str
@@ -297,10 +297,10 @@ _KEY, _VALUE = re.compile(r"'[^,\"]*':"), re.compile(r":\s*(['\"][^}]*)")
 def read_shown_answer(written: str) -> str:
     """Read the answer as the released evaluator shows it to its judge.
 
-    If the input of `finish` has no field `answer`, the evaluator shows a dictionary of keys and values that two
-    patterns find. A key is a text in single quotes. A value begins with a quote after a colon and ends before a brace;
-    missing values are empty. Before this search, the evaluator replaces two backslashes by one, and deletes a backslash
-    with an n before another backslash.
+    If the field `answer` cannot be read, the evaluator shows a dictionary of the keys and values that two patterns
+    find. A key is a text in single quotes. A value begins with a quote after a colon and ends before a brace; missing
+    values are empty. Two backslashes become one, before `answer` is read and again before the search. Only for reading
+    `answer`, a backslash with an n before a backslash is deleted.
     """
     closed = _close_quote_and_brace(written).replace("\\\\", "\\")
     try:
@@ -348,8 +348,8 @@ def compute_rule_scores(sample: Sample, transcript: Transcript) -> dict[str, flo
 def compute_reality(sample: Sample, steps: Sequence[Step]) -> float:
     """Compute 1 - (calls of unknown tools + calls with wrong parameters) / calls in valid turns; 0 without calls.
 
-    `steps` excludes the turn that calls finish. Parameters are not checked after the first unknown tool. A required
-    parameter that was given once counts as given in all later calls of its tool.
+    `steps` excludes the turn that calls finish. Parameters are not checked after the first unknown tool. Once a call
+    has given a required parameter, later calls of the same tool may omit it.
     """
     documents = {document["name"]: document["parameters"] for document in reversed(sample.metadata["documents"])}
     due = {name: set(schema.get("required", ())) for name, schema in documents.items()}

@@ -127,7 +127,7 @@ def _describe_scoring_variant(tally: Tally) -> str:
 
 
 def _write_hidden_tools_warning(tally: Tally) -> str:
-    """Write a warning that the server may hide the tools if the mode `functions` has no calls; otherwise return ''."""
+    """Return '' or, if no turn in the mode `functions` has a call, a warning that the server may hide the tools."""
     rows = [row.facts for row in _list_complete_episodes(tally.where(mode="functions"))]
     if not rows or any(facts["faults"].get("no_call") != facts["turns"] for facts in rows):
         return ""
@@ -210,7 +210,7 @@ def _tabulate_query_counts(lines: Sequence[LabelledCases]) -> Table:
 
 
 def _count_tools(tally: Tally, scenario: str) -> int:
-    """Count the tools of all subcategories that have an episode in the scenario."""
+    """Count the tools of each subcategory with at least one episode in the scenario."""
     by_subject = {
         (row.tags.get("category"), row.tags.get("subcategory")): int(row.facts.get("tools", 0))
         for row in _list_complete_episodes(tally.where(scenario=scenario))
@@ -339,7 +339,7 @@ def _correlate_pairs(
 
 
 def _correlate_shared_units(first: Mapping[str, float], second: Mapping[str, float]) -> float | None:
-    """Return Pearson's r over the samples or runs that both have; None if r is undefined."""
+    """Return Pearson's r over the samples or runs for which both metrics have a value; None if undefined."""
     shared = [unit for unit in first if unit in second]
     return _drop_nan(stats.pearson([first[unit] for unit in shared], [second[unit] for unit in shared]).statistic)
 
@@ -372,7 +372,7 @@ def _make_episode_tables(line: LabelledCases) -> Iterator[Table]:
 
 
 def _make_turn_rows(transcript: Transcript) -> Iterator[tuple[str, str, str]]:
-    """Yield each turn's number, what the model said, and what came of it."""
+    """Yield each turn's number, the model's message, and the calls' results or the reason for refusing the turn."""
     turns = [event for event in transcript.events if event["kind"] == "turn"]
     texts = [message.content for message in transcript.messages if message.role == "assistant"][-len(turns) :]
     for turn, text in zip(turns, texts, strict=True):

@@ -71,7 +71,7 @@ JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
 # As in the published evaluator, the `match` score of a call without a thought is 5 of 10; the judge is not asked.
 NO_THOUGHT = 0.5
 NOT_RUN = "(this turn was not of the demanded form, so nothing was called)"
-LONGEST_IN_LOG = 200  # Maximum characters of an observation in the judge's log; its length replaces a longer one.
+LONGEST_IN_LOG = 200  # Longer observations are replaced by their length in the judge's log.
 
 
 def compute_rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:  # noqa: ARG001 - as in the released variant
@@ -93,9 +93,9 @@ def compute_rule_scores(sample: Sample, transcript: Transcript) -> dict[str, flo
 async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
     """Return the capabilities that the judge scores, their parts, and `overall`, the mean of all five capabilities.
 
-    The judge gets three questions per episode, one question for each call of a valid turn (except calls without a
-    thought in modes that demand a thought), and one question about the answer. Without a valid turn, `match` is
-    missing. In an unfinished episode, `quality` is missing.
+    The judge gets three questions per episode, one per call of a valid turn, and one about the answer. In modes that
+    demand thoughts, calls without a thought are not judged. Without a valid turn, `match` is missing. In an unfinished
+    episode, `quality` is missing.
     """
     questions = _EpisodeJudgeQuestioner(sample, transcript, judge)
     chain = questions.list_thoughts_and_calls(questions.steps)
@@ -162,7 +162,7 @@ class _EpisodeJudgeQuestioner:
         return await self.ask_for_score("quality", [*results, ("answer", transcript.answer)])
 
     async def average_match_and_selection(self) -> tuple[float | None, float]:
-        """Return the means of match and tool selection over valid turns; without a valid turn, return None and 0."""
+        """Return the means of match and tool selection over the valid turns; (None, 0) if no turn is valid."""
         valid = [(number, step) for number, step in enumerate(self.steps, 1) if step.is_well_formed]
         turns = await asyncio.gather(*(self.average_turn_scores(number, step) for number, step in valid))
         if not turns:
@@ -171,7 +171,7 @@ class _EpisodeJudgeQuestioner:
         return sum(matches) / len(turns), sum(products) / len(turns)
 
     async def average_turn_scores(self, number: int, step: Step) -> tuple[float, float]:
-        """Return two means over a turn's calls: the scores `match`, and these scores with 0 for calls not real."""
+        """Return the mean `match` of a turn's calls, then the mean with 0 for every call that is not real."""
         matches = [await self.judge_match(number, call_number, step) for call_number in range(1, len(step.calls) + 1)]
         products = [match if is_real_call(call) else 0.0 for match, call in zip(matches, step.calls, strict=True)]
         count = max(1, len(matches))
@@ -275,7 +275,7 @@ def encode_documents(documents: Sequence[Mapping[str, Any]]) -> str:
 def make_judge_prompt(
     criterion: str, documents: Sequence[Mapping[str, Any]], request: str, sections: Sequence[Part], *, native: bool
 ) -> str:
-    """Write a question to the judge; with `native`, it says that native function calls come without thoughts."""
+    """Write a question to the judge; if `native` is true, the question explains that native calls lack thoughts."""
     note = f"{_NATIVE_CALLS_NOTE}\n\n" if native and criterion in {"intent", "validity", "integrity"} else ""
     parts = [("tools, one document a line", encode_documents(documents)), ("request", request), *sections]
     return (

@@ -23,9 +23,9 @@ class TrebOptions:
     max_tokens: int = 2048  # Maximum tokens of one model answer.
     # Sampling temperature, by default the paper's; `--model-param temperature=...` overrides it.
     temperature: float | None = 0.2
-    # The model's context length in tokens; 8192 in the paper. As in the published code, a table in TCoT may have half
-    # as many characters as the context has tokens. In PoT and ICoT, the description of the data frames may use about
-    # half of the context.
+    # The model's context length in tokens; 8192 in the paper. In TCoT, the limit of a table in characters is half of
+    # this number, as in the published code. In PoT and ICoT, the description of the data frames may use about half of
+    # the context.
     context: int = 8192
     timeout: float = 10.0  # Time limit in seconds for one program (PoT) or one round of code (ICoT).
     published: bool = False  # Whether the report shows the paper's results; `--mode published` has the same effect.
@@ -52,7 +52,7 @@ DEFAULT_MODES = ("auto",)
 
 
 def load_dataset(setup: Setup) -> Dataset:
-    """Load one sample per record and mode; of the shipped records, one per subtask unless modes are requested."""
+    """Load one sample per record and mode; for shipped records without requested modes, load one sample per subtask."""
     root = setup.data or SHIPPED
     paths = find_files(root)
     options = TrebOptions.from_setup(setup)
@@ -90,7 +90,7 @@ def find_files(root: Path) -> list[Path]:
 
 
 def _number_repeated_ids(records: Iterable[QuestionRecord]) -> Iterator[QuestionRecord]:
-    """Yield the records; `#2` is appended to an id's second occurrence, because English and Chinese files share ids."""
+    """Yield the records; make their ids unique with the suffix `#2`, because English and Chinese files share ids."""
     counts: Counter[str] = Counter()
     for record in records:
         counts[record.id] += 1
@@ -114,7 +114,7 @@ def _make_sample(record: QuestionRecord, mode: str, *, published: bool) -> Sampl
         "subtask": record.subtask.name,
         "mode": mode,
         "language": "zh" if HAN.search(record.question) else "en",
-        # Cases of one record in several modes or languages share a cluster, because they are not independent.
+        # A record's cases in all modes and languages form one cluster, because their scores are not independent.
         "cluster": record.cluster,
     }
     return Sample(

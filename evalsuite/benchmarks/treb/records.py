@@ -172,7 +172,7 @@ def _read_rules(raw: Mapping[str, Any], source: RecordSource) -> Sequence[Mappin
     listed = require_type(raw["rules"], list, source.path, place)
     rules = [require_type(rule, dict, source.path, place) for rule in listed]
     try:
-        list_broken_rules("", rules)  # A malformed rule raises an error for every answer.
+        list_broken_rules("", rules)  # Check the rules' form; an empty answer suffices.
     except ScoringError as error:
         raise source.make_field_error("rules", str(error), "rules as docs/treb.md has them") from error
     return rules
@@ -198,7 +198,7 @@ def _read_answer_text(raw: Mapping[str, Any], source: RecordSource) -> str:
 
 
 def _read_number_answer(value: Any, answer: str, source: RecordSource) -> str | None:
-    """Return the number as text, with `%` if the answer has it as a percentage; None without a number."""
+    """Return the number as text, with `%` if the answer states a percentage; None if the record has no number."""
     if value in (None, "") or (isinstance(value, float) and math.isnan(value)):
         return None
     number = parse_number(value) if isinstance(value, (str, int, float)) else None
@@ -239,8 +239,7 @@ def _read_header_row_count(headers: Any, index: int, source: RecordSource) -> in
 def _find_csv_file(name: str, source: RecordSource) -> str:
     """Find a record's CSV file, whose path is relative to the record's file or to the benchmark's folder.
 
-    Leading parts of the path are dropped until a file is found, because the authors' paths may begin with folders
-    that the user lacks.
+    Drop leading folders of the path until a file is found, because the user may lack some of the authors' folders.
     """
     parts = [part for part in PurePosixPath(name.replace("\\", "/")).parts if part not in ("/", ".")]
     for base in (source.path.parent, source.path.parent.parent, source.root):
@@ -252,7 +251,7 @@ def _find_csv_file(name: str, source: RecordSource) -> str:
 
 
 def _find_file_below(root: Path, path: Path) -> Path | None:
-    """Return the file with links resolved; None unless it exists below the root."""
+    """Resolve links in a path; return None if the result is not an existing file below the root."""
     try:
         path = path.resolve()
         return path if path.is_relative_to(root.resolve()) and path.is_file() else None
@@ -260,7 +259,7 @@ def _find_file_below(root: Path, path: Path) -> Path | None:
         return None
 
 
-AT_ONCE = 16 << 20  # Maximum bytes of a file that is read as a whole, so that errors state line and column.
+AT_ONCE = 16 << 20  # Larger files are streamed; errors in smaller files state line and column.
 PIECE = 1 << 20
 _BLANK = re.compile(r"\s*")
 _DECODER = json.JSONDecoder()
@@ -307,7 +306,7 @@ def _stream_json_lines(path: Path, file: IO[bytes]) -> Iterator[tuple[str, Mappi
 
 
 class _JsonListReader:
-    """Streams a JSON list of objects; one object at a time is in memory."""
+    """Parses a JSON list of objects piece by piece, with only one object in memory at a time."""
 
     def __init__(self, path: Path, file: IO[bytes]) -> None:
         self._path, self._file = path, file
@@ -364,7 +363,7 @@ class _JsonListReader:
                 return ""
 
     def _read_more_text(self, size: int) -> bool:
-        """Drop the text that is already parsed, and read more; return False at the end of the file."""
+        """Drop the parsed text and read more from the file; return False at the end of the file."""
         data = self._file.read(size)
         self._text = self._text[self._at :] + self._decoder.decode(data, final=not data)
         self._at = 0

@@ -4,8 +4,8 @@ The paper averages over cases, then over subtasks, then over columns (pairs of a
 show that the overall score is the mean of the columns, and that a column is the mean of its subtasks (docs/treb.md).
 
 The leaderboard has five skills with twenty subtasks about tables. The leaderboard uses the judge's marks, and each
-subtask counts with its best mode. The published numbers confirm that the best mode counts: for QwQ-32B in TBO (basic
-operations), the leaderboard has 81.98, more than each single mode in Table 3 (80.57, 78.23 and 74.00). In TU
+subtask counts with its best mode. The published numbers confirm that the best mode counts. For QwQ-32B in TBO (basic
+operations), the leaderboard has 81.98, but the modes in Table 3 have only 80.57, 78.23 and 74.00. In TU
 (understanding), the leaderboard has 83.22, less than the 91.02 of ICoT in Table 3, because few TU subtasks run in ICoT.
 """
 
@@ -65,7 +65,7 @@ def find_column(row: Row) -> AverageColumn:
 
 
 def average_column(tally: Tally, metric: str, column: AverageColumn) -> float | None:
-    """Average a column's subtasks, ignoring subtasks without measured cases; None if all are ignored."""
+    """Average the means of a column's subtasks; ignore subtasks without scored cases; None if no case is scored."""
     scored = tally.scored(metric).where(lambda row: find_column(row) == column)
     return _compute_mean_of_measured(cases.mean(metric) for cases in scored.groups("subtask").values())
 
@@ -77,13 +77,13 @@ def average_columns(tally: Tally, metric: str, confidence: float = 0.95) -> Esti
     The interval counts only the variance between records of the same subtask, because the 26 subtasks are fixed. If any
     subtask has only a single record, no interval is computed.
 
-    If all records of each subtask have the same score, the observed spread is zero, although the true spread may not
-    be. If each record is correct with its own probability p, the probability that all records are correct is at most
+    If no subtask has records with different scores, the observed spread is zero, but the true spread may be greater. If
+    each record is correct with its own probability p, the probability that all records are correct is at most
     exp(-sum(1 - p)). Suppose that the true mean is below the observed mean by w ln(2 / (1 - confidence)), where w is
     the maximum weight of a record. Then all records are correct with a probability of at most (1 - confidence) / 2. The
     same bound holds if the true mean is as far above the observed mean. Because of this bound, an interval with zero
-    spread extends by w ln(2 / (1 - confidence)) to both sides. Every other interval of 0/1 scores extends at least as
-    far, because a wrong answer could otherwise narrow the interval.
+    spread extends by w ln(2 / (1 - confidence)) to both sides. Every interval of 0/1 scores extends at least as far;
+    otherwise, one wrong answer could narrow an interval.
     """
     scored = _select_meant_cases(tally, metric).scored(metric)
     if not len(scored):
@@ -124,7 +124,7 @@ OVERALLS = {f"overall_{metric}": partial(average_columns, metric=metric) for met
 
 
 def _compute_weights(scored: Iterable[Row]) -> list[float]:
-    """Weight a case by 1 / (columns x subtasks in the case's column x cases of the case's subtask in this column)."""
+    """Return the weights 1 / (columns x subtasks in the case's column x cases of the case's subtask in this column)."""
     cells = [(find_column(row), row.tags["subtask"]) for row in scored]
     cases = Counter(cells)
     subtasks = Counter(column for column, _ in cases)
@@ -132,9 +132,9 @@ def _compute_weights(scored: Iterable[Row]) -> list[float]:
 
 
 RULES = "instruction_following"
-# Values of `facts["program"]`, one per column of the table of programs; "missing" has the column "no program".
+# Values of `facts["program"]`; each has a column in the table of programs, "missing" under the heading "no program".
 PROGRAM_STATES = ("ok", "failed", "package missing", "timed out", "printed nothing", "missing")
-# Metrics for charts: the first one that was measured is drawn.
+# Charts show only the first of these metrics that has scores.
 PICTURED = ("judge", "rouge_l")
 SHOWN_FILES = 20
 
@@ -196,7 +196,7 @@ def _write_metric_note(views: Sequence[RunView], metric: str) -> str:
 
 
 def _choose_chart_metric(views: Sequence[RunView]) -> list[str]:
-    """Return a list with the metric to draw; empty if no metric in `PICTURED` was measured."""
+    """Return the metric to draw, in a list; the list is empty if no metric in `PICTURED` has scores."""
     measured = {metric for view in views for metric in view.tally.metrics()}
     return [metric for metric in PICTURED if metric in measured][:1]
 
@@ -256,7 +256,7 @@ def _tabulate_files_written_by_programs(views: Sequence[RunView]) -> Iterator[Ta
 
 
 def _tabulate_program_outcomes(views: Sequence[RunView]) -> Iterator[Table]:
-    """Count the outcomes of the programs in PoT and ICoT, which explain most zero scores."""
+    """Count the programs in PoT and ICoT by outcome, because failed programs explain most zero scores."""
     rows: list[list[Cell]] = []
     packages: Counter[str] = Counter()
     for view in views:
@@ -290,13 +290,13 @@ LEADERBOARD_TITLE = "As on the leaderboard"
 
 
 def find_best_mode(tally: Tally, subtask: str) -> tuple[float, str] | None:
-    """Return the highest mean score of a subtask's modes, and that mode's name; None if no case was judged."""
+    """Return the highest mean score among a subtask's modes, and this mode; None if no case was judged."""
     rows: dict[str, list[Row]] = {mode: [] for mode in COLUMN_OF.values()}
     for row in tally.scored(RANKING_METRIC).where(subtask=subtask):
         rows[COLUMN_OF[row.tags["mode"]]].append(row)
     means = [(Tally(tuple(cases)).mean(RANKING_METRIC), mode) for mode, cases in rows.items()]
     measured = [(mean, mode) for mean, mode in means if mean is not None]
-    # Compare only the means, so that of several modes with the same mean, the first is chosen.
+    # Compare only the means, so that the first mode wins if several modes have the same mean.
     return max(measured, key=lambda pair: pair[0], default=None)
 
 
@@ -417,7 +417,7 @@ def read_published_results() -> dict[str, PublishedTable]:
 
 
 def choose_rows(tally: Tally, modes: Sequence[str]) -> list[Row]:
-    """Choose one row per question: the first epoch, in the first of `modes` in which the question ran."""
+    """Choose one row per question: epoch 1, in the first of `modes` in which this question was asked."""
     ran = sorted({row.tags["mode"] for row in tally})
     if unknown := [mode for mode in modes if mode not in ran]:
         raise SettingsError(f"--mode {unknown[0]}: no question of this run has this mode; it has {', '.join(ran)}")

@@ -35,7 +35,7 @@ def list_broken_rules(answer: str, rules: Sequence[Mapping[str, Any]]) -> list[M
 
 
 def find_shipped_rules(question: str) -> Sequence[Mapping[str, Any]] | None:
-    """Return evalsuite's own rules for an official question (official files have none); None for other questions.
+    """Return evalsuite's rules for an official question, as official files lack rules; None for other questions.
 
     Questions are identified by their SHA-256, so that the package does not contain the questions.
     """

@@ -7,8 +7,8 @@ The paper's results were computed with the authors' code (github.com/JT-LM/jiuti
 rouge-chinese 1.0.3, rouge-score 0.1.2, sacrebleu 2.5.1, jieba 0.42.1). The variants named `*_released` follow the
 authors' code and differ from `metrics.text` as follows:
 
-- If the reference contains a Chinese character (U+4E00 to U+9FFF), jieba splits both texts. Case matters, and
-  punctuation counts, which `metrics.text.rouge_l` ignores.
+- If the reference contains a Chinese character (U+4E00 to U+9FFF), jieba splits both texts. Case and punctuation
+  matter, but `metrics.text.rouge_l` ignores both.
 - In ROUGE-L of other texts, words consist of the letters a-z and digits, so accents split them.
 - Exact match compares how often each capital letter occurs, so two answers without capitals are equal. The authors'
   code applies exact match to every answer. evalsuite applies exact match only if the reference is a number, as the
@@ -81,9 +81,9 @@ def number_score(sample: Sample, transcript: Transcript) -> dict[str, float | Sc
         return {}
     if note := explain_failed_program(sample, transcript):
         return {"exact_match": Score(0.0, note)}
-    # Accept also an answer that equals the whole reference, such as "12 goals".
+    # Also accept the reference text itself, such as "12 goals".
     same = transcript.answer.strip() == str(sample.target).strip()
-    plain = strip_latex(transcript.answer.strip().strip("*_`"))  # Markdown's emphasis and LaTeX are no words.
+    plain = strip_latex(transcript.answer.strip().strip("*_`"))  # Without Markdown's emphasis and LaTeX.
     value = 1.0 if same else numeric_match(plain, number)
     return {"exact_match": Score(value, f"the reference is {number}")}
 
@@ -133,7 +133,7 @@ def _has_reference(sample: Sample) -> bool:
 def read_mark(text: str) -> float:
     r"""Read a judge's mark from its last `\boxed{...}`, with or without `/10`; without a box, from a labelled score.
 
-    Raise ValueError with a message that tells the judge how to give a mark.
+    If the reply has no mark, raise ValueError; its message tells the judge how to give a mark.
     """
     text = remove_reasoning(text)
     boxed = find_last_boxed_answer(text)
@@ -149,7 +149,7 @@ def read_mark(text: str) -> float:
 
 
 def explain_failed_program(sample: Sample, transcript: Transcript) -> str:
-    """Explain why a PoT answer scores zero (its program is missing or failed); empty if its program succeeded."""
+    """Explain that a PoT answer scores zero because its program is missing or failed; '' if the program succeeded."""
     state = transcript.facts.get("program", "ok")
     if sample.tags["mode"] != "pot" or state == "ok":
         return ""
@@ -163,8 +163,8 @@ def explain_failed_program(sample: Sample, transcript: Transcript) -> str:
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 WORDS = re.compile(r"[a-z0-9]+")
-# Where rouge-chinese ends a sentence: after a Chinese full stop (or ? or !), an ellipsis or a closing quotation mark.
-# As in rouge-chinese, a blank line counts as one empty word.
+# Sentence ends in rouge-chinese: a Chinese full stop (or ? or !), an ellipsis, or a closing quotation mark. As in
+# rouge-chinese, a blank line counts as one empty word.
 _ENDS = (
     re.compile(r"([\u3002\uff01\uff1f?])([^\u201d\u2019])"),
     re.compile(r"(\.{6})([^\u201d\u2019])"),

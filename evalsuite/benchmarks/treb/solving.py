@@ -113,7 +113,7 @@ def make_sandbox_tables(sample: Sample, cache: TableCache) -> dict[str, TableFil
 
 
 def _make_prompt_writer(instructions: str, tokens: int) -> Callable[[Sample, str], list[Message]]:
-    """Make a function that writes prompts in which the description of tables has at most about `tokens` tokens."""
+    """Make a function that writes prompts, and shortens the description of tables to about `tokens` tokens."""
     limit = CHARACTERS_PER_TOKEN * tokens
     return lambda sample, tables: _build_prompt(instructions, REMINDER, sample, shorten_to_beginning(tables, limit))
 
@@ -164,7 +164,7 @@ def should_be_json(sample: Sample) -> bool:
 
 
 def format_table(table: SourceTable, original_text: str, mode: str, limit: int) -> str:
-    """Write a table for TCoT in at most `limit` characters; of a large table, write at most 50 rows.
+    """Write a table for TCoT in at most `limit` characters; write at most 50 rows of a large table.
 
     For a small table, the record's own text (`original_text`) is returned, unless it is empty or too long.
     """
@@ -190,7 +190,7 @@ def _build_prompt(instructions: str, reminder: str, sample: Sample, tables: str)
     return [Message("system", instructions + counting), Message("user", question)]
 
 
-LONGEST = 100_000  # Maximum characters at a reply's end that are searched for JSON, in quadratic time.
+LONGEST = 100_000  # JSON is searched, in quadratic time, only in this many characters at a reply's end.
 _LATEX = re.compile(r'(?<!\\)\\(?!["\\/bfnrtu])')  # A LaTeX backslash that is invalid in JSON: `12.5\%`.
 # JSON turns `\b` in `\boxed` and `\t` in `\text` into control characters; these pairs restore the LaTeX commands.
 _LATEX_REPAIRS = (("\x08oxed{", "\\boxed{"), ("\text{", "\\text{"))

@@ -78,7 +78,7 @@ def read_first_rows(path: Path, header_row_count: int, row_count: int) -> Source
 
 
 def parse_markdown(text: str, header_row_count: int) -> SourceTable:
-    r"""Read a pipe table, skipping lines without a bar and the rule below the header; `\|` is a bar within a cell."""
+    r"""Read a pipe table without the lines that lack a bar and the line of dashes; `\|` is a bar within a cell."""
     lines = [line.strip() for line in text.splitlines() if "|" in line]
     # Drop only the first line of dashes, because a later one may be a data row.
     rule = next((index for index, line in enumerate(lines) if index and _RULE.fullmatch(line)), None)
@@ -130,7 +130,7 @@ def is_large_table(source: Mapping[str, Any]) -> bool:
 
 
 class TableCache:
-    """Thread-safe cache of the last tables read, because a question's modes and prompts use the same tables."""
+    """Thread-safe cache of recently read tables, because all modes and prompts of a question use the same tables."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

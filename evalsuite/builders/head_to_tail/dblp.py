@@ -1,8 +1,8 @@
 """DBLP: computer scientists by their number of works, with questions about their theses.
 
 dblp.xml is one XML document of hundreds of megabytes, with entities from a DTD. Reading an unknown DTD is dangerous: a
-malicious one can expand to gigabytes or include other files. For safety, the file's DTD is replaced before parsing by a
-DTD that declares only characters. Nothing is lost, because dblp's own DTD declares only characters, too.
+malicious one can expand to gigabytes or include other files. For safety, the reader parses the file with a substitute
+DTD, which declares only characters. Nothing is lost, because dblp's own DTD declares only characters, too.
 """
 
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
@@ -87,7 +87,7 @@ class DblpSource(QuestionSource):
             SELECT name AS id, count(*) AS popularity, {self._make_draw_number_sql("name")} AS lot
             FROM credited GROUP BY name
         """)
-        # Leave out people with a second thesis of the same kind, and people who share a name.
+        # Leave out people with several theses of one kind, and people with the same name as another person.
         self._workspace.run_sql(f"""
             CREATE TABLE thesis AS
             WITH author AS (
@@ -108,7 +108,7 @@ class DblpSource(QuestionSource):
 
 
 def _list_credits(works: Iterable[Work]) -> Iterator[tuple[str | int | None, ...]]:
-    """Yield a row per work (until `LAST_YEAR`) and person; only theses of a single author fill the thesis columns."""
+    """Yield a row per work (until `LAST_YEAR`) and person; it has thesis data only for a thesis by a single author."""
     for work in works:
         if work.year is None or work.year > LAST_YEAR:
             continue
@@ -127,7 +127,7 @@ _DECLARATION = re.compile(rb"<!ENTITY\s+([A-Za-z][A-Za-z0-9]*)\s+(?:\"([^\"]*)\"
 _UNKNOWN = re.compile(r"Entity '([^']+)' not defined")
 _ROOT = re.compile(rb"<dblp[\s>]")
 _LONGEST_PROLOGUE = 1 << 20
-# Maximum bytes without a complete record, because the parser keeps incomplete records in memory.
+# Maximum bytes of one record, because the parser keeps incomplete records in memory.
 _LONGEST_RECORD = 1 << 23
 
 

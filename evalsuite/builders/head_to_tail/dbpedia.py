@@ -2,8 +2,8 @@
 
 A model may draft question templates for further predicates.
 
-As in the paper, a predicate is left out if it is unspecific or specific to the source. A predicate is also left out if
-its values change over time or are not text.
+As in the paper, predicates are left out if they are too vague or only concern the source itself. A predicate is also
+left out if its values change over time or are not text.
 """
 
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 TEMPLATES = Path(__file__).parent / "dbpedia_questions.json"
 _RESOURCE = "<http://dbpedia.org/resource/"
-_MORE = 4  # Oversampling factor: an entity with several values is drawn several times, but needed once.
-_BRACKETS = re.compile(r"\s+\([^()]*\)$")  # The last part of a name such as "Mercury (planet)"; answers may omit it.
+_MORE = 4  # Oversampling factor, because an entity with several values is drawn several times.
+_BRACKETS = re.compile(r"\s+\([^()]*\)$")  # Matches "(planet)" in "Mercury (planet)"; answers may omit it.
 
 
 class DbpediaSource(QuestionSource):
@@ -91,7 +91,7 @@ class DbpediaSource(QuestionSource):
         return list_questions
 
     def _read_dump(self, path: Path) -> None:
-        """Read the triples; remove the prefix of entities' IRIs, and replace objects that are not entities by null."""
+        """Read the triples; remove the common prefix of the entities' IRIs, and read other objects as null."""
         skip = len(_RESOURCE)
         with stream_triples(self._workspace, path) as stream:
             self._workspace.run_sql(f"""
@@ -122,7 +122,7 @@ class DbpediaSource(QuestionSource):
         """)
 
     def _find_ambiguous_entities(self) -> set[str]:
-        """Find the drawn entities whose name differs from another entity's name only in case, or not at all."""
+        """Find the drawn entities whose name equals another entity's name, ignoring case."""
         rows = self._workspace.run_sql("""
             SELECT drawn.id FROM (SELECT DISTINCT id, lower(id) AS called FROM drawn) AS drawn
             JOIN (
@@ -226,7 +226,7 @@ def _is_list_page(name: str) -> bool:
 
 
 def _list_names(objects: list[str | None]) -> list[str | None]:
-    """Return the names of all values, or an empty list if any value is not an entity with a name."""
+    """Return the names of all values; return [] if any value is not an entity or lacks a name."""
     if any(each is None or "__" in each or _is_list_page(_decode_name(each)) for each in objects):
         return []
     names = [_decode_name(each) for each in objects if each]

@@ -20,7 +20,7 @@ from evalsuite.builders.head_to_tail.workspace import Workspace, quote_sql
 Answer = str | int
 RawQuestion = tuple["str | None", "Iterable[Answer | None]"]  # A question (None if ambiguous) and its raw answers.
 QuestionMaker = Callable[["QuestionTemplate", str], "Iterable[RawQuestion]"]  # Makes questions about one entity.
-MOST_ANSWERS = 12  # Maximum number of right answers; with more right answers, a question is not specific enough.
+MOST_ANSWERS = 12  # A question with more right answers is not specific enough.
 REPLACEMENT_CHARACTER = "\ufffd"  # Unicode's replacement character, which marks a character that a dump has lost.
 
 
@@ -38,7 +38,7 @@ class Candidate:
 
     entity: str
     popularity: int
-    turn: int  # Position among the template's candidates about this entity, from 0.
+    turn: int  # Index of this candidate among those with the same template and entity.
     lot: int  # The entity's pseudorandom number, computed from the seed.
     question: str
     answers: tuple[Answer, ...]  # All right answers.
@@ -51,7 +51,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class CandidateList:
-    """The sorted possible questions of one template and bucket; `exhausted` means that no more exist."""
+    """Possible questions of one template and bucket, sorted; `exhausted` means that no further questions exist."""
 
     candidates: tuple[Candidate, ...]
     exhausted: bool
@@ -62,7 +62,7 @@ Draw = dict[QuestionTemplate, "Mapping[str, CandidateList]"]
 
 
 def is_suitable_question(question: str, answers: Sequence[Answer]) -> bool:
-    """Tell whether a question has 1 to `MOST_ANSWERS` answers, all are text, and none occurs in the question."""
+    """Tell whether a question has 1 to `MOST_ANSWERS` answers that are all text and do not occur in the question."""
     return (
         0 < len(answers) <= MOST_ANSWERS
         and REPLACEMENT_CHARACTER not in question
@@ -161,7 +161,7 @@ def make_drawn_ids_sql(*templates: QuestionTemplate) -> str:
 
 
 def add_namesake_counts(workspace: Workspace, query: str, entities: str) -> list[tuple[Any, ...]]:
-    """Add two columns to a query's rows: how many entities have the row's name, and how many its name and year.
+    """Add two counts to each row of a query: entities with the row's name, and entities with the row's name and year.
 
     `query` and `entities` have the columns `called` (equal for equal names) and `year`.
     """
@@ -186,7 +186,7 @@ def make_candidates(workspace: Workspace, templates: Iterable[QuestionTemplate],
     candidates: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     by_id = {template.id: template for template in templates}
     for name, bucket, entity, popularity, ticket in workspace.run_sql("FROM drawn"):
-        # As long as more entities can be drawn, take one question per entity, so that questions cover many entities.
+        # While further entities can be drawn, take only one question per entity, so that questions cover many entities.
         turns = 1 if (name, bucket) in left else None
         cleaned = ((asked, drop_repeated_answers(answers)) for asked, answers in make_questions(by_id[name], entity))
         fitting = ((asked, answers) for asked, answers in cleaned if asked and is_suitable_question(asked, answers))
@@ -215,8 +215,8 @@ class Partition:
 
     By the paper's rule, entities are sorted by popularity, most popular first. The head is the shortest prefix with at
     least a third of the total popularity. The torso extends to two thirds of the total popularity, and the tail
-    contains all other entities. Entities of equal popularity are in the same bucket. If all popularity is zero, all
-    entities are in the tail.
+    contains all other entities. Entities of equal popularity are in the same bucket. If every entity has the popularity
+    zero, all entities are in the tail.
     """
 
     def __init__(self, entities: Mapping[int, int]) -> None:
@@ -234,7 +234,7 @@ class Partition:
         return BUCKETS[min(int(3 * self.compute_share_above(popularity)), 2)]
 
     def find_lowest_popularity(self, bucket: str) -> int:
-        """Return the lowest popularity in this or a more popular bucket; if these are empty, the maximum plus one."""
+        """Return the lowest popularity in a bucket or more popular ones; the maximum plus one if they are all empty."""
         rank = BUCKETS.index(bucket)
         reached = (each for each in self._entities if BUCKETS.index(self.find_bucket(each)) <= rank)
         return min(reached, default=max(self._entities, default=0) + 1)
@@ -248,7 +248,7 @@ class Partition:
         return shares
 
 
-GROWTH = 4  # If a draw gave a template too few questions, the next one is larger by this factor.
+GROWTH = 4  # If a draw yields too few questions, the next draw is larger by this factor.
 
 
 class QuestionSource:
@@ -257,10 +257,10 @@ class QuestionSource:
     files: Sequence[str]  # File names in reading order; a file that is read twice appears twice.
     target = 1000  # Number of questions per bucket unless a number per template is given.
     paper_cap: int  # Maximum number of questions per template and bucket, as in the paper's scripts.
-    # The default templates. If two templates make the same question, only the earlier one asks it.
+    # The default templates. If two templates make the same question, only the earlier template keeps it.
     templates: Sequence[QuestionTemplate]
     paper_templates: Sequence[QuestionTemplate]  # The paper's templates.
-    # The reasons why templates of the user are not used, by template id.
+    # Templates of the user that are not used, by id, with the reason.
     dropped: Mapping[str, str] = MappingProxyType({})
     partitions: Mapping[str, Partition]  # The popularity buckets of each type of entity.
     # Maps a template's id to the popularity of the predicate that the template asks for; empty if unknown.
@@ -270,7 +270,7 @@ class QuestionSource:
         self._workspace, self._folder = workspace, folder
 
     def draw_questions(self, entity_counts: Mapping[QuestionTemplate, int]) -> Draw:
-        """Draw questions about `entity_counts[template]` or more entities per bucket, or all if there are fewer."""
+        """Draw at least `entity_counts[template]` entities per bucket, or all, and make the questions about them."""
         self._workspace.run_sql("""
             CREATE OR REPLACE TABLE drawn
             (template VARCHAR, bucket VARCHAR, id VARCHAR, popularity BIGINT, lot UBIGINT)
@@ -303,7 +303,7 @@ class Selection:
     # Maps a template, then a bucket, to the chosen questions.
     questions: Mapping[QuestionTemplate, Mapping[str, Sequence[Candidate]]]
     cap: int  # Maximum number of questions of a template in a bucket.
-    # For each template of which no question was chosen, the buckets in which none could be made.
+    # Templates without chosen questions, with those buckets for which no question could be made.
     empty: Mapping[QuestionTemplate, Sequence[str]]
 
 
@@ -312,8 +312,8 @@ def choose_questions(
 ) -> Selection:
     """Draw questions until every template has its maximum number, or no further questions exist.
 
-    `per_template` is the maximum per template and bucket. If `per_template` is None, the maximum is the smallest number
-    with which all templates together give `target` questions per bucket.
+    `per_template` is the maximum per template and bucket. If `per_template` is None, use the smallest maximum with
+    which all templates together give `target` questions per bucket.
     """
     guess = per_template or -(-target // max(len(templates), 1))
     entity_counts = dict.fromkeys(templates, 4 * guess + 100)
@@ -346,7 +346,7 @@ def _can_draw_more_questions(buckets: Mapping[str, CandidateList], cap: int) -> 
 
 
 def _select_questions(drawn: Draw, cap: int) -> Selection:
-    """Choose the first possible questions of each template, except those that an earlier template also asks."""
+    """Choose the first possible questions of each template; skip questions that an earlier template asks."""
     asked: set[str] = set()
     chosen, empty = {}, {}
     for template, buckets in drawn.items():

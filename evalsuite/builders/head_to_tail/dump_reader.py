@@ -23,7 +23,7 @@ from evalsuite.core.errors import DatasetError, EvalsuiteError
 # Checks a line; returns what is wrong and what was expected, or None if the line is correct.
 Check = Callable[[str], "tuple[str, str] | None"]
 BLOCK = 1 << 16  # Bytes per block; larger blocks exceed the processor's cache and were 10% slower.
-_ZSTD_WINDOW = 1 << 31  # The largest zstd window in bytes, which MAG's files need.
+_ZSTD_WINDOW = 1 << 31  # Maximum zstd window in bytes; MAG's files need this much.
 _ZSTD_SLICE = 1 << 10
 
 
@@ -38,7 +38,7 @@ def find_dump_file(folder: Path, name: str) -> Path:
 
 
 class _CountingFile:
-    """A file that calls `advance` with the number of bytes of each read; `at` is the sum of these numbers."""
+    """A file that passes the size of each read block to `advance`; `at` is the number of bytes read so far."""
 
     def __init__(self, file: BinaryIO, advance: Callable[[int], object]) -> None:
         self._file, self._advance, self.at = file, advance, 0
@@ -111,8 +111,8 @@ def _import_zstd_error_class() -> type[Exception]:
 def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
     """Write blocks into a new named pipe, in another thread; the caller's `with` block must read the pipe once.
 
-    If the iteration over `blocks` fails, its error is raised at the end of the `with` block. An error of the `with`
-    block itself is then suppressed, because incomplete data caused it.
+    If the iteration over `blocks` fails, its error is raised at the end of the `with` block. This error replaces any
+    error of the `with` block, because incomplete data caused that error.
     """
     os.mkfifo(pipe, 0o600)
     failures: list[BaseException] = []
@@ -123,7 +123,7 @@ def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
                 for block in blocks:
                     out.write(block)
         except BrokenPipeError:
-            pass  # Ignore the broken pipe: the reader has either finished, or raises an error itself.
+            pass  # Ignore this error, because the reader has finished or raises its own error.
         except BaseException as error:  # noqa: BLE001 - raised in the waiting thread
             failures.append(error)
 
@@ -133,7 +133,7 @@ def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
         yield
     finally:
         while feeder.is_alive():
-            # If the `with` block failed before it opened the pipe, open the pipe: the feeder still waits for a reader.
+            # If the `with` block failed before it opened the pipe, open it here, because the feeder waits for a reader.
             os.close(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
             feeder.join(0.05)
         pipe.unlink()
@@ -142,8 +142,8 @@ def open_pipe(blocks: Iterable[bytes], pipe: Path) -> Iterator[None]:
 
 
 LONGEST = 1 << 21  # Maximum length of a line; a longer line is damaged or malicious.
-# Escapes in JSON. Complete surrogate pairs and escaped backslashes are matched first, so the group `half` matches only
-# lone surrogates.
+# Escapes in JSON. The group `half` matches only lone surrogates, because complete pairs and escaped backslashes match
+# earlier alternatives.
 _ESCAPE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
 )
@@ -220,7 +220,7 @@ def replace_surrogates(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def find_malformed_line(path: Path, check: Check, skip: int) -> DatasetError | None:
-    """Return an error that names the first malformed line after the first `skip` lines; None if all are well-formed."""
+    """Return an error about the first malformed line, ignoring the first `skip` lines; None if there is none."""
     endless = ("a line without end", f"at most {LONGEST:,} bytes")
     for number, line in enumerate(split_lines(drop_carriage_returns(decompress_file(path, int))), 1):
         too_long = endless if len(line) > LONGEST else None

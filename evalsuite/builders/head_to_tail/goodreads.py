@@ -67,10 +67,10 @@ class Edition:
 class Book:
     """A book in all its editions."""
 
-    main: Edition  # The edition with the most ratings, of those that questions may ask about.
+    main: Edition  # The edition with the most ratings among those with a usable year.
     editions: tuple[Edition, ...]
     namesakes: int  # Number of books with an edition named like `main`, including this book.
-    twins: int  # Number of books with an edition that has both the name and the year of `main`, including this book.
+    twins: int  # Number of books with an edition that shares name and year with `main`, including this book.
 
     def write_question(self, template: QuestionTemplate) -> str | None:
         # A question about the year must not reveal the year, so the name must be unique.
@@ -82,7 +82,7 @@ class Book:
         return question.format(called=called, name=name, year=year, publisher=self.main.publisher)
 
     def list_answers(self, template: QuestionTemplate, author_names: Mapping[str, str]) -> Iterable[Answer | None]:
-        """Return the answers from the editions that fit the question; no authors if the name of one is missing."""
+        """Return the answers from all fitting editions; return no authors if the name of any author is missing."""
         publisher = (self.main.publisher or "").lower()
         fitting = filter(Edition.has_usable_year, self.editions)
         same_publisher = [each for each in fitting if (each.publisher or "").lower() == publisher]
@@ -153,7 +153,7 @@ class GoodreadsSource(QuestionSource):
                        AS authors
                 FROM {stream} WHERE trim(title) <> ''
             """)
-        # Find the best edition by its number `rank`, because the database can move only aggregates of numbers to disk.
+        # Find the best edition by the number `rank`, because the database can move only numeric aggregates to disk.
         self._workspace.run_sql(f"""
             CREATE TABLE book AS
             SELECT book AS id, popularity, {self._make_draw_number_sql("book")} AS lot,

@@ -93,7 +93,7 @@ class Title:
         return self.year is not None and self.year <= LAST_YEAR
 
     def format_name(self) -> str | None:
-        """Return the name, or name and year if the name is ambiguous; None if name and year together are ambiguous."""
+        """Return the name, with the year if the name is ambiguous; None if even name and year are ambiguous."""
         if self.namesakes == 1:
             return f'"{self.name}"'
         return f'"{self.name}" ({self.year})' if self.twins == 1 else None
@@ -108,7 +108,7 @@ class Title:
 
 
 def write_person_question(template: QuestionTemplate, name: str, work: str | None) -> str | None:
-    """Make a question about a person by name and best-known work, which is None if its title is ambiguous."""
+    """Make a question that names a person and the best-known work; `work` is None if the work's title is ambiguous."""
     if work is None and template != KNOWN_FOR:
         return None
     return _PERSON_TEMPLATES[template][1].format(name=name, person=f"{name}, known for {work}")
@@ -128,7 +128,7 @@ def parse_professions(professions: str | None) -> list[str]:
 
 
 def find_only_profession(professions: str | None, template: QuestionTemplate) -> list[str]:
-    """Return a list with a person's only profession; empty unless the template asks for professions of this kind."""
+    """Return a person's only profession in a list; return [] if there are several or `template` does not fit."""
     if not professions or "," in professions or professions in _NO_PROFESSIONS - {"soundtrack"}:
         return []
     is_department = professions.endswith("_department") or professions == "location_management"
@@ -136,13 +136,13 @@ def find_only_profession(professions: str | None, template: QuestionTemplate) ->
     return [professions.replace("_", " ")] if kind == template else []
 
 
-# Maps each template to the SQL condition that a title or a person must meet, and to the question. Python and SQL write
-# a tuple of texts in the same way.
+# Maps each template to the SQL condition that a title or a person must meet, and to the question. The conditions format
+# Python tuples of texts, which are also valid SQL.
 _TITLE_TEMPLATES = {
     START_YEAR: (f"kind IN {SERIES}", "In which year did the {kind} {name} first go on air?"),
     RELEASE_YEAR: (f"kind NOT IN {SERIES}", "In which year did the {kind} {name} come out?"),
     END_YEAR: (f"end_year <= {LAST_YEAR}", "In which year did the {kind} {name} end?"),
-    # Leave out series, because their running time may mean one episode or all episodes.
+    # Leave out series, because IMDb's running time of a series may mean one episode or all episodes.
     RUNNING_TIME: (f"minutes > 0 AND kind NOT IN {SERIES}", "How many minutes does the {kind} {name} run?"),
     DIRECTOR: ("true", "Who directed the {kind} {name}?"),
     WRITER: ("true", "Who wrote the {kind} {name}?"),
@@ -161,7 +161,7 @@ _PERSON_TEMPLATES = {
     KNOWN_FOR: ("true", "Name a work that {name} is known for."),
 }
 _CREDITS = (DIRECTOR, WRITER, CHARACTER)  # Templates whose answers are in the files of credits.
-_MORE = 8  # For these templates, draw more titles at once: many lack credits, and reading the files again is slow.
+_MORE = 8  # Oversampling factor for `_CREDITS`: many titles lack credits, and another draw reads large files again.
 
 
 class ImdbSource(QuestionSource):
@@ -318,7 +318,7 @@ class ImdbQuestionMaker:
         return write_person_question(template, name, best.format_name()), answers[template]
 
     def _list_names(self, person_ids: str | None) -> list[Answer | None]:
-        """Return the people's names; if any name is unknown, return none, because the answers would be incomplete."""
+        """Return the people's names; return [] if any name is unknown, because the answers would be incomplete."""
         names = [self._names.get(person) for person in person_ids.split(",")] if person_ids else []
         return [] if None in names else [*names]
 

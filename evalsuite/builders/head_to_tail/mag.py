@@ -59,7 +59,7 @@ _PAPER_QUESTIONS = {
     DOI: ("has_doi", "What is the DOI of {}?"),
     AUTHOR: ("true", "Name an author of {}."),
 }
-# Maps each template about conferences or journals to the SQL condition, to the question and to the answer's column.
+# Maps each template about conferences or journals to a tuple: SQL condition, question, and the column of the answer.
 _VENUE_QUESTIONS = {
     LOCATION: ("answer IS NOT NULL", 'Where was the conference "{}" held?', "answer"),
     JOURNAL_PUBLISHER: ("answer IS NOT NULL", 'Who publishes "{}"?', "answer"),
@@ -75,8 +75,8 @@ _KINDS = {
     "Repository": "preprint",
     "Thesis": "thesis",
 }
-# Equal titles are found by a hash, to save memory; two titles collide with a probability of about 1 in 10^19. The hash
-# is computed from MAG's normalised title (lower case, without punctuation).
+# To save memory, titles are compared by a hash; two titles collide with a probability of about 1 in 10^19. The hash is
+# computed from MAG's normalised title (lower case, without punctuation).
 _TITLE_HASH_SQL = "hash(coalesce(PaperTitle, lower(OriginalTitle)))"
 
 

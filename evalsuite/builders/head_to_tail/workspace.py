@@ -1,7 +1,7 @@
 """The database of a build, which reads dumps as tables: tab-separated values, JSON objects, triples.
 
-The database's errors name only a pipe, and their wording varies between versions. If reading a dump fails, the dump is
-read again to find the malformed line.
+The database's errors name only the pipe, not the line in the dump, and their wording varies between versions. If
+reading a dump fails, the dump is read again to find the malformed line.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Workspace:
 
     @contextmanager
     def open_stream(self, blocks: Iterable[bytes], make_sql: Callable[[str], str]) -> Iterator[str]:
-        """Write blocks to a pipe; yield the SQL that `make_sql` makes from the pipe's path, for exactly one query."""
+        """Write blocks to a pipe; yield SQL, made by `make_sql` from the pipe's path, that only one query may use."""
         self._pipes += 1
         pipe = self.folder / f"pipe-{self._pipes}"
         with open_pipe(blocks, pipe):
@@ -85,8 +85,8 @@ def _open_database(folder: Path) -> Any:
             "autoinstall_known_extensions": False,
         }
     )
-    # Disable join reordering, because the planner does not know that a stream is large. In a join with a small table,
-    # the planner would keep the stream in memory instead of the table. Therefore, queries in this package name the
+    # Disable join reordering, because the planner does not know the size of a stream. In a join, the planner would
+    # otherwise load the stream into memory instead of the small table. Therefore, queries in this package name the
     # larger side of a join first.
     database.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
     return database
@@ -131,8 +131,8 @@ def stream_json_rows(workspace: Workspace, path: Path, fields: Mapping[str, Any]
     must have all fields in `fields`, but a value may be null.
     """
     blocks = replace_surrogates(check_line_lengths(decompress_file(path, workspace.progress.advance)))
-    # Read each line as one column and parse the column, because the database's JSON reader keeps a whole pipe in
-    # memory. The delimiter U+0001 cannot occur in JSON.
+    # Do not use the database's JSON reader, because it keeps a whole pipe in memory. Read each line as one column and
+    # parse it. The delimiter U+0001 cannot occur in JSON.
     table = partial(_make_csv_reader_sql, delimiter="\x01", types={"line": "VARCHAR"})
     parsed = f"unnest(json_transform_strict(line, {quote_sql(json.dumps(fields))}))"
 

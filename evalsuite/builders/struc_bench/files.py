@@ -45,7 +45,7 @@ class FoundTable:
 
     markup: str  # The markup, including the caption.
     line: int  # The line of the file at which the markup begins, from 1.
-    unfit: str = ""  # Why the markup is unusable; empty if no defect was found on extraction.
+    unfit: str = ""  # The defect that the extraction found; empty if none.
 
 
 def find_defect(found_table: FoundTable, syntax: Format) -> str:
@@ -139,9 +139,9 @@ ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "
 def describe_tables(tables: Sequence[CellGrid]) -> str:
     """Write the content of tables in sentences, one paragraph per table: the caption, the columns, and each row.
 
-    Rows at the top with one text across all columns are titles. The head rows below the titles name the columns; if
-    there are several head rows, their texts are joined. A cell that spans several positions, except a title, is
-    repeated in each position. Blank cells are left out. A column without a name is called by its number.
+    Rows at the top with one text across all columns are titles. The head rows below the titles name the columns; the
+    texts of several head rows are joined. A cell that spans several positions, except a title, is repeated in each
+    position. Blank cells are left out. A column without a name is called by its number.
     """
     return "\n\n".join("\n".join(_describe_table(table, place, len(tables))) for place, table in enumerate(tables, 1))
 
@@ -211,7 +211,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run_build(args: Namespace) -> int:
     """Build the items; report their number, and the tables and files that were left out."""
     targets = {syntax: args.to / NAMES[syntax] for syntax in CUT}
-    if args.to.suffix == ".json":  # A file gets only the items of the format that its name shows.
+    if args.to.suffix == ".json":  # Build only the format that the file name shows.
         wanted: Format = "latex" if find_format(args.to) == "latex" else "html"
         check_file_name(args.to, wanted)
         targets = {wanted: args.to}
@@ -298,7 +298,7 @@ def run_statistics(args: Namespace) -> int:
     from evalsuite.output.reports.markdown import convert_for_terminal, render_table
 
     names = [path.name for path in args.files]
-    # Files in one folder whose names differ only in the words `train` and `test` belong to one data set.
+    # Group the files by data set: file names of one data set differ only in the words `train` and `test`.
     sets: dict[tuple[Path, str], list[Path]] = {}
     for path in args.files:
         sets.setdefault((path.parent, SPLIT.sub("", path.name)), []).append(path)

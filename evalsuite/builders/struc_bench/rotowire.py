@@ -51,7 +51,7 @@ class BoxColumn:
     key: str  # The column's name in the box score.
     title: str  # The column's name in a table.
     cue: str  # A regular expression for the words by which reports mention this column.
-    pair: tuple[str, str] = ("", "")  # The keys of two columns whose values form a pair in reports (7 - of - 13).
+    pair: tuple[str, str] = ("", "")  # Keys of two columns that reports mention as a pair: 7 - of - 13.
 
 
 FIELD = "field goals?|from the field|shots?|shooting"
@@ -104,18 +104,18 @@ NUMBER = re.compile(r"(?<![\d.,])\d+(?!\d|[.,]\d)")
 SINGLE_WORDS = "|".join(word for word in NUMBER_WORDS if "-" not in word)
 # RotoWire's reports are tokenized, so hyphens are separate tokens: twenty - one.
 WORDS = re.compile(rf"\b({SINGLE_WORDS})(?:(?<=ty)\s?-\s?({'|'.join(ONES)}))?\b")
-THREE_POINTER = re.compile(r"\b(?:three|3)\s?(?:-\s?point|pointer)")  # The name of a shot, in which 3 is not a count.
+THREE_POINTER = re.compile(r"\b(?:three|3)\s?(?:-\s?point|pointer)")  # The shot "three-pointer"; its 3 is not a count.
 PAIR = re.compile(
     r"(?<![\d.,])(?P<one>\d+)\s*(?:-\s*(?:(?:of|for)\s*-?)?|of|for|out of)\s*(?=(?P<other>\d+)(?!\d|[.,]\d))"
 )
 
 
 def _group_sentences_by_row(every_sentence: Sequence[str], names: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Group sentences by the rows that they name; sentences without a name belong to the previous sentence's rows."""
+    """Group sentences by the rows that they name; a sentence without a name has the rows of the previous sentence."""
     by_row: dict[str, list[str]] = {row: [] for row in names}
     subjects: list[str] = []
     for sentence in every_sentence:
-        # A name counts only as whole tokens, with or without spaces around hyphens.
+        # Compare names with whole tokens, with or without spaces around hyphens.
         padded = f" {sentence} "
         subjects = [
             row
@@ -128,7 +128,7 @@ def _group_sentences_by_row(every_sentence: Sequence[str], names: Mapping[str, S
 
 
 def is_value_mentioned(sentence: str, values: Mapping[str, str], column: BoxColumn) -> bool:
-    """Tell whether a sentence about a row's team or player states its value in a column."""
+    """Tell whether a sentence about a row (a team or a player) states the row's value in a column."""
     value = values.get(column.key, "")
     if value in read_numbers(sentence) and re.search(rf"\b(?:{column.cue})\b", sentence, re.IGNORECASE):
         return True
@@ -136,7 +136,7 @@ def is_value_mentioned(sentence: str, values: Mapping[str, str], column: BoxColu
     return (values.get(first, ""), values.get(second, "")) in read_number_pairs(sentence)
 
 
-# Cache the result, because each sentence is searched for every row and column.
+# Cache the numbers, because each sentence is compared with every row and column.
 @lru_cache(maxsize=256)
 def read_numbers(sentence: str) -> frozenset[str]:
     """Return all whole numbers of a sentence as digits, including number words up to 99."""
@@ -280,7 +280,7 @@ def _read_lines(path: Path) -> list[str]:
 
 def _read_team_and_player_tables(line: str, path: Path, where: str) -> Iterator[CellGrid]:
     tables = read_tables(line, "markdown")
-    # A line with only the names of both tables belongs to a report that mentions no value.
+    # A line without tables is valid if it has the names of both tables: the report mentions no value.
     if not tables and not all(f"{name}:" in line for name in NAMES):
         raise DatasetError(path, where, "no table", "Team: and Player: tables, rows between <NEWLINE>")
     for table in tables:

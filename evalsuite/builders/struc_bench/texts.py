@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     AddText = Callable[[TableItem, str], TableItem]
 
 INTERRUPTED = 130
-MOST_NAMED = 10  # Maximum items named per reason of failure, and maximum missing values named to the model.
+MOST_NAMED = 10  # Maximum items listed per reason of failure; also maximum missing values listed to the model.
 
 
 def add_text_arguments(parser: ArgumentParser) -> None:
@@ -201,7 +201,7 @@ async def _ask_for_text(model: Model, prompt: str, find_problem: Callable[[str],
 
 
 def find_description_problem(description: str, table: str, syntax: Format) -> str:
-    """Explain to the model what is wrong if its description is empty or repeats the table's code; "" otherwise."""
+    """Return a message to the model if its description is empty or repeats the table's code; otherwise return ""."""
     if not description.strip():
         return "It is empty."
     if tag := TAG.search(description):
@@ -214,7 +214,7 @@ def find_description_problem(description: str, table: str, syntax: Format) -> st
 
 
 def _find_repeated_row(description: str, table: str, syntax: Format) -> str:
-    """Find a line with at least two cells of one table row, separated by bars or ampersands; "" if there is none."""
+    """Return the first line that repeats two cells or more of a table row, with the format's separators; "" if none."""
     rows = [{cell for cell in row if cell} for read_table in read_tables(table, syntax) for row in read_table.rows]
     for line in description.replace("<NEWLINE>", "\n").split("\n"):
         cells = _split_cells(line, syntax)
@@ -233,7 +233,7 @@ def _split_cells(line: str, syntax: Format) -> list[str]:
 
 
 def _has_cells_of_row(cells: Sequence[str], row: set[str]) -> bool:
-    """Tell whether a line repeats at least two cells of a row; words may precede the first and follow the last cell."""
+    """Tell whether a line has two or more cells of a row; words may precede the first cell and follow the last."""
     if len(cells) < 2:
         return False
     inner = len(set(cells[1:-1]) & row)

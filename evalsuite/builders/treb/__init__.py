@@ -52,7 +52,7 @@ TEMPLATES = {
     "Table_General_Operations": OPERATION_TEMPLATES,
     "Table_Distribution_Testing": DISTRIBUTION_TEMPLATES,
 }
-TRIES = 5  # Attempts per pair, because a template's random draw may find nothing to ask.
+TRIES = 5  # Attempts per pair; an attempt fails if the random draw does not allow a question.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -132,7 +132,7 @@ def write_pairs(built: BuiltPairs, out: Path) -> None:
 
 
 async def _add_question_pairs(sheet: Sheet, built: BuiltPairs, sandbox: Sandbox, random: Random, limit: int) -> None:
-    """Add the template pairs about a table whose programs print the pair's answer; note why others are left out."""
+    """Add a table's template pairs if their programs print their answers; note why other pairs are left out."""
     sent = {"df": TableFile(sheet.table.format_csv().encode())}
     chinese = has_chinese_names(sheet)
     for name, english in _make_template_pairs(sheet, random, limit):

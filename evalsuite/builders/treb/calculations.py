@@ -235,8 +235,7 @@ def ask_evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
         return None
     name = random.choice(list(sheet.grouping_columns))
     counts = [sheet.columns[name].count(value) for value in sheet.grouping_columns[name]]
-    # The chi-square approximation needs an expected frequency of at least five; if all frequencies are equal, no test
-    # is needed.
+    # The chi-square approximation needs an expected frequency of at least five. Equal frequencies need no test.
     if sum(counts) < 5 * len(counts) or len(set(counts)) == 1:
         return None
     question = f'Are the values of the column "{name}" equally frequent (chi-square test, 5% level)?'
@@ -258,8 +257,8 @@ def _choose_testable_column(sheet: Sheet, random: Random) -> tuple[str, list[flo
 
 
 def _make_yes_or_no_pair(question: str, pvalue: float, expression: str, setup: str = "") -> TemplatePair | None:
-    """Make a question that a test's p-value answers; return None if the p-value is close to the level."""
-    if abs(pvalue - LEVEL) < CLOSE:  # Implementations of a test may disagree, because their p-values differ slightly.
+    """Make a question that a test's p-value answers; return None if the p-value is close to the significance level."""
+    if abs(pvalue - LEVEL) < CLOSE:  # P-values may differ slightly between implementations.
         return None
     program = f"{IMPORT}{setup}print('Yes' if {expression} >= {LEVEL} else 'No')"
     return make_text_pair(f"{question} Yes or No?", "Yes" if pvalue >= LEVEL else "No", program)

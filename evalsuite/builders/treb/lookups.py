@@ -34,7 +34,7 @@ PairMaker = Callable[["Sheet", Random], "TemplatePair | None"]
 
 
 def is_same_answer(printed: str, answer: str) -> bool:
-    """Tell whether a program's output is the answer: an equal text, ignoring case, or an equal number."""
+    """Tell whether a program's output equals the answer, as a text (ignoring case) or as a number."""
     return printed.strip().lower() == answer.strip().lower() or numeric_match(printed, answer) == 1.0
 
 
@@ -115,7 +115,7 @@ def ask_column_number(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def ask_next_column(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Make a question-answer pair about the name of the column to the right of another; None without another."""
+    """Make a question-answer pair about the name of the column to the right of a column; None with a single column."""
     if len(sheet.column_names) < 2:
         return None
     place = random.randrange(len(sheet.column_names) - 1)
@@ -178,7 +178,7 @@ def choose_comparison_condition(sheet: Sheet, random: Random) -> Condition | Non
     return Condition(f'"{name}" is {words} {shown}', f"df[{name!r}] {sign} {shown}", is_met)
 
 
-MOST_DIGITS = 7  # Maximum characters of a bound, not counting its sign and the zeros at either end.
+MOST_DIGITS = 7  # Maximum characters of a bound without its sign and its outer zeros.
 _COMPARISONS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
     ("greater than", ">", lambda cell, bound: cell > bound),
     ("less than", "<", lambda cell, bound: cell < bound),
@@ -227,7 +227,7 @@ def _make_selection_template(
     ask: Callable[[Sheet, Condition], TemplatePair | None],
     choose: Callable[[Sheet, Random], Condition | None],
 ) -> PairMaker:
-    """Make a template that asks about the rows that meet a random condition; `name` becomes part of its pairs' ids."""
+    """Make a template for questions about rows that meet a random condition; the ids of its pairs contain `name`."""
 
     def ask_about_rows(sheet: Sheet, random: Random) -> TemplatePair | None:
         condition = choose(sheet, random)
@@ -326,9 +326,9 @@ def has_chinese_names(sheet: Sheet) -> bool:
 
 
 def translate_pair(pair: TemplatePair) -> TemplatePair:
-    """Translate a question, and Yes and No in its answer and program, into Chinese.
+    """Translate a pair's question into Chinese, and also "Yes" and "No" in its answer and program.
 
-    Return the pair itself if the question is not one that can be translated.
+    Return the pair unchanged if the question cannot be translated.
     """
     question = _translate_to_chinese(pair.question)
     if question is None:

@@ -1,12 +1,12 @@
-"""Make questions with models as author, discriminators (rate a question), candidates (answer it) and judge.
+"""Make questions with models in four roles: author, discriminators (who rate), candidates (who answer) and judge.
 
 The steps follow arXiv 2506.18421, sections 2.3 and 2.4. An author writes a chain of steps, a long and a short question,
 and a program. The program's output in the sandbox is the answer; if no program can find the answer, the author writes
 it. The author receives a table or, in zero-shot subtasks, invents a table. A question is kept only if every
-discriminator gives full marks. Models in the role of candidates answer each question with full marks. If all candidates
-agree with the author's answer, this answer is final. If all candidates agree on another answer, it replaces the
-author's answer. Otherwise, people decide. Last, a judge classifies the question without knowing the intended subtask.
-For Column Naming, one column's name is removed; the removed name is the answer.
+discriminator gives full marks. Then models in the role of candidates answer the question. If all candidates agree with
+the author's answer, this answer is final. If all candidates give the same other answer, this answer replaces the
+author's. Otherwise, people decide. Last, a judge classifies the question without knowing the intended subtask. For
+Column Naming, one column's name is removed; the removed name is the answer.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ ATTEMPTS = 2  # Maximum requests until a reply has the required form.
 
 
 class DraftDropped(Exception):  # noqa: N818 - not an error, because most drafts of small models are dropped
-    """Raised to drop a model's draft of a question; the message is the reason."""
+    """Raised if a model's draft of a question is unusable; the message states the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class ModelPair:
 
 @dataclass(frozen=True, slots=True)
 class QuestionPanel:
-    """The models that make and rate questions; the first judge also compares answers and classifies questions."""
+    """The models that make, answer and rate questions; the first judge also compares answers and finds subtasks."""
 
     author: Model
     candidates: Sequence[Model]
@@ -136,7 +136,7 @@ class QuestionPanel:
                 raise DraftDropped(f"{judge.name} gives it {named}: {given['reason'][:200]}")
 
     async def decide_answer(self, sheet: Sheet, pair: ModelPair) -> ModelPair:
-        """Keep the pair's answer, replace it if all candidates agree on another one, or leave it disputed."""
+        """Confirm the pair's answer, replace it if all candidates agree on another answer, or leave it disputed."""
         prompt = (words.PROGRAMMER if pair.program else words.ANSWERER).format(
             table=format_table_excerpt(sheet), question=pair.question
         )
@@ -152,7 +152,7 @@ class QuestionPanel:
         return pair
 
     async def _compare_answers(self, pair: ModelPair, answers: Sequence[str], sheet: Sheet) -> tuple[list[bool], bool]:
-        """Tell which candidates' answers agree with the pair's answer, and whether all of these answers agree."""
+        """Tell whether each candidate's answer agrees with the pair's answer, and whether all candidates agree."""
         if pair.program or not self.judges:
             equal = is_same_answer if pair.program else lambda one, other: _split_name(one) == _split_name(other)
             first = [equal(answer, answers[0]) for answer in answers]
@@ -168,7 +168,7 @@ class QuestionPanel:
         return [said and bool(answer) for said, answer in zip(told["same"], answers, strict=True)], told["all_agree"]
 
     async def find_judged_subtask(self, pair: ModelPair, intended: str) -> str:
-        """Return the subtask that a judge finds, by default the intended one; raise DraftDropped if it is unusable."""
+        """Let a judge find a question's subtask (`intended` without judges); raise DraftDropped if it does not fit."""
         if not self.judges:
             return intended
         kinds = "\n".join(f"- {name}: {task}" for name, task in words.TASKS.items())
@@ -205,7 +205,7 @@ class QuestionPanel:
         return answer.value
 
     async def _run_program_or_abstain(self, sheet: Sheet, code: str) -> str:
-        """Return the answer that a candidate's program prints, or an empty text (an abstention) if it is unusable."""
+        """Return what a candidate's program prints; return "" (an abstention) if program or output is unusable."""
         try:
             return await self._run_program_or_drop_draft(sheet, code)
         except DraftDropped:
@@ -248,7 +248,7 @@ SUBTASKS = (*(name for name in words.BRIEFS if name != "Table_General_Operations
 
 
 def add_panel_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for questions that models make, because no template can make them."""
+    """Add the options for making questions with models, in the subtasks that have no templates."""
     parser.add_argument(
         "--model",
         dest="models",
@@ -344,7 +344,7 @@ async def _make_question_records(
         return []
     finally:
         progress.advance(1)
-    # If the judge assigned another subtask, the id begins with this subtask and ends with the intended one.
+    # If the judge finds another subtask, the id begins with this subtask and ends with `subtask`, the intended one.
     name = name if found == subtask else f"{found}|models|{source}|{subtask}"
     if not pair.quality and not (pair := built.queue_for_review(name, pair, sheet)).quality:
         return []
@@ -355,7 +355,7 @@ async def _make_question_records(
 
 
 async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[ModelPair, Sheet]:
-    """Ask for a column's name, and remove this name from a copy of the table; raise DraftDropped if no name fits."""
+    """Make a question about a column's name, and a table without it; raise DraftDropped if no column is suitable."""
     columns = _list_nameable_columns(sheet)
     Random(sheet.name).shuffle(columns)  # noqa: S311 - no secret
     reason = DraftDropped("no column has a name that could be asked for")
@@ -432,7 +432,7 @@ class BuiltPairs:
             self.reviews[row["id"], row["question"]] = row["accepted"].strip()
 
     def queue_for_review(self, pair_id: str, pair: ModelPair, sheet: Sheet) -> ModelPair:
-        """Queue a disputed question for people; return its pair, with the answer that people gave earlier, if any."""
+        """Queue a disputed question for people; return its pair, with people's answer from an earlier build, if any."""
         question = str(escape_formula(pair.question))
         accepted = self.reviews.get((pair_id, question), "")
         candidates = "\n".join(pair.candidates)

@@ -1,8 +1,8 @@
 """Check whether a table suits questions (by the conditions of arXiv 2506.18421), and find what its columns mean.
 
-A meaningless question, such as the sum of a column of seasons, is worse than no question. A column is used only if its
-name and its cells show clearly what it means. Questions about a sum need a column whose name refers to something
-countable. For a mean, neither the column's name nor its cells may suggest running numbers, years or codes.
+A meaningless question, such as the sum of a column of seasons, is worse than no question. Therefore, a column is used
+only if its meaning is clear from its name and its cells. Questions about a sum need a column whose name refers to
+something countable. For a mean, neither the column's name nor its cells may suggest running numbers, years or codes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Sheet:
 
     @cached_property
     def numeric_columns(self) -> dict[str, list[float | None]]:
-        """The columns with at least two numbers, whose other cells are all missing."""
+        """The columns that contain at least two numbers, and otherwise only missing cells."""
         return {
             name: [None if cell is None else float(cell) for cell in cells]
             for name, cells in self.columns.items()
@@ -78,13 +78,13 @@ class Sheet:
         if is_meaningless_name(name) or _is_code_name(name) or _are_codes(self.columns[name]):
             return True
         present = [cell for cell in cells if cell is not None]
-        # A column of flags has at most two values, or mostly 0 and 1 with fractions between (a law in force in part).
+        # A column of flags has at most two values, or mainly 0 and 1, with fractions if a flag holds in part.
         mostly_flags = 4 * sum(cell in (0, 1) for cell in present) >= 3 * len(present)
         if (mostly_flags and 0 <= min(present) <= max(present) <= 1) or len(set(present)) <= MOST_FLAGS:
             return not _is_amount_name(name)
         counts_rows = present in ([*range(len(present))], [*range(1, len(present) + 1)])
         numbered = counts_rows or (name == self.column_names[0] and _are_row_numbers(present))
-        # Recurring whole numbers may identify schools or herds, unless the column's name states a quantity.
+        # Unless the column's name states a quantity, recurring whole numbers may be codes, for example of schools.
         recurring = 4 * len(set(present)) <= 3 * len(present) and all(map(float.is_integer, present))
         unnamed = recurring and not _is_quantity_name(name)
         return (numbered or unnamed) and not _is_order_name(name) and not _are_years(present)
@@ -105,7 +105,7 @@ class Sheet:
 
     @cached_property
     def naming_columns(self) -> dict[str, list[str | None]]:
-        """The text columns whose cells are names, by which a question can refer to rows and groups."""
+        """The text columns whose cells are names; questions can refer to rows or groups by these names."""
         return {
             name: cells
             for name, cells in self.columns.items()
@@ -122,7 +122,7 @@ class Sheet:
 
     @cached_property
     def grouping_columns(self) -> dict[str, list[str]]:
-        """The distinct values of each column of names that forms groups: values occur at least twice on average."""
+        """The columns of names that form groups (each value at least twice on average), with the distinct values."""
         groups = {}
         for name, cells in self.naming_columns.items():
             values = [cell for cell in cells if cell is not None]
@@ -133,7 +133,7 @@ class Sheet:
 
 
 def find_defect(table: SourceTable, characters: int) -> str | None:
-    """Explain why a table does not suit questions (`characters`: length of its CSV); None if it does."""
+    """Explain why a table does not suit questions; None if it does; `characters` is the length of its CSV."""
     if characters > LONGEST:
         return f"it has {characters} characters of content, more than {LONGEST}"
     return next((reason for reason in _list_defects(table) if reason), None)
@@ -203,7 +203,7 @@ _CODES = re.compile(
     r"station|batch|run|replicate|rep|trial|sample|group|cluster|class|type|category|"
     r"treatment|obs|observation|sex|gender|status|flag|male|female|married|dummy|zone|region|"
     r"country|state|fips|latitude|longitude|lat|lon|lng|long|name|names|note|notes|"
-    # The following words name numbered units of an experiment or a survey, and alleles (APOE.a1).
+    # The following words name units of experiments or surveys, which are often numbered, or alleles (APOE.a1).
     r"individual|person|child|man|woman|student|teacher|doctor|judge|rater|worker|player|driver|interviewer|team|"
     r"family|school|hospital|clinic|center|centre|farm|village|county|firm|company|ship|panel|herd|litter|cage|tank|"
     r"tray|pot|animal|dog|cat|rat|mouse|cow|pig|tree|pair|twin|strata|stratum|digits|race|cell|a[12]|unit|seed|gen|"
@@ -253,7 +253,7 @@ _AMOUNTS = re.compile(
     re.IGNORECASE,
 )
 
-# Words for other values that can be compared, but cannot be added in any table.
+# Words for further values that can be compared, but cannot be added in every table.
 _QUANTITIES = re.compile(
     r"\b(sizes?|lengths?|weights?|distances?|dist|mass|volume|doses?|conc(entration)?|incomes?|wages?|pay|fees?|bills?|tips?|"
     r"educ(ation)?|schooling|experience|siblings|bids?|errors|attempts|clutch|iq|sat|gre|act|hp|horsepower|cyl(inders)?|"
@@ -288,7 +288,7 @@ def _is_quantity_name(name: str) -> bool:
 
 
 def is_meaningless_name(name: str) -> bool:
-    """Tell whether a column's name says nothing about its content: a letter, `Var1`, `Notes`, a number but no year."""
+    """Tell whether a column's name says nothing about its content: `x`, `Var1`, `Notes`, or a number except years."""
     if re.fullmatch(r"(comment|remark|note)s?|备注|说明", name.strip(), re.IGNORECASE):
         return True
     bare = re.sub(r"\W", "", name)
@@ -329,7 +329,7 @@ def _are_running_steps(numbers: Sequence[float]) -> bool:
 
 
 def _is_sum_meaningless(cells: Sequence[float | None]) -> bool:
-    """Tell whether a sum of cells is meaningless: they never decrease (day 1, 2, 3), or are large and recur."""
+    """Tell whether adding cells is meaningless: the values never decrease (day 1, 2, 3), or are large and recur."""
     present = [cell for cell in cells if cell is not None]
     never_fall = len(present) >= FEWEST_IN_ORDER and sorted(present) == present
     return never_fall or (min(present) >= 1000 and 2 * len(set(present)) <= len(present))
@@ -347,7 +347,7 @@ def _are_codes(cells: Sequence[str | None]) -> bool:
 
 
 def _have_common_prefix(numbers: list[int]) -> bool:
-    """Tell whether large numbers are almost equal, as codes with a common prefix are: 840001, 840007."""
+    """Tell whether numbers are large and almost equal, like codes with a common prefix: 840001, 840007."""
     return min(numbers) >= 10_000 and 1000 * (max(numbers) - min(numbers)) < min(numbers)
 
 

@@ -62,12 +62,12 @@ def read_sheets(path: Path) -> Iterator[tuple[str, Sheet | str]]:
         yield path.name, getattr(error, "strerror", None) or str(error)
 
 
-# A table's name, its rows or the reason why it cannot be read, and the delimiter of its file.
+# The name of a table, its rows (or the reason why they cannot be read), and the file's delimiter.
 TablePart = tuple[str, "Sequence[Sequence[str]] | str", str]
 
 
 def make_sheet(name: str, rows: Sequence[Sequence[str]], delimiter: str) -> Sheet | str:
-    """Make a table from rows, the first of which is the header; return a reason if the table is unsuitable."""
+    """Make a table from rows; the first row is the header; return the reason if the table is unsuitable."""
     cells = [[cell.strip() for cell in row] for row in rows]
     cells = [row for row in cells if any(row)]
     width = max(map(len, cells), default=0)
@@ -92,7 +92,7 @@ def _normalise_numbers(columns: list[list[str]], *, decimal_commas: bool) -> lis
         read = _COMMA_NUMBER.fullmatch if decimal_comma else lambda cell: is_number(cell) or _THOUSANDS.fullmatch(cell)
         return bool(present) and all(map(read, present))
 
-    # If one column is numeric only with decimal commas, the whole file uses decimal commas.
+    # If any column is numeric only when commas are read as decimal points, read the whole file in this way.
     comma = decimal_commas and any(
         has_only_numbers(column, decimal_comma=True) and not has_only_numbers(column, decimal_comma=False)
         for column in columns

@@ -2,9 +2,9 @@
 
 Like GriTS (Smock et al., arXiv 2203.12555), this module pairs rows and columns in order, so that the paired cells are
 as similar as possible. GriTS compares all pairs of cells by characters. This module first aligns rows by shared values.
-It then aligns columns by their equal cells in aligned rows, and rows by their equal cells in aligned columns, twice.
-If no values are equal, rows and columns are aligned by similar characters. The time grows with the number of
-cells times the number of rows.
+Then, twice, it aligns columns by equal cells in aligned rows, and rows by equal cells in aligned columns. If no values
+are equal, rows and columns are aligned by similar characters. The time grows with the number of cells times the number
+of rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 _Table = Sequence[Sequence[str]]
 Pairs = list[tuple[int, int]]  # Pairs of aligned lines: an index in the first table and one in the second, sorted.
-LIKENESS = 0.5  # The weight of similar characters, relative to the weight 1 of equal cells.
+LIKENESS = 0.5  # The weight of similar characters; equal cells have the weight 1.
 PROFILE_SIZE = 64  # Length of the vectors in `_make_line_profiles`; a power of two.
 MOST_PAIRS = 1_000
 """Values shared by more pairs of rows than this are ignored, because they do not show which rows correspond."""
@@ -109,7 +109,7 @@ def _list_distinct_values(table: Codes) -> tuple[Codes, Codes]:
 
 
 def _count_equal_cells(one: Codes, two: Codes, aligned: Pairs) -> Floats:
-    """Count each row pair's equal cells, given pairs of aligned columns; for column pairs, transpose the tables."""
+    """Count each row pair's equal cells in aligned columns; for column pairs, pass transposed tables and row pairs."""
     equal = np.zeros((len(one), len(two)), dtype=np.int32)
     for left, right in aligned:
         equal += one[:, left][:, None] == two[:, right]
@@ -117,7 +117,7 @@ def _count_equal_cells(one: Codes, two: Codes, aligned: Pairs) -> Floats:
 
 
 def _score_line_pairs(first: _Table, second: _Table) -> Floats:
-    """Score how far the similarity of each pair of lines exceeds the average pair's; 0 if it does not."""
+    """Score each pair of lines by how much its similarity exceeds the average; pairs below the average score 0."""
     one, two = _make_line_profiles(first), _make_line_profiles(second)
     # Use `einsum`, because the threads of a matrix product would wait for each other longer than they compute.
     alike = np.einsum("ik,jk->ij", one, two)

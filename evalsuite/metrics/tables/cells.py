@@ -35,12 +35,12 @@ SAME_SIGN = str.maketrans(
     {char: group[0] for group in LOOK_ALIKE for char in group[1:]} | {"″": "''", "\ufe0e": "", "\ufe0f": ""}
 )
 MARKUP = re.compile(r"[<&\\$*_~`^]|\]\(")  # A character that may be ASCII markup.
-LONGEST_CELL = 2_000  # Maximum characters of a cell that are compared; cells in tables for people are shorter.
+LONGEST_CELL = 2_000  # Maximum compared characters of a cell; cells in usual tables are shorter.
 
 
 @lru_cache(maxsize=65_536)
 def normalise_cell(text: str) -> str:
-    r"""Remove a cell's markup, and return its value as a text that is equal for equal values; empty for a blank cell.
+    r"""Return a cell's value without markup, normalised so that equal values give equal texts; empty for a blank cell.
 
     Markup of any kind is removed: `12.3 $\pm$ 0.1` equals `$12.3\pm0.1$`, `**7**` equals 7, H$_2$O equals
     H<sub>2</sub>O, and `$\gamma$` equals the letter itself. `read_cell_value` also normalises words and numbers.
@@ -103,7 +103,7 @@ TOKEN = re.compile(
     r"(?P<time>(?<!\d)\d{1,2}:\d\d(?::\d\d)?(?![\d:]))"
     r"|(?P<minus>\bminus\s+[$\u20ac\u00a3]?(?=[\d.]))?(?:(?P<scientific>(?<![\w.])\d+(?:\.\d+)?(?:e|\s?e\s?[-+\u2212]\s?)\d{1,2}(?![\w.]))"
     r"|(?P<number>\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+))"
-    # Grades such as A+, which is different from A.
+    # Grades such as A+, because A+ differs from A.
     r"|(?P<mark>(?<!\w)[^\W\d_](?:[+#]+|[-\u2212](?!\w)))"
     rf"|(?P<word>(?<![^\W\d_])(?:{'|'.join(TENS)})-(?:{'|'.join(ONES)})(?![^\W\d_])|(?:[^\W\d_]|{ACCENT})+)"
     r"|(?P<bound>[<>\u2264\u2265])"
@@ -124,16 +124,16 @@ def is_blank(cell: str) -> bool:
 
 @lru_cache(maxsize=65_536)
 def read_cell_value(cell: str) -> str:
-    """Return a cell's value as a text that is equal for equal values, whatever their form; empty for a blank cell.
+    """Normalise a cell's value so that equal values give equal texts, whatever their form; empty for a blank cell.
 
     Words lose case and punctuation, and their accents are composed. Numbers lose thousands separators, trailing zeros,
     currency signs and percent signs. Number words up to ninety-nine become digits, and a full hour such as 12:00
-    becomes its number. For example, 50, "50.0%" and "fifty" are equal, as are 12, "12:00" and "12.0", or 1200 and
-    "1.2e3". Signs that change the meaning are kept: 5 differs from "< 5", and A from "A+".
+    becomes 12. For example, 50, "50.0%" and "fifty" are equal, as are 12, "12:00" and "12.0", or 1200 and "1.2e3".
+    Signs that change the meaning are kept: 5 differs from "< 5", and A from "A+".
     """
     if is_blank(cell):
         return ""
-    # The value of a cell with neither words nor numbers, such as a tick, is its text.
+    # Use the text itself if a cell (such as a tick) has neither words nor numbers.
     ungrouped = GROUPED.sub(lambda number: re.sub(r"\D", "", number[0]), cell)
     return " ".join(_split_normalised_tokens(ungrouped)) or " ".join(unicodedata.normalize("NFKC", cell).split())
 
@@ -144,7 +144,7 @@ def has_same_form(one: str, other: str) -> bool:
 
 
 class SearchedText:
-    """A text in which the values of cells are searched for."""
+    """A text that can be searched for the values of cells."""
 
     def __init__(self, text: str) -> None:
         self._tokens = f" {' '.join(_split_normalised_tokens(text))} "
@@ -153,10 +153,10 @@ class SearchedText:
     def contains_value(self, cell: str) -> bool:
         """Tell whether the text contains the cell's value as whole words and numbers, in the cell's order.
 
-        A cell with neither words nor numbers, such as a tick, counts as contained, because it cannot be searched for.
+        A cell with neither words nor numbers (such as a tick) counts as contained, because it cannot be searched for.
         """
         tokens = " ".join(_split_normalised_tokens(cell))
-        # Also compare token by token: a cell with two numbers may look like one number with separated thousands.
+        # Also search for the separate tokens, because `read_cell_value` may join two numbers as separated thousands.
         return not tokens or any(f" {value} " in self._tokens for value in (read_cell_value(cell), tokens))
 
     def contains_all_words(self, cell: str) -> bool:
@@ -203,7 +203,7 @@ wanted. `unwanted`: the cell has a value although a blank was wanted. `blank`: b
 """
 EQUAL: frozenset[CellVerdict] = frozenset({"same", "other form", "blank"})
 """Verdicts of cells that do not lower the content score."""
-INCOMPLETE = 0.5  # Score of a right value whose sign, row name, column name or spanned copy is missing.
+INCOMPLETE = 0.5  # Score of a cell with the right value that lacks a sign, a row name, a column name or a spanned copy.
 EMPHASIZED = re.compile(r"(?<![\w*])\*(?=\S)([^*]+)(?<=\S)\*(?![\w*])")
 SIGNS = (re.compile(r"[*†‡]+(?!\w)"), re.compile(r"(?<![\w'])[^\W\d_]('+)(?!\w)"))
 """Marks of significance, and primes of letters."""
@@ -217,7 +217,7 @@ SCRIPT_SIGN = re.compile(r"[_^](?=\S)")
 
 
 def compare_cells(predicted: str, wanted: str) -> CellVerdict:
-    """Return the verdict on a predicted cell compared with the wanted cell; the cells may contain markup."""
+    """Compare a predicted cell with the wanted cell, and return the verdict; the cells may contain markup."""
     value, target = normalise_cell(predicted), normalise_cell(wanted)
     blank = {"", ABSENT_VALUE}
     if target in blank and value not in blank:
@@ -238,9 +238,9 @@ def compare_cells(predicted: str, wanted: str) -> CellVerdict:
 def measure_cell_similarity(one: str, other: str) -> float:
     """Measure the similarity of two cells, from 0 to 1: compare their values, then signs such as units and arrows.
 
-    Cells with equal values and equal signs count 1.0. If one cell lacks a sign of the other (an arrow, stars of
-    significance, a unit, a power, a prime, all accents, the parentheses of accounting), the cells count at least
-    `INCOMPLETE`. If the cells have contradictory signs, they count 0.0, because their meanings differ.
+    Cells with equal values and equal signs count 1.0. Cells count at least `INCOMPLETE` if only one has a sign (an
+    arrow, stars of significance, a unit, a power, a prime, accents, accounting parentheses). If the cells have
+    contradictory signs, they count 0.0, because their meanings differ.
     """
     value, target = normalise_cell(one), normalise_cell(other)
     return _compare_signs(one, other) if value == target else measure_value_similarity(value, target)
@@ -255,7 +255,7 @@ def measure_value_similarity(value: str, target: str) -> float:
 
 
 def _differ_in_accents_or_blankness(value: str, target: str) -> bool:
-    """Tell whether only accents differ, or one value is blank and the other a word such as "n/a"."""
+    """Tell whether one value is the other without accents, or one is blank and the other is a word such as "n/a"."""
     if value.isascii() and target.isascii():
         return not (value and target) and ABSENT_VALUE in (value, target)
     plain = {re.sub(ACCENT, "", unicodedata.normalize("NFD", side)) for side in (value, target)}
@@ -295,9 +295,9 @@ def _compute_value_similarity(one: str, other: str) -> float:
     """Measure the similarity of two cell values, from 0 to 1.
 
     A missing or unwanted value counts 0. Otherwise, twice the length of the longest common subsequence is divided by
-    both cells' total length. For cells without letters, this is a subsequence of numbers, because a number is right or
-    wrong, and their order matters (the result 3-2 is not 2-3). For cells with letters, it is one of characters.
-    Quotients from 1/2 to 1 are then mapped to [0, 1]; smaller quotients count 0, because unrelated words reach them.
+    both cells' total length. Cells without letters are compared number by number, because a number is right or wrong,
+    and in order (the result 3-2 is not 2-3). Cells with letters are compared by characters: quotients from 1/2 to 1 are
+    mapped to [0, 1]. Smaller quotients count 0, because unrelated words reach them.
     """
     if not one or not other:
         return 0.0

@@ -23,7 +23,7 @@ VERSION_OVERLAP = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """How far two tables agree; cells that are blank in both, and blank lines of one table, are not counted."""
+    """The agreement of two tables, without cells that are blank in both and without blank lines of one table."""
 
     similarity: float = 0.0  # The sum of the similarities of aligned cells.
     equal: int = 0  # The number of aligned cells with equal values.
@@ -61,7 +61,7 @@ class ValueGrid:
 
     @cached_property
     def span_numbers(self) -> dict[tuple[int, int], int]:
-        """Maps each position to which a span's text was copied to the number of this span."""
+        """For each position to which a span's text was copied: the number of this span."""
         places: dict[tuple[int, int], int] = {}
         for number, span in enumerate(self._spans):
             for row in range(span.row, min(span.row + span.rows, len(self.rows))):
@@ -109,7 +109,7 @@ class TablePair:
     rows: Pairs  # Aligned pairs of rows.
     columns: Pairs  # Aligned pairs of columns.
     overlap: Overlap
-    displaced: bool = False  # Whether the rows or columns are not in the wanted order.
+    displaced: bool = False  # Whether rows or columns are in another order than in the wanted table.
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def compare_content(
     """Compare predicted tables with wanted tables.
 
     If an answer contains several versions of one table, such as a draft and its correction, the last version is
-    compared. If the answer splits a wanted table into several tables, they are joined, provided that this increases the
+    compared. If the answer splits a wanted table into several tables, these are joined if joining increases the
     similarity.
     """
     order = {"row_order": row_order, "column_order": column_order}
@@ -187,8 +187,8 @@ def _assign_tables(
 ) -> list[int | None]:
     """Pair tables so that their total similarity is greatest; equal names raise a pair's similarity by 1.
 
-    Equal positions decide between equal sums. The result has the index of a predicted table, or None, for each wanted
-    table.
+    Between pairings with equal sums, tables in equal positions are paired. The result has the index of a predicted
+    table, or None, for each wanted table.
     """
     if not similarities:
         return [None] * len(wanted_names)
@@ -221,13 +221,13 @@ def _align_and_compare_tables(
 
 
 def _pair_unaligned_lines(pairs: Pairs, height: int, other_height: int) -> Pairs:
-    """Also pair unaligned lines of both tables, in order, as if one replaced the other; the rest stays unpaired."""
+    """Pair the unaligned lines of both tables in order, as if each replaced the other; surplus lines stay unpaired."""
     taken, others = ({pair[side] for pair in pairs} for side in (0, 1))
     if len(taken) in {height, other_height}:
         return pairs
     filled, start = list(pairs), 0
     free = [place for place in range(other_height) if place not in others]
-    # If both tables have the aligned lines in the same order, keep this order: pair only lines within the same gap.
+    # If the aligned lines are in the same order in both tables, pair only lines in the same gap between aligned lines.
     ordered = all(one[1] < two[1] for one, two in pairwise(pairs))
     bounds = [*pairs, (height, other_height)] if ordered else [(height, other_height)]
     for one, two in bounds:
@@ -245,7 +245,7 @@ def _realign_in_any_order(pair: TablePair) -> TablePair:
     if overlap.f1 == 1.0 or not (left.width and are_fully_alignable(left.rows, right.rows)):
         return pair
     if left.compute_dice_coefficient(right) <= 2 * overlap.equal / (overlap.predicted + overlap.wanted):
-        return pair  # Every value that both tables contain is already at its wanted position.
+        return pair  # Another order cannot help, because every shared value is already at its wanted position.
     best = pair
     for side in (left, left.transpose()) if left.is_transposed(right) else (left,):
         rows, columns = align_tables(side.rows, right.rows, row_order=False, column_order=False)
@@ -298,9 +298,9 @@ def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pa
 def _rate_names(left: ValueGrid, right: ValueGrid, places: Iterable[tuple[CellPlace | None, CellPlace]]) -> list[float]:
     """Rate whether aligned rows or columns have the right names, from 0 to 1; `places` has each name's positions.
 
-    If a row has the name of another row, it counts 0.0, because its values are then wrong statements; likewise for
-    columns. A name with a typo counts 1.0, because the name's own cell already counts as wrong. A name that is blank on
-    one side counts 1.0 if a span covers its position.
+    The name of another row counts 0.0, because the row's values are then wrong statements; likewise for columns. A name
+    with a typo counts 1.0, because the name's own cell already counts as wrong. A name that is blank on one side counts
+    1.0 if a span covers its position.
     """
     known = [
         (place, beside, "" if place is None else left.get_value(place), right.get_value(beside))
@@ -321,14 +321,14 @@ def _rate_names(left: ValueGrid, right: ValueGrid, places: Iterable[tuple[CellPl
 def _find_span(
     left: ValueGrid, right: ValueGrid, left_place: CellPlace, right_place: CellPlace
 ) -> tuple[bool, int] | None:
-    """Find the span that covers either position; return whether it is a span of the left table, and its number."""
+    """Find the span that covers either position; return whether the left table has the span, and the span's number."""
     is_left = bool(left.get_value(left_place))
     number = left.span_numbers.get(left_place) if is_left else right.span_numbers.get(right_place)
     return None if number is None else (is_left, number)
 
 
 def _count_cells(table: ValueGrid, rows: Pairs, columns: Pairs, side: int) -> int:
-    """Count a table's cells, except blank cells in lines that the other table lacks; a title counts as one cell."""
+    """Count a table's cells, without unpaired blank lines; an unpaired row with a single value counts as one cell."""
     count = len(table.rows) * table.width
     paired = {pair[side] for pair in rows}
     for place in set(range(len(table.rows))) - paired:

@@ -10,7 +10,7 @@ from itertools import dropwhile, groupby, pairwise, zip_longest
 
 from evalsuite.metrics.tables.grid import CellGrid, normalise_text
 
-FILLER = "\0"  # Stands after a wide character, so that a character's position is its column in a terminal.
+FILLER = "\0"  # Filler after each wide character, so that a character's index is its column in a terminal.
 LONGEST_NAME = 80  # Maximum characters of a table's name.
 BLOCK_END = re.compile(r"\n[ \t\r]*(?:(?=\n)|[`~]{3,}[^\n]*)")  # A blank line or a code fence.
 LONGEST_FIELD = 80  # Maximum characters of a field; longer text is prose, unless tabs separate the fields.
@@ -85,7 +85,7 @@ def _pad_tabbed_rows(rows: list[list[str]]) -> list[list[str]]:
 
 
 def _read_simple_table(lines: list[str], rulers: list[int]) -> CellGrid | None:
-    """Read a table whose rules show its columns; the second of three rules ends the head, or the first of fewer."""
+    """Read a table whose rules show its columns; the first rule, or the second of at least three, ends the head."""
     starts = [match.start() for match in re.finditer(r"[=-]+", lines[rulers[0]])]
     first = max(0, rulers[0] - 1) if len(rulers) < 3 else rulers[0]
     last = rulers[-1] if len(rulers) > 1 else len(lines)
@@ -175,7 +175,7 @@ def _find_printed_columns(lines: Sequence[str], minimum: int) -> list[int]:
     ends = {at for at in _find_gap_starts(unsigned[1:], minimum) if not head[at : at + 1].strip()}
     starts = [0]
     for at in sorted(gaps | ends):
-        # Without a name above it, a part of the lines is the beginning of the next column, unless it is the index.
+        # Text without a column name above it belongs to the next column, unless the text is the index.
         if head[starts[-1] : at].strip() or starts[-1] in gaps or (len(starts) == 1 and minimum == 2):
             starts.append(at)
     return starts
@@ -188,7 +188,7 @@ def _find_gap_starts(lines: Sequence[str], minimum: int) -> list[int]:
 
 
 def drop_counting_index(table: CellGrid) -> CellGrid:
-    """Remove a first column without a name that counts the rows from 0, which is pandas' default index."""
+    """Remove the first column if it is pandas' default index: it has no name, and counts the rows from 0."""
     head, *index = (row[0] for row in table.rows)
     counts = not head and index[0] == "0" and all(map(str.isdecimal, index))
     return CellGrid(tuple(row[1:] for row in table.rows)) if counts else table
@@ -218,7 +218,7 @@ def _find_longest_series(rows: list[list[str]], delimiter: str) -> list[list[str
     longest: list[list[str]] = []
     for width, series in groupby(rows, key=len):
         run = list(dropwhile(lambda row: _is_prose(row, delimiter), series))
-        # Rows of prose at the end are not part of the table, unless most of its rows look like prose.
+        # Rows of prose at the end are not part of the table, unless most of the table's rows look like prose.
         few = 2 * sum(_is_prose(row, delimiter) for row in run) <= len(run)
         while few and run and _is_prose(run[-1], delimiter):
             del run[-1]

@@ -28,7 +28,7 @@ LINK = re.compile(r"""<a\b[^<>]*?\bhref\s*=\s*["']?([^"'\s<>]+)""", re.IGNORECAS
 
 @dataclass(frozen=True, slots=True)
 class FormFact:
-    """A statement about the form of the reference, which a prediction fulfils or not.
+    """A statement about the form of the reference, which may also be true of a prediction.
 
     Attributes:
         name: the kind of statement, such as `spans`; each of several tables may have a statement of this kind.
@@ -48,7 +48,7 @@ def list_form_facts(
     facts = list(_list_document_facts(predicted, wanted))
     for pair in content.pairs:
         table = predicted.tables[pair.predicted] if pair.predicted is not None else None
-        # Read the size from the table itself if lines are displaced, because the aligned grid may be transposed.
+        # If lines are displaced, read the size from the unaligned table, because the aligned grid may be transposed.
         grid = table if table is not None and pair.displaced else pair.left
         size = (len(grid.rows), grid.width)
         facts += _list_table_facts(table, size, pair.left.counts, wanted.tables[pair.wanted], wanted.markup)
@@ -107,7 +107,7 @@ def _list_table_facts(
             f"“{span.text[:60]}” covers {_write_count(span.rows, 'row')} and {_write_count(span.columns, 'column')}"
             for span in wanted.spans[:20]
         )
-        # Accept several cells with this text instead of a span: a prediction may repeat it in each covered position.
+        # Accept repeated text instead of a span: a prediction may write the text in each position that the span covers.
         yield FormFact("spans", f"Cells cover several places: {listed}", not spans - counts)
     if bold := Counter(map(normalise_cell, wanted.bold)):
         same = table is not None and Counter(map(normalise_cell, table.bold)) == bold
@@ -130,14 +130,14 @@ def _list_latex_facts(table: CellGrid | None, wanted: CellGrid) -> Iterator[Form
 
 
 def _count_spanned_positions(table: CellGrid) -> Counter[str]:
-    """Count how many positions spanning cells with the same text cover, for each text."""
+    """Count, for each text, the positions that spanning cells with this text cover."""
     cells: Counter[str] = Counter()
     for span in table.spans:
         if value := normalise_cell(span.text):
             cells[value] += span.rows * span.columns
     if not cells:
         return cells
-    # Positions of a span beyond the table's edge need no copy of its text.
+    # Positions beyond the table's edge need not contain a copy of the span's text.
     return cells & Counter(map(normalise_cell, table.cells))
 
 
@@ -206,7 +206,7 @@ def _is_balanced_latex(text: str) -> bool:
 
 
 def _is_accepted_by_tex(reading: MarkupReading, wanted: MarkupReading) -> bool:
-    """Tell whether markup has no known mistake that makes TeX fail; accept other markup and the reference's macros."""
+    """Return False if LaTeX has a known mistake that TeX refuses; accept other markup and the reference's macros."""
     if reading.markup != "latex":
         return True
     tables = reading.tables

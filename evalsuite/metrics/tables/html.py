@@ -174,7 +174,7 @@ class PageTables:
         return [table.make_grid() for table in self._tables if any(table.rows)]
 
     def list_texts(self, tags: Collection[str]) -> list[str]:
-        """Return the nonblank texts within elements of these tags; every start or end of an element divides texts."""
+        """Return the nonblank texts within elements with these tags; each such start or end tag ends a text."""
         runs, depth = [""], 0
         for tag, text in self._stream:
             if not tag:

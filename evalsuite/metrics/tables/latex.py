@@ -24,7 +24,7 @@ from evalsuite.metrics.tables.latex_text import (
 MOST_COLUMNS = 1000  # Maximum columns, because a short specification can request a million: `*{999}{*{999}{...}}`.
 DEEPEST = 8
 PIECE = re.compile(r"\\[a-zA-Z]+|\\.|\{|\}|\[|\]|.", re.DOTALL)
-BETWEEN = frozenset("@!><")  # Signs before a group that LaTeX prints between columns; the group is not a column.
+BETWEEN = frozenset("@!><")  # Signs whose group LaTeX inserts between columns; the group itself is not a column.
 
 
 def read_column_letters(specification: str) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ HEADS_AND_FEET = frozenset({"endfirsthead", "endhead", "endfoot", "endlastfoot"}
 
 @dataclass(slots=True)
 class SpanningCell:
-    """A cell whose text has not yet been copied to the positions that it covers."""
+    """A cell, before its text is copied to the other positions that the cell covers."""
 
     text: str = ""
     columns: int = 1  # The number of columns, at least 1.
@@ -98,7 +98,7 @@ class Tabular:
     r"""A tabular environment. Only an `&` or `\\` outside of groups and inner environments ends a cell.
 
     Args:
-        head: the indexes of the first token, and after the last token, of a head outside the environment (xtabular).
+        head: the start (inclusive) and end (exclusive) of a head outside the environment (xtabular), as token indexes.
 
     Attributes:
         end: the index of the environment's last token.
@@ -216,14 +216,14 @@ class Tabular:
         )
 
     def _count_head_rows(self, kept: Sequence[int]) -> int:
-        """Count the rows above the first rule that has rows on both sides; 0 if no rule has."""
+        """Count the rows above the first rule that has rows on both sides; 0 without such a rule."""
         above = (kept[min(place, len(kept) - 1)] for place in self._rules)
         return next((rows for rows in above if 0 < rows < kept[-1]), 0)
 
     def _get_depth_change(self, place: int) -> int:
         """Return 1 where a group or inner environment begins, -1 where it ends, otherwise 0."""
         partner = self.source.partner.get(place)
-        # Treat an environment without an end of its own as empty; its partner is the end of another environment.
+        # Ignore an environment without its own end: the partner of its begin is the end of another environment.
         if partner is None or self.source.partner.get(partner) != place:
             return 0
         return 1 if partner > place else -1
@@ -242,7 +242,7 @@ class Tabular:
         return self._read_cell_token(place)
 
     def _read_table_macro(self, name: str, place: int) -> int:
-        """Read a macro that may contain a caption or rows, end a head, or be cell text; return the index after it."""
+        """Read a macro: a caption, rows, the end of a head, or text of the cell; return the index after the macro."""
         if name in CAPTIONS:
             self.caption, place = read_caption(self.source, place)
             return place
@@ -335,7 +335,7 @@ class Tabular:
 
 
 def _fill_spanned_cells(grid: list[list[str]], row: int, column: int, cell: SpanningCell) -> None:
-    """Copy the text of a cell that spans rows into the blank cells that it covers, below or above it."""
+    """Copy the text of a cell that spans rows into the covered blank cells, which are below or above this cell."""
     if not cell.text:
         return  # Copying a blank text would only take time.
     step = 1 if cell.rows > 0 else -1

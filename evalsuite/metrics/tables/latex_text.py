@@ -212,7 +212,7 @@ class LatexSource:
         return place
 
     def read_group(self, place: int) -> str:
-        """Return the raw text of the group that starts here, without its braces; empty if no group starts."""
+        """Return the raw text, without braces, of the group that starts at `place`; empty if no group starts there."""
         end = self.find_group_end(place)
         if end == place:
             return ""
@@ -221,8 +221,8 @@ class LatexSource:
     def read_arguments(self, place: int, count: int) -> tuple[list[str], int]:
         r"""Return the raw texts of `count` arguments (empty if missing), and the index after the arguments.
 
-        Optional arguments are skipped. An argument of one character needs no braces, such as the star in
-        `\multirow{2}*{...}`.
+        Optional arguments are skipped. An argument of one character, such as the star in `\multirow{2}*{...}`, needs no
+        braces.
         """
         texts: list[str] = []
         place = self.find_option_end(place)
@@ -242,8 +242,8 @@ class LatexSource:
         """Return the index after the optional argument that starts at `place`; without one, return `place`.
 
         The argument must end within a few tokens, because a bracket without an end is text. With `is_length`, the
-        argument must contain a unit or a macro; otherwise, the bracket belongs to the next row's first cell, for
-        example as an interval.
+        argument must contain a unit or a macro; otherwise, the bracket is text of the next row's first cell, such as an
+        interval.
         """
         start = at = self.skip_blank(place)
         if at >= len(self.tokens) or self.tokens[at].value != brackets[0]:
@@ -389,7 +389,7 @@ class TextReader:
         return max(end, numerator_end)
 
     def _read_unknown_macro(self, name: str, place: int) -> int:
-        """Collect the macro's character or name, if it has no argument to read instead; return the index after it."""
+        """Collect the macro's character, or its name if no argument follows; return the index after the macro."""
         if character := _find_macro_character(name):
             self._add_text(character)
             return place
@@ -403,7 +403,7 @@ class TextReader:
         groups = SILENT[name]
         place = self.source.find_option_end(self.source.skip_star(place), is_length=name != "footnotemark")
         if groups:
-            # Macros without arguments, such as `\hline`, may stand before a cell that begins with parentheses.
+            # Macros without arguments, such as `\hline`, are excluded: parentheses after them may begin a cell.
             place = self.source.find_option_end(place, "()")
         for further in reversed(range(groups)):
             place = self.source.find_option_end(self.source.find_group_end(place), is_length=not further)

@@ -33,7 +33,7 @@ def find_json_tables(text: str) -> list[CellGrid]:
 
 
 def _read_json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | list[Any]:
-    """Read an object whose keys count from 0, which is pandas' default index, as a list."""
+    """Read an object as a list if its keys count from 0, as pandas' default index does."""
     is_list = pairs and all(key == str(place) for place, (key, _) in enumerate(pairs))
     return [value for _, value in pairs] if is_list else dict(pairs)
 

@@ -27,7 +27,7 @@ Matched = tuple[float, int, int]  # The numbers of matched, predicted and wanted
 
 
 def _list_table_pairs(prediction: Any, reference: Any, markup: str | None) -> list[tuple[CellGrid | None, CellGrid]]:
-    """List the wanted tables, each as the second of a pair after its predicted table, or after None without one."""
+    """List pairs of a predicted and a wanted table, one per wanted table; None stands for a missing predicted table."""
     match = match_tables(prediction, reference, format=markup)
     predicted, wanted = match.predicted.tables, match.wanted.tables
     return [
@@ -96,9 +96,9 @@ def teds(prediction: Any, reference: Any, *, format: str | None = None) -> float
 
     Source: Zhong, ShafieiBavani and Jimeno Yepes, Image-based table recognition: data, model, and evaluation (arXiv
     1911.10683). The distance is computed by the algorithm of Zhang and Shasha (Simple fast algorithms for the editing
-    distance between trees, 1989), which gives the same value as the APTED of the authors' code. The authors' code drops
-    the text of `th`; this function reads `th` as `td`. If the two tables have different markup, each is first reduced
-    to a tree of only rows and cells.
+    distance between trees, 1989). The APTED of the authors' code gives the same value. The authors' code drops the text
+    of `th`; this function reads `th` as `td`. If the two tables have different markup, each is first reduced to a tree
+    of only rows and cells.
 
     Raises:
         ScoringError: the reference contains no readable table, or the tables are too large to be compared in reasonable
@@ -199,7 +199,7 @@ def _make_grid_tree(table: CellGrid) -> tuple[TableNode, int]:
 def _compute_tree_similarity(
     one: TableNode, size: int, two: TableNode, other_size: int, *, with_content: bool
 ) -> float:
-    # Clip at 0: a row is never renamed to a cell, so the distance can exceed the size of the larger tree.
+    # Clip at 0, because the distance can exceed the larger tree's size: a row is never renamed to a cell.
     return max(0.0, 1.0 - _measure_tree_distance(one, two, with_content=with_content) / max(size, other_size, 1))
 
 

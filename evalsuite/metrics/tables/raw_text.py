@@ -59,8 +59,8 @@ def read_raw_text(text: str, *, joins_lines: bool | None = None) -> list[CellGri
     """Read all raw-text tables in order; if the text has no pipes, read tab- or comma-separated values.
 
     A table is a block of lines with pipes: at least two lines, or one line that begins with a pipe. A short line above
-    the block is the table's name, even if blank lines or a code fence follow. The text before a line's first pipe is
-    also a table's name, if it ends with a colon and the next line begins with a pipe.
+    the block is the table's name, even if blank lines or a code fence follow. Text before a line's first pipe is also a
+    table's name if the text ends with a colon and a pipe begins the next line.
     """
     tables: list[CellGrid] = []
     block, name = list[str](), ""
@@ -145,7 +145,7 @@ def _read_pipe_block(block: list[str], name: str, *, joins_lines: bool | None) -
 
 
 def _write_box_in_ascii(line: str) -> str:
-    """Replace box-drawing characters by ASCII; escape pipes unless the first bar of the line is a pipe."""
+    """Replace box-drawing characters by ASCII, and escape pipes, unless the line's first bar is a pipe."""
     if line.isascii():
         return line
     first = BAR.search(line)
@@ -177,7 +177,7 @@ def _is_table(lines: list[str]) -> bool:
 
 
 def _read_spanned_grid(lines: Sequence[str]) -> CellGrid | None:
-    """Read a drawn grid with cells that span rows or columns; None if no cell does, or if lines are not aligned."""
+    """Read a drawn grid with cells that span rows or columns; None without such cells, or if lines are not aligned."""
     rules = [at for at, line in enumerate(lines) if RULE_PART.search(line)]
     edges = sorted({corner.start() for at in rules for corner in CORNER.finditer(lines[at])})
     if len({*map(len, lines)}) != 1 or len(edges) < 3 or (edges[0], edges[-1]) != (0, len(lines[0]) - 1):
@@ -210,7 +210,7 @@ def _read_spanned_grid(lines: Sequence[str]) -> CellGrid | None:
 
 
 def _escape_inner_bars(lines: list[str]) -> list[str]:
-    """Escape the bars of cells' texts: in an aligned grid, those at positions where no rule and no head has a bar."""
+    """Escape bars within cells: in an aligned grid, bars where the rules (or, without rules, the head) have none."""
     for written in (lines, list(map(_fill_wide_characters, lines))):
         rules = list(filter(RULE.fullmatch, written)) or written[:1]
         edges = {edge.start() for line in set(rules) for edge in EDGE.finditer(line)}
@@ -270,7 +270,7 @@ def _join_wrapped_rows(
 def _keep_bars_in_code(
     lines: list[str], split_rows: list[tuple[str, ...]], separators: list[bool]
 ) -> list[tuple[str, ...]]:
-    """Split rows again, but not at bars in code and formulas, if they then have the most frequent width.
+    """Do not split rows at bars in code and formulas, if the rows then have the most frequent width.
 
     In a table without outer bars, a row that begins with a bar begins with a blank cell.
     """

@@ -138,8 +138,8 @@ def score_html_parts(prediction: str, reference: str) -> dict[str, float]:
 
 LATEX_CONTENT = ("caption_match_score", "data_levenshtein_score", "data_difflib_score")
 LATEX_FORMAT = ("alignment_levenshtein_score", "alignment_difflib_score", "num_rows_match", "num_cols_match")
-# Maximum tokens that pylatexenc may read: `READINGS` per character (it usually reads 1 or 2 per character), but at
-# least `FEWEST_READINGS`.
+# pylatexenc may read at most `FEWEST_READINGS` tokens plus `READINGS` per character; it usually reads 1 or 2 per
+# character.
 READINGS, FEWEST_READINGS = 20, 50_000
 
 
@@ -291,9 +291,9 @@ def score_markdown_parts(prediction: str, reference: str) -> dict[str, float]:
 def _cut_out_tables(text: str) -> tuple[str, str]:
     """Return the texts of the Team and the Player table.
 
-    As in the released script, positions are found in the lower-case text, but the original text is cut there, which is
-    wrong if lower case has another length (as for İ). The script also uses -1, the position of a
-    missing name: a search from -1 sees only the last character. A slice up to -1 lacks the last character.
+    As in the released script, positions in the lower-case text cut the original text. This is wrong if lower case has
+    another length (as for İ). If a name is missing, the script uses its position -1: searches then see only the last
+    character, and slices end before the last character.
     """
     lower = text.lower()
     team = lower.find("team")
@@ -304,7 +304,7 @@ def _cut_out_tables(text: str) -> tuple[str, str]:
 
 
 def _find_substring(text: str, start: int, wanted: str) -> int:
-    # A search from -1 sees only the last character. No name fits there, and a bar there also has the index -1.
+    # From -1, the script searches only the last character: no name fits there, and a bar there also has the index -1.
     return -1 if start == -1 else text.find(wanted, start)
 
 
@@ -341,12 +341,12 @@ METHODS: Mapping[Format, tuple[Callable[[str, str], dict[str, float]], Sequence[
 
 @dataclass(frozen=True, slots=True)
 class HScore:
-    """An H-Score: how far a predicted table has the content and the format of the wanted table.
+    """An H-Score: the similarity of a predicted table to the wanted table, in content and in format.
 
     Attributes:
         content: similarity of the contents, at most 2 (LaTeX: 3).
         format: similarity of the forms, at most 4 (HTML: 3).
-        parts: the terms by name, whose sums are `content` and `format`; a term can be negative.
+        parts: the terms by name; `content` and `format` are sums of terms. A term can be negative.
     """
 
     content: float
@@ -367,12 +367,12 @@ def h_score(
     format are sums of their parts. With the Levenshtein distance D of prediction p and reference g, lev(p, g) is
     1 - D(p, g) / (2 * len(g)); sm is difflib's ratio.
 
-    - Raw text, which needs "team" and "player": lev and sm of the cells below the first row; equal numbers of rows
-      and of columns, lev and sm of the column names, equal names of tables.
-    - LaTeX: equal captions, lev and sm of all cells; equal numbers of rows and of columns, lev and sm of the
-      alignment.
-    - HTML: lev and sm of the cells' texts; equal numbers of cells, rows and columns, lev and sm of the tags in
-      document order.
+    - Raw text with "team" and "player". Content: lev and sm of the cells below the first row. Format: equal row counts,
+      equal column counts, lev and sm of the column names, equal table names.
+    - LaTeX. Content: equal captions, lev and sm of all cells. Format: equal row counts, equal column counts, lev and sm
+      of the alignment.
+    - HTML. Content: lev and sm of the cells' texts. Format: equal counts of cells, of rows and of columns, lev and sm
+      of the tags in document order.
 
     Args:
         prediction: the model's text.

@@ -58,7 +58,7 @@ class TableMatch:
 
     @property
     def printed_form(self) -> float:
-        """`form` without the facts in `OF_MARKUP`, which some markup cannot express or a print does not show."""
+        """`form` without the facts in `OF_MARKUP`, which some markup cannot express or which are not printed."""
         return self._compute_fulfilled_share([fact for fact in self.facts if fact.name not in OF_MARKUP])
 
     def _compute_fulfilled_share(self, facts: Sequence[FormFact]) -> float:
@@ -119,7 +119,7 @@ class TableScore:
 
     @property
     def differences(self) -> list[ComparedCell]:
-        """The cells that lower the content score, but not blank cells of rows and columns that only one side has."""
+        """The cells that lower the content score, except blank cells in rows and columns that only one side has."""
         return [cell for cell in self.cells if cell.verdict not in EQUAL]
 
     @property
@@ -394,7 +394,7 @@ def _format_cell(cell: ComparedCell, *, colour: bool) -> str:
 
 
 def shorten_to_printable(text: str) -> str:
-    """Shorten a long text, and replace characters that control a terminal or the text direction by spaces."""
+    """Shorten a long text; replace control characters, of a terminal or of the text direction, by spaces."""
     return "".join(char if char.isprintable() else " " for char in shorten_line(text, LONGEST_SHOWN))
 
 

@@ -59,7 +59,7 @@ def encode_run(run: Run, label: str) -> dict[str, Any]:
 
 
 def _list_options(settings: Mapping[str, Any]) -> list[str]:
-    """List the command-line options that repeat a case of this run."""
+    """List the command-line options with which a case of this run can be repeated."""
     options = []
     for name in settings.get("given", ()):
         value = settings.get(name)
@@ -136,7 +136,7 @@ def _summarise_benchmark(measured: MeasuredBenchmark) -> dict[str, Any]:
         "tags": {
             tag: {value: _estimate_metrics(measured, cases) for value, cases in groups.items()}
             for tag in tags
-            # Leave out tags whose value differs in almost every case, because they identify cases instead of groups.
+            # Omit tags whose value differs in almost every case, because such tags identify cases instead of groups.
             if len(groups := measured.tally.groups(tag)) <= max(2, len(measured.tally) // 2)
         },
     }
@@ -147,7 +147,7 @@ def _estimate_metrics(measured: MeasuredBenchmark, cases: Tally) -> dict[str, An
 
 
 def select_estimates(benchmarks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Keep the estimates that the page shows, from the benchmarks' summaries."""
+    """Select from the benchmarks' summaries the estimates that the page shows."""
     return {
         name: {"": bench["metrics"]}
         | {
@@ -216,7 +216,7 @@ def make_comparison_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def list_minimised_metrics(runs: Iterable[Run]) -> list[str]:
-    """List each metric (as `benchmark.metric`) for which lower is better, as its declaration or a gate says."""
+    """List each metric (as `benchmark.metric`) whose declaration or gate states that lower is better."""
     names = set()
     for run in runs:
         gates = read_gates(run)

@@ -1,4 +1,4 @@
-"""The page of a run in progress, which is rewritten regularly; browsers that show the page reload it."""
+"""Rewrites the page of a run in progress regularly; browsers that show the page reload the page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from evalsuite.results.run_folders import RunFolder, explain_interruption, repla
 from evalsuite.results.runs import load_run
 
 LIVE = "live.js"  # Script that is rewritten together with the page; browsers poll it to notice changes.
-# If the lock cannot show whether a run goes on, the run counts as ended after this many seconds without a record.
+# If the lock cannot show whether a run continues, the run counts as ended after this many seconds without a record.
 QUIET = 600.0
 
 
@@ -63,7 +63,7 @@ def update_page_until_end(folder: RunFolder, declarations: Declarations) -> Iter
     """Keep the page of a run up to date until the run ends; the caller sleeps between the iterations.
 
     Yields:
-        The number of ended cases if the page was written; None if no case had ended since the last look.
+        The number of ended cases if the page was written; None if no case has ended since the last iteration.
     """
     shown = 0.0
     while is_in_progress(folder):

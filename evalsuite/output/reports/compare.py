@@ -80,7 +80,7 @@ def write_comparison(
 
 
 def make_run_labels(runs: Sequence[Run], given_labels: Sequence[str] = ()) -> list[str]:
-    """Return the user's labels; without labels, the runs' models or, if two runs have the same model, their names."""
+    """Return the user's labels; without labels, the runs' models or, if two runs share a model, the runs' names."""
     if given_labels and (len(given_labels) != len(runs) or len(set(given_labels)) < len(given_labels)):
         raise RunError(f"{len(runs)} runs need {len(runs)} different labels; got {', '.join(given_labels)}")
     models = [str(run.info.get("model") or "no model") for run in runs]
@@ -112,7 +112,7 @@ def _list_benchmarks(runs: Sequence[Run]) -> list[str]:
 
 
 def _find_benchmark(runs: Sequence[Run], name: str) -> BenchmarkResults:
-    """Find a benchmark in the first run that has the benchmark's code; if none has it, in the first run."""
+    """Find a benchmark in the first run that has the benchmark's code or, without such a run, in the first run."""
     benches = [run.benchmarks[name] for run in runs if name in run.benchmarks]
     return next((bench for bench in benches if bench.benchmark is not None), benches[0])
 
@@ -204,18 +204,18 @@ def _hash_metric_values(tallies: Sequence[Tally], metric: str) -> bytes:
     whole = hashlib.sha256()
     for tally in tallies:
         for row in tally:
-            # Adding zero turns -0.0 into 0.0, which has another hash.
+            # Add zero to convert -0.0 to 0.0, because equal values must have equal hashes.
             whole.update(struct.pack("<d", row.scores[metric] + 0.0) if metric in row.scores else b"none")
     return whole.digest()
 
 
-FEWEST, MOST = 3, 12  # Minimum and maximum number of spokes in a radar chart; outside this range, it is hard to read.
+FEWEST, MOST = 3, 12  # Fewest and most spokes in a radar chart; a chart outside this range is hard to read.
 
 
 def make_radar_chart(
     name: str, views: Sequence[RunView], section: Section, primary: str | None, lower_is_better: Callable[[str], bool]
 ) -> Chart | None:
-    """Make a radar chart with a polygon per run; None if it has too few spokes, or the section has a radar chart.
+    """Make a radar chart with a polygon per run; None if there are too few spokes, or the section already has one.
 
     Metrics for which lower is better are left out, because a greater distance from the centre must always be better.
 

@@ -62,7 +62,7 @@ def _tabulate_metrics_by_run(runs: Sequence[RunView], metrics: Sequence[str], pr
 
 
 def _describe_missing_scores(runs: Sequence[RunView], metrics: Sequence[str]) -> str:
-    """State how many cases have each score, for scores that some cases lack."""
+    """State, for each score that some cases lack, how many cases have the score."""
     scored = (
         (run, metric, sum(1 for _ in run.tally.scored(metric)), len(run.tally)) for run in runs for metric in metrics
     )
@@ -90,7 +90,7 @@ def _tabulate_metrics_by_tag(name: str, run: RunView, metrics: Sequence[str]) ->
 
 
 def _make_tag_chart(name: str, tag: str, metrics: Sequence[str], run: RunView, groups: Mapping[str, Tally]) -> Chart:
-    """Draw the first metric; if it ranges from 0 to 1, draw all other metrics from 0 to 1 on the same axis."""
+    """Draw the first metric; if it ranges from 0 to 1, draw the other metrics with this range on the same axis."""
     shares = [metric for metric in metrics if _is_share(run, metric)][:MOST_CHARTED]
     drawn = shares if metrics[0] in shares else metrics[:1]
     return Chart(
@@ -168,15 +168,15 @@ class CaseMetric:
 
     name: str  # The metric's name in gates and tables.
     measure: Measure  # Computes the metric from a tally of cases; returns None if the metric is undefined.
-    # Makes further tables and charts, from a benchmark's name and the view of a run; None makes none.
+    # Makes further tables and charts from a benchmark's name and the view of a run; None if there are none.
     draw: _Draw | None = None
     lower_is_better: bool = False  # Whether lower values are better.
-    # Lowest and highest possible value, with which a loss becomes a share of the range; None if unbounded.
+    # Lowest and highest possible value, used to express a loss as a share of the range; None if unbounded.
     range: tuple[float, float] | None = None
 
     def __call__(self, tally: Tally) -> Estimate | None:
         value = self.measure(tally)
-        # Convert a number of any type by a sum, because `float` would also convert a text.
+        # Convert with `fsum`, which accepts numbers of any type, because `float` would also convert a text.
         return value if isinstance(value, Estimate | None) else Estimate(math.fsum([value]), n=len(tally))
 
 

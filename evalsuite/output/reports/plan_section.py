@@ -44,7 +44,7 @@ def _make_usage_cells(usage: Usage | None) -> list[Cell]:
 
 
 def tabulate_detectable_losses(losses: Sequence[DetectableLoss]) -> Table:
-    """Tabulate the loss that each metric can show (power 80%), and how many questions can show the target loss."""
+    """Tabulate each metric's smallest detectable loss (power 80%), and how many questions detect the target loss."""
     return Table("", LOSS_COLUMNS, [_make_loss_row(metric) for metric in losses])
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # Okabe and Ito's palette, which most colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 MARKERS = "osD^vPX*"
-# matplotlib's key for the creation date, which is left out of files, so that equal charts give equal files.
+# matplotlib's key for the creation date; the files omit this date, so that equal charts give equal files.
 DATED = {".svg": "Date", ".pdf": "CreationDate"}
 LEGEND_LINE, LEGEND_MARK, LEGEND_LETTER = 0.22, 0.6, 0.09
 """Sizes in the legend, in inches at the font's size: height of a line, width of a mark, width of a letter."""
@@ -59,7 +59,7 @@ def draw_chart(chart: Chart, file: Path) -> None:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    # A fixed salt makes equal charts give equal files; text remains text, because it is small and can be searched.
+    # With a fixed salt, equal charts give equal files. SVG text is kept as text, which is small and searchable.
     style: Any = {
         "svg.hashsalt": "evalsuite",
         "svg.fonttype": "none",

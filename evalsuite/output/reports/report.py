@@ -223,9 +223,9 @@ def _make_worst_cases_sections(run: Run, benchmarks_to_skip: Collection[str]) ->
         scored: Tally = bench.tally.scored(primary)
         sign = -1 if run.lower_is_better(name, primary) else 1
         low, high = (run.metrics(name).get(primary) or SHARE).range or (0.0, 1.0)
-        # Compare scores as they are printed; otherwise a listed case could seem to have the best score.
+        # Compare scores as they are printed, because a listed case must not show the best score.
         best = f"{low if sign < 0 else high:.3f}"
-        # Do not list the rows, because those of a large run do not fit into memory.
+        # Iterate without a list, because the rows of a large run do not fit into memory.
         worse = (row for row in scored if f"{row.scores[primary]:.3f}" != best)
         # Failed cases come first, then the worst scores.
         ranked = ((row.outcome != "failed", sign * row.scores[primary], row.case) for row in worse)

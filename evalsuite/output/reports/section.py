@@ -52,7 +52,7 @@ class Table:
         columns: the table's columns.
         rows: the cells of each row, in the order of the columns.
         note: the text that is printed below the table.
-        best: the value of each row that is printed in bold (None: no value); empty if the table has no bold values.
+        best: the value to print in bold per row, or None; empty if the table has no bold values.
         folded: whether the table is among its section's details, which are folded at first.
     """
 
@@ -224,7 +224,7 @@ class LabelledCases:
 
 
 def list_cases_by_mode(views: Sequence[RunView], *, name_run: bool) -> list[LabelledCases]:
-    """List the cases of each run by mode; of a run with fewer than two modes, list all cases under the run's name.
+    """List the cases of each run by mode; if a run has fewer than two modes, list all its cases under the run's name.
 
     Args:
         name_run: whether labels begin with the run's name even if there is only one run.

@@ -67,7 +67,7 @@ class RunReport:
 
     @property
     def heading(self) -> str:
-        """The first lines of report and comment: the verdict, and a hidden mark in which programs find its id."""
+        """The first lines of report and comment: the verdict, and a hidden mark with the verdict's id for programs."""
         return f"{format_heading(self.verdict, self.run.info.get('model'))}\n\n{MARKER}{self.verdict.id} -->"
 
     @property

@@ -4,8 +4,8 @@ Only the folder of this package is mounted into the sandbox, without the rest of
 import only the standard library and, for tables, pandas, because the rest of evalsuite is missing in the sandbox.
 
 Control messages never come from a program's output, because the program could forge them. Host and program exchange
-code, tables and output in memory files. The warm interpreter reads only status bytes of programs, so the programs that
-it forks cannot find data of other programs in its memory.
+code, tables and output in memory files. The warm interpreter reads only status bytes of programs; its memory, which
+each new program inherits, therefore has no data of other programs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Limits:
         output: maximum bytes that a program may print in one round.
         processes: maximum number of processes and threads that a program has at the same time.
         descriptors: maximum number of open files in one process.
-        waiting: maximum bytes that all sessions between two rounds may use together; if they use more, a new session
+        waiting: maximum bytes that all idle sessions (between two rounds) may use together; beyond that, a new session
             has to wait. Memory that sessions share with the warm interpreter does not count.
     """
 

@@ -39,7 +39,7 @@ class TableFileProvider:
         self._beforehand: dict[str, tuple[int, int]] = {}
 
     def install_tables(self) -> None:
-        """Write each table to a file of the same name, and replace the functions that open or find files."""
+        """Write each table to a CSV file named like its variable; replace functions that open or find files."""
         if sum(len(content or b"") for content in self._contents.values()) <= MOST_WRITTEN:
             for name, content in self._contents.items():
                 if content is not None:
@@ -56,7 +56,7 @@ class TableFileProvider:
             numpy_files._file_openers._file_openers[None] = self.open  # noqa: SLF001 - for `numpy.loadtxt`
 
     def open(self, file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
-        """Open a file as `builtins.open` does; if it does not exist, open a table instead.
+        """Open a file as `builtins.open` does; if the file does not exist, provide a table in its place.
 
         Provide the table in the encoding that the program asks for, because the question may name this encoding. In
         binary mode, programs get the table's original bytes; pandas gets UTF-8, because it assumes this encoding.
@@ -94,12 +94,12 @@ class TableFileProvider:
         return before is not None and self._exists(name) and _get_time_and_size(Path(name).stat()) == before
 
     def _find_extension(self, file: Any) -> str | None:
-        """Return a path's extension if it is the extension of a format for tables; otherwise return None."""
+        """Return a path's extension if tables can be written in this format; otherwise return None."""
         kind = Path(os.fsdecode(file)).suffix.lower() if isinstance(file, str | bytes | os.PathLike) else ""
         return kind if kind in {".csv", *TABULATED, *WORKBOOKS, JSON} else None
 
     def _write_table(self, file: Any, encoding: str) -> str | None:
-        """Write the table that a path stands for; return the file's name, or None if the format is impossible."""
+        """Write the table for a requested path; return the file's name, or None for an unsupported extension."""
         kind = self._find_extension(file)
         if kind is None:
             return None
@@ -130,7 +130,7 @@ class TableFileProvider:
         return read_excel
 
     def _choose_table(self, path: str, stem: str) -> str:
-        """Choose the table named `stem`; if none has this name, assign the tables in order, one to each new path."""
+        """Choose the table named `stem`; otherwise, each new path gets the next unassigned table (or the last)."""
         if stem in self._contents:
             return stem
         if path not in self._assigned:
@@ -187,7 +187,7 @@ def _decode_table(content: bytes, encoding: str) -> str:
 
 
 KINDS = (".png", ".csv", ".txt")
-# Maximum bytes of one file, and maximum number of files, that are sent to the host. The host keeps fewer files.
+# Maximum bytes of one file, and maximum number of files, that are sent to the host. The host keeps at most eight.
 LARGEST, MOST = 1 << 20, 16
 FIGURES = 4
 # Each file is sent with a header: the length of its name in UTF-8, and the length of its content.

@@ -203,7 +203,7 @@ class ForkingInterpreter:
             self._close_channel(forked)  # Closing the channel does not end the round; the end of the process does.
 
     def _update_round_by_status(self, forked: ForkedProgram, status: bytes) -> None:
-        """Record by a program's status byte that its tables are loaded, or end its round."""
+        """Process a program's status byte: it reports either that the tables are loaded, or how the round ended."""
         if status == program.LOADED:
             forked.loaded = True
         elif not forked.loaded:
@@ -285,7 +285,7 @@ def _import_and_warm_up_module(name: str) -> None:
 
 @dataclass(slots=True, eq=False)
 class ForkedProgram:
-    """The first process of one program; when it ends, the isolation ends the program's other processes."""
+    """The first process of a program; when it ends, the kernel or the interpreter kills the other processes."""
 
     isolation: Isolation
     key: int
@@ -301,7 +301,7 @@ class ForkedProgram:
     cpu_deadline: float = math.inf
     loaded: bool = False  # Whether the tables are loaded, so that the program's own code has started.
     killed: bool = False  # Whether the program was killed; it may not be dead yet.
-    exceeded: str | None = None  # The limit for which the program was killed.
+    exceeded: str | None = None  # The limit that the program exceeded, so that it was killed.
 
     @property
     def is_running(self) -> bool:

@@ -96,7 +96,7 @@ class NamespaceIsolation:
         return {pid: kernel.list_process_tree(pid, parents) for pid in pids}
 
     def find_exceeded_limit(self, key: int, pids: set[int]) -> str:  # noqa: ARG002 - Landlock needs both
-        """Return "", because with namespaces, the kernel itself enforces these limits."""
+        """Return "" (no limit exceeded), because with namespaces, the kernel enforces these limits."""
         return ""
 
     def kill_program(self, pid: int) -> None:
@@ -108,7 +108,7 @@ class NamespaceIsolation:
         return os.waitpid(pid, 0)[1]
 
     def verify_isolation(self) -> None:
-        """Fork a trial program that tries to fork; if it can fork, end this process and state the reason."""
+        """Test the limit on processes: a trial program tries to fork; if it can, end this process with an error."""
         pid = self.fork_child()
         if pid == 0:
             self._try_to_fork()
@@ -116,7 +116,7 @@ class NamespaceIsolation:
             os._exit(1)
 
     def _try_to_fork(self) -> NoReturn:
-        """Exit with 0 if the kernel refuses a second process at a limit of one, otherwise with 1."""
+        """Set the limit on processes to 1, then try to fork; exit with 0 if the kernel refuses, otherwise with 1."""
         if not _try_to_confine(self._isolate_process, dataclasses.replace(self._limits, processes=1)):
             os._exit(1)
         try:
@@ -208,8 +208,7 @@ class LandlockIsolation:
             raise OSError(f"Landlock {OLDEST} (Linux 6.2) is needed; {reason}")
         self._readable = tuple(readable)
         self._tasks = _count_own_tasks()
-        # If this process is root, run each program as a user of its own, provided that such users can read the
-        # interpreter.
+        # If this process is root, run each program as a separate user, but only if such users can read the interpreter.
         self._switches_user = os.geteuid() == 0 and all(map(_is_reachable_by_all_users, [*readable, scratch]))
         kernel.become_subreaper()
 
@@ -301,7 +300,7 @@ class LandlockIsolation:
         return status
 
     def verify_isolation(self) -> None:
-        """Fork a trial program that tries to read this machine's files; if it can read one, end this process."""
+        """Test the isolation: a trial program tries to read this machine's files; if it can, end this process."""
         pid = os.fork()
         if pid == 0:
             os._exit(self._try_to_read_files())
@@ -311,7 +310,7 @@ class LandlockIsolation:
             os._exit(1)
 
     def _try_to_read_files(self) -> int:
-        """Return 1 if a confined process can still read a file of the machine, otherwise 0."""
+        """Return an exit status: 1 if a confined process can still read a file of the machine, otherwise 0."""
         if not _try_to_confine(self.confine_child, 0):
             return 1
         for path in ("/", "/proc/self/status", "/etc/passwd"):

@@ -63,7 +63,7 @@ def _set_process_option(option: int, value: int) -> None:
 
 
 def make_dumpable() -> None:
-    """Allow this process, which has switched its user, to write its own files in /proc again."""
+    """Allow this process to write its own files in /proc again, which the kernel forbids after a switch of the user."""
     _set_process_option(_SET_DUMPABLE, 1)
 
 
@@ -132,7 +132,7 @@ def limit_resources(limits: Limits, *, most_processes: int, most_core_bytes: int
     os.nice(5)  # Give programs a lower priority, because the warm interpreter must always be able to stop them.
 
 
-# The numbers of the descriptors that are open in a program; all other descriptors are closed.
+# Numbers of the descriptors that each program gets; it has no other open descriptors.
 STDIN, STDOUT, STDERR, CHANNEL, PAYLOAD, FILES = range(6)
 
 

@@ -54,7 +54,7 @@ def serve_rounds() -> NoReturn:
         number += 1
         status = run_round(variables, f"<program {number}>" if number > 1 else "<program>")
         if os.getpid() not in _first_process:
-            os._exit(0)  # The program forked this process, which has now reached the program's end.
+            os._exit(0)  # The program's code forked this process, so end it here.
         # Kill the program's other processes, because between rounds, the host can stop only the first process.
         with contextlib.suppress(OSError):  # The error means that no other process is left.
             os.kill(-1, signal.SIGKILL)
@@ -104,7 +104,7 @@ def _seed_and_provide_packages(variables: dict[str, Any]) -> None:
 
 
 def _reopen_standard_streams() -> None:
-    # Set `sys.__stdin__` and `sys.__stdout__`: they keep a stream alive if a program wraps its buffer.
+    # Also set `sys.__stdin__` and `sys.__stdout__`: these references keep a stream open if a program replaces it.
     sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)  # type: ignore[misc]  # noqa: SIM115
     # Flush after each line, so that the output is complete even if the program is stopped.
     sys.stdout = sys.__stdout__ = io.TextIOWrapper(  # type: ignore[misc] # it is final elsewhere
@@ -275,12 +275,12 @@ def _flush_output() -> None:
     with contextlib.suppress(Exception):
         if sys.__stdout__ is not None and sys.__stdout__ is not sys.stdout:
             sys.__stdout__.flush()
-    if sys.stdout is not None and not getattr(sys.stdout, "closed", False):  # as Python does before it exits
+    if sys.stdout is not None and not getattr(sys.stdout, "closed", False):  # Python also does this before it exits
         sys.stdout.flush()
 
 
 def _load_payload(variables: dict[str, Any]) -> tuple[str, list[str], bool]:
-    """Provide the payload's inputs; return its code, the code of earlier rounds, and whether this round is the last."""
+    """Load the payload's tables and input; return the round's code, earlier code, and whether the round is the last."""
     size = int.from_bytes(os.pread(PAYLOAD, 8, 0), "big")
     header = json.loads(os.pread(PAYLOAD, size, 8))
     at = 8 + size
@@ -358,7 +358,7 @@ def _drop_foreign_frames(trace: traceback.TracebackException) -> bool:
 
 
 def _report_error(text: str) -> None:
-    """Replace what is in standard error by `text`; the host reads the error there."""
+    """Replace the content of standard error by `text`, which the host reads as the error message."""
     if os.getpid() not in _first_process:
         return  # Ignore an error in a process that the program itself forked.
     try:

@@ -74,9 +74,9 @@ LITTLE_COLUMN = Column("Made of little (%)", "percent")
 
 @dataclass
 class _SignatureGroup:
-    """The cases of which a judge gave scores under one signature."""
+    """The cases whose judged scores have the same signature."""
 
-    modes: dict[str, None] = field(default_factory=dict)  # The cases' modes, in order of first appearance.
+    modes: dict[str, None] = field(default_factory=dict)  # The cases' `mode` tags, in order of first appearance.
     scores: dict[str, None] = field(default_factory=dict)  # The scores' names, in order of first appearance.
     cases: int = 0  # Number of cases.
     # For each case and judge, whether one of the probability-weighted scores has a low total probability.

@@ -200,7 +200,7 @@ def _measure_order_flips(cases: Sequence[JudgedCase]) -> JudgeBias:
 
 
 def _list_first_place_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoice]:
-    """Yield for each vote without a tie whether the judge chose the answer that it saw first."""
+    """Yield for each vote without a tie whether the judge chose the answer that was shown first."""
     for case in cases:
         # Count only judges that saw both orders: in one order alone, the better answers may be first by chance.
         first, second = ({vote.judge for vote in case.votes if vote.swapped is swapped} for swapped in (False, True))
@@ -218,7 +218,7 @@ def _list_longer_answer_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedC
 
 
 def _list_own_family_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoice]:
-    """Yield whether the judge chose its own model family's answer; skip cases without exactly one."""
+    """Yield whether the judge chose its own model family's answer; skip cases without exactly one such answer."""
     for case in cases:
         families = [find_model_family(system) for system in case.facts.get("systems") or ()]
         own = {find_model_family(vote.model) for vote in case.votes}

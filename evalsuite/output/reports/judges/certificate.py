@@ -68,7 +68,7 @@ class JudgeResults:
         return None if self.passes is None else float(score >= self.passes)
 
     def find_people_verdict(self, labels: Sequence[float]) -> float | None:
-        """Return the verdict of most people; None if it is a tie, or if the judge has no passing score.
+        """Return the verdict of most people; None for a tie, or if the judge has no passing score.
 
         If two answers are compared, return 0.5 for a tie instead of None.
         """
@@ -92,8 +92,8 @@ def make_certificate(
 
     Args:
         people: people's labels by case, converted to the judges' scale; empty if nobody labelled cases.
-        weights: the number of cases that each labelled case represents; give weights if people preferred disputed
-            cases. Agreement beyond chance (such as kappa) is then left out, because disputed cases are harder.
+        weights: the number of cases that each labelled case represents; needed if disputed cases were more likely to be
+            labelled. Agreement beyond chance (such as kappa) is then left out, because disputed cases are harder.
     """
     random = people if not weights else {}
     tallies = [make_labelled_tally(judge, people, sheets, weights) for judge in judges]

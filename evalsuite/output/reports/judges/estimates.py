@@ -121,7 +121,7 @@ NOTE = (
 
 
 def estimate_gain(value: float, replicates: Sequence[float], case_count: int) -> Gain:
-    """Add to a gain (how much one judge improves on another) its jackknife interval and its p-value."""
+    """Return a gain (how much one judge improves on another) with its jackknife interval, and the gain's p-value."""
     from evalsuite.stats.clustering import compute_jackknife_interval, compute_jackknife_pvalue
 
     if math.isnan(value):
