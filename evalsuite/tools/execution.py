@@ -280,13 +280,26 @@ def convert_to_text(result: Any) -> str:
 
 
 def _make_plain(value: Any) -> Any:
-    # Sort a set, because the order of its elements differs between processes.
-    return sorted(value, key=str) if isinstance(value, set | frozenset) else str(value)
+    """Convert a set to a sorted list and another object to text, so that equal values are equal in every process."""
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=str)
+    if (text := str(value)) == object.__repr__(value):
+        raise TypeError(
+            f"a {type(value).__name__} is not plain data, and its text is only its address; give its vars()"
+        )
+    return text
 
 
 def convert_to_json(value: Any) -> Any:
-    """Convert a value to plain JSON data; an object that JSON cannot express becomes text."""
-    return json.loads(convert_to_text(value)) if not isinstance(value, str) else value
+    """Convert a world's state to plain JSON data; see `convert_to_text`.
+
+    Raises:
+        SettingsError: JSON cannot express the value, or it contains an object whose text is only its address.
+    """
+    try:
+        return json.loads(convert_to_text(value)) if not isinstance(value, str) else value
+    except ToolFailure as failure:
+        raise SettingsError(f"a world's state(): {failure}") from failure
 
 
 def describe_error(error: BaseException) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from evalsuite.core.errors import SettingsError, ToolError
-from evalsuite.core.types import Sample
+from evalsuite.core.types import Sample, Transcript
 from evalsuite.gateway.handle import CaseEffects
+from evalsuite.scorers import expect_state
 from evalsuite.solvers.tool_protocols import tool_loop
 from evalsuite.tools import tool
 from evalsuite.tools.execution import ToolFailure
@@ -198,3 +200,36 @@ def test_a_fault_that_could_never_happen_is_refused() -> None:
     for kind, options in wrong:
         with pytest.raises(SettingsError, match=rf"{kind}\('book', {next(iter(options))}="):
             getattr(World(open_shop), kind)("book", **options)
+
+
+class Ticket:
+    """An object whose text is its address."""
+
+
+@pytest.mark.parametrize(
+    ("part", "kept"),
+    [
+        ({"Oslo", "Bonn", "Graz"}, ["Bonn", "Graz", "Oslo"]),
+        (("Oslo", 2), ["Oslo", 2]),
+        ({1: Decimal("1.50")}, {"1": "1.50"}),
+        ([frozenset({3, 1})], [[1, 3]]),
+    ],
+)
+def test_equal_states_are_equal_data_in_every_process_and_equal_what_is_expected(part: Any, kept: Any) -> None:
+    class Kiosk(Shop):
+        def state(self) -> dict[str, Any]:
+            return {"part": part}
+
+    _, state = seen(World(Kiosk))
+    assert state == {"part": kept}
+    transcript = Transcript("", facts={"state": state})
+    assert expect_state({"part": part})(SAMPLE, transcript) == {"state": 1.0}
+
+
+def test_a_state_whose_text_is_an_address_is_refused() -> None:
+    class Kiosk(Shop):
+        def state(self) -> dict[str, Any]:
+            return {"tickets": [Ticket()]}
+
+    with pytest.raises(SettingsError, match=r"a world's state\(\): .* a Ticket is not plain data"):
+        seen(World(Kiosk))
