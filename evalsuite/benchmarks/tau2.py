@@ -57,10 +57,12 @@ class Tau2Options:
     def from_setup(cls, setup: Setup) -> Tau2Options:
         """Read and check the options of a run."""
         options = read_options("tau2", cls, setup.args)
-        if options.world is None:
+        make = options.world.make if isinstance(options.world, World) else options.world
+        # Check the state before any call is paid for; the state of a function's object is known only later.
+        if not callable(make) or (isinstance(make, type) and not callable(getattr(make, "state", None))):
             raise SettingsError(
-                "tau2 needs the tools of its domain, which are not published as data: @benchmark('tau2', "
-                "world=Airline) with a class that has @tool methods and a state()"
+                f"tau2 was given world={make!r:.80}, but it needs the tools of its domain, which are not published as "
+                "data: @benchmark('tau2', world=Airline) with a class that has @tool methods and a state()"
             )
         return options
 

@@ -159,8 +159,14 @@ def test_a_task_that_is_rewarded_for_more_has_no_reward(folder: Path) -> None:
     assert scores == {"db": 1, "communicate": 1, "actions": 1}
 
 
+@pytest.mark.parametrize("world", ["Rail", Rail(None), type("Stateless", (Rail,), {"state": None})])  # type: ignore[arg-type]
+def test_a_world_without_a_state_is_refused_before_a_call_is_paid(folder: Path, world: Any) -> None:
+    with pytest.raises(SettingsError, match=r"was given world=.* a class that has @tool methods and a state\(\)"):
+        TAU2.load(setup(folder, world=world))
+
+
 def test_what_is_missing_is_named(folder: Path) -> None:
-    with pytest.raises(SettingsError, match="needs the tools of its domain"):
+    with pytest.raises(SettingsError, match="world=None, but it needs the tools of its domain"):
         TAU2.load(Setup("m", data=folder))
     with pytest.raises(SettingsError, match="no shipped tasks"):
         TAU2.load(Setup("m", args={"world": Rail}))
