@@ -100,6 +100,8 @@ def rule_score(sample: Sample, transcript: Transcript) -> dict[str, float | Scor
             f"no rules exist for {sample.input!r} of Instruction Following: its record needs a field "
             f"'rules' (see docs/treb.md)"
         )
+    if not transcript.answer.strip():
+        return {"instruction_following": Score(0.0, "no answer")}
     broken = list_broken_rules(transcript.answer, rules)
     note = f"breaks {', '.join(str(dict(rule)) for rule in broken)}" if broken else "keeps all its rules"
     return {"instruction_following": Score(float(not broken), note)}

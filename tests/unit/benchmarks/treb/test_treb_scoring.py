@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -212,6 +213,14 @@ def test_a_text_reversed_keeps_its_rule(text: str) -> None:
 def test_a_rule_that_cannot_be_checked_is_an_error_that_names_it(rule: Any) -> None:
     with pytest.raises(ScoringError, match="cannot be checked"):
         list_broken_rules("an answer", [rule])
+
+
+@pytest.mark.parametrize(("answer", "value"), [("A fox runs.", 1.0), (" \n", 0.0)])
+def test_an_empty_answer_follows_no_instruction(answer: str, value: float) -> None:
+    asked = sample(subtask="Instruction Following")
+    rules = {"rules": [{"check": "excludes", "text": "e"}, {"check": "words", "at_most": 5}]}
+    score: Any = rule_score(replace(asked, metadata={**asked.metadata, **rules}), Transcript(answer))
+    assert score["instruction_following"].value == value
 
 
 def test_an_official_question_is_known_by_its_hash_alone() -> None:
