@@ -172,10 +172,12 @@ class CaseFindings:
         if self.signatures:
             self.facts[SIGNATURES] = self.signatures
         tags = case.sample.tags
+        transcript = (solved.transcript if solved else None) or self.conversation
         if case.bound.faults:
             met = list(solved.faults) if solved else []
-            self.facts["faults"], tags = met, {**tags, TAG: format_fault_tag(met)}
-        transcript = (solved.transcript if solved else None) or self.conversation
+            tags = {**tags, TAG: format_fault_tag(met)}
+            of_world = transcript.facts.get("injected") if transcript else None
+            self.facts["injected"] = [*(of_world if isinstance(of_world, list) else []), *met]
         return Record(
             case=case_name,
             benchmark=case.bound.name,

@@ -110,7 +110,14 @@ class FaultInjector:
 
 
 def _damage_completion(completion: Completion, kind: str) -> Completion:
-    """Simulate a cut answer: halve the text, or remove the last character of the first tool call's arguments."""
+    """Simulate a cut answer, or remove the last character of the first tool call's arguments.
+
+    A cut answer loses half of what came last: its last tool call's arguments or, without calls, its text.
+    """
+    if kind == "cut" and completion.tool_calls:
+        *others, last = completion.tool_calls
+        last = replace(last, arguments=last.arguments[: len(last.arguments) // 2])
+        return replace(completion, tool_calls=(*others, last), finish_reason="length")
     if kind == "cut":
         return replace(completion, text=completion.text[: len(completion.text) // 2], finish_reason="length")
     if kind == "malformed_tool_call" and completion.tool_calls:

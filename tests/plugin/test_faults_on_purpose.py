@@ -96,7 +96,7 @@ def test_a_benchmark_declares_its_own_faults(suite: Suite) -> None:
     suite.run("--limit=2")
     for record in suite.records():
         assert record["tags"]["fault"] == "latency+cut"
-        assert record["facts"]["faults"] == ["latency 0.01 s", "cut"]
+        assert record["facts"]["injected"] == ["latency 0.01 s", "cut"]
         assert record["transcript"]["answer"] == "numb"
 
 
@@ -106,6 +106,42 @@ def test_a_malformed_tool_call_reaches_the_application(suite: Suite) -> None:
     (record,) = suite.records()
     assert record["tags"]["fault"] == "malformed_tool_call"
     assert record["transcript"]["answer"] == '{"at": "x"'
+
+
+def test_a_cut_answer_with_tool_calls_loses_the_end_of_the_last_call(suite: Suite) -> None:
+    write(suite, "calls")
+    suite.run("--model=function:app:caller", "--inject=cut=100%", "--limit=1", model=False)
+    (record,) = suite.records()
+    assert (record["tags"]["fault"], record["transcript"]["answer"]) == ("cut", '{"at"')
+
+
+EPISODE = """
+from evalsuite import Sample, benchmark
+from evalsuite.solvers import tool_loop
+from evalsuite.tools import World, tool
+
+class Shop:
+    def __init__(self, sample): ...
+
+    @tool
+    def look(self) -> str:
+        "Looks."
+        return "nothing"
+
+SOLVER = tool_loop([World(Shop).fails("look")], max_turns=2)
+
+@benchmark("shop", [Sample("s", "hi")], solver=SOLVER)
+def test_shop(transcript): ...
+"""
+
+
+def test_injected_faults_stand_beside_the_faults_of_an_episode(suite: Suite) -> None:
+    write(suite)
+    suite.path.joinpath("test_numbers.py").write_text(EPISODE)
+    suite.run("--inject=latency=0.01s:100%")
+    facts = suite.records()[0]["facts"]
+    assert facts["faults"] == {"no_call": 2}
+    assert facts["injected"] == ["look fails at call 1", "latency 0.01 s", "latency 0.01 s"]
 
 
 def test_an_answer_without_tool_calls_has_none_to_damage(suite: Suite) -> None:
