@@ -27,6 +27,7 @@ PLACEHOLDER = re.compile(r"\{(input|messages|session|base_url|api_key)\}")
 EFFECT = "request to the service"  # The journal (store of calls) records requests to the service under this name.
 # Unlike `str.splitlines`, do not split at characters such as U+2028, which JSON may contain without escapes.
 LINE_END = re.compile(r"\r\n|\r|\n")
+_ERROR_EVENT = re.compile(r"^event: ?error[ \t]*\r?$", re.MULTILINE)
 DEFAULT_REQUEST: Mapping[str, Any] = {"input": "{input}", "session": "{session}"}
 
 
@@ -99,16 +100,21 @@ class ServiceApplication:
                 client.post(self.url, json=body, headers=headers, allow_redirects=False) as response,
             ):
                 content = await self._read_body(response)
-                status, kind = response.status, response.content_type
+                status, kind, encoding = response.status, response.content_type, response.charset
         except TimeoutError as error:
             raise self._make_error(f"gave no answer within {self.timeout:g} s") from error
+        except aiohttp.ClientPayloadError as error:
+            raise self._make_error(f"broke off its answer ({self._conceal_headers(str(error))})") from error
         except (aiohttp.ClientError, OSError) as error:
             raise self._make_error(
                 f"cannot be reached ({self._conceal_headers(str(error))}); is it running?"
             ) from error
         except (TypeError, ValueError) as error:
             raise self._make_error(f"cannot be sent this request: {self._conceal_headers(str(error))}") from error
-        text = content.decode("utf-8", "replace")
+        try:
+            text = content.decode(encoding or "utf-8-sig", "replace")
+        except LookupError as error:
+            raise self._make_error(f"sent an answer in an unknown encoding: {encoding!r:.100}") from error
         if not 200 <= status < 300:
             words = self._conceal_headers(text.strip()[:LONGEST_ERROR]) or "(it says nothing)"
             raise self._make_error(f"answered with status {status}: {words}")
@@ -126,6 +132,9 @@ class ServiceApplication:
     def _find_answer(self, text: str, content_type: str) -> tuple[str, dict[str, Any]]:
         """Find the answer in a response (JSON, a stream or plain text); also return the response's other fields."""
         if content_type == "text/event-stream":
+            if failure := _ERROR_EVENT.search(text):
+                words = self._conceal_headers(text[failure.start() :][:LONGEST_ERROR].strip())
+                raise self._make_error(f"sent an error in its stream: {words}")
             events = list(_iterate_event_data(text))
         elif content_type.endswith("json"):
             events = LINE_END.split(text) if content_type == "application/x-ndjson" else [text]

@@ -41,6 +41,10 @@ class Service:
         made.router.add_post("/large", self.large)
         made.router.add_post("/page", self.page)
         made.router.add_post("/lines", self.lines)
+        made.router.add_post("/failing_stream", self.failing_stream)
+        made.router.add_post("/broken_stream", self.broken_stream)
+        made.router.add_post("/latin", self.latin)
+        made.router.add_post("/martian", self.martian)
         return made
 
     async def ask(self, request: web.Request) -> web.Response:
@@ -61,6 +65,24 @@ class Service:
 
     async def lines(self, request: web.Request) -> web.Response:
         return web.Response(text='"Pa"\r\n"ris\u2028"\n', content_type="application/x-ndjson")
+
+    async def failing_stream(self, request: web.Request) -> web.Response:
+        text = 'data: {"answer": "Pa"}\n\nevent: error\ndata: {"error": "no quota"}\n\n'
+        return web.Response(text=text, content_type="text/event-stream")
+
+    async def broken_stream(self, request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        await response.write(b'data: {"answer": "Pa"}\n\n')
+        assert request.transport is not None
+        request.transport.close()
+        return response
+
+    async def latin(self, request: web.Request) -> web.Response:
+        return web.Response(body="Orléans".encode("latin-1"), headers={"Content-Type": "text/plain; charset=latin-1"})
+
+    async def martian(self, request: web.Request) -> web.Response:
+        return web.Response(body=b"x", headers={"Content-Type": "text/plain; charset=martian"})
 
     async def ask_model(self, request: web.Request) -> web.Response:
         body = await request.json()
@@ -184,6 +206,10 @@ def test_the_pieces_of_a_stream_are_the_answer(service: Service, path: str, answ
     assert ask(service.url + path, answer=answer).answer == "Paris\u2028"
 
 
+def test_an_answer_is_read_in_the_encoding_that_the_service_names(service: Service) -> None:
+    assert ask(service.url + "/latin").answer == "Orléans"
+
+
 def test_a_function_makes_the_request(service: Service) -> None:
     def request(question: str, session: str) -> dict[str, str]:
         return {"input": question.upper(), "session": session}
@@ -199,6 +225,9 @@ def test_a_function_makes_the_request(service: Service) -> None:
         ("/large", "more than 64 MiB"),
         ("/page", "sent what is not JSON: '<html>'"),
         ("/ask", "no text in the field 'answer'"),
+        ("/failing_stream", r"sent an error in its stream: event: error\ndata: .*no quota"),
+        ("/broken_stream", "broke off its answer"),
+        ("/martian", "an unknown encoding: 'martian'"),
     ],
 )
 def test_a_service_that_answers_badly_is_one_clear_error(service: Service, path: str, words: str) -> None:
