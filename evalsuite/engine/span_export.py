@@ -77,9 +77,11 @@ class RunSpanExporter:
             {"gen_ai.evaluation.name": name, "gen_ai.evaluation.score.value": value, **notes.get(name, {})}
             for name, value in record.scores.items()
         ]
+        status = "pass" if record.outcome == "passed" else "fail"
         attributes = {
             "test.case.name": record.case,
-            "test.case.result.status": "pass" if record.outcome == "passed" else "fail",
+            # The conventions have no status for a skipped test.
+            **({"test.case.result.status": status} if record.outcome != "skipped" else {}),
             "test.suite.name": record.benchmark,
             "evalsuite.sample": record.sample,
             "evalsuite.outcome": record.outcome,
@@ -158,5 +160,6 @@ def _make_usage_attributes(usage: Usage) -> dict[str, Any]:
     return {
         "gen_ai.usage.input_tokens": usage.prompt_tokens,
         "gen_ai.usage.output_tokens": usage.completion_tokens,
-        "evalsuite.cost": usage.cost,
+        # A cost without a known price would count as free in a sum.
+        **({} if usage.unpriced else {"evalsuite.cost": usage.cost}),
     }

@@ -162,3 +162,19 @@ def test_embeddings_and_shared_calls_have_spans_of_their_own(collector: Collecto
     assert (span["name"], span["parent"]) == ("embeddings embed", "")
     assert span["attributes"]["gen_ai.usage.input_tokens"] == 3
     assert json.dumps(span)
+
+
+def test_an_unknown_cost_and_the_result_of_a_skipped_case_are_not_sent(collector: Collector) -> None:
+    from evalsuite.core.json_codec import write_record
+    from evalsuite.core.types import Record, Usage
+
+    export = RunSpanExporter("run")
+    export.export_case(write_record(Record("a", "b", "priced", 1, "m", "passed", usage=Usage(1))))
+    export.export_case(write_record(Record("c", "b", "unpriced", 1, "m", "skipped", usage=Usage(1, unpriced=1))))
+    assert export.flush_spans() == ""
+    sent = b"".join(collector.bodies)
+    assert [sent.count(name) for name in (b"evalsuite.sample", b"evalsuite.cost", b"test.case.result.status")] == [
+        2,
+        1,
+        1,
+    ]
