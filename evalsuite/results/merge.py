@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,14 @@ def merge_runs(folders: Sequence[RunFolder], target: Path) -> RunFolder:
     _require_shards_of_one_run(folders, infos)
     for folder in folders:
         load_run(folder)  # Read every shard first, so that damage is found before anything is written.
+    is_new = not target.exists()
     target.mkdir(parents=True, exist_ok=True)
-    _join_journals(folders, target, infos)
+    try:
+        _join_journals(folders, target, infos)
+    except RunError:
+        if is_new:  # Otherwise the next attempt would be refused, because this run would exist.
+            shutil.rmtree(target)
+        raise
     joined = RunFolder(target)
     joined.write_info(_join_run_infos(infos))
     return joined

@@ -100,6 +100,14 @@ def test_what_is_not_one_run_is_not_merged(
     assert not (numbers.path / "reports" / "joined").exists()
 
 
+def test_a_merge_that_fails_leaves_no_run(numbers: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [shard(numbers, part, 2, model("good")) for part in (1, 2)]
+    (numbers.path / "reports" / "part2" / "journal.sqlite").write_bytes(b"nothing of SQLite's" * 1000)
+    monkeypatch.chdir(numbers.path)
+    assert main(["runs", "merge", *parts, "--to=joined"]) == 2
+    assert not (numbers.path / "reports" / "joined").exists()
+
+
 def test_shards_of_another_number_of_samples_are_not_merged(
     numbers: Suite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
