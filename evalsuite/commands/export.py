@@ -199,14 +199,18 @@ def run_bundle(options: argparse.Namespace) -> int:
         raise RunError(f"{folder.path} has no {JOURNAL}: there is nothing to replay from")
     if replayed := folder.info().get("settings", {}).get("replay"):
         raise RunError(f"{folder.path} is a replay, which stores no answers: export the run that asked, {replayed}")
-    with TemporaryDirectory() as draft, zipfile.ZipFile(target, "x", zipfile.ZIP_DEFLATED) as bundle:
+    with TemporaryDirectory() as draft:
         # VACUUM INTO copies one consistent state, even while a session writes to the journal.
-        with closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as database:
-            database.execute("VACUUM INTO ?", [str(Path(draft) / JOURNAL)])
-        bundle.write(Path(draft) / JOURNAL, JOURNAL)
-        for name in TEXTS:
-            if (folder.path / name).is_file():
-                bundle.write(folder.path / name, name)
+        try:
+            with closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as database:
+                database.execute("VACUUM INTO ?", [str(Path(draft) / JOURNAL)])
+        except sqlite3.Error as error:
+            raise RunError(f"{journal} cannot be read ({error}): there is nothing to replay from") from error
+        with zipfile.ZipFile(target, "x", zipfile.ZIP_DEFLATED) as bundle:
+            bundle.write(Path(draft) / JOURNAL, JOURNAL)
+            for name in TEXTS:
+                if (folder.path / name).is_file():
+                    bundle.write(folder.path / name, name)
     sys.stdout.write(f"{target}\n")
     return 0
 

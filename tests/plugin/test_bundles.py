@@ -55,6 +55,15 @@ def test_a_replay_is_refused_and_names_the_run_that_asked(bundled: Suite, capsys
     assert not (bundled.path / "replay.zip").exists()
 
 
+def test_a_damaged_journal_is_one_message_and_leaves_no_bundle(
+    bundled: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (bundled.path / "reports" / "one" / "journal.sqlite").write_bytes(b"no database" * 100)
+    assert main(["export", "bundle", "one", "-o", "damaged.zip"]) == 2
+    assert "journal.sqlite cannot be read" in capsys.readouterr().err
+    assert not (bundled.path / "damaged.zip").exists()
+
+
 def test_what_is_no_bundle_is_one_message(bundled: Suite, capsys: pytest.CaptureFixture[str]) -> None:
     (bundled.path / "x.zip").write_bytes(b"PK nothing")
     assert main(["runs", "verify", "x.zip"]) == 2
