@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands import declare_arguments, make_declarations, print_lines
 from evalsuite.core.errors import RunError, write_count
@@ -24,6 +24,9 @@ from evalsuite.output.reports.plots import can_draw_charts
 from evalsuite.results.record_file import JOURNAL, RECORDS
 from evalsuite.results.run_folders import INFO, REPORT, SUMMARY, find_run_folder
 from evalsuite.results.runs import Run, flatten_record, list_columns, load_run
+
+if TYPE_CHECKING:
+    from evalsuite.core.types import Record
 
 
 def _list_case_rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
@@ -147,7 +150,8 @@ def run_cases(options: argparse.Namespace) -> int:
     for record in run.records:
         if not options.failed or record.outcome in {"failed", "error"}:
             plain = encode_record(record)
-            line = {"id": record.sample, **{name: plain.get(name) for name in ("input", "target", "tags", "error")}}
+            line: dict[str, Any] = {"id": record.sample, "input": _restore_conversation(record)}
+            line |= {name: plain.get(name) for name in ("target", "tags", "error")}
             lines[record.benchmark, record.sample] = {**line, "answer": (plain.get("transcript") or {}).get("answer")}
     if not lines:
         raise RunError(f"{options.name} has no such case, so no file is written")
@@ -178,6 +182,19 @@ def run_paper(options: argparse.Namespace) -> int:
     if not can_draw_charts():
         sys.stdout.write("no figures: they need matplotlib (pip install 'evalsuite[plots]')\n")
     return 0
+
+
+def _restore_conversation(record: Record) -> str | list[dict[str, str]]:
+    """Return a record's input; if it is a conversation written as text, the same messages from the transcript."""
+    written, messages = "", []
+    for message in record.transcript.messages if record.transcript else ():
+        if message.parts or message.tool_calls:
+            break
+        messages.append({"role": message.role, "content": message.content})
+        written += f"\n{message.role}: {message.content}"
+        if written[1:] == record.input:
+            return messages
+    return record.input
 
 
 TEXTS = (INFO, RECORDS, SUMMARY, REPORT)  # Files in a bundle besides the journal.

@@ -134,6 +134,30 @@ def test_a_difference_that_is_shown_has_stars_and_the_prompt_is_in_the_appendix(
     assert r"[user] right\_\%\_0" in appendix
 
 
+def test_a_conversation_is_exported_with_its_messages(exported: Suite) -> None:
+    exported.pytester.makepyfile(
+        test_talk="""
+        from evalsuite import Message, Sample, benchmark, exact_match, generate
+
+        TALK = [Message("system", "Be brief."), Message("user", "Capital of France?\\nuser: One word.")]
+
+        SAMPLES = [Sample("a", TALK, "Paris"), Sample("b", "user: hi", "x")]
+
+        @benchmark("talk", SAMPLES, solver=generate(), scorers=[exact_match()])
+        def test_talk(scores):
+            pass
+        """
+    )
+    exported.run("--run", "talk", "test_talk.py", "--model=function:hostile:answer", model=False)
+    assert main(["export", "cases", "talk"]) == 0
+    talk, text = evalsuite.load_samples(exported.path / "samples.jsonl", id="id")
+    assert talk.input == (
+        evalsuite.Message("system", "Be brief."),
+        evalsuite.Message("user", "Capital of France?\nuser: One word."),
+    )
+    assert text.input == "user: hi"
+
+
 def test_a_run_is_opened_from_python(exported: Suite) -> None:
     run = evalsuite.load_run(exported.path / "reports" / "one")
     frame = run.frame()
