@@ -158,8 +158,8 @@ class OneOf:
             return whole
         # Of labels that begin at one place, the longest counts: "not spam" does not name "spam".
         labels = sorted(self.labels, key=len, reverse=True)
-        words = "|".join(rf"(?<!{_WORD})({re.escape(label.translate(SIGNS))})(?!{_WORD})" for label in labels)
-        found = re.finditer(words, answer.translate(SIGNS), re.IGNORECASE)
+        either = "|".join(f"({re.escape(label.translate(SIGNS))})" for label in labels)
+        found = re.finditer(rf"(?<!{_WORD})(?:{either})(?!{_WORD})", answer.translate(SIGNS), re.IGNORECASE)
         named = {labels[match.lastindex - 1] for match in found if match.lastindex}
         return named.pop() if len(named) == 1 else None
 
