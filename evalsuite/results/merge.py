@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -118,13 +119,12 @@ def _join_run_infos(infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _join_journals(folders: Sequence[RunFolder], target: Path, infos: Sequence[dict[str, Any]]) -> None:
-    journal = Journal(target / JOURNAL)
     started = [info["started"] for info in infos]
-    journal.begin_session(min(started), f"evalsuite runs merge {' '.join(folder.name for folder in folders)}")
-    for folder in folders:
-        if (folder.path / JOURNAL).is_file():
-            journal.answers.copy_answers_from(folder.path / JOURNAL)
-        import_records(journal, folder.path / RECORDS)
-    journal.end_session(max(started), None)
-    export_records(journal, target)
-    journal.close()
+    with closing(Journal(target / JOURNAL)) as journal:
+        journal.begin_session(min(started), f"evalsuite runs merge {' '.join(folder.name for folder in folders)}")
+        for folder in folders:
+            if (folder.path / JOURNAL).is_file():
+                journal.answers.copy_answers_from(folder.path / JOURNAL)
+            import_records(journal, folder.path / RECORDS)
+        journal.end_session(max(started), None)
+        export_records(journal, target)
