@@ -87,6 +87,7 @@ def _convert_to_mapping(result: Any) -> Mapping[str, Any] | None:
 
 
 ApplicationInput = str | list[dict[str, Any]]  # A sample's input: text, or messages in the OpenAI format.
+LONGEST_END = 5.0  # Seconds in which the pipes of a killed program end.
 LONGEST_ERROR = 2000  # Maximum characters of a failed program's output in an error message.
 
 
@@ -171,13 +172,15 @@ class ProgramApplication:
             raise SolverError(f"the program {command[0]} cannot be started: {error}") from error
         try:
             async with asyncio.timeout(self.timeout):
-                output, error_output = await program.communicate(text.encode("utf-8", "replace"))
+                output, error_output = await self._exchange_texts(program, text.encode("utf-8", "replace"))
         except TimeoutError as error:
             raise SolverError(f"the program {command[0]} did not end within {self.timeout:g} s") from error
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(program.pid, signal.SIGKILL)
-            await program.wait()
+            _kill_group(program)
+            # Read the rest, because `wait` ends only when all pipes have ended; what left the group may hold them open.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LONGEST_END):
+                    await program.communicate()
         if program.returncode:
             # Some programs, such as command-line agents, report errors on standard output.
             words = (error_output.strip() or output.strip()).decode("utf-8", "replace")[-LONGEST_ERROR:]
@@ -185,6 +188,43 @@ class ProgramApplication:
                 f"the program {command[0]} ended with status {program.returncode}: {words or '(it says nothing)'}"
             )
         return output.decode("utf-8", "replace")
+
+    async def _exchange_texts(self, program: asyncio.subprocess.Process, text: bytes) -> tuple[bytes, bytes]:
+        """Write a text to the program's standard input; return its output and the end of its error output."""
+        from evalsuite.solvers.services import LARGEST_ANSWER
+
+        output, error_output = bytearray(), bytearray()
+        stdin, stdout, stderr = program.stdin, program.stdout, program.stderr
+        assert stdin and stdout and stderr  # noqa: S101, PT018 - all three are pipes
+
+        async def write() -> None:
+            with contextlib.suppress(ConnectionError):  # The program need not read its input.
+                stdin.write(text)
+                await stdin.drain()
+            stdin.close()
+
+        async def read_output() -> None:
+            while chunk := await stdout.read(2**16):
+                if len(output) <= LARGEST_ANSWER:
+                    output.extend(chunk)
+                else:
+                    _kill_group(program)
+
+        async def read_error_output() -> None:
+            while chunk := await stderr.read(2**16):
+                error_output.extend(chunk)
+                del error_output[: -4 * LONGEST_ERROR]
+
+        await asyncio.gather(write(), read_output(), read_error_output(), program.wait())
+        if len(output) > LARGEST_ANSWER:
+            most = f"{LARGEST_ANSWER >> 20} MiB; an answer may not be longer"
+            raise SolverError(f"the program {self.command[0]} printed more than {most}")
+        return bytes(output), bytes(error_output)
+
+
+def _kill_group(program: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(program.pid, signal.SIGKILL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from evalsuite.applications.case_model import CaseModel
 
-LARGEST_ANSWER = 64 * 2**20  # Maximum number of bytes in a service's answer.
+LARGEST_ANSWER = 64 * 2**20  # Maximum number of bytes in the answer of a service or a program.
 LONGEST_ERROR = 2000  # Maximum characters of a failed request's answer in an error message.
 PLACEHOLDER = re.compile(r"\{(input|messages|session|base_url|api_key)\}")
 EFFECT = "request to the service"  # The journal (store of calls) records requests to the service under this name.

@@ -65,6 +65,10 @@ def test_a_program_reads_its_question_from_an_argument_or_from_standard_input(su
             "application([sys.executable, '-c', 'import time; time.sleep(600)'], timeout=0.2)",
             "did not end within 0.2 s",
         ),
+        (
+            "application([sys.executable, '-c', 'while True: print(\"x\" * 100000)'])",
+            "printed more than 64 MiB; an answer may not be longer",
+        ),
         ("application('no-such-program --at all')", "no-such-program cannot be started"),
         ("application(lambda question: 42)", "returned 42"),
     ],
