@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.builders.head_to_tail import imdb as words
 from evalsuite.builders.head_to_tail.drawing import (
     QuestionTemplate,
-    compute_draw_number,
+    compute_shuffle_key,
     drop_repeated_answers,
     is_suitable_question,
 )
@@ -92,7 +92,7 @@ class Dump:
         _kind, _name, year, end, minutes = self.titles[id_]
         if template == words.CHARACTER:
             roles = self.parts.get(id_, {})
-            for role in sorted(roles, key=lambda role: compute_draw_number(0, template.id, id_, role)):
+            for role in sorted(roles, key=lambda role: compute_shuffle_key(0, template.id, id_, role)):
                 if words.is_character(role):
                     yield self.title(id_).write_question(template, role), self.named(roles[role])
             return
@@ -159,7 +159,7 @@ def first(
     template: QuestionTemplate, pool: list[str], ask: Callable[[str], Iterator[tuple[Any, ...]]], lots: dict[str, int]
 ) -> list[tuple[Any, ...]]:
     """As many candidates as can be needed, in the order of their lots."""
-    salt, size = compute_draw_number(0, template.id), 4 * TARGET
+    salt, size = compute_shuffle_key(0, template.id), 4 * TARGET
     while True:
         chosen = heapq.nsmallest(size, pool, key=lambda id_: lots[id_] ^ salt)
         # While there are entities left, nobody is asked about a second time.
@@ -177,7 +177,7 @@ def first(
 def main(folder: Path, target: Path) -> None:
     dump = Dump(folder)
     cuts = {"title": cut(dump.asked), "person": cut(dump.fame)}
-    lots = {id_: compute_draw_number(0, id_) for place, _ in cuts.values() for id_ in place}
+    lots = {id_: compute_shuffle_key(0, id_) for place, _ in cuts.values() for id_ in place}
     found = {}
     for template, qualifies in dump.pools().items():
         pools: dict[str, list[str]] = {bucket: [] for bucket in BUCKETS}

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API at a case's endpoint; each request becomes one of the chat completions API.
+"""Anthropic's Messages API at a case's endpoint; requests are converted to chat completion requests.
 
 Source: the Anthropic API reference, "Messages" and "Streaming Messages".
 """

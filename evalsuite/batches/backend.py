@@ -26,7 +26,14 @@ from evalsuite.batches.server import (
     parse_result_lines,
     read_completion,
 )
-from evalsuite.core.errors import BackendUnavailable, Detached, ModelError, RequestRefused, SettingsError, write_count
+from evalsuite.core.errors import (
+    BackendUnavailable,
+    BatchNotAwaited,
+    ModelError,
+    RequestRefused,
+    SettingsError,
+    write_count,
+)
 from evalsuite.gateway.concealment import UNLIMITED_REQUEST, Vault, make_request_keys
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import Backend, RateLimited, Transient
@@ -70,7 +77,7 @@ class PendingBatches:
             self.stop_waiting()
 
     def stop_waiting(self) -> None:
-        """Let every call that waits for a batch fail with the error `Detached`."""
+        """Let every call that waits for a batch fail with the error `BatchNotAwaited`."""
         self.left = self.left or "the session has ended"
         for backend in self.backends:
             backend.stop_waiting(self.left)
@@ -138,7 +145,7 @@ class BatchBackend:
             if result is not None:
                 return result
         if self._pending.left:
-            raise Detached(self._pending.left)
+            raise BatchNotAwaited(self._pending.left)
         waiting: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._waiting[key] = waiting
         path, body = self._backend.make_batch_line(request)
@@ -173,8 +180,8 @@ class BatchBackend:
         return lines
 
     def stop_waiting(self, reason: str) -> None:
-        """Fail all calls that wait for a batch with the error `Detached`."""
-        self._fail_requests(list(self._waiting), Detached(reason))
+        """Fail all calls that wait for a batch with the error `BatchNotAwaited`."""
+        self._fail_requests(list(self._waiting), BatchNotAwaited(reason))
 
     async def _send_gathered_lines(self) -> None:
         """Run until cancelled: send the gathered lines if a batch is full or no line arrives for `QUIET` seconds."""

@@ -78,7 +78,7 @@ class ReplayMiss(ModelError):  # noqa: N818
     """A replayed run does not contain this completion."""
 
 
-class Detached(ModelError):  # noqa: N818
+class BatchNotAwaited(ModelError):  # noqa: N818
     """The request is in an unfinished batch, for which this session does not wait."""
 
 

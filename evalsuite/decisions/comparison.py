@@ -254,8 +254,8 @@ class BaselineComparison:
         """Report undecided metrics; with `enough`, only metrics that are undecided although there are enough cases.
 
         Args:
-            decisions: the gates' decisions; a metric is not reported if a gate's decision already states that its cases
-                are too few.
+            decisions: the gates' decisions; metrics whose shortage of cases these decisions already state are left
+                out.
         """
         stated = [(decision.subject, decision.reason) for decision in decisions if decision.reason]
         return [

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.declarations import DECLARATION, FIXTURE
-from evalsuite.core.errors import Detached, RunError, SettingsError, SpendLimitReached, describe_exception
+from evalsuite.core.errors import BatchNotAwaited, RunError, SettingsError, SpendLimitReached, describe_exception
 from evalsuite.core.keywords import refuse_unknown_names
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.settings import OPTIONS, Settings, make_settings
@@ -303,7 +303,7 @@ class _Evaluation:
     ) -> None:
         if case.bound.solver is not None:
             solved = prefetcher.wait_for_result(case)
-            if isinstance(solved.error, Detached):
+            if isinstance(solved.error, BatchNotAwaited):
                 # Skip the case, because a later session will collect its answer from a batch.
                 findings.outcome = "skipped"
                 return

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from evalsuite.core.errors import (
     BackendUnavailable,
+    BatchNotAwaited,
     CallFailed,
-    Detached,
     EvalsuiteError,
     InternalError,
     ModelError,
@@ -242,7 +242,7 @@ class Gateway:
         try:
             completion = await self._send_request_with_retries(key, upstream, request, price)
         except ModelError as error:
-            if self.store.outcomes and not self.store.read_only and not isinstance(error, Detached):
+            if self.store.outcomes and not self.store.read_only and not isinstance(error, BatchNotAwaited):
                 with suppress(RunError):
                     await self.store.outcomes.store_error(key, encode_error(error))
             raise

@@ -154,7 +154,7 @@ class Pacing:
 
     def record_refusal(self, call: CallInFlight, now: float, *, probing: bool = False) -> None:
         self._refused_share += (1.0 - self._refused_share) / REMEMBERED
-        # A server refuses calls immediately, so earlier calls that are still in flight must be in service.
+        # A server refuses calls immediately, so earlier calls that are still in flight have been accepted.
         self._serving.append(list(self.calls).index(call))
         # A paced period counts only refusals of calls that were sent in it.
         self._period.refused += self.plain or call.sent >= self._period.began

@@ -177,7 +177,7 @@ class Journal:
         return write_record
 
     def summarise_records(self) -> RecordSummary:
-        """Find the records that count: their cases are in the latest session's plan with the same fingerprints."""
+        """Count the records that match the latest session's plan; list cases left out, damaged or missing."""
         cases, damaged = 0, list[str]()
         for case, line in self._iterate_counted_records():
             if line is None:

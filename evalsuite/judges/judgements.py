@@ -100,7 +100,7 @@ class Judge(Protocol):
     """A method of judging: one model that judges once or several times, or a panel."""
 
     def list_prompt_sentences(self) -> Sequence[str]:
-        """List the sentences of the prompts, without the texts to judge, for the judge's signature."""
+        """List the prompts' fixed texts, for the judge's signature."""
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment: ...
 

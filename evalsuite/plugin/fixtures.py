@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from evalsuite.core.declarations import FIXTURE
-from evalsuite.core.errors import Detached, SettingsError
+from evalsuite.core.errors import BatchNotAwaited, SettingsError
 from evalsuite.plugin.items import get_case, get_findings, running_items
 from evalsuite.plugin.process import PROCESS
 
@@ -41,7 +41,7 @@ def evalsuite_case() -> RunningCase:
     findings = get_findings(item)
     if case.bound.solver is not None:
         solved = item.config.stash[PROCESS].wait_for_result(case)
-        if isinstance(solved.error, Detached):
+        if isinstance(solved.error, BatchNotAwaited):
             pytest.skip(f"a later session will collect its answer: {solved.error}")
         findings.score_case(case, solved)
         # Store the scores as the item's properties, because JUnit reports and other tools show properties.

@@ -23,7 +23,7 @@ FIRST, EVERY = 8.0, 30.0  # Seconds before the first line and between lines, if 
 USUAL_WIDTH = 80  # Columns of a terminal that does not report its width.
 LONGEST = 1000  # Maximum characters of a line, if the output is not a terminal.
 COLLECTING = "evalsuite: the cases are being collected"
-ENOUGH = 5  # Minimum finished cases for an estimate of the remaining time; with fewer, answers are counted.
+ENOUGH = 5  # With fewer finished cases than this, the remaining time is estimated from answers.
 
 # Control sequences of ECMA-48 and of the VT100, which every current terminal supports.
 ERASE_BELOW = "\x1b[J"

@@ -238,7 +238,7 @@ class GatewayServer:
             return {"error": encode_error(error)}
 
     async def _handle_openai_request(self, request: web.Request) -> web.StreamResponse:
-        """Answer a request of a client's API; convert errors to answers with an error status."""
+        """Answer a request in the form of a provider's API; convert errors to answers with an error status."""
         try:
             answer = await self._answer_openai_request(request)
         except BadRequest as error:

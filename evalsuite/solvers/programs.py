@@ -52,7 +52,7 @@ for _name in {names!r}:
 
 
 def read_metadata_tables(sample: Sample) -> Mapping[str, TableSource]:
-    """Return the tables that the sample's metadata name, such as `{"tables": {"df": "path/to.csv"}}`; read no file."""
+    """Return the tables listed in the sample's metadata, such as `{"tables": {"df": "path/to.csv"}}`; read no file."""
     tables: Mapping[str, TableSource] = sample.metadata.get("tables", {})
     return tables
 

@@ -105,7 +105,7 @@ class World:
     Args:
         make: a class, or a function of the sample (sync or async), that makes the world's object. The object may be a
             context manager, async or not, or have a method `close` or `aclose`. The tools of a class are known before
-            an object exists. A replay also calls the function, so it should only make the object.
+            an object exists. A replay also calls `make`, so a function should have no side effects.
         outside: whether tools change anything outside the object. If False, all state is in memory: a resumed episode
             repeats its calls on a new object, which then has the same state. If True, a resumed episode repeats no
             call; the object needs a method `restore(calls)`, which gets the names and arguments of the calls so far.

@@ -222,7 +222,7 @@ def tabulate_changed_minds(judges: Sequence[RunJudge]) -> Table | None:
 
 
 def _make_changed_mind_rows(judge: RunJudge, task: str) -> Iterator[tuple[Cell, ...]]:
-    """Yield a row per turn: the share of ballots that changed at all, towards and away from people's verdict."""
+    """Yield a row per turn: the shares of ballots that changed, and that changed to or from people's verdict."""
     cases = judge.tally.where(lambda row: row.outcome != "error" and bool(row.facts.get("interim")), task=task)
     simultaneous = judge.mode.strategy != "one_by_one"
     ballots = [two for row in cases for two in pair_ballots(row, judge.mode.turns, simultaneous=simultaneous)]

@@ -85,7 +85,7 @@ def average_columns(tally: Tally, metric: str, confidence: float = 0.95) -> Esti
     spread extends by w ln(2 / (1 - confidence)) to both sides. Every interval of 0/1 scores extends at least as far;
     otherwise, one wrong answer could narrow an interval.
     """
-    scored = _select_meant_cases(tally, metric).scored(metric)
+    scored = _select_expected_cases(tally, metric).scored(metric)
     if not len(scored):
         return None
     weighted = list(zip(scored, _compute_weights(scored), strict=True))
@@ -108,15 +108,15 @@ def average_columns(tally: Tally, metric: str, confidence: float = 0.95) -> Esti
     return Estimate(value, max(0.0, value - reach), min(1.0, value + reach), len(scored))
 
 
-def _select_meant_cases(tally: Tally, metric: str) -> Tally:
+def _select_expected_cases(tally: Tally, metric: str) -> Tally:
     """Select the cases that should have a metric, because a gate counts those without it as missing."""
     columns = list_columns(metric)
     ran = tally.where(lambda row: "skill" in row.tags and row.tags["subtask"] != RULES_SUBTASK)
-    meant = ran.where(lambda row: find_column(row) in columns)
+    expected = ran.where(lambda row: find_column(row) in columns)
     if metric != "exact_match":
-        return meant
+        return expected
     # Only answers that are numbers have an exact match; all answers have a ROUGE-L.
-    return meant.where(lambda row: any(name in row.scores for name in ("rouge_l", metric)))
+    return expected.where(lambda row: any(name in row.scores for name in ("rouge_l", metric)))
 
 
 # Gates use the overall scores (`treb.overall_judge`), because a mean over cases would weight subtasks by size.

@@ -3,9 +3,9 @@
 A rule is a JSON object with the name of a `check` and the arguments of this check:
 
     {"check": "equals", "text": "OK"}                   the whole answer, without surrounding blanks
-    {"check": "starts_with", "text": "Lost"}            likewise `ends_with`, `contains`, `excludes`
+    {"check": "starts_with", "text": "Lost"}            the answer begins so; also `ends_with`, `contains`, `excludes`
     {"check": "reversed", "text": "lantern"}            the answer is this text from back to front
-    {"check": "characters", "at_least": 15}             likewise `words`; `at_most`, `exactly`
+    {"check": "characters", "at_least": 15}             or `words`; `at_most` or `exactly`
     {"check": "count", "of": ",", "exactly": 2}         how often a text occurs
     {"check": "items", "separator": ",", "exactly": 4, "shape": "AABB"}    every item has this shape
     {"check": "any", "rules": [...]}                    at least one of these rules holds

@@ -84,7 +84,7 @@ class DblpSource(QuestionSource):
             self._workspace.run_sql(f"CREATE TABLE credited AS FROM {stream}")
         self._workspace.run_sql(f"""
             CREATE TABLE person AS
-            SELECT name AS id, count(*) AS popularity, {self._make_draw_number_sql("name")} AS lot
+            SELECT name AS id, count(*) AS popularity, {self._make_shuffle_key_sql("name")} AS lot
             FROM credited GROUP BY name
         """)
         # Leave out people with several theses of one kind, and people with the same name as another person.

@@ -103,7 +103,7 @@ class DbpediaSource(QuestionSource):
         # A name with two successive underscores is not an entity, but an intermediate node of DBpedia's extraction.
         self._workspace.run_sql(f"""
             CREATE TABLE entity AS
-            SELECT id, count(*) AS popularity, {self._make_draw_number_sql("id")} AS lot
+            SELECT id, count(*) AS popularity, {self._make_shuffle_key_sql("id")} AS lot
             FROM (
                 SELECT subject AS id FROM triple
                 UNION ALL SELECT object FROM triple WHERE object IS NOT NULL AND object <> subject

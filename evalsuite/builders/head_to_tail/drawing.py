@@ -102,14 +102,14 @@ def drop_repeated_answers(answers: Iterable[Answer | None]) -> tuple[Answer, ...
 _MOST_IN_ORDER = 1_000_000  # A draw of at least this many entities takes all entities, without sorting them.
 
 
-def compute_draw_number(seed: int, *parts: str) -> int:
+def compute_shuffle_key(seed: int, *parts: str) -> int:
     """Compute a 64-bit pseudorandom number from a seed and texts; entities are shuffled by sorting by this number."""
     text = ":".join((str(seed), *parts)).encode()
     return int.from_bytes(hashlib.md5(text, usedforsecurity=False).digest()[8:], "little")
 
 
-def make_draw_number_sql(seed: int, expression: str) -> str:
-    """Write SQL that gives the result of `compute_draw_number` for an SQL expression of type text."""
+def make_shuffle_key_sql(seed: int, expression: str) -> str:
+    """Write SQL that gives the result of `compute_shuffle_key` for an SQL expression of type text."""
     # The SQL function reads the last 8 of the hash's 16 bytes as a little-endian number.
     return f"md5_number_lower('{seed}:' || {expression})"
 
@@ -127,7 +127,7 @@ def draw_entities(
     `pool` is a relation with the columns `template` (a template's id), `id`, `popularity` and `lot`.
     """
     salts = ", ".join(
-        f"({quote_sql(template.id)}, {compute_draw_number(workspace.seed, template.id)}::UBIGINT, {size})"
+        f"({quote_sql(template.id)}, {compute_shuffle_key(workspace.seed, template.id)}::UBIGINT, {size})"
         for template, size in entity_counts.items()
     )
     salted = f"(FROM {pool} JOIN (VALUES {salts}) AS salts (template, salt, size) USING (template))"
@@ -292,8 +292,8 @@ class QuestionSource:
         """Read the data about the drawn entities, and return a function that yields an entity's questions."""
         raise NotImplementedError
 
-    def _make_draw_number_sql(self, expression: str) -> str:
-        return make_draw_number_sql(self._workspace.seed, expression)
+    def _make_shuffle_key_sql(self, expression: str) -> str:
+        return make_shuffle_key_sql(self._workspace.seed, expression)
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,7 +148,7 @@ class GoodreadsSource(QuestionSource):
                        nullif(trim(publisher), '') AS publisher, TRY_CAST(num_pages AS INTEGER) AS pages,
                        nullif(trim(isbn13), '') AS isbn13, nullif(trim(isbn), '') AS isbn10,
                        coalesce(TRY_CAST(ratings_count AS UINTEGER), 0) AS ratings,
-                       ratings::UHUGEINT * (1::UHUGEINT << 64) + {self._make_draw_number_sql("book_id")} AS rank,
+                       ratings::UHUGEINT * (1::UHUGEINT << 64) + {self._make_shuffle_key_sql("book_id")} AS rank,
                        [one.author_id FOR one IN coalesce(authors, []) IF coalesce(one.role, '') = '']
                        AS authors
                 FROM {stream} WHERE trim(title) <> ''
@@ -156,7 +156,7 @@ class GoodreadsSource(QuestionSource):
         # Find the best edition by the number `rank`, because the database can move only numeric aggregates to disk.
         self._workspace.run_sql(f"""
             CREATE TABLE book AS
-            SELECT book AS id, popularity, {self._make_draw_number_sql("book")} AS lot,
+            SELECT book AS id, popularity, {self._make_shuffle_key_sql("book")} AS lot,
                    lower(name) AS called, year, series, publisher, pages, isbn13, isbn10, authors
             FROM edition JOIN (
                 SELECT sum(ratings)::BIGINT AS popularity, max(rank) FILTER (year <= {LAST_YEAR}) AS rank

@@ -23,7 +23,7 @@ from evalsuite.builders.head_to_tail.drawing import (
     QuestionTemplate,
     RawQuestion,
     add_namesake_counts,
-    compute_draw_number,
+    compute_shuffle_key,
     make_drawn_ids_sql,
     partition_by_popularity,
 )
@@ -211,7 +211,7 @@ class ImdbSource(QuestionSource):
                 SELECT tconst AS id, titleType AS kind, primaryTitle AS name,
                        TRY_CAST(startYear AS INTEGER) AS year, TRY_CAST(endYear AS INTEGER) AS end_year,
                        TRY_CAST(runtimeMinutes AS INTEGER) AS minutes,
-                       coalesce(votes, 1) AS popularity, {self._make_draw_number_sql("tconst")} AS lot
+                       coalesce(votes, 1) AS popularity, {self._make_shuffle_key_sql("tconst")} AS lot
                 FROM {stream} LEFT JOIN rating USING (tconst)
                 WHERE primaryTitle IS NOT NULL
             """)
@@ -230,7 +230,7 @@ class ImdbSource(QuestionSource):
         self._workspace.run_sql(f"""
             CREATE TABLE fame AS
             SELECT person AS id, sum(popularity)::BIGINT AS popularity,
-                   {self._make_draw_number_sql("person")} AS lot
+                   {self._make_shuffle_key_sql("person")} AS lot
             FROM (SELECT id AS person, unnest(string_split(works, ',')) AS id FROM person) JOIN asked USING (id)
             GROUP BY person
         """)
@@ -282,7 +282,7 @@ class ImdbQuestionMaker:
             yield self._make_person_question(template, entity)
         elif template == CHARACTER:
             title, parts, seed = self._titles[entity], self._parts.get(entity, {}), self._workspace.seed
-            for role in sorted(parts, key=lambda role: compute_draw_number(seed, CHARACTER.id, entity, role)):
+            for role in sorted(parts, key=lambda role: compute_shuffle_key(seed, CHARACTER.id, entity, role)):
                 if is_character(role):
                     yield title.write_question(CHARACTER, role), self._list_names(",".join(parts[role]))
         else:

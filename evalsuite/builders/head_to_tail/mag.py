@@ -155,7 +155,7 @@ class MagSource(QuestionSource):
                 CREATE TABLE {entities} AS
                 SELECT {number} AS id, coalesce(DisplayName, NormalizedName) AS name,
                        {answer_column} AS answer, {issn} AS issn,
-                       coalesce(CitationCount, 0) AS popularity, {self._make_draw_number_sql(number)} AS lot,
+                       coalesce(CitationCount, 0) AS popularity, {self._make_shuffle_key_sql(number)} AS lot,
                        name IS NOT NULL AND coalesce(regexp_extract({date_column}, '[0-9]{{4}}'), '') <= '{LAST_YEAR}'
                        AS up_to_date
                 FROM {stream}
@@ -170,7 +170,7 @@ class MagSource(QuestionSource):
                 CREATE TABLE paper AS
                 SELECT PaperId AS id, {_TITLE_HASH_SQL} AS called, Year AS year,
                        coalesce(CitationCount, 0) AS popularity,
-                       {self._make_draw_number_sql("PaperId")} AS lot,
+                       {self._make_shuffle_key_sql("PaperId")} AS lot,
                        OriginalTitle IS NOT NULL AND coalesce(Year <= {LAST_YEAR}, false) AS up_to_date,
                        OriginalVenue IS NOT NULL AS has_venue, Publisher IS NOT NULL AS has_publisher,
                        Doi IS NOT NULL AS has_doi

@@ -211,7 +211,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run_build(args: Namespace) -> int:
     """Build the items; report their number, and the tables and files that were left out."""
     targets = {syntax: args.to / NAMES[syntax] for syntax in CUT}
-    if args.to.suffix == ".json":  # Build only the format that the file name shows.
+    if args.to.suffix == ".json":  # Build only the format in the file's name.
         wanted: Format = "latex" if find_format(args.to) == "latex" else "html"
         check_file_name(args.to, wanted)
         targets = {wanted: args.to}

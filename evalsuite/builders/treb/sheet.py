@@ -75,33 +75,33 @@ class Sheet:
         }
 
     def _is_code_column(self, name: str, cells: list[float | None]) -> bool:
-        if is_meaningless_name(name) or _is_code_name(name) or _are_codes(self.columns[name]):
+        if is_meaningless_name(name) or _suggests_codes(name) or _are_codes(self.columns[name]):
             return True
         present = [cell for cell in cells if cell is not None]
         # A column of flags has at most two values, or mainly 0 and 1, with fractions if a flag holds in part.
         mostly_flags = 4 * sum(cell in (0, 1) for cell in present) >= 3 * len(present)
         if (mostly_flags and 0 <= min(present) <= max(present) <= 1) or len(set(present)) <= MOST_FLAGS:
-            return not _is_amount_name(name)
+            return not _suggests_amounts(name)
         counts_rows = present in ([*range(len(present))], [*range(1, len(present) + 1)])
         numbered = counts_rows or (name == self.column_names[0] and _are_row_numbers(present))
         # Unless the column's name states a quantity, recurring whole numbers may be codes, for example of schools.
         recurring = 4 * len(set(present)) <= 3 * len(present) and all(map(float.is_integer, present))
-        unnamed = recurring and not _is_quantity_name(name)
-        return (numbered or unnamed) and not _is_order_name(name) and not _are_years(present)
+        unnamed = recurring and not _suggests_quantities(name)
+        return (numbered or unnamed) and not _suggests_order(name) and not _are_years(present)
 
     def _is_ordinal_column(self, name: str, cells: list[float | None]) -> bool:
         present = [cell for cell in cells if cell is not None]
-        if _is_order_name(name) or _are_years(present):
+        if _suggests_order(name) or _are_years(present):
             return True
         if len(present) >= FEWEST_IN_ORDER and (_are_running_numbers(present) or _are_running_steps(present)):
             return True
-        return _are_levels(present) and not _is_amount_name(name)
+        return _are_levels(present) and not _suggests_amounts(name)
 
     @cached_property
     def summable_columns(self) -> list[str]:
         """The columns whose sum is meaningful: sales, but not unit prices, marks or elapsed days."""
         columns = self.arithmetic_columns.items()
-        return [name for name, cells in columns if _is_amount_name(name) and not _is_sum_meaningless(cells)]
+        return [name for name, cells in columns if _suggests_amounts(name) and not _is_sum_meaningless(cells)]
 
     @cached_property
     def naming_columns(self) -> dict[str, list[str | None]]:
@@ -265,24 +265,24 @@ _QUANTITIES = re.compile(
 )
 
 
-def _is_code_name(name: str) -> bool:
+def _suggests_codes(name: str) -> bool:
     """Tell whether a column's name suggests numbers without a meaningful order, such as codes."""
     glued = re.search(r"#(?! ?of )|[a-z]{3}(no|nr|num|id|idx)$|(?i:(code|type|idno)$|(^|[\W_])id([\W_]|$))", name)
     return bool(glued or _CODES.fullmatch(_find_head_noun(name)) or _CHINESE_CODES.search(name.strip()))
 
 
-def _is_order_name(name: str) -> bool:
+def _suggests_order(name: str) -> bool:
     """Tell whether a column's name suggests years, ranks or dates, which can be compared but not added."""
     return bool(_ORDERS.fullmatch(_find_head_noun(name))) or bool(_CHINESE_ORDERS.search(_remove_bracketed_parts(name)))
 
 
-def _is_amount_name(name: str) -> bool:
+def _suggests_amounts(name: str) -> bool:
     """Tell whether a column's name suggests amounts that can be added, such as sales or goals."""
     words = re.sub(r"[_\s]+", " ", name)
     return bool(_AMOUNTS.search(words)) and not _LEVELS.search(words)
 
 
-def _is_quantity_name(name: str) -> bool:
+def _suggests_quantities(name: str) -> bool:
     words = re.sub(r"([a-z])([A-Z])", r"\1 \2", re.sub(r"[._\s]+", " ", name))
     return bool(_AMOUNTS.search(words) or _LEVELS.search(words) or _QUANTITIES.search(words))
 

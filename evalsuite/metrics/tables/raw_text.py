@@ -145,7 +145,7 @@ def _read_pipe_block(block: list[str], name: str, *, joins_lines: bool | None) -
 
 
 def _write_box_in_ascii(line: str) -> str:
-    """Replace box-drawing characters by ASCII, and escape pipes, unless the line's first bar is a pipe."""
+    """Escape pipes and replace box-drawing characters by ASCII; keep a line whose first bar is a pipe."""
     if line.isascii():
         return line
     first = BAR.search(line)
@@ -270,7 +270,7 @@ def _join_wrapped_rows(
 def _keep_bars_in_code(
     lines: list[str], split_rows: list[tuple[str, ...]], separators: list[bool]
 ) -> list[tuple[str, ...]]:
-    """Do not split rows at bars in code and formulas, if the rows then have the most frequent width.
+    """Keep bars in code and formulas within cells, if the row then has the most frequent width.
 
     In a table without outer bars, a row that begins with a bar begins with a blank cell.
     """

@@ -1,4 +1,4 @@
-"""The warm interpreter: imports packages once, forks a process for each program, and reports how rounds end.
+"""The warm interpreter: imports packages once, forks a process per program, and reports how its rounds end.
 
 The host sends orders as JSON on standard input, one order per packet:
 

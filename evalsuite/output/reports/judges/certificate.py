@@ -92,8 +92,8 @@ def make_certificate(
 
     Args:
         people: people's labels by case, converted to the judges' scale; empty if nobody labelled cases.
-        weights: the number of cases that each labelled case represents; needed if disputed cases were more likely to be
-            labelled. Agreement beyond chance (such as kappa) is then left out, because disputed cases are harder.
+        weights: the number of cases that each labelled case represents; needed if disputed cases were labelled more
+            often. With weights, measures such as kappa are left out, because the labelled cases are harder.
     """
     random = people if not weights else {}
     tallies = [make_labelled_tally(judge, people, sheets, weights) for judge in judges]

@@ -10,7 +10,7 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalsuite.builders.head_to_tail.drawing import compute_draw_number, make_draw_number_sql
+from evalsuite.builders.head_to_tail.drawing import compute_shuffle_key, make_shuffle_key_sql
 from evalsuite.builders.head_to_tail.dump_reader import (
     decompress_file,
     drop_comments,
@@ -163,13 +163,13 @@ def test_a_line_without_end_is_an_error_before_it_fills_the_memory(
 
 @pytest.mark.parametrize("entity", ["tt0000001", "München_(town)", ""])
 def test_the_database_draws_the_lots_that_python_draws(workspace: Workspace, entity: str) -> None:
-    query = f"SELECT {make_draw_number_sql(7, '$entity')}"
-    assert workspace.run_sql(query, {"entity": entity}) == [(compute_draw_number(7, entity),)]
+    query = f"SELECT {make_shuffle_key_sql(7, '$entity')}"
+    assert workspace.run_sql(query, {"entity": entity}) == [(compute_shuffle_key(7, entity),)]
 
 
 def test_a_lot_is_what_it_was_when_earlier_questions_were_drawn() -> None:
     # The upper half, as a little-endian number, of the MD5 sum of "0:tt0000001": printf 0:tt0000001 | md5sum.
-    assert compute_draw_number(0, "tt0000001") == int.from_bytes(bytes.fromhex("fe187c200e967684"), "little")
+    assert compute_shuffle_key(0, "tt0000001") == int.from_bytes(bytes.fromhex("fe187c200e967684"), "little")
 
 
 def test_a_database_that_fails_says_so(workspace: Workspace) -> None:
