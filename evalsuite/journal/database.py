@@ -73,7 +73,7 @@ class Database:
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = NORMAL")
         except sqlite3.Error as error:
-            if error.sqlite_errorcode & 0xFF in NO_ACCESS:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in NO_ACCESS:  # Errors of the module itself lack a code.
                 raise RunError(f"{self.path}: {error}") from error
             if "locked" in str(error):
                 raise RunError(f"{self.path}: another process has kept it locked for {PATIENCE:g} s") from error
