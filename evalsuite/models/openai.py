@@ -148,7 +148,9 @@ class OpenAIBackend:
     def _read_answer(self, request: Request, answer: ServerAnswer) -> Completion:
         content = self._mask_credentials(answer.content)
         streamed = answer.headers.get("content-type", "").startswith("text/event-stream")
-        completion = self._read_completion(request, join_stream(content) if streamed else _parse_json(content), content)
+        # Mask the joined text, too, because a credential may be spread over a stream's events, or escaped.
+        content = self._mask_credentials(dumps(join_stream(content) if streamed else _parse_json(content)).encode())
+        completion = self._read_completion(request, json.loads(content), content)
         if self.on_exhausted is not None and (seconds := read_quota_wait(answer.headers)):
             self.on_exhausted(seconds)
         return completion

@@ -84,6 +84,20 @@ def test_an_echoed_key_is_masked_in_an_answer(once: Once, chat_server: ChatServe
     assert once(OpenAIBackend(chat_server.url, Access(key=Secret(KEY)))).text == "your key is ***"
 
 
+def test_an_echoed_key_is_masked_in_a_stream_that_spreads_it_over_events_and_behind_escapes(
+    once: Once, chat_server: ChatServer
+) -> None:
+    backend = OpenAIBackend(chat_server.url, Access(key=Secret(KEY)))
+    events = [{"choices": [{"index": 0, "delta": {"content": part}}]} for part in (f"a {KEY[:5]}", KEY[5:])]
+    body = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+    headers = {"Content-Type": "text/event-stream"}
+    chat_server.reply = lambda _: chat_server.say(body=body.encode(), headers=headers)
+    assert once(backend).text == "a ***"
+    escaped = json.dumps({"choices": [{"message": {"content": KEY}}]}).replace("sk-", "sk\\u002d")
+    chat_server.reply = lambda _: chat_server.say(body=escaped.encode())
+    assert once(backend).text == "***"
+
+
 def test_a_redirect_is_not_followed(once: Once, chat_server: ChatServer) -> None:
     chat_server.reply = lambda _: chat_server.say(status=307, headers={"Location": chat_server.url + "/x"}, body={})
     with pytest.raises(PermanentFailure, match="redirects are not followed"):
