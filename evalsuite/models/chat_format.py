@@ -20,6 +20,9 @@ from evalsuite.models.protocol import LostAnswer, WithheldAnswer
 THINKING = re.compile(r"\A\s*(?:<think>)?(.*?)</think>\s*", re.DOTALL)
 UNFINISHED = re.compile(r"\A\s*<think>(.*)\Z", re.DOTALL)
 
+FILTERED = re.compile(r"content_filter|SAFETY|RECITATION|BLOCKLIST|PROHIBITED_CONTENT|SPII")
+"""The start of a finish reason that names a filter: OpenAI's, and those that Gemini's compatible API passes on."""
+
 CLIENT_PARAMS = frozenset({"api", "extra_headers", "extra_query", "extra_body"})
 """Parameters that are not part of the body, by the openai package's names."""
 
@@ -47,17 +50,20 @@ def parse_answer(answer: Any) -> Completion:
     """Read a completion from a server's JSON."""
     try:
         choice = answer["choices"][0]
-        completion = _make_completion(choice, choice["message"], answer.get("usage") or {})
+        filtered = FILTERED.match(str(choice.get("finish_reason")))
+        # Gemini sends no message if a filter withheld the answer.
+        message = choice.get("message") or {} if filtered else choice["message"]
+        completion = _make_completion(choice, message, answer.get("usage") or {})
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise LostAnswer(f"the server's answer is not a chat completion: {answer!s:.200}") from error
     if choice.get("error") or completion.finish_reason == "error":
         # Refuse an answer with the finish reason `error`: the server behind a router failed, so the text is incomplete.
         raise LostAnswer(f"the server failed while it answered: {choice.get('error') or choice!s:.200}")
     if not completion.text and not completion.tool_calls:
-        if choice["message"].get("refusal"):
-            raise WithheldAnswer(f"the model refused: {choice['message']['refusal']!s:.200}")
-        if completion.finish_reason == "content_filter":
-            raise WithheldAnswer("a content filter withheld the whole answer")
+        if message.get("refusal"):
+            raise WithheldAnswer(f"the model refused: {message['refusal']!s:.200}")
+        if filtered:
+            raise WithheldAnswer(f"a content filter withheld the whole answer ({completion.finish_reason:.100})")
     return completion
 
 

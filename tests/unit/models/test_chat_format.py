@@ -187,6 +187,19 @@ def test_what_a_filter_withheld_or_the_model_refused_is_no_answer() -> None:
         parse_answer(answer({"content": None, "refusal": "I cannot help"}))
 
 
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"index": 0, "finish_reason": "content_filter: PROHIBITED_CONTENT"},
+        {"message": None, "finish_reason": "content_filter: OTHER"},
+        {"message": {"role": "assistant", "content": ""}, "finish_reason": "SAFETY"},
+    ],
+)
+def test_what_geminis_filters_withheld_is_no_answer(choice: Any) -> None:
+    with pytest.raises(RequestRefused, match="a content filter withheld the whole answer"):
+        parse_answer({"choices": [choice], "usage": {"prompt_tokens": 10, "total_tokens": 10}})
+
+
 def test_an_answer_that_a_filter_cut_short_says_so() -> None:
     cut = parse_answer(answer(finish_reason="content_filter"))
     assert (cut.text, cut.finish_reason) == ("hi", "content_filter")
