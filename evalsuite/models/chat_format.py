@@ -197,7 +197,7 @@ def _read_events(content: bytes) -> tuple[list[dict[str, Any]], bool]:
 
 def _join_events_into_answer(events: list[dict[str, Any]]) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": ""}
-    calls: dict[int, dict[str, Any]] = {}
+    calls: list[dict[str, Any]] = []
     logprobs: list[Any] = []
     usage = finish = None
     for event in events:
@@ -206,7 +206,8 @@ def _join_events_into_answer(events: list[dict[str, Any]]) -> dict[str, Any]:
             if choice.get("index"):
                 continue
             delta = choice.get("delta") or {}
-            for name in ("content", "reasoning_content", "reasoning", "refusal"):
+            message["content"] += _join_text_parts(delta.get("content"))
+            for name in ("reasoning_content", "reasoning", "refusal"):
                 if isinstance(delta.get(name), str):
                     message[name] = (message.get(name) or "") + delta[name]
             for part in delta.get("tool_calls") or ():
@@ -214,14 +215,19 @@ def _join_events_into_answer(events: list[dict[str, Any]]) -> dict[str, Any]:
             logprobs += (choice.get("logprobs") or {}).get("content") or []
             finish = choice.get("finish_reason") or finish
     if calls:
-        message["tool_calls"] = [calls[index] for index in sorted(calls)]
+        message["tool_calls"] = calls
     choice = {"message": message, "finish_reason": finish, "logprobs": {"content": logprobs}}
     return {"usage": usage, "choices": [choice]}
 
 
-def _add_call_delta(calls: dict[int, dict[str, Any]], delta: dict[str, Any]) -> None:
-    call = calls.setdefault(delta.get("index") or 0, {"id": "", "function": {"name": "", "arguments": ""}})
-    call["id"] = delta.get("id") or call["id"]
+def _add_call_delta(calls: list[dict[str, Any]], delta: dict[str, Any]) -> None:
+    index, name = delta.get("index") or 0, delta.get("id")
     function = delta.get("function") or {}
-    for name in ("name", "arguments"):
-        call["function"][name] += function.get(name) or ""
+    call = next((call for call in reversed(calls) if call["index"] == index), None)
+    # Some servers number all calls 0, or none, so another id with a function's name begins another call.
+    if call is None or (call["id"] and name and name != call["id"] and function.get("name")):
+        call = {"index": index, "id": "", "function": {"name": "", "arguments": ""}}
+        calls.append(call)
+    call["id"] = name or call["id"]
+    for field in ("name", "arguments"):
+        call["function"][field] += function.get(field) or ""

@@ -14,7 +14,7 @@ from evalsuite.applications.chat_api import format_usage
 from evalsuite.core.errors import RequestRefused
 from evalsuite.core.json_codec import decode_usage, encode_usage
 from evalsuite.core.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
-from evalsuite.models.chat_format import build_body, parse_answer, read_usage, split_reasoning
+from evalsuite.models.chat_format import build_body, join_stream, parse_answer, read_usage, split_reasoning
 from evalsuite.models.protocol import Transient
 
 
@@ -203,6 +203,40 @@ def test_what_geminis_filters_withheld_is_no_answer(choice: Any) -> None:
 def test_an_answer_that_a_filter_cut_short_says_so() -> None:
     cut = parse_answer(answer(finish_reason="content_filter"))
     assert (cut.text, cut.finish_reason) == ("hi", "content_filter")
+
+
+def stream(*choices: dict[str, Any]) -> Completion:
+    """Read a stream with one event for each of these choices."""
+    events = [json.dumps({"choices": [choice]}) for choice in choices]
+    return parse_answer(join_stream("".join(f"data: {event}\n\n" for event in [*events, "[DONE]"]).encode()))
+
+
+@pytest.mark.parametrize("index", [{}, {"index": 0}])
+def test_streamed_calls_that_a_server_does_not_number_are_told_apart_by_their_ids(index: dict[str, int]) -> None:
+    parts = [
+        {**index, "id": "a", "function": {"name": "find", "arguments": '{"n":'}},
+        {**index, "id": "a", "function": {"arguments": "1}"}},
+        {**index, "id": "b", "function": {"name": "find", "arguments": '{"n":2}'}},
+    ]
+    calls = (ToolCall("a", "find", '{"n":1}'), ToolCall("b", "find", '{"n":2}'))
+    assert stream(*({"delta": {"tool_calls": [part]}} for part in parts)).tool_calls == calls
+    assert stream({"delta": {"tool_calls": parts}}).tool_calls == calls
+
+
+def test_streamed_calls_that_a_server_numbers_may_be_interleaved() -> None:
+    parts = [
+        {"index": 0, "id": "a", "function": {"name": "f", "arguments": "{"}},
+        {"index": 1, "id": "b", "function": {"name": "g", "arguments": "{"}},
+        {"index": 0, "function": {"arguments": "}"}},
+        {"index": 1, "function": {"arguments": "}"}},
+    ]
+    assert stream({"delta": {"tool_calls": parts}}).tool_calls == (ToolCall("a", "f", "{}"), ToolCall("b", "g", "{}"))
+
+
+def test_a_stream_of_content_in_parts_is_read() -> None:
+    assert (
+        stream({"delta": {"content": [{"type": "text", "text": "Par"}]}}, {"delta": {"content": "is"}}).text == "Paris"
+    )
 
 
 plain = st.recursive(
