@@ -93,7 +93,8 @@ def encode_message(message: Message) -> Plain:
 
 def encode_tool_call(call: ToolCall) -> Plain:
     """Write a native function call in the OpenAI chat format."""
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+    function = {"name": call.name, "arguments": call.arguments}
+    return {**call.extra, "id": call.id, "type": "function", "function": function}
 
 
 COUNTS = ("calls", "prompt_tokens", "completion_tokens", "cost")

@@ -79,11 +79,13 @@ class ToolCall:
         id: the call's identifier, which the tool's answer repeats.
         name: the tool's name as the model wrote it; perhaps no tool has this name.
         arguments: the arguments as the model wrote them, which should be a JSON object.
+        extra: the field `extra_content` of Gemini's compatible API, whose signature the next request must repeat.
     """
 
     id: str
     name: str
     arguments: str
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @classmethod
     def from_openai(cls, plain: Mapping[str, Any]) -> Self:
@@ -92,7 +94,8 @@ class ToolCall:
         arguments = function.get("arguments") or "{}"
         if not isinstance(arguments, str):
             arguments = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-        return cls(str(plain.get("id") or ""), str(function["name"]), arguments)
+        extra = {"extra_content": plain["extra_content"]} if plain.get("extra_content") else {}
+        return cls(str(plain.get("id") or ""), str(function["name"]), arguments, extra)
 
 
 @dataclass(frozen=True, slots=True)

@@ -228,6 +228,6 @@ def _add_call_delta(calls: list[dict[str, Any]], delta: dict[str, Any]) -> None:
     if call is None or (call["id"] and name and name != call["id"] and function.get("name")):
         call = {"index": index, "id": "", "function": {"name": "", "arguments": ""}}
         calls.append(call)
-    call["id"] = name or call["id"]
+    call |= {"id": name or call["id"], "extra_content": delta.get("extra_content") or call.get("extra_content")}
     for field in ("name", "arguments"):
         call["function"][field] += function.get(field) or ""

@@ -8,18 +8,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.keywords import select_generation_params
-from evalsuite.core.types import Completion, Message, Sample, ToolCall
+from evalsuite.core.types import Completion, Message, Sample
 from evalsuite.gateway.handle import convert_prompt
 from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT, PARAMETERS, TOOL_SECONDS, Call, ParsedTurn, ToolLoop
 from evalsuite.tools.arguments import parse_arguments
 
 if TYPE_CHECKING:
+    from evalsuite.core.types import ToolCall
     from evalsuite.tools.execution import ToolDocument
     from evalsuite.tools.simulated import User
     from evalsuite.tools.worlds import ToolSource
@@ -93,7 +94,7 @@ def _repair_tool_call(call: ToolCall) -> ToolCall:
     except ValueError:
         arguments = {}
     name = _NAME.sub("_", call.name.strip())[:64] or "unnamed"
-    return ToolCall(call.id, name, json.dumps(arguments, ensure_ascii=False))
+    return replace(call, name=name, arguments=json.dumps(arguments, ensure_ascii=False))
 
 
 FORM = """\

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalsuite.applications.chat_api import format_usage
 from evalsuite.core.errors import RequestRefused
-from evalsuite.core.json_codec import decode_usage, encode_usage
+from evalsuite.core.json_codec import decode_completion, decode_usage, encode_completion, encode_usage
 from evalsuite.core.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
 from evalsuite.models.chat_format import build_body, join_stream, parse_answer, read_usage, split_reasoning
 from evalsuite.models.protocol import Transient
@@ -81,6 +81,16 @@ def test_calls_of_tools_are_read() -> None:
     read = parse_answer(answer({"content": None, "tool_calls": [call]}, finish_reason="tool_calls"))
     assert read.tool_calls == (ToolCall("c1", "f", '{"x": 1}'),)
     assert read.finish_reason == "tool_calls"
+
+
+def test_geminis_signature_of_a_call_is_sent_back_with_the_call() -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "find", "arguments": "{}"}}
+    signed = {**call, "extra_content": {"google": {"thought_signature": "Ej=="}}}
+    parts = [signed, {"function": {"arguments": ""}}]
+    for completion in (parse_answer(answer({"tool_calls": [signed]})), stream({"delta": {"tool_calls": parts}})):
+        stored = decode_completion(encode_completion(completion))
+        message = Message("assistant", tool_calls=stored.tool_calls)
+        assert build_body(Request("m", (message,)), "m")["messages"][0]["tool_calls"] == [signed]
 
 
 def test_logprobs_are_read_with_their_alternatives() -> None:
