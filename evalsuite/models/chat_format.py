@@ -160,21 +160,27 @@ def read_logprobs(entries: Any) -> tuple[TokenLogprob, ...] | None:
     )
 
 
+EMPTY_MESSAGE = {"role": "assistant", "content": ""}
+
+
 def join_stream(content: bytes) -> dict[str, Any]:
     """Join the events of a complete stream (`--model-param stream=true`) into one answer."""
     events, ended = _read_events(content)
     for event in events:
-        if event.get("error"):
-            return event
         if event.get("type") in {"response.completed", "response.incomplete", "response.failed"}:
             whole: dict[str, Any] = event["response"]
             return whole
-    if not ended:
+    failed = next((event for event in events if event.get("error")), None)
+    if not (ended or failed):
         raise LostAnswer("the server's stream was cut off before its end")
     try:
-        return _join_events_into_answer([event for event in events if event.get("object") != "error"])
+        answer = _join_events_into_answer([event for event in events if event.get("object") != "error"])
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise LostAnswer(f"the server's stream is not a chat completion: {content[:200]!r}") from error
+    if failed and answer["choices"][0]["message"] != EMPTY_MESSAGE:
+        # The server may bill what it wrote before the error.
+        raise LostAnswer(f"the server failed while it answered: {failed['error']!s:.200}")
+    return failed or answer
 
 
 def _read_events(content: bytes) -> tuple[list[dict[str, Any]], bool]:
@@ -196,7 +202,7 @@ def _read_events(content: bytes) -> tuple[list[dict[str, Any]], bool]:
 
 
 def _join_events_into_answer(events: list[dict[str, Any]]) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": ""}
+    message: dict[str, Any] = dict(EMPTY_MESSAGE)
     calls: list[dict[str, Any]] = []
     logprobs: list[Any] = []
     usage = finish = None

@@ -15,7 +15,7 @@ from evalsuite.core.errors import RequestRefused
 from evalsuite.core.json_codec import decode_completion, decode_usage, encode_completion, encode_usage
 from evalsuite.core.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
 from evalsuite.models.chat_format import build_body, join_stream, parse_answer, read_usage, split_reasoning
-from evalsuite.models.protocol import Transient
+from evalsuite.models.protocol import LostAnswer, Transient
 
 
 def answer(message: Any = None, **choice: Any) -> dict[str, Any]:
@@ -241,6 +241,15 @@ def test_streamed_calls_that_a_server_numbers_may_be_interleaved() -> None:
         {"index": 1, "function": {"arguments": "}"}},
     ]
     assert stream({"delta": {"tool_calls": parts}}).tool_calls == (ToolCall("a", "f", "{}"), ToolCall("b", "g", "{}"))
+
+
+def test_a_stream_that_fails_after_its_first_words_is_a_lost_answer_because_it_may_be_billed() -> None:
+    error = {"error": {"message": "overloaded", "code": 529}}
+    events = [{"choices": [{"delta": {"role": "assistant", "content": text}}]} for text in ("", "Par")]
+    streams = ["".join(f"data: {json.dumps(event)}\n\n" for event in [*events[:n], error]) for n in range(3)]
+    assert [join_stream(text.encode()) for text in streams[:2]] == [error, error]
+    with pytest.raises(LostAnswer, match=r"the server failed while it answered: .*overloaded"):
+        join_stream(streams[2].encode())
 
 
 def test_a_stream_of_content_in_parts_is_read() -> None:
