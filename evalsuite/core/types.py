@@ -421,6 +421,11 @@ class Metric:
 SHARE = Metric(range=(0.0, 1.0))  # a score from 0 to 1; higher is better
 
 
+def are_outcomes(scores: Iterable[float], declared: tuple[float, float] | None) -> bool:
+    """Tell whether scores can only be 0 or 1: all of them are, and no range other than 0 to 1 is declared."""
+    return (declared is None or tuple(declared) == SHARE.range) and all(score in {0.0, 1.0} for score in scores)
+
+
 @dataclass(frozen=True, slots=True)
 class Score:
     """A score with an explanation for readers; a score without an explanation can be a plain float.

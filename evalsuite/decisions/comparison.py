@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from evalsuite.core.types import ASSERTS, PASS_RATE, SHARE, Metric
+from evalsuite.core.types import ASSERTS, PASS_RATE, SHARE, Metric, are_outcomes
 from evalsuite.decisions.gates import Gate, GateDecision, GateOutcome
 from evalsuite.decisions.measured import MOST_GROUPS, get_score
 from evalsuite.results.built_in import is_resource_metric
@@ -379,7 +379,7 @@ def find_declaration(run: Run, benchmark: str, metric: str) -> Metric:
 def find_range(run: Run, subject: ComparedMetric, scores: Iterable[float]) -> tuple[float, float] | None:
     """Find a metric's range: the declared range, or 0 to 1 if all scores are 0 or 1; None if it is unknown."""
     declared = find_declaration(run, subject.benchmark, subject.metric).range
-    return declared or ((0.0, 1.0) if all(score in {0.0, 1.0} for score in scores) else None)
+    return declared or (SHARE.range if are_outcomes(scores, None) else None)
 
 
 def find_gate_margin(subject: ComparedMetric, rules: ComparisonRules) -> float | None:

@@ -238,7 +238,7 @@ def _estimate_variance(
     values = [score for _, scores in scored for score in scores]
     within = estimate_within_variance(scores for _, scores in scored)
     crowding = _compute_design_effect(scored)
-    shares = crowding == 1 and set(values) <= {0.0, 1.0}
+    shares = crowding == width == 1 and set(values) <= {0.0, 1.0}
     if pairs:
         spread = _compute_variance([pair.after - pair.before for pair in pairs])
         noise = 0.0 if within is None else 2 * within / max(len(scores) for _, scores in scored)

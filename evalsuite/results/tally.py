@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evalsuite.core.types import Metric, Outcome, Record, Usage
+from evalsuite.core.types import Metric, Outcome, Record, Usage, are_outcomes
 
 if TYPE_CHECKING:
     from evalsuite.stats import Interval
@@ -191,10 +191,11 @@ class Tally:
     ) -> Estimate | None:
         """Estimate the mean, with an interval; the method depends on which values scores can have.
 
-        If all scores are 0 or 1, the interval is that of a share (`stats.share_interval`). If scores have known bounds,
-        the interval is the betting interval. The intervals for shares and for bounded scores are valid for any number
-        of cases. If scores have no known bounds, the interval is the t interval. If all clusters have the same mean,
-        the t interval is left out, because the data do not show how much scores vary.
+        If all scores are 0 or 1, and `bounds` is no other range, the interval is that of a share
+        (`stats.share_interval`). If scores have known bounds, the interval is the betting interval. The intervals for
+        shares and for bounded scores are valid for any number of cases. If scores have no known bounds, the interval is the t
+        interval. If all clusters have the same mean, the t interval is left out, because the data do not show how much
+        scores vary.
 
         A cluster consists of all epochs of a sample, or of all samples with the same source (the tag `cluster`).
 
@@ -232,7 +233,7 @@ def _compute_interval_of_mean(
 ) -> Interval | None:
     from evalsuite import stats
 
-    shares = all(value in (0.0, 1.0) for value in values)
+    shares = are_outcomes(values, bounds)
     count = len(set(clusters))
     if shares and count == len(values):
         # Compute the interval of `share_interval` without importing numpy, which takes a sixth of a second.

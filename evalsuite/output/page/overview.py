@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.types import PASS_RATE
+from evalsuite.core.types import PASS_RATE, are_outcomes
 from evalsuite.decisions.comparison import (
     BaselineComparison,
     ScorePair,
@@ -330,7 +330,7 @@ def compare_score_pairs(
     if len(pairs) < 2:
         return PairedComparison(len(pairs))
     before, after, clusters = split_score_pairs(pairs)
-    shares = set(before) | set(after) <= {0.0, 1.0}
+    shares = are_outcomes({*before, *after}, bounds)
     low, high = (0.0, 1.0) if shares else bounds or (-math.inf, math.inf)
     inside = low <= min(*before, *after) and max(*before, *after) <= high < math.inf
     found = stats.paired_difference(

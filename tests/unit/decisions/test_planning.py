@@ -155,6 +155,15 @@ def test_two_earlier_runs_say_how_many_questions_change(desk: Desk) -> None:
     assert "equal models fail in" in advise_on_loss(sight)
 
 
+def test_zeros_and_ones_on_a_wider_range_are_not_planned_as_shares(desk: Desk) -> None:
+    scores = [1.0, 0.0] * 100
+    ten = {"metrics": {"capitals": {"m": {"range": [0, 10], "better": "higher"}}}}
+    asked = [PlannedBenchmark("capitals", 200, 200, 1)]
+    (wide,) = compute_detectable_losses(asked, run_of(desk, "before", [scores], **ten), None, GATES, 0.02)
+    assert not wide.variance.shares
+    assert seen(desk, [scores]).variance.shares
+
+
 def test_without_two_runs_or_epochs_nothing_is_calibrated(desk: Desk) -> None:
     sight = seen(desk, [[1.0, 0.0] * 20])
     assert sight.calibration is None

@@ -10,6 +10,8 @@ from scipy.stats import binomtest
 from evalsuite import cli
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import RunError
+from evalsuite.decisions.comparison import ScorePair
+from evalsuite.output.page.overview import compare_score_pairs
 from evalsuite.output.paper import map_significance_stars
 from evalsuite.output.reports.compare import (
     make_comparison_sections,
@@ -41,6 +43,16 @@ def value(cell: Any) -> Any:
 def run(desk: Desk, name: str, scores: dict[str, dict[str, float]], **info: Any) -> Run:
     tags = {sample: {"region": sample[0]} for sample in scores}
     return desk.run([desk.record(one, scores[one], tags=tags[one]) for one in scores], name, **info)
+
+
+def test_two_runs_of_zeros_on_a_wide_range_may_differ_by_a_share_of_this_range(desk: Desk) -> None:
+    pairs = [ScorePair(desk.row(f"a{n}"), 0.0, 0.0) for n in range(50)]
+    one, ten = (compare_score_pairs(pairs, (0, high), 1).difference for high in (1, 10))
+    assert one is not None
+    assert one.high == pytest.approx(0.0713, abs=1e-3)
+    # A share of 7% of further clusters may differ, by up to 10 each.
+    assert ten is not None
+    assert ten.high == pytest.approx(0.711, abs=1e-3)
 
 
 def test_runs_are_labelled_by_their_models_and_all_by_their_names_if_a_model_repeats(desk: Desk) -> None:

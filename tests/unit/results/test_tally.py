@@ -98,6 +98,19 @@ def test_a_share_of_independent_cases_has_the_interval_of_its_count() -> None:
     assert tally.estimate("m", 0.8) == Estimate(0.7, narrow.low, narrow.high, 10)
 
 
+def test_zeros_and_ones_on_a_wider_range_are_not_a_share() -> None:
+    violations, marks = Tally.of(row(n, 0.0) for n in range(50)), Tally.of(row(n, 1.0) for n in range(50))
+    # If 3% of further cases have ten violations, their mean is 0.3, and 50 cases show none in 22% of the runs.
+    found = violations.estimate("m", bounds=(0, 10))
+    assert found == Estimate(0.0, 0.0, stats.betting_interval([0.0] * 50, bounds=(0, 10)).high, 50)
+    assert found.high > 0.7
+    high = marks.estimate("m", bounds=(1, 10))
+    assert high is not None
+    assert high.low == 1.0
+    assert high.high is not None
+    assert high.high > 1.6
+
+
 def test_a_mean_of_other_scores_has_the_t_interval() -> None:
     values = [0.1, 0.5, 0.4, 0.9]
     tally = Tally.of(row(n, value) for n, value in enumerate(values))
