@@ -15,10 +15,10 @@ each sample's first epoch. If samples share a source, a gate with a confidence i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from evalsuite.core.types import PASS_RATE
 from evalsuite.decisions.comparison import (
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from evalsuite.stats import ConfidenceSequence
 
 T = TypeVar("T")
+FindRange: TypeAlias = "Callable[[str, str], tuple[float, float] | None]"  # From a benchmark and one of its scores.
 NOTHING: Any = object()  # Placeholder that `interleave_parts` puts at the end of shorter parts.
 
 
@@ -115,10 +116,11 @@ class EarlyGate:
 
     Args:
         share: the part of the run's total error probability that this gate may use.
+        find_range: function that finds a score's declared range; None if no range is declared.
     """
 
-    def __init__(self, gate: Gate, share: float = 1.0) -> None:
-        self.gate = gate
+    def __init__(self, gate: Gate, share: float = 1.0, find_range: FindRange = lambda *_: None) -> None:
+        self.gate, self._find_range = gate, find_range
         # The final check of a gate without a confidence cannot err, so early checks get the whole error probability.
         early = share if gate.confidence is None else share * EARLY_SHARE
         self._confidence = 1 - (1 - (gate.confidence or CONFIDENCE)) * early
@@ -141,8 +143,9 @@ class EarlyGate:
         score = get_score(row, self.gate.metric)
         if score is None or not self._is_independent(row):
             return
-        if not 0 <= score <= 1:
-            # Decide after the run, because the confidence sequences need bounded scores.
+        low, high = (self._find_range(benchmark, self.gate.metric) if self.gate.metric != PASS_RATE else None) or (0, 1)
+        if not 0 <= low <= score <= high <= 1:
+            # Decide after the run, because the confidence sequences need scores that cannot leave [0, 1].
             self._impossible = True
             return
         self._add_to_confidence_sequence(score)
@@ -264,13 +267,18 @@ class EarlyDecider:
 
     Args:
         baselines: the runs with which the metrics of this run are compared.
+        find_range: see `EarlyGate`.
 
     Attributes:
         decided: whether all gates and comparisons are decided. Cases that are added after that are only counted.
     """
 
     def __init__(
-        self, gates: Sequence[Gate], baselines: Sequence[Run] = (), rules: ComparisonRules | None = None
+        self,
+        gates: Sequence[Gate],
+        baselines: Sequence[Run] = (),
+        rules: ComparisonRules | None = None,
+        find_range: FindRange = lambda *_: None,
     ) -> None:
         rules = rules or ComparisonRules()
         compared = [
@@ -279,7 +287,7 @@ class EarlyDecider:
         # Leave out gates against a baseline, because the early comparison with this baseline decides them.
         listed = [gate for gate in gates if not gate.than]
         number = len(listed) + len(compared)
-        self.gates = [EarlyGate(gate, 1 / number) for gate in listed]
+        self.gates = [EarlyGate(gate, 1 / number, find_range) for gate in listed]
         self.comparisons = [_make_early_comparison(*each, rules, 1 / number) for each in compared]
         self._decisions: list[EarlyGate | EarlyComparison] = [*self.gates, *self.comparisons]
         self.decided = False

@@ -13,6 +13,7 @@ from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
+    from evalsuite.decisions.early_stops import FindRange
     from evalsuite.decisions.gates import Gate
     from evalsuite.journal.planned import PlannedCase
     from evalsuite.results.tally import Row
@@ -34,12 +35,13 @@ class EarlyStopper:
         stop: Callable[[str], None],
         order: Sequence[str],
         cases: Iterable[PlannedCase],
+        find_range: FindRange,
     ) -> None:
         self._stop = stop
         self._decider: EarlyDecider | None = None
         if settings.can_end_early:
             baselines = [load_run(find_run_folder(reports, name)) for name in dict.fromkeys(settings.baseline)]
-            self._decider = EarlyDecider(gates, baselines, read_comparison_rules(settings.plain()))
+            self._decider = EarlyDecider(gates, baselines, read_comparison_rules(settings.plain()), find_range)
         self._order: ResultSequencer[tuple[str, Row]] = ResultSequencer(order)
         self._goes_on = settings.until_decided
         self._stages = {planned.case: (planned.epoch, planned.beyond) for planned in cases} if self._goes_on else {}

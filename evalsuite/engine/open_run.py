@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import NEVER_EXCUSED, EvalsuiteError, SettingsError, SpendLimitReached, write_count
-from evalsuite.core.json_codec import decode_record, decode_usage, encode_usage
-from evalsuite.core.types import Record, Usage
+from evalsuite.core.json_codec import decode_metric, decode_record, decode_usage, encode_usage
+from evalsuite.core.types import Metric, Record, Usage
 from evalsuite.decisions.gates import parse_gates
 from evalsuite.decisions.verdict import Status, Verdict
 from evalsuite.engine.case_record import StorableRecord
@@ -23,6 +23,7 @@ from evalsuite.engine.early_end import EarlyStopper
 from evalsuite.engine.span_export import RunSpanExporter
 from evalsuite.gateway.loop import BackgroundLoop
 from evalsuite.journal.batches import StoredBatches
+from evalsuite.results.built_in import DeclaredAndBuiltInMetrics
 from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, import_records
 from evalsuite.results.run_folders import COMMENT, REPORT, RunFolder, RunPart, find_run_folder, make_run_folder
 from evalsuite.results.runs import Run, load_run
@@ -205,7 +206,9 @@ class OpenRun:
         self._spec, self._live, self._stop, self._watchers = spec, live, stop, watchers
         self._info = {**spec.make_run_info(), **selection}
         self._gates = parse_gates(settings.gate)
-        self.early = EarlyStopper(settings, self._gates, spec.reports_folder, stop, order, cases)
+        self.early = EarlyStopper(
+            settings, self._gates, spec.reports_folder, stop, order, cases, self._find_declared_range
+        )
         baseline = next(iter(settings.baseline), None)
         self.baseline = load_run(find_run_folder(spec.reports_folder, baseline)) if baseline else None
         self._clock, self._started = time.monotonic(), datetime.now(UTC)
@@ -334,6 +337,11 @@ class OpenRun:
         )
         self.store_record(case, StorableRecord.from_record(record, None))
         return planned.benchmark
+
+    def _find_declared_range(self, benchmark: str, score: str) -> tuple[float, float] | None:
+        declared = {name: decode_metric(plain) for name, plain in self._metrics.get(benchmark, {}).items()}
+        metric: Metric = DeclaredAndBuiltInMetrics(declared, [score]).get(score, Metric())
+        return metric.range
 
     def _add_result_for_early_end(self, record: Record) -> None:
         # Ignore skipped cases, because they have no score (for example after the budget was spent).

@@ -47,6 +47,26 @@ def test_where_no_gate_is_ever_decided_all_cases_run(numbers: Suite, parallel: t
     assert not numbers.summary()["shortened"]
 
 
+def test_scores_whose_declared_range_goes_beyond_one_decide_nothing_early(numbers: Suite) -> None:
+    numbers.pytester.makepyfile(
+        test_violations="""
+        from evalsuite import Metric, Sample, benchmark, generate
+
+        def violations(sample, transcript):
+            return {"violations": 0.0}
+
+        violations.metrics = {"violations": Metric(range=(0, 10), better="lower")}
+
+        @benchmark("rules", [Sample(f"s{n}", f"{n}") for n in range(60)], solver=generate(), scorers=[violations])
+        def test_rules(scores):
+            pass
+        """
+    )
+    gate = ("--only-gate=rules.violations <= 0.2", "--until-decided")
+    assert numbers.run("test_violations.py", model("good"), *gate).ret == 0
+    assert len(numbers.records()) == 60
+
+
 def test_a_run_stops_only_when_all_its_gates_are_decided(numbers: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAST", "60")
     gates = (GATE, "--gate=numbers[high].exact_match >= 0.99")

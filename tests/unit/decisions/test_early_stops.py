@@ -159,6 +159,18 @@ def test_epoch_after_epoch_of_the_same_samples_decides_wrongly_at_most_as_often_
     assert wrong / repetitions <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / repetitions)
 
 
+def test_a_gate_is_not_decided_early_by_low_scores_of_a_range_beyond_one() -> None:
+    zeros = [row(number, 0.0) for number in range(300)]
+    declared = {"tenfold": (0.0, 10.0), "half": (0.0, 0.5), "unknown": None}
+    found = {}
+    for benchmark in declared:
+        gate = EarlyGate(parse_gate(f"{benchmark}.right <= 0.2"), find_range=lambda name, _: declared[name])
+        for one in zeros:
+            gate.add_case(benchmark, one)
+        found[benchmark] = gate.verdict
+    assert found == {"tenfold": "open", "half": "met", "unknown": "met"}
+
+
 def test_more_samples_help_what_hears_them() -> None:
     point, bound, marks = (EarlyGate(parse_gate(f"numbers.right >= 0.5{at}")) for at in ("", " @95%", ""))
     for gate in (point, bound):
