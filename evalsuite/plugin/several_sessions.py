@@ -53,7 +53,8 @@ def run_session_per_model(config: pytest.Config, models: Sequence[str]) -> int:
     for number, (model, run) in enumerate(zip(models, runs, strict=True), 1):
         sys.stdout.write(f"evalsuite: model {number} of {len(models)}: {model}\n")
         sys.stdout.flush()
-        ended, signals = _run_session(config, [*others, f"--model={model}", f"--run={run}"])
+        own_file = _name_junit_file(config, f"model{number}") if number > 1 else []
+        ended, signals = _run_session(config, [*others, *own_file, f"--model={model}", f"--run={run}"])
         status = max(status, ended)
         if signals or ended == int(pytest.ExitCode.INTERRUPTED):
             return status
@@ -79,11 +80,16 @@ def run_further_parts(config: pytest.Config, folder: RunFolder) -> int:
     signals: list[int] = []
     while status == 0 and not signals and (info.get("next_part") or {}).get("number", 0) > part:
         part += 1
-        junit = getattr(config.option, "xmlpath", None)
-        further = [f"--junit-xml={Path(junit).with_suffix('')}-part{part}.xml"] if junit else []
-        status, signals = _run_session(config, [*args, *further], {PART: str(folder.path.resolve())})
+        further = [*args, *_name_junit_file(config, f"part{part}")]
+        status, signals = _run_session(config, further, {PART: str(folder.path.resolve())})
         info = folder.info()
     return status or (INCOMPLETE if explain_interruption(info) else 0)
+
+
+def _name_junit_file(config: pytest.Config, suffix: str) -> list[str]:
+    """Return the option for a further session's own junit file, because it would overwrite an earlier session's."""
+    junit = getattr(config.option, "xmlpath", None)
+    return [f"--junit-xml={Path(junit).with_suffix('')}-{suffix}.xml"] if junit else []
 
 
 def _run_session(

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import time
+import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
 import pytest
@@ -44,6 +45,14 @@ def test_each_model_has_a_run_and_the_highest_status_counts(suite: Suite, worker
     } == {"r-function-app-right": 1.0, "r-function-app-wrong": 0.0}
     written = json.loads(next(suite.path.glob("reports/compare-*/comparison.json")).read_text())
     assert written["labels"] == ["function:app:right", "function:app:wrong"]
+
+
+def test_each_model_has_a_junit_file(suite: Suite) -> None:
+    suite.path.joinpath("app.py").write_text(MORE)
+    suite.run(RIGHT, WRONG, "--gate=exact_match >= 0.9", "--junitxml=out/j.xml", model=False)
+    files = {path.name: ET.parse(path).iter("testsuite") for path in suite.path.glob("out/*")}
+    failures = {name: next(suites).get("failures") for name, suites in files.items()}
+    assert failures == {"j.xml": "0", "j-model2.xml": "1"}
 
 
 def test_three_models_are_ranked(suite: Suite) -> None:
