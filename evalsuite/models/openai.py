@@ -148,9 +148,11 @@ class OpenAIBackend:
     def _read_answer(self, request: Request, answer: ServerAnswer) -> Completion:
         content = self._mask_credentials(answer.content)
         streamed = answer.headers.get("content-type", "").startswith("text/event-stream")
-        # Mask the joined text, too, because a credential may be spread over a stream's events, or escaped.
-        content = self._mask_credentials(dumps(join_stream(content) if streamed else _parse_json(content)).encode())
-        completion = self._read_completion(request, json.loads(content), content)
+        plain = join_stream(content) if streamed else _parse_json(content)
+        if streamed or b"\\" in content:  # A credential may be spread over a stream's events, or escaped.
+            content = self._mask_credentials(dumps(plain).encode())
+            plain = json.loads(content)
+        completion = self._read_completion(request, plain, content)
         if self.on_exhausted is not None and (seconds := read_quota_wait(answer.headers)):
             self.on_exhausted(seconds)
         return completion
