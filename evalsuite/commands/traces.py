@@ -40,21 +40,17 @@ SUFFIXES = (".json", ".jsonl")
 def run_traces(options: argparse.Namespace) -> int:
     """Write the traces as answers and let pytest score these answers; return pytest's exit status."""
     require_suite(options.suite)
-    lines: dict[tuple[str, str], dict[str, Any]] = {}
     files = [file for source in options.sources for file in _list_trace_paths(source)]
     if options.to.resolve() in {file.resolve() for file in files}:
         raise SettingsError(f"--to {options.to}: that is one of the traces; name another file, or move this one away")
-    for file in files:
-        for line in read_traces(file):
-            key = line.get("benchmark", ""), line["id"]
-            if key in lines:
-                raise DatasetError(file, f"trace {line['id']!r:.80}", "an id that an earlier trace has", "unique ids")
-            lines[key] = line
+    found = list(read_traces(*files))
+    lines = [line for line in found if line]
     if not lines:
         raise DatasetError(options.sources[0], "", "no trace with an answer of a model", EXPECTED)
     options.to.parent.mkdir(parents=True, exist_ok=True)
-    options.to.write_text("".join(f"{dumps(line)}\n" for line in lines.values()), "utf-8", "replace")
-    print_at_once(f"{options.to}: {write_count(len(lines), 'trace')} of {write_count(len(files), 'file')}")
+    options.to.write_text("".join(f"{dumps(line)}\n" for line in lines), "utf-8", "replace")
+    left_out = f"; without an answer of a model: {len(found) - len(lines):,}" if len(found) > len(lines) else ""
+    print_at_once(f"{options.to}: {write_count(len(lines), 'trace')} of {write_count(len(files), 'file')}{left_out}")
     return run_pytest(f"--answers={options.to}", options.suite, *options.further)
 
 
@@ -67,8 +63,32 @@ def _list_trace_paths(source: Path) -> list[Path]:
     return sorted(file for file in source.rglob("*") if file.suffix in SUFFIXES and file.is_file())
 
 
-def read_traces(path: Path) -> Iterator[dict[str, Any]]:
-    """Read the traces of one file, or of a run's folder, as lines of answers."""
+def read_traces(*paths: Path) -> Iterator[dict[str, Any]]:
+    """Read the traces of files, or of runs' folders, as lines of answers.
+
+    A trace without an answer of a model gives an empty line. A trace's spans may be in several files, and a span may be
+    exported more than once: its last version counts.
+    """
+    spans: dict[str, dict[str, TraceSpan]] = {}
+    known = set[tuple[str, str]]()
+    for path in paths:
+        for line in _read_file(path, spans):
+            key = line.get("benchmark", ""), line.get("id", "")
+            if line and key in known:
+                raise DatasetError(path, f"trace {key[1]!r:.80}", "an id that an earlier trace has", "unique ids")
+            known.add(key)
+            yield line
+    for trace, by_id in spans.items():
+        members = sorted(by_id.values(), key=lambda span: span.begin)
+        # An agent may return something other than the model's last text, such as the argument of a last tool call.
+        answer = next(({"answer": span.answer} for span in members if span.answer), {})
+        name = trace if len(trace) <= 64 else hashlib.sha256(trace.encode("utf-8", "replace")).hexdigest()
+        log = CallLog([span.call for span in members if span.call], spans=members)
+        yield _convert_calls_to_answer(name, log, answer)
+
+
+def _read_file(path: Path, spans: dict[str, dict[str, TraceSpan]]) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a file's records and chat logs, or of a run's; add the file's spans to `spans`."""
     if path.is_dir():
         from evalsuite.results.run_folders import RunFolder
         from evalsuite.results.runs import load_run
@@ -76,26 +96,19 @@ def read_traces(path: Path) -> Iterator[dict[str, Any]]:
         for record in load_run(RunFolder(path), make_declarations(None)).records:
             yield from _convert_record_to_answer(encode_record(record))
         return
-    spans: dict[str, list[TraceSpan]] = {}
     for number, (where, item) in enumerate(_iterate_json_values(path), 1):
         try:
             if isinstance(item, dict) and "resourceSpans" in item:
                 for plain in list_spans(item):
-                    spans.setdefault(plain["trace"], []).append(read_span(plain))
+                    members = spans.setdefault(plain["trace"], {})
+                    members[plain["id"] or f"no id {len(members)}"] = read_span(plain)
             elif isinstance(item, dict) and {"case", "sample", "outcome"} <= item.keys():
                 yield from _convert_record_to_answer(item)
             else:
-                yield from _convert_chat_to_answer(item, f"{path.stem}-{number}")
+                yield _convert_chat_to_answer(item, f"{path.stem}-{number}")
         except SPAN_ERRORS as error:
             found = f"what cannot be read ({type(error).__name__}: {str(error)[:200]})"
             raise DatasetError(path, where, found, EXPECTED) from error
-    for trace, members in spans.items():
-        members.sort(key=lambda span: span.begin)
-        # An agent may return something other than the model's last text, such as the argument of a last tool call.
-        answer = next(({"answer": span.answer} for span in members if span.answer), {})
-        name = trace if len(trace) <= 64 else hashlib.sha256(trace.encode("utf-8", "replace")).hexdigest()
-        log = CallLog([span.call for span in members if span.call], spans=members)
-        yield from _convert_calls_to_answer(name, log, answer)
 
 
 def _iterate_json_values(path: Path) -> Iterator[tuple[str, Any]]:
@@ -129,7 +142,7 @@ def _convert_record_to_answer(encoded_record: Mapping[str, Any]) -> Iterator[dic
         yield {"id": f"{encoded_record['sample']}{epoch}", "answer": encoded_record["transcript"]["answer"], **line}
 
 
-def _convert_chat_to_answer(chat: Any, default_id: str) -> Iterator[dict[str, Any]]:
+def _convert_chat_to_answer(chat: Any, default_id: str) -> dict[str, Any]:
     log = chat if isinstance(chat, dict) else {"messages": chat}
     plain = log["messages"]
     blocks = [block for one in plain if isinstance(one.get("content"), list) for block in one["content"]]
@@ -144,20 +157,20 @@ def _convert_chat_to_answer(chat: Any, default_id: str) -> Iterator[dict[str, An
         if said.role == "assistant"
     ]
     kept = {name: log[name] for name in ("tags", "target") if log.get(name) is not None}
-    yield from _convert_calls_to_answer(str(log.get("id", default_id)), CallLog(calls), kept)
+    return _convert_calls_to_answer(str(log.get("id", default_id)), CallLog(calls), kept)
 
 
-def _convert_calls_to_answer(name: str, log: CallLog, further_fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the calls of one trace as an answer with its transcript; yield nothing if the trace has no call."""
+def _convert_calls_to_answer(name: str, log: CallLog, further_fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the calls of one trace as an answer with its transcript; return {} if the trace has no call."""
     if not log.calls:
-        return
+        return {}
     transcript = log.make_transcript()
     asked = [message for message in log.calls[0].messages if message.role not in {"system", "developer"}]
     plain = [encode_message(message) for message in asked]
     parts = asked[0].parts if asked else ()
     is_text = len(asked) == 1 and all(isinstance(part, str) or part["type"] == "text" for part in parts)
     transcript = dataclasses.replace(transcript, answer=further_fields.get("answer", transcript.answer))
-    yield {
+    return {
         **further_fields,
         "id": name,
         "answer": transcript.answer,

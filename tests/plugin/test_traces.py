@@ -152,6 +152,33 @@ def write_span(file: Path, *attributes: dict[str, Any]) -> None:
     file.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}), encoding="utf-8")
 
 
+def test_spans_of_a_trace_may_be_in_several_files_and_twice_and_traces_without_answers_are_counted(
+    suite: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def export(trace: str, name: str, **times: str) -> dict[str, Any]:
+        attributes = [attribute(key, json.dumps(value)) for key, value in SPOKEN.items()] if name == "chat" else []
+        span = {"traceId": trace, "spanId": name, "name": name, "attributes": attributes, **times}
+        return {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
+
+    chat, search = export("1", "chat", startTimeUnixNano="2"), export("1", "search", startTimeUnixNano="1")
+    for name, exports in {"a": [search, search], "b": [chat, export("2", "health")], "c": [chat]}.items():
+        (suite.path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, exports)), "utf-8")
+    files = [suite.path / f"{name}.jsonl" for name in "abc"]
+    line, empty = command.read_traces(*files)
+    assert [event["name"] for event in line["transcript"]["events"] if event["kind"] == "span"] == ["search", "chat"]
+    assert [event["kind"] for event in line["transcript"]["events"]] == ["turn", "span", "span"]
+    assert empty == {}
+    (suite.path / "test_capitals.py").write_text(CASES, encoding="utf-8")
+    main(["score", "traces", *map(str, files), "--suite", "test_capitals.py"])
+    assert "1 trace of 3 files; without an answer of a model: 1" in capsys.readouterr().out
+
+
+SPOKEN = {
+    "gen_ai.input.messages": [{"role": "user", "parts": [{"type": "text", "content": "Hi"}]}],
+    "gen_ai.output.messages": [{"role": "assistant", "parts": [{"type": "text", "content": "Ho"}]}],
+}
+
+
 def test_spans_of_openinference_are_read(tmp_path: Path) -> None:
     said, made = "llm.output_messages.0.message.", "llm.output_messages.0.message.tool_calls.0.tool_call."
     write_span(
