@@ -13,7 +13,7 @@ from typing import Any
 
 from evalsuite.core.types import Completion, Request, Usage
 from evalsuite.models.chat_format import select_body_params
-from evalsuite.models.protocol import Transient
+from evalsuite.models.protocol import LostAnswer
 
 
 def build_body(request: Request, model: str) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def parse_answer(answer: Any) -> Completion:
         vectors = tuple(_encode_embedding(entry["embedding"]) for entry in entries)
         tokens = int((answer.get("usage") or {}).get("prompt_tokens") or 0)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise Transient(f"the server's answer holds no embeddings: {answer!s:.200}") from error
+        raise LostAnswer(f"the server's answer holds no embeddings: {answer!s:.200}") from error
     return Completion("", usage=Usage(1, tokens, 0), embeddings=vectors)
 
 

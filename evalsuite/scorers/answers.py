@@ -227,6 +227,8 @@ def compute_cosine(a: Sequence[float], b: Sequence[float]) -> float:
     if len(a) != len(b):
         raise ScoringError(f"vectors of {len(a)} and {len(b)} numbers cannot be compared: use one embedding model")
     norms = math.sqrt(math.fsum(x * x for x in a)) * math.sqrt(math.fsum(y * y for y in b))
+    if not math.isfinite(norms):
+        raise ScoringError("a vector holds NaN or infinity: serve the embedding model in float32 or bfloat16")
     return max(-1.0, min(1.0, math.fsum(x * y for x, y in zip(a, b, strict=True)) / norms)) if norms else 0.0
 
 

@@ -14,6 +14,7 @@ from evalsuite.applications.chat_api import format_usage
 from evalsuite.core.errors import RequestRefused
 from evalsuite.core.json_codec import decode_completion, decode_usage, encode_completion, encode_usage
 from evalsuite.core.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
+from evalsuite.models import embeddings_format
 from evalsuite.models.chat_format import build_body, join_stream, parse_answer, read_usage, split_reasoning
 from evalsuite.models.protocol import LostAnswer, Transient
 
@@ -337,3 +338,8 @@ def test_cached_and_reasoning_tokens_are_read_from_where_servers_state_them(
     assert decode_usage(encode_usage(expected)) == expected
     # A client of the endpoint reads the same numbers.
     assert read_usage(format_usage(expected)) == expected
+
+
+def test_an_answer_without_embeddings_is_lost_because_it_may_be_billed() -> None:
+    with pytest.raises(LostAnswer, match="holds no embeddings"):
+        embeddings_format.parse_answer({"data": [{"embedding": "AA=="}]})

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from importlib.util import find_spec
 from typing import Any
 
@@ -129,6 +130,13 @@ def test_cosines_by_hand() -> None:
     assert compute_cosine([1, 1], [2, 2]) == pytest.approx(1)
     assert compute_cosine([1, 0], [-3, 0]) == -1
     assert compute_cosine([0, 0], [1, 0]) == 0
+
+
+@pytest.mark.parametrize("broken", [math.nan, math.inf])
+def test_a_vector_that_overflowed_is_an_error_and_not_similar_to_everything(broken: float) -> None:
+    for a, b in (([broken, 1], [1, 0]), ([0, 0], [1, broken])):
+        with pytest.raises(ScoringError, match="holds NaN or infinity"):
+            compute_cosine(a, b)
 
 
 class Embeds:
