@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import quote_plus, unquote, unquote_plus, urlsplit, urlunsplit
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.redaction import redact
@@ -100,6 +101,18 @@ class Address:
     def is_azure(self) -> bool:
         """Whether the address needs Azure's own paths and headers; Azure's `/openai/v1` does not."""
         return self.host.endswith(AZURE_HOSTS) and not self.root.endswith("/v1")
+
+    def list_secrets(self) -> list[Secret]:
+        """List the login and the query's secrets, also as they are sent, because a server may repeat them."""
+        login = [self.login, Secret(encode_login(self.login))] if self.login else []
+        parts = [part for part in self.query.reveal().split("&") if redact(f"?{part}") != f"?{part}"]
+        values = [unquote_plus(part.partition("=")[2]) for part in parts]
+        return [*login, *(Secret(form) for value in values for form in (value, quote_plus(value)))]
+
+
+def encode_login(login: Secret) -> str:
+    """Write a login as HTTP's header `Authorization: Basic` has it."""
+    return b64encode(login.reveal().encode()).decode()
 
 
 def parse_address(text: str) -> Address:

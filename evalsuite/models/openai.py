@@ -262,8 +262,8 @@ class OpenAIBackend:
         return f" (by way of the proxy that {address.scheme}_proxy names; with NO_PROXY={host} it is not asked)"
 
     def _mask_credentials(self, content: bytes) -> bytes:
-        """Replace the key and the login by `***`, because some servers repeat them in their answers."""
-        for secret in (self._access.key, self._address.login):
+        """Replace the key and the address's secrets by `***`, because some servers repeat them in their answers."""
+        for secret in (self._access.key, *self._address.list_secrets()):
             if secret and len(secret.reveal()) >= SHORTEST_SECRET:
                 content = content.replace(secret.reveal().encode(), b"***")
         return content

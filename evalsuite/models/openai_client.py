@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ import httpx2
 from openai import AsyncAzureOpenAI, AsyncOpenAI, Omit
 
 from evalsuite.core.errors import BackendUnavailable
-from evalsuite.models.credentials import AZURE_TOKEN, Access, Address
+from evalsuite.models.credentials import AZURE_TOKEN, Access, Address, encode_login
 from evalsuite.models.transport import ACCEPTED, AiohttpTransport, PreparedCall, ServerAnswer
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ def make_headers(address: Address, access: Access) -> dict[str, Any]:
         lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
         headers |= {line.partition(":")[0].strip(): Omit() for line in lines if ":" in line}
     if address.login:
-        headers["Authorization"] = f"Basic {b64encode(address.login.reveal().encode()).decode()}"
+        headers["Authorization"] = f"Basic {encode_login(address.login)}"
     return headers
 
 

@@ -98,6 +98,22 @@ def test_an_echoed_key_is_masked_in_a_stream_that_spreads_it_over_events_and_beh
     assert once(backend).text == "***"
 
 
+@pytest.mark.parametrize("status", [200, 400])
+def test_an_addresss_echoed_login_and_keys_are_masked(once: Once, chat_server: ChatServer, status: int) -> None:
+    def echo(_: object) -> Any:
+        words = f"{chat_server.headers[-1]['Authorization']} {chat_server.paths[-1]} and url+key/1"
+        return chat_server.say(words) if status == 200 else chat_server.say(status=400, body={"error": words})
+
+    chat_server.reply = echo
+    address = chat_server.url.replace("://", "://somebody:pass-word@") + "?api-key=url%2Bkey/1&tenant=visible-one"
+    backend = OpenAIBackend(address)
+    try:
+        words = once(backend).text
+    except RequestRefused as error:
+        words = str(error)
+    assert words.endswith("Basic *** /v1/chat/completions?api-key=***&tenant=visible-one and ***")
+
+
 def test_a_redirect_is_not_followed(once: Once, chat_server: ChatServer) -> None:
     chat_server.reply = lambda _: chat_server.say(status=307, headers={"Location": chat_server.url + "/x"}, body={})
     with pytest.raises(PermanentFailure, match="redirects are not followed"):
