@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from evalsuite.core.types import ASSERTS, PASS_RATE, SHARE, Metric, are_outcomes
 from evalsuite.decisions.gates import Gate, GateDecision, GateOutcome
-from evalsuite.decisions.measured import MOST_GROUPS, get_score
+from evalsuite.decisions.measured import MOST_GROUPS, get_score, has_sample_passed
 from evalsuite.results.built_in import is_resource_metric
 from evalsuite.results.judge_labels import is_canary
 from evalsuite.results.tally import Estimate, Question, Row, Tally
@@ -94,8 +94,8 @@ class SharedQuestions:
         return [
             score
             for question in self.shared
-            for row in (*self.before[question], *self.after[question])
-            if (score := get_score(row, metric)) is not None
+            for run in (self.before, self.after)
+            for score in list_scores_of_question(run[question], metric)
         ]
 
     def compute_replicates(self, compute: Compute) -> list[tuple[float, float]]:
@@ -161,9 +161,17 @@ def _list_changed_fingerprints(first: Mapping[str, str], other: Mapping[str, str
     ]
 
 
+def list_scores_of_question(rows: Sequence[Row], metric: str) -> list[float]:
+    """List a question's scores, one per epoch; if several epochs must pass, its pass rate is one score, as in gates."""
+    if metric == PASS_RATE and "at_least" in rows[0].facts:
+        has_passed = has_sample_passed(rows)
+        return [] if has_passed is None else [float(has_passed)]
+    return [score for row in rows if (score := get_score(row, metric)) is not None]
+
+
 def compute_mean_score(rows: Sequence[Row], metric: str) -> float | None:
     """Compute the mean of a question's scores over its epochs; None if no epoch was scored."""
-    scores = [score for row in rows if (score := get_score(row, metric)) is not None]
+    scores = list_scores_of_question(rows, metric)
     return math.fsum(scores) / len(scores) if scores else None
 
 

@@ -234,6 +234,9 @@ class EarlyComparison:
             return
         if not is_selected(row, subject.tag, subject.value) or not is_same_question(row.fingerprints, before[1]):
             return
+        if subject.metric == PASS_RATE and "at_least" in row.facts:
+            self._impossible = True  # As for `EarlyGate`.
+            return
         if row.cluster in self._question_of:
             self._impossible = self._question_of[row.cluster] != row.question
             return

@@ -17,10 +17,11 @@ from evalsuite.decisions.comparison import (
     find_range,
     group_by_question,
     list_compared_metrics,
+    list_scores_of_question,
     pair_questions,
     split_score_pairs,
 )
-from evalsuite.decisions.measured import get_score, select_cases
+from evalsuite.decisions.measured import select_cases
 
 if TYPE_CHECKING:
     from evalsuite.decisions.gates import Gate
@@ -190,10 +191,7 @@ def _compute_detectable_loss(
 
 def _list_scored_questions(tally: Tally, metric: str) -> list[tuple[Row, list[float]]]:
     """List each question that has scores, as its first case and the scores of its epochs."""
-    questions = [
-        (rows[0], [score for row in rows if (score := get_score(row, metric)) is not None])
-        for rows in group_by_question(tally).values()
-    ]
+    questions = [(rows[0], list_scores_of_question(rows, metric)) for rows in group_by_question(tally).values()]
     return [(row, scores) for row, scores in questions if scores]
 
 

@@ -13,6 +13,7 @@ from evalsuite import stats
 from evalsuite.core.types import SHARE
 from evalsuite.decisions.baseline import compare_to_baseline, compare_to_baselines
 from evalsuite.decisions.comparison import BaselineComparison, ComparedMetric, ComparisonRules, list_compared_metrics
+from evalsuite.decisions.early_stops import EarlyDecider
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.decisions.verdict import Status, make_verdict
 from evalsuite.output.reports.markdown import render_sections
@@ -61,6 +62,25 @@ def test_shares_are_compared_case_by_case_by_mcnemars_test(desk: Desk) -> None:
     assert (one.n, one.baseline, one.candidate, one.difference) == (100, 0.6, 0.52, -0.08)
     assert verdict == "worse"
     assert against.list_regressions() == [f"capitals.m is worse than in before: 0.52 after 0.6 (p = {one.pvalue:.2g})"]
+
+
+def test_the_pass_rate_of_repeated_samples_is_compared_by_samples_as_gates_read_it(desk: Desk) -> None:
+    def epochs(passed: Sequence[int]) -> list[Record]:
+        return [
+            desk.record(f"{n:03}", {}, "passed" if epoch <= held else "failed", epoch=epoch, facts={"at_least": 3})
+            for n, held in enumerate(passed)
+            for epoch in range(1, 5)
+        ]
+
+    # Three of four cases pass in both runs, but afterwards every other sample misses its three of four.
+    pair = Pair(desk, epochs([3] * 40), epochs([4, 2] * 20))
+    ((_, one, verdict),) = pair.against("capitals.pass_rate no worse than before by 0.05").found
+    assert (one.n, one.baseline, one.candidate, verdict) == (40, 1.0, 0.5, "worse")
+    # First epochs decide nothing early, whatever the margin.
+    early = EarlyDecider([parse_gate("capitals.pass_rate no worse than before by 0.9")], [pair.baseline])
+    for row in pair.run.all_rows():
+        early.add_case("capitals", row)
+    assert [each.verdict for each in early.comparisons] == ["open"]
 
 
 def test_other_scores_are_compared_by_the_paired_t_test(desk: Desk) -> None:
