@@ -77,7 +77,8 @@ def test_the_pass_rate_of_repeated_samples_is_compared_by_samples_as_gates_read_
     ((_, one, verdict),) = pair.against("capitals.pass_rate no worse than before by 0.05").found
     assert (one.n, one.baseline, one.candidate, verdict) == (40, 1.0, 0.5, "worse")
     # First epochs decide nothing early, whatever the margin.
-    early = EarlyDecider([parse_gate("capitals.pass_rate no worse than before by 0.9")], [pair.baseline])
+    gate = parse_gate("capitals.pass_rate no worse than before by 0.9")
+    early = EarlyDecider([gate], [pair.baseline], ComparisonRules(0.9))
     for row in pair.run.all_rows():
         early.add_case("capitals", row)
     assert [each.verdict for each in early.comparisons] == ["open"]
