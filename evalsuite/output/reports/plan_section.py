@@ -89,7 +89,7 @@ def advise_on_loss(metric: DetectableLoss) -> str:
 def _advise_on_epochs(metric: DetectableLoss) -> str:
     epochs = metric.detectable_loss_at_double_epochs
     if epochs is None:
-        return "Whether epochs help is not known: the baseline has one for metric question."
+        return "Whether epochs help is not known: the baseline has one score per question."
     if not math.isfinite(epochs) or metric.detectable_loss_at_double_questions < 0.98 * epochs:
         return "For the same number of calls more questions pay more than more epochs."
     return "More epochs pay as much as more questions, call for call, and need no new questions."
