@@ -88,6 +88,7 @@ class OpenAIBackend:
         self._address = parse_address(address or OPENAI) if isinstance(address, str | None) else address
         self._access = access or Access()
         self.base_url = self._address.shown
+        self._secrets = self._address.list_secrets()
         self.identity = f"openai {self.base_url}"
         self._client: OpenAIClient | None = None
         self.on_exhausted: Callable[[float], None] | None = None
@@ -263,7 +264,7 @@ class OpenAIBackend:
 
     def _mask_credentials(self, content: bytes) -> bytes:
         """Replace the key and the address's secrets by `***`, because some servers repeat them in their answers."""
-        for secret in (self._access.key, *self._address.list_secrets()):
+        for secret in (self._access.key, *self._secrets):
             if secret and len(secret.reveal()) >= SHORTEST_SECRET:
                 content = content.replace(secret.reveal().encode(), b"***")
         return content
