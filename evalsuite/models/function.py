@@ -128,7 +128,7 @@ class FunctionBackend:
                 embeddings=tuple(map(encode_vector, answer.get("embeddings") or ())),
                 facts=json.loads(dumps({name: value for name, value in answer.items() if name not in OPENAI_FIELDS})),
             )
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise RequestRefused(
                 f"function:{self.target} returned {returned!r:.200}; it must return the answer's text, or an object "
                 "with `content`"

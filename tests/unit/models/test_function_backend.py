@@ -180,7 +180,8 @@ def test_reasoning_in_tags_is_taken_out(serve: Serve, once: Once) -> None:
     "said",
     [None, 42, ["a"], {"content": 42}, {"contnt": "a"}, {}, {"content": "a", "usage": "many"},
      {"content": "a", "tool_calls": [1]},
-     {"content": "a", "usage": {"prompt_tokens": "x"}}, {"content": "a", "logprobs": ["ab", 3]}],
+     {"content": "a", "usage": {"prompt_tokens": "x"}}, {"content": "a", "usage": {"prompt_tokens": float("inf")}},
+     {"content": "a", "logprobs": ["ab", 3]}],
 )  # fmt: skip
 def test_what_is_no_answer_is_refused_and_shown(serve: Serve, once: Once, said: Any) -> None:
     with pytest.raises(RequestRefused, match=r"function:application:answer returned .*; it must return") as caught:
