@@ -314,9 +314,13 @@ class Gateway:
             self._record_call_end(call, "answered", usage)
         except (LostAnswer, WithheldAnswer, asyncio.CancelledError) as error:
             # A call without an attempt's number was never sent, so it cost nothing.
-            if price and call.attempt is not None:
+            stated = getattr(error, "usage", None) or Usage()
+            counted = find_plausible_usage(sent, Completion("", usage=stated))
+            if price and not counted.estimated:
+                usage = dataclasses.replace(counted, cost=price.compute_usage_cost(counted))
+            self._record_call_end(call, "failed", usage, error=str(error))
+            if price and usage is None and call.attempt is not None:
                 usage, answered = Usage(1, 0, 0, reserved, 1), False
-            self._record_call_end(call, "failed", error=str(error))
             raise
         except BaseException as error:
             self._record_call_end(call, "refused", error=str(error))

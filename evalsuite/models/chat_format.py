@@ -61,9 +61,10 @@ def parse_answer(answer: Any) -> Completion:
         raise LostAnswer(f"the server failed while it answered: {choice.get('error') or choice!s:.200}")
     if not completion.text and not completion.tool_calls:
         if message.get("refusal"):
-            raise WithheldAnswer(f"the model refused: {message['refusal']!s:.200}")
+            raise WithheldAnswer(f"the model refused: {message['refusal']!s:.200}", completion.usage)
         if filtered:
-            raise WithheldAnswer(f"a content filter withheld the whole answer ({completion.finish_reason:.100})")
+            words = f"a content filter withheld the whole answer ({completion.finish_reason:.100})"
+            raise WithheldAnswer(words, completion.usage)
     return completion
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from evalsuite.core.errors import BackendUnavailable, RequestRefused
 
 if TYPE_CHECKING:
-    from evalsuite.core.types import Completion, Request
+    from evalsuite.core.types import Completion, Request, Usage
 
 
 class RateLimited(Exception):  # noqa: N818 - heard only by the gateway, which waits and asks again
@@ -35,7 +35,15 @@ class LostAnswer(Transient):
 
 
 class WithheldAnswer(RequestRefused):
-    """A billed response without an answer: the model refused, or a filter removed the answer."""
+    """A billed response without an answer: the model refused, or a filter removed the answer.
+
+    Attributes:
+        usage: the tokens that the server states; None if they are unknown.
+    """
+
+    def __init__(self, message: str, usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.usage = usage
 
 
 class Outage(Transient):

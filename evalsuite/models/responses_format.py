@@ -85,11 +85,11 @@ def parse_answer(answer: Any) -> Completion:
 def _read_response(answer: Any) -> Completion:
     if answer["status"] not in {"completed", "incomplete"}:
         raise LostAnswer(f"the server's response has the status {answer['status']!r}: {answer!s:.200}")
-    items = answer["output"]
+    items, usage = answer["output"], read_usage(answer.get("usage") or {})
     parts = [part for item in items if item["type"] == "message" for part in item["content"]]
     refusals = [part["refusal"] for part in parts if part["type"] == "refusal"]
     if refusals:
-        raise WithheldAnswer(f"the model refused: {refusals[0]!s:.200}")
+        raise WithheldAnswer(f"the model refused: {refusals[0]!s:.200}", usage)
     spoken = [part for part in parts if part["type"] == "output_text"]
     text, thought = split_reasoning("".join(part["text"] for part in spoken))
     calls = tuple(
@@ -100,7 +100,7 @@ def _read_response(answer: Any) -> Completion:
     reason = (answer.get("incomplete_details") or {}).get("reason")
     finish = FINISH.get(reason, str(reason)) if reason else "tool_calls" if calls else "stop"
     if finish == "content_filter" and not text:
-        raise WithheldAnswer("a content filter withheld the whole answer")
+        raise WithheldAnswer("a content filter withheld the whole answer", usage)
     thoughts = [item.get("summary") or item.get("content") or () for item in items if item["type"] == "reasoning"]
     reasoning = "\n\n".join(str(part.get("text") or "") for group in thoughts for part in group)
     return Completion(
@@ -108,7 +108,7 @@ def _read_response(answer: Any) -> Completion:
         reasoning=reasoning or thought,
         tool_calls=calls,
         finish_reason=finish,
-        usage=read_usage(answer.get("usage") or {}),
+        usage=usage,
         response={name: answer[name] for name in KEPT if answer.get(name) is not None},
         logprobs=read_logprobs([entry for part in spoken for entry in part.get("logprobs") or ()]),
     )

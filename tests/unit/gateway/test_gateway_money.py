@@ -247,6 +247,26 @@ def test_a_refusal_by_the_model_is_paid_and_is_no_answer(house: House, virtual: 
     assert virtual(main()) > 0
 
 
+@pytest.mark.parametrize(("stated", "cost"), [(Usage(1, 10, 5), 10 * 30e-6 + 5 * 60e-6), (Usage(1), None)])
+def test_a_refusal_costs_the_tokens_that_the_server_states_and_else_the_reserve(
+    house: House, virtual: Virtual, stated: Usage, cost: float | None
+) -> None:
+    async def main() -> tuple[float, float]:
+        ledger = Ledger(5.0)
+        gateway = house.gateway(house.Backend(script(WithheldAnswer("no", stated))), 8, ledger, PRICES)
+        with pytest.raises(RequestRefused, match="no"):
+            await gateway.ask(house.request("hello"))
+        await gateway.aclose()
+        return ledger.paid.cost, ledger.uncertain
+
+    paid, uncertain = virtual(main())
+    if cost is None:
+        assert paid == uncertain > 0.1
+    else:
+        assert paid == pytest.approx(cost)
+        assert uncertain == 0
+
+
 NUMBERS = st.sampled_from([None, 0, -1, 1, 7, 500, 20_000, "900", 12.5, "many", True])
 LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 NESTED = {
