@@ -268,6 +268,8 @@ def _decide_baseline_gate(gate: Gate, run: Run, comparisons: Sequence[BaselineCo
         decision for name, each in named if gate.than in {"baseline", name} for decision in each.decide_gate(gate)
     ]
     reason = f"{gate.than} has no such metric to compare with" if run.baselines else "no --baseline is given"
+    if run.baselines and gate.than not in {"baseline", *run.baselines}:
+        reason = f"{gate.than} is not among the baselines {', '.join(run.baselines)}: name it as --baseline does"
     return decisions or [GateDecision(gate, f"{gate.benchmark}.{gate.metric}", "no data", reason=reason)]
 
 

@@ -391,6 +391,14 @@ def test_a_slow_fall_is_a_regression_against_the_oldest_of_several_baselines(des
     assert any("undecided against last" in line for line in verdict.asides)
 
 
+def test_a_gate_that_names_a_baseline_otherwise_than_the_option_says_so(desk: Desk) -> None:
+    old, now = (desk.run(scored(desk, [1.0, 0.0]), name) for name in ("main", "now"))
+    settings = {"gate": ["capitals.m no worse than main by 0.1"], "baseline": ["kept/main"]}
+    verdict = make_verdict(replace(now, info={**now.info, "settings": settings}), old)
+    reason = "main is not among the baselines kept/main: name it as --baseline does"
+    assert [decision.reason for decision in verdict.decisions] == [reason]
+
+
 def test_verdicts_against_several_baselines_are_corrected_together(desk: Desk) -> None:
     # A fall that one comparison shows alone, beside nine with other runs that happen to be no better.
     before, after = scored(desk, [1.0] * 9 + [0.0] * 91), scored(desk, [1.0] * 3 + [0.0] * 97)
