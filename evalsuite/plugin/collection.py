@@ -194,7 +194,7 @@ def check_judge_and_sandboxes(session: pytest.Session, items: list[pytest.Item])
     if items and all(map(is_skipped_benchmark, items)):
         _exit_for_problem(session, items, str(next(items[0].iter_markers("skip")).args[0]))
     cases = list_cases(items)
-    if not cases or is_only_listing(session.config) or session.config.getoption("setupplan", default=False):
+    if not cases or is_only_listing(session.config):
         return
     from evalsuite.engine.checks import explain_missing_judge, explain_missing_sandbox
 

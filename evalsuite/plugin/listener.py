@@ -18,7 +18,7 @@ from evalsuite.core.declarations import is_benchmark_declared, list_benchmark_na
 from evalsuite.core.errors import EvalsuiteError, RunError, describe_exception, escape_for_terminal, write_count
 from evalsuite.engine.signals import install_signal_handlers
 from evalsuite.plugin.items import RECORD, list_cases
-from evalsuite.plugin.options import is_verdict_expected, read_command_line_gates
+from evalsuite.plugin.options import is_only_listing, is_verdict_expected, read_command_line_gates
 from evalsuite.plugin.process import PROCESS
 from evalsuite.plugin.pytest_internals import get_terminal_file
 from evalsuite.plugin.xdist import connect_worker, is_worker, stop_distributing, stop_replacing_workers
@@ -249,8 +249,10 @@ class ReportListener:
             "quarantine": quarantine.encode() if quarantine else None,
             "unaskable": self.explain_uncallable_model(),
             # Request the plan from one worker only; if this worker dies before sending the plan, its replacement sends
-            # the plan.
-            "plan": self._worker_plan is None and all(other.isclosed() for other in self._channels),
+            # the plan. Without a plan, no run is opened.
+            "plan": self._worker_plan is None
+            and all(other.isclosed() for other in self._channels)
+            and not is_only_listing(self._config),
         }
         self._channels.append(connect_worker(node, data, self._receive_worker_message))
 

@@ -102,7 +102,7 @@ def is_verdict_expected(config: pytest.Config) -> bool:
 
 def is_only_listing(config: pytest.Config) -> bool:
     """Tell whether the session only lists tests, fixtures or the contents of pytest's cache."""
-    listing = ("collectonly", "showfixtures", "show_fixtures_per_test", "cacheshow")
+    listing = ("collectonly", "showfixtures", "show_fixtures_per_test", "cacheshow", "setupplan")
     return any(config.getoption(name, default=False) for name in listing)
 
 

@@ -19,6 +19,7 @@ import pytest
 from evalsuite.core.declarations import FIXTURE
 from evalsuite.core.errors import EvalsuiteError, SpendLimitReached, escape_for_terminal
 from evalsuite.plugin.items import FINDINGS, RECORD, get_case, get_findings, running_items
+from evalsuite.plugin.options import is_only_listing
 from evalsuite.plugin.process import PROCESS
 from evalsuite.plugin.pytest_internals import escape_traceback, is_traceback
 from evalsuite.plugin.xdist import is_worker
@@ -95,7 +96,7 @@ def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> Generator
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Advance the queue of cases to this item, and start solving as many later cases as may be in flight."""
-    if item.config.getoption("setupplan", default=False):
+    if is_only_listing(item.config):
         # Do not solve any case, because with `--setup-plan` pytest only lists the fixtures.
         return
     process = item.config.stash[PROCESS]
@@ -127,7 +128,7 @@ def pytest_runtest_makereport(
         lines = [entry["content"] for entry in findings.logs.get("calls", ()) if entry.get("role") == "calls"]
         if lines:  # Another scorer's score named `calls` may lack such a log.
             report.sections.append(("tool calls: - expected, + made", "\n".join(lines)))
-    if report.when == "teardown" and not item.config.getoption("setupplan", default=False):
+    if report.when == "teardown" and not is_only_listing(item.config):
         _attach_record_to_report(item, case, report)
     return report
 

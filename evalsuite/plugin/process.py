@@ -50,8 +50,7 @@ def can_run_in_parts(config: pytest.Config, settings: Settings) -> bool:
         getattr(option, name, False) for name in ("lf", "failedfirst", "stepwise", "stepwise_skip", "stepwise_reset")
     )
     needs_all = needs_all or (option.maxfail or 0) > 1  # Each session counts only its own failures.
-    is_dry = is_only_listing(config) or config.getoption("setupplan", default=False)
-    return not (needs_all or is_dry or any("[" in arg.partition("::")[2] for arg in config.args))
+    return not (needs_all or is_only_listing(config) or any("[" in arg.partition("::")[2] for arg in config.args))
 
 
 @cache

@@ -20,9 +20,9 @@ def test_collect_only_lists_the_cases_and_asks_nobody(suite: Suite, chat_server:
     assert not suite.runs()
 
 
-@pytest.mark.parametrize("option", ["--fixtures", "--fixtures-per-test", "--cache-show"])
-def test_a_session_that_only_lists_starts_no_run(suite: Suite, option: str) -> None:
-    result = suite.run(option, "--gate=capitals.exact_match >= 0.9")
+@pytest.mark.parametrize("option", ["--fixtures", "--fixtures-per-test", "--cache-show", "--setup-plan"])
+def test_a_session_that_only_lists_starts_no_run(suite: Suite, option: str, workers: tuple[str, ...]) -> None:
+    result = suite.run(option, *workers, "--gate=capitals.exact_match >= 0.9")
     assert result.ret == 0
     assert "exit status" not in result.stdout.str()
     assert not suite.runs()
