@@ -191,7 +191,7 @@ class Tally:
     ) -> Estimate | None:
         """Estimate the mean, with an interval; the method depends on which values scores can have.
 
-        If all scores are 0 or 1, and `bounds` is no other range, the interval is that of a share
+        If all scores are 0 or 1, and `bounds` is None or (0, 1), the interval is that of a share
         (`stats.share_interval`). If scores have known bounds, the interval is the betting interval. The intervals for
         shares and for bounded scores are valid for any number of cases. If scores have no known bounds, the interval is
         the t interval. If all clusters have the same mean, the t interval is left out, because the data do not show how
