@@ -70,7 +70,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     if config.getoption("evalsuite_plan"):
         config.option.collectonly = True
     set_default_distribution(config)
-    models = list_models([str(arg) for arg in config.invocation_params.args])
+    models = list_models(config)
     if len(models) < 2:
         return None
     from evalsuite.plugin.several_sessions import run_session_per_model

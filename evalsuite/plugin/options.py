@@ -9,7 +9,8 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from itertools import pairwise
+from itertools import chain, pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.declarations import is_run_folder, is_suite_file
@@ -70,14 +71,30 @@ def describe_former_options(config: pytest.Config) -> list[str]:
     ]
 
 
-def list_models(args: Sequence[str]) -> list[str]:
-    """List the distinct models that a command line names with `--model`."""
-    named = [
-        arg.removeprefix("--model=")
-        for before, arg in pairwise(("", *args))
-        if before == "--model" or arg.startswith("--model=")
-    ]
-    return list(dict.fromkeys(named))
+def list_models(config: pytest.Config) -> list[str]:
+    """List the distinct models that the command line names with `--model` or, if none, PYTEST_ADDOPTS or `addopts`."""
+    for args in (read_command_line(config), *_list_added_options(config)):
+        named = [
+            arg.removeprefix("--model=")
+            for before, arg in pairwise(("", *args))
+            if before == "--model" or arg.startswith("--model=")
+        ]
+        if named:
+            return list(dict.fromkeys(named))
+    return []
+
+
+def read_command_line(config: pytest.Config) -> list[str]:
+    """Return the command line's arguments, with the lines of `@FILE` in place of this argument."""
+    return [word for arg in map(str, config.invocation_params.args) for word in _read_argument(arg)]
+
+
+def _read_argument(arg: str) -> list[str]:
+    return Path(arg[1:]).read_text("utf-8", "surrogateescape").splitlines() if arg.startswith("@") else [arg]
+
+
+def _list_added_options(config: pytest.Config) -> tuple[list[str], list[str]]:
+    return shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), config.getini("addopts")
 
 
 def is_requesting_cases(config: pytest.Config) -> bool:
@@ -94,8 +111,7 @@ def is_verdict_expected(config: pytest.Config) -> bool:
 
     The command line is read as text, because pytest parses it completely only after it has imported conftests.
     """
-    added = (*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *config.getini("addopts"))
-    words = {str(arg).partition("=")[0] for arg in (*added, *config.invocation_params.args)}
+    words = {arg.partition("=")[0] for arg in chain(read_command_line(config), *_list_added_options(config))}
     named = any(option.flag in words for option in OPTIONS) or "evalsuite_model" in list_ini_keys(config)
     return named and not is_only_listing(config)
 

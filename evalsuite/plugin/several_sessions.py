@@ -19,7 +19,7 @@ from evalsuite.core.declarations import Declarations, is_run_folder
 from evalsuite.core.errors import SettingsError
 from evalsuite.engine.preparation import MODELS, prepare_run
 from evalsuite.plugin.listener import INCOMPLETE, LISTENER
-from evalsuite.plugin.options import is_only_listing, read_config_settings
+from evalsuite.plugin.options import is_only_listing, read_command_line, read_config_settings
 from evalsuite.plugin.process import PART, PROCESS
 from evalsuite.results.run_folders import RunFolder, explain_interruption, shorten_model_name
 
@@ -46,7 +46,7 @@ def run_session_per_model(config: pytest.Config, models: Sequence[str]) -> int:
         # Check all models now, so that a mistake in the last one is reported before the first one is paid.
         own_settings = replace(settings, model=model, run=run)
         prepare_run(own_settings, config.rootpath, "", {}, given_models=roles, runs_cases=not is_only_listing(config))
-    given = [str(arg) for arg in config.invocation_params.args]
+    given = read_command_line(config)
     own = ("--model", "--run")
     others = [arg for before, arg in pairwise(("", *given)) if before not in own and arg.partition("=")[0] not in own]
     status: int = 0

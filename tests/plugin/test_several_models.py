@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import time
 import xml.etree.ElementTree as ET
@@ -45,6 +46,28 @@ def test_each_model_has_a_run_and_the_highest_status_counts(suite: Suite, worker
     } == {"r-function-app-right": 1.0, "r-function-app-wrong": 0.0}
     written = json.loads(next(suite.path.glob("reports/compare-*/comparison.json")).read_text())
     assert written["labels"] == ["function:app:right", "function:app:wrong"]
+
+
+@pytest.mark.parametrize("source", ["PYTEST_ADDOPTS", "addopts", "@file"])
+def test_each_model_of_another_source_has_a_run(suite: Suite, monkeypatch: pytest.MonkeyPatch, source: str) -> None:
+    suite.path.joinpath("app.py").write_text(MORE)
+    given = [RIGHT, WRONG, "--gate=exact_match >= 0.9"]
+    if source == "PYTEST_ADDOPTS":
+        monkeypatch.setenv(source, shlex.join(given))
+    elif source == "addopts":
+        suite.path.joinpath("pytest.ini").write_text(f"[pytest]\naddopts = {shlex.join(given)}\n")
+    else:
+        suite.path.joinpath("args.txt").write_text("\n".join(given))
+    result = suite.run(*["@args.txt"] * (source == "@file"), "--run=r", model=False)
+    assert result.ret == 10
+    assert {path.name for path in suite.path.glob("reports/r-*")} == {"r-function-app-right", "r-function-app-wrong"}
+
+
+def test_a_model_on_the_command_line_replaces_those_of_addopts(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite.path.joinpath("app.py").write_text(MORE)
+    monkeypatch.setenv("PYTEST_ADDOPTS", f"{WRONG} {ECHO}")
+    assert suite.run(RIGHT, "--run=r", model=False).ret == 0
+    assert [path.name for path in suite.path.glob("reports/r*")] == ["r"]
 
 
 def test_each_model_has_a_junit_file(suite: Suite) -> None:
