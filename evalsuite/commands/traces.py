@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -71,13 +72,17 @@ def read_traces(*paths: Path) -> Iterator[dict[str, Any]]:
     """
     spans: dict[str, dict[str, TraceSpan]] = {}
     known = set[tuple[str, str]]()
-    for path in paths:
-        for line in _read_file(path, spans):
-            key = line.get("benchmark", ""), line.get("id", "")
-            if line and key in known:
-                raise DatasetError(path, f"trace {key[1]!r:.80}", "an id that an earlier trace has", "unique ids")
-            known.add(key)
-            yield line
+    found = ((path, line) for path in paths for line in _read_file(path, spans))
+    for path, line in chain(found, ((paths[-1], line) for line in _join_spans(spans))):
+        key = line.get("benchmark", ""), line.get("id", "")
+        if line and key in known:
+            raise DatasetError(path, f"trace {key[1]!r:.80}", "an id that an earlier trace has", "unique ids")
+        known.add(key)
+        yield line
+
+
+def _join_spans(spans: Mapping[str, Mapping[str, TraceSpan]]) -> Iterator[dict[str, Any]]:
+    """Yield each trace's spans as one line."""
     for trace, by_id in spans.items():
         members = sorted(by_id.values(), key=lambda span: span.begin)
         # An agent may return something other than the model's last text, such as the argument of a last tool call.

@@ -314,10 +314,11 @@ class Gateway:
             self._record_call_end(call, "answered", usage)
         except (LostAnswer, WithheldAnswer, asyncio.CancelledError) as error:
             # A call without an attempt's number was never sent, so it cost nothing.
-            stated = getattr(error, "usage", None) or Usage()
-            counted = find_plausible_usage(sent, Completion("", usage=stated))
-            if price and not counted.estimated:
-                usage = dataclasses.replace(counted, cost=price.compute_usage_cost(counted))
+            if price and (stated := getattr(error, "usage", None)):
+                counted = find_plausible_usage(sent, Completion("", usage=stated))
+                usage = (
+                    None if counted.estimated else dataclasses.replace(counted, cost=price.compute_usage_cost(counted))
+                )
             self._record_call_end(call, "failed", usage, error=str(error))
             if price and usage is None and call.attempt is not None:
                 usage, answered = Usage(1, 0, 0, reserved, 1), False

@@ -23,7 +23,7 @@ TAG = re.compile(r"<([A-Za-z][\w ]{0,30})>\s{0,3}([^<>\n]{1,300}?)\s{0,3}</\1>")
 FENCE = re.compile(r"^[ \t]*```[a-zA-Z]*[ \t]*$", re.MULTILINE)
 DECORATION = re.compile(r"(?<!\w)[*`_]+|[*`_]+(?!\w)")
 EMOJI = "\u2705\u2728\u2b50\ufe0f\U0001f300-\U0001faff"  # Without crosses and boxes, which may contradict a value.
-BULLET = re.compile(rf"^[\s>#|•{EMOJI}-]+|(?<![\s|{EMOJI}])[\s|{EMOJI}]+$")
+BULLET = re.compile(rf"^[\s>#|•{EMOJI}-]+|(?<![\s|{EMOJI}])(?:\s[-\u2013\u2014](?=\s?[{EMOJI}]))?[\s|{EMOJI}]+$")
 NAME = re.compile(r"(?:the )?(?:[a-z]+[ _#-]{1,2}(?:\d|[a-z]|one|two)|(?:first|second|1st|2nd) [a-z]+)", re.IGNORECASE)
 """Matches the name of an answer, such as `Answer 1`, which may be a heading or introduce a remark."""
 NUMERAL = re.compile(r"^\d{1,2}[.)]\s{1,3}")
@@ -45,7 +45,8 @@ SEPARATOR = r"\s{0,3}(?:[:=|]|->|→|\bis\b:?|(?<=\])|(?<= )[-\u2013\u2014](?= )
 OPENING = r"(?:[\[({\"'$]|<(?=[^<>\n]{1,40}>)){0,3}(?:\\boxed\{)?"
 REMARK_START = (
     r"\((?!\W*(?:but|or|no(?=[,)])|actually|wait|rather)\b)"
-    r"(?![^()\n]{0,200}\b(?:(?:reduced|lowered|raised|changed) to|before|after|final)\b)"
+    r"(?!before\b|[^()\n]{0,200}\b(?:reduced|lowered|raised|changed) to\b)"
+    r"(?![^()\n]{0,200}\b(?:after|final)\b[^()\n]{0,60}\b\d{1,3}\))"
 )
 """Matches a bracket, unless its words take back the value before it or name another stage of the value."""
 REMARK = rf"(?:\s?{REMARK_START}[^()\n]{{1,60}}\))"
@@ -66,11 +67,12 @@ HEDGE = re.compile(
 )
 """Matches the beginning of a reason that retracts or quotes the value."""
 SELF_CORRECTION = re.compile(
-    r"\b(?:wait(?=[,:.!-])|hold on|(?:scratch|strike) that|take (?:that|it) back|on reflection|on second thoughts?|"
-    r"correction:|let me re\w+|hmm)|(?<=[.!?] )(?:actually|sorry|no),",
+    r"(?:\A|[.!?\u2026]\s{1,3}|\s[-\u2013\u2014]\s)\W{0,3}(?:wait(?=[,:.!-])|hold on(?=[,:.!-])|on reflection|hmm|"
+    r"on second thoughts?|correction:|let me re(?:consider|think|vise|evaluate|check)|actually,|sorry,|no,)|"
+    r"\b(?:(?:scratch|strike) that|take (?:that|it) back)\b",
     re.IGNORECASE,
 )
-"""Matches words anywhere in a reason by which a judge takes back the value before it."""
+"""Matches the beginning of a sentence in a reason by which a judge takes back the value before it."""
 RETRACTION = (
     r"^no(?=,)|wait|hold on|scratch that|sorry|actually|on reflection|second thoughts?|reconsider\w*|correction|"
     r"let me re\w+|(?:should|must|ought to) be|would (?:lower|raise)|changed?|changes to|instead"

@@ -9,6 +9,7 @@ the model, the judge or the simulated user.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
@@ -103,11 +104,14 @@ class Address:
         return self.host.endswith(AZURE_HOSTS) and not self.root.endswith("/v1")
 
     def list_secrets(self) -> list[Secret]:
-        """List the login and the query's secrets, also as they are sent, because a server may repeat them."""
-        login = [self.login, Secret(encode_login(self.login))] if self.login else []
+        """List the login, its password and the query's secrets in each form in which a server may repeat them."""
+        texts = [self.login.reveal(), self.login.reveal().partition(":")[2]] if self.login else []
         parts = [part for part in self.query.reveal().split("&") if redact(f"?{part}") != f"?{part}"]
-        values = [unquote_plus(part.partition("=")[2]) for part in parts]
-        return [*login, *(Secret(form) for value in values for form in (value, quote_plus(value)))]
+        for sent in (part.partition("=")[2] for part in parts):
+            texts += [sent, unquote_plus(sent), quote_plus(unquote_plus(sent))]
+        in_json = [json.dumps(text, ensure_ascii=ascii_only)[1:-1] for text in texts for ascii_only in (False, True)]
+        encoded = [encode_login(self.login)] if self.login else []
+        return list(map(Secret, dict.fromkeys([*encoded, *texts, *in_json])))
 
 
 def encode_login(login: Secret) -> str:

@@ -28,7 +28,7 @@ def parse_answer(answer: Any) -> Completion:
         entries = sorted(answer["data"], key=lambda entry: int(entry["index"]))
         vectors = tuple(_encode_embedding(entry["embedding"]) for entry in entries)
         tokens = int((answer.get("usage") or {}).get("prompt_tokens") or 0)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise LostAnswer(f"the server's answer holds no embeddings: {answer!s:.200}") from error
     return Completion("", usage=Usage(1, tokens, 0), embeddings=vectors)
 

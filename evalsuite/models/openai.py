@@ -149,7 +149,10 @@ class OpenAIBackend:
     def _read_answer(self, request: Request, answer: ServerAnswer) -> Completion:
         content = self._mask_credentials(answer.content)
         streamed = answer.headers.get("content-type", "").startswith("text/event-stream")
-        plain = join_stream(content) if streamed else _parse_json(content)
+        try:
+            plain = join_stream(content) if streamed else _parse_json(content)
+        except LostAnswer as error:
+            raise LostAnswer(self._mask_text(str(error))) from None
         if streamed or b"\\" in content:  # A credential may be spread over a stream's events, or escaped.
             content = self._mask_credentials(dumps(plain).encode())
             plain = json.loads(content)
@@ -239,8 +242,7 @@ class OpenAIBackend:
                 f"no connection to {self.base_url}: this process may open no more files; a smaller --max-connections "
                 "or a larger `ulimit -n` helps"
             )
-        message = redact(transport.format_error_message(causes[-1])).encode("utf-8", "replace")
-        words = self._mask_credentials(message).decode("utf-8", "replace")
+        words = self._mask_text(redact(transport.format_error_message(causes[-1])))
         if any(isinstance(cause, transport.UNREACHABLE) for cause in causes):
             return UnreachableServer(f"cannot connect to {self.base_url}: {words}{self._describe_proxy()}")
         if any(isinstance(cause, TimeoutError) for cause in causes):
@@ -250,7 +252,7 @@ class OpenAIBackend:
         return RequestRefused(f"the call to {self.base_url} could not be made: {words}")
 
     def _make_status_error(self, status: int, headers: Mapping[str, str], content: bytes) -> Exception:
-        words = redact(read_server_message(self._mask_credentials(content)))
+        words = redact(self._mask_text(read_server_message(content)))
         plain = {name.lower(): value for name, value in headers.items()}
         return make_status_error(status, plain, words, self.base_url, self._access.advice)
 
@@ -261,6 +263,9 @@ class OpenAIBackend:
         if not self._access.proxies or address.scheme not in getproxies() or proxy_bypass(host):
             return ""
         return f" (by way of the proxy that {address.scheme}_proxy names; with NO_PROXY={host} it is not asked)"
+
+    def _mask_text(self, text: str) -> str:
+        return self._mask_credentials(text.encode("utf-8", "replace")).decode("utf-8", "replace")
 
     def _mask_credentials(self, content: bytes) -> bytes:
         """Replace the key and the address's secrets by `***`, because some servers repeat them in their answers."""

@@ -73,7 +73,10 @@ def describe_former_options(config: pytest.Config) -> list[str]:
 
 def list_models(config: pytest.Config) -> list[str]:
     """List the distinct models that the command line names with `--model` or, if none, PYTEST_ADDOPTS or `addopts`."""
-    for args in (read_command_line(config), *_list_added_options(config)):
+    given = read_command_line(config)
+    # With stored answers or an earlier run, the command line decides which model answered.
+    decides = {word.partition("=")[0] for word in given} & {"--answers", "--replay", "--resume"}
+    for args in (given, *([] if decides else _list_added_options(config))):
         named = [
             arg.removeprefix("--model=")
             for before, arg in pairwise(("", *args))
@@ -86,15 +89,17 @@ def list_models(config: pytest.Config) -> list[str]:
 
 def read_command_line(config: pytest.Config) -> list[str]:
     """Return the command line's arguments, with the lines of `@FILE` in place of this argument."""
-    return [word for arg in map(str, config.invocation_params.args) for word in _read_argument(arg)]
+    return _read_argument_files(list(map(str, config.invocation_params.args)))
 
 
-def _read_argument(arg: str) -> list[str]:
-    return Path(arg[1:]).read_text("utf-8", "surrogateescape").splitlines() if arg.startswith("@") else [arg]
+def _read_argument_files(args: Sequence[str]) -> list[str]:
+    files = {arg: Path(arg[1:]).read_text("utf-8", "surrogateescape").splitlines() for arg in args if arg[:1] == "@"}
+    return [word for arg in args for word in files.get(arg, [arg])]
 
 
 def _list_added_options(config: pytest.Config) -> tuple[list[str], list[str]]:
-    return shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), config.getini("addopts")
+    added = shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), config.getini("addopts")
+    return _read_argument_files(added[0]), _read_argument_files(added[1])
 
 
 def is_requesting_cases(config: pytest.Config) -> bool:

@@ -48,7 +48,7 @@ def test_each_model_has_a_run_and_the_highest_status_counts(suite: Suite, worker
     assert written["labels"] == ["function:app:right", "function:app:wrong"]
 
 
-@pytest.mark.parametrize("source", ["PYTEST_ADDOPTS", "addopts", "@file"])
+@pytest.mark.parametrize("source", ["PYTEST_ADDOPTS", "addopts", "@file", "PYTEST_ADDOPTS=@file"])
 def test_each_model_of_another_source_has_a_run(suite: Suite, monkeypatch: pytest.MonkeyPatch, source: str) -> None:
     suite.path.joinpath("app.py").write_text(MORE)
     given = [RIGHT, WRONG, "--gate=exact_match >= 0.9"]
@@ -58,6 +58,8 @@ def test_each_model_of_another_source_has_a_run(suite: Suite, monkeypatch: pytes
         suite.path.joinpath("pytest.ini").write_text(f"[pytest]\naddopts = {shlex.join(given)}\n")
     else:
         suite.path.joinpath("args.txt").write_text("\n".join(given))
+        if source != "@file":
+            monkeypatch.setenv("PYTEST_ADDOPTS", "@args.txt")
     result = suite.run(*["@args.txt"] * (source == "@file"), "--run=r", model=False)
     assert result.ret == 10
     assert {path.name for path in suite.path.glob("reports/r-*")} == {"r-function-app-right", "r-function-app-wrong"}
@@ -68,6 +70,7 @@ def test_a_model_on_the_command_line_replaces_those_of_addopts(suite: Suite, mon
     monkeypatch.setenv("PYTEST_ADDOPTS", f"{WRONG} {ECHO}")
     assert suite.run(RIGHT, "--run=r", model=False).ret == 0
     assert [path.name for path in suite.path.glob("reports/r*")] == ["r"]
+    suite.run("--replay=r", model=False).stdout.no_fnmatch_line("*model 1 of 2*")
 
 
 def test_each_model_has_a_junit_file(suite: Suite) -> None:

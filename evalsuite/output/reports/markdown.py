@@ -28,7 +28,7 @@ USER_MENTION = re.compile(r"@(?=[\w-])")
 ABSENT = "–"  # noqa: RUF001 - a dash: not measured
 LONGEST = 1500  # Maximum characters of a model's text in a report.
 
-CODE_SPAN = re.compile(r"(?<![`\\])(`+)(?!`)((?:(?!\n\s*\n).)+?)(?<!`)\1(?!`)", re.DOTALL)
+CODE_SPAN = re.compile(r"(?<![`\\])(`+)(?!`)([^\n]+?)(?<!`)\1(?!`)")
 
 # Matches lines that do not help in a terminal: pictures, links to sections, ends of folded blocks.
 LEFT_OUT = re.compile(r"!\[.*\]\([^()]*\.svg\)$|\[[^\]]*\]\(#|</details>$")
@@ -68,8 +68,9 @@ def render_table(table: Table) -> str:
 
 def _render_prose(text: str) -> str:
     """Keep the Markdown of a report's own text, but make tags and links inert, because labels and errors are in it."""
+    text = CONTROL.sub("", text)
     words, codes = CODE_SPAN.split(text)[::3], [match[0] for match in CODE_SPAN.finditer(text)]
-    inert = [re.sub(r"\](?=[(\[:])", r"\\]", word.replace("<", "&lt;")) for word in words]
+    inert = [re.sub(r"\\*\](?=[(\[:])", "&#93;", word.replace("<", "&lt;")) for word in words]
     return "".join(chain.from_iterable(zip_longest(inert, codes, fillvalue="")))
 
 

@@ -136,6 +136,7 @@ def test_a_score_is_read_as_a_reader_would_read_it(text: str) -> None:
         "quality: 10 (reduced to 4 for the wrong year)",
         "quality: 7 (before the deduction for length: final 5)",
         "quality: 7. Strike that. It deserves less.",
+        "quality: 7 (after revision: 5)",
         '{"quality": 8, "quality": 9}',
     ],
 )

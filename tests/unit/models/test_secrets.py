@@ -114,6 +114,30 @@ def test_an_addresss_echoed_login_and_keys_are_masked(once: Once, chat_server: C
     assert words.endswith("Basic *** /v1/chat/completions?api-key=***&tenant=visible-one and ***")
 
 
+@pytest.mark.parametrize("status", [200, 400])
+@pytest.mark.parametrize(
+    ("login", "query", "written"),
+    [
+        ("user:pa%22ss%5Cword", "", r"pa\"ss\\word"),
+        ("user:hunter2secret", "", "hunter2secret"),
+        ("", "?token=ab/cd%2fgh", r"ab\/cd\u002fgh"),
+        ("", "?token=ab/cd%2fgh", "ab/cd%2fgh"),
+    ],
+)
+def test_an_addresss_secrets_are_masked_in_each_form_that_a_server_may_write(
+    once: Once, chat_server: ChatServer, status: int, login: str, query: str, written: str
+) -> None:
+    text = '{"choices": [{"message": {"content": "a WORD"}}], "error": null}'
+    text = text if status == 200 else '{"error": {"message": "a WORD"}}'
+    chat_server.reply = lambda _: chat_server.say(status=status, body=text.replace("WORD", written).encode())
+    backend = OpenAIBackend(chat_server.url.replace("://", f"://{login}@" if login else "://") + query)
+    try:
+        words = once(backend).text
+    except RequestRefused as error:
+        words = str(error)
+    assert words.endswith("a ***")
+
+
 def test_a_redirect_is_not_followed(once: Once, chat_server: ChatServer) -> None:
     chat_server.reply = lambda _: chat_server.say(status=307, headers={"Location": chat_server.url + "/x"}, body={})
     with pytest.raises(PermanentFailure, match="redirects are not followed"):
