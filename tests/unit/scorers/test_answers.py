@@ -66,6 +66,27 @@ def test_labels_that_differ_by_punctuation_are_told_apart(labels: list[str], ans
     assert one_of(labels).find_label(answer) == label
 
 
+@pytest.mark.parametrize(
+    ("labels", "answer", "label"),
+    [
+        ("是 否", "不是", None),
+        ("是 否", "这是错误的", None),
+        ("是 否", "答案：否，因为这不是鸟。", "否"),
+        ("正确 错误", "这个说法不正确", None),
+        ("满意 失望", "我不满意", None),
+        ("满意 不满意", "我很不满意", "不满意"),
+        ("满意 失望", "我非常满意", "满意"),
+        ("正面 负面", "这条评论是正面的。", "正面"),
+        ("正面 负面", "我不认为它是“正面”的", None),
+        ("正面 负面", "类别不是正面，是负面。", "负面"),
+        ("正面 负面", "类别是正面", "正面"),
+        ("1.5 5", "不是1.5", None),
+    ],
+)
+def test_a_chinese_label_counts_only_where_it_is_not_negated(labels: str, answer: str, label: str | None) -> None:
+    assert one_of(labels.split()).find_label(answer) == label
+
+
 @pytest.mark.parametrize("target", ["-1", "0", "1"])
 def test_only_the_target_s_own_label_is_right(target: str) -> None:
     labels = ["-1", "0", "1"]
