@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from evalsuite.benchmarks.bfcl_multi_turn import CorrectTurns, MultiTurnSolver, map_class_modules
@@ -286,7 +287,7 @@ def _is_accepted_call(accepted: Mapping[str, Any], schema: Mapping[str, Any], ar
     return (
         set(schema.get("required", ())) <= arguments.keys()
         and (documented is None or arguments.keys() <= documented.keys())
-        and are_accepted_arguments(accepted, arguments)
+        and are_accepted_arguments(accepted, arguments, documented or {})
         and all(
             (documented or {}).get(name, {}).get("type", "string") == "string"
             for name, value in arguments.items()
@@ -314,38 +315,54 @@ def _describe_mistakes(sample: Sample, expected: Sequence[ToolUse], calls: Seque
 
 
 def are_accepted_arguments(
-    accepted: Mapping[str, Any], arguments: Mapping[str, Any], *, in_object: bool = False
+    accepted: Mapping[str, Any],
+    arguments: Mapping[str, Any],
+    schemas: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    in_object: bool = False,
 ) -> bool:
-    """Tell whether each argument has an accepted value; an argument that accepts `""` may be missing."""
+    """Tell whether each argument has an accepted value; an argument that accepts `""` may be missing.
+
+    `schemas` are the JSON schemas of the parameters, by name.
+    """
     several = {name: values if isinstance(values, list) else [values] for name, values in accepted.items()}
     return all(name in accepted for name in arguments) and all(
-        any(matches_accepted_value(arguments[name], value, in_object=in_object) for value in values)
+        any(
+            matches_accepted_value(arguments[name], value, schemas.get(name, {}), in_object=in_object)
+            for value in values
+        )
         if name in arguments
         else "" in values
         for name, values in several.items()
     )
 
 
-def matches_accepted_value(value: Any, accepted: Any, *, in_object: bool = False) -> bool:
+def matches_accepted_value(
+    value: Any, accepted: Any, schema: Mapping[str, Any] = MappingProxyType({}), *, in_object: bool = False
+) -> bool:
     """Tell whether an argument's value matches an accepted value by the leaderboard's rules.
 
-    Texts are compared without case, spaces and the characters `,./-_*^`. If a float is expected, an int is accepted,
-    except in a list. If an int is expected, a float is wrong. In an object, the leaderboard does not check types, and
-    each field has its own list of accepted values.
+    Texts are compared without case, spaces and the characters `,./-_*^`. If the accepted value is a float, an equal int
+    is accepted, except in a list. If it is an int, a float is accepted only if the parameter's schema, or that of a
+    list's items, has the type `number`. In an object, the leaderboard does not check types, and each field has its own
+    list of accepted values.
     """
     if isinstance(value, str) and isinstance(accepted, str):
         one, other = (_IGNORED.sub("", text).lower().replace("'", '"') for text in (value, accepted))
         return one == other
     if isinstance(value, list) and isinstance(accepted, list):
+        items = schema.get("items")
+        inner = items if isinstance(items, Mapping) else {}
         return len(value) == len(accepted) and all(
-            matches_accepted_value(one, other, in_object=in_object) and (in_object or type(one) is type(other))
+            matches_accepted_value(one, other, inner, in_object=in_object)
+            and (in_object or type(one) is type(other) or isinstance(one, float))
             for one, other in zip(value, accepted, strict=True)
         )
     if isinstance(value, dict) and isinstance(accepted, dict):
         return are_accepted_arguments(accepted, value, in_object=True)
     if isinstance(value, bool) or isinstance(accepted, bool):
         return value is accepted
-    if isinstance(value, float) and isinstance(accepted, int) and not in_object:
+    if isinstance(value, float) and isinstance(accepted, int) and not in_object and schema.get("type") != "number":
         return False
     return bool(value == accepted)
 

@@ -159,6 +159,41 @@ def test_a_value_is_right_by_the_leaderboard_s_rules(value: Any, accepted: Any, 
     assert matches_accepted_value(value, accepted) == right
 
 
+NUMBER, WHOLE = {"type": "number"}, {"type": "integer"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "accepted", "right"),
+    [
+        (NUMBER, 5.0, 5, True),
+        (NUMBER, 5.5, 5, False),
+        (NUMBER, 1.0, True, False),
+        (WHOLE, 5.0, 5, False),
+        ({"type": "array", "items": NUMBER}, [1.0, 2.0], [1, 2], True),
+        ({"type": "array", "items": NUMBER}, [1, 2], [1.0, 2.0], False),
+        ({"type": "array", "items": WHOLE}, [1.0, 2.0], [1, 2], False),
+    ],
+)
+def test_a_float_equals_an_accepted_int_only_where_a_float_is_declared(
+    folder: Path,
+    schema: dict[str, Any],
+    value: Any,
+    accepted: Any,
+    right: bool,  # noqa: FBT001
+) -> None:
+    assert matches_accepted_value(value, accepted, schema) == right
+    truth = [{"music.play": {"artist": ["Ada"], "minutes": [accepted]}}]
+    (folder / "possible_answer" / "BFCL_v4_parallel.json").write_text(
+        lines({"id": "parallel_0", "ground_truth": truth})
+    )
+    file = folder / "BFCL_v4_parallel.json"
+    record = json.loads(file.read_text())
+    record["function"][0]["parameters"]["properties"]["minutes"] = schema
+    file.write_text(lines(record))
+    call = ("music_play", json.dumps({"artist": "Ada", "minutes": value}))
+    assert score(folder, "parallel", call)[0] == right
+
+
 def test_optional_arguments_may_be_left_out_and_unknown_ones_not_be_given() -> None:
     accepted: dict[str, list[Any]] = {"a": [1], "b": ["", 2]}
     assert [
