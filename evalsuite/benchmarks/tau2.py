@@ -20,14 +20,14 @@ from contextlib import asynccontextmanager
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from evalsuite.benchmarks.dataset_files import read_field, read_json, read_json_records, read_text, require_type
-from evalsuite.core.errors import ScoringError, SettingsError
+from evalsuite.core.errors import DatasetError, ScoringError, SettingsError
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Benchmark, Dataset, Model, Setup, Solver
-from evalsuite.core.types import SHARE, Message, Sample, Score, ToolCall, Transcript
+from evalsuite.core.types import SHARE, Message, Role, Sample, Score, ToolCall, Transcript
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.criteria import Checklist
 from evalsuite.judges.judgements import sign_scores, write_signature
@@ -133,6 +133,21 @@ def _read_objects(record: Mapping[str, Any], name: str, key: str, path: Path, wh
     return objects
 
 
+def _read_message_history(state: Mapping[str, Any], path: Path, where: str) -> list[dict[str, Any]]:
+    """Read the messages with which a task begins; check their roles, and the ids that `read_history` needs."""
+    history = _read_objects(state, "message_history", "role", path, where)
+    field = f"{where}, field 'message_history'"
+    for message in history:
+        if (role := message["role"]) not in get_args(Role):
+            raise DatasetError(path, f"{field}, field 'role'", repr(role), f"one of {', '.join(get_args(Role))}")
+        if role == "tool":
+            read_field(message, "id", str, path, field)
+        if role == "assistant":
+            for call in _read_objects(message, "tool_calls", "name", path, field):
+                read_field(call, "id", str, path, f"{field}, field 'tool_calls'")
+    return history
+
+
 def _find_domain_folder(setup: Setup) -> Path:
     if setup.data is None:
         raise SettingsError("tau2 has no shipped tasks; name a domain's folder with --data=DIR (DIR/tau2)")
@@ -165,7 +180,7 @@ def load_dataset(setup: Setup) -> Dataset:
 def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
     scenario = read_field(task, "user_scenario", dict, path, where)
     state = _read_optional(task, "initial_state", dict, path, where)
-    history = _read_objects(state, "message_history", "role", path, where)
+    history = _read_message_history(state, path, where)
     criteria = _read_optional(task, "evaluation_criteria", dict, path, where) or {"reward_basis": []}
     basis = _read_texts({"reward_basis": DEFAULT_BASIS, **criteria}, "reward_basis", path, where)
     goal, knowledge = _write_customer_goal_and_knowledge(scenario, path, where)
@@ -214,11 +229,11 @@ def read_history(sample: Sample) -> list[Message]:
             message["role"],
             message.get("content") or "",
             tuple(
-                ToolCall(str(call["id"]), call["name"], dumps(call.get("arguments") or {}))
+                ToolCall(call["id"], call["name"], dumps(call.get("arguments") or {}))
                 for call in message.get("tool_calls") or ()
                 if message["role"] == "assistant"
             ),
-            str(message["id"]) if message["role"] == "tool" else None,
+            message["id"] if message["role"] == "tool" else None,
         )
         for message in sample.metadata["history"]
     ]

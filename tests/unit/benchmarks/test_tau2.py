@@ -196,6 +196,26 @@ def test_a_field_of_another_type_is_named_with_its_task(folder: Path, fields: di
     assert message in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("message", "fault"),
+    [
+        ({"role": "asistant"}, "field 'message_history', field 'role': found 'asistant', expected one of system, dev"),
+        ({"role": "tool", "content": "done"}, "found only the fields 'role', 'content', expected the field 'id'"),
+        (
+            {"role": "assistant", "tool_calls": [{"name": "look"}]},
+            "field 'message_history', field 'tool_calls': found only the fields 'name', expected the field 'id'",
+        ),
+    ],
+)
+def test_a_message_of_the_history_that_cannot_be_sent_is_named_with_its_task(
+    folder: Path, message: dict[str, Any], fault: str
+) -> None:
+    with pytest.raises(DatasetError) as error:
+        load_with(folder, initial_state={"message_history": [message]})
+    assert "tasks.json, task 1" in str(error.value)
+    assert fault in str(error.value)
+
+
 def load_with(folder: Path, **fields: Any) -> Sample:
     criteria = {"actions": [], "reward_basis": ["DB"], **fields.pop("criteria", {})}
     (folder / "tasks.json").write_text(json.dumps([{**TASK, "evaluation_criteria": criteria, **fields}]))
