@@ -332,7 +332,8 @@ def _declare_tool(
         raise SettingsError(
             f"@tool was given {function!r:.200}, which is not a function; decorate a function, or a method with `self`"
         )
-    if seconds is not None and not seconds > 0:
+    limit: object = seconds
+    if limit is not None and not (isinstance(limit, int | float) and limit > 0):
         raise SettingsError(f"@tool(seconds={seconds!r}): give a number above 0, or None for no limit")
     name = name or function.__name__
     from_docstring, about = read_docstring(function.__doc__ or "")

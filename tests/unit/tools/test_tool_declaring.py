@@ -186,9 +186,10 @@ def test_a_function_that_no_document_can_describe_is_refused(function: Any, word
         tool(function)
 
 
-def test_a_time_limit_that_no_call_can_keep_is_refused() -> None:
-    with pytest.raises(SettingsError, match="seconds=0"):
-        tool(seconds=0)(with_docstring)
+@pytest.mark.parametrize("seconds", [0, "5", float("nan")])
+def test_a_time_limit_that_no_call_can_keep_is_refused(seconds: Any) -> None:
+    with pytest.raises(SettingsError, match=f"seconds={seconds!r}"):
+        tool(seconds=seconds)(with_docstring)
 
 
 def test_a_tool_that_changes_its_arguments_does_not_change_the_call() -> None:
