@@ -130,10 +130,12 @@ class ToolLoop:
                     f"a tool-using solver was given {wrong} its tools; tools are a list of @tool functions, worlds and "
                     "servers"
                 )
-        if self.user is not None and (isinstance(self.user, type) or not hasattr(self.user, "reply")):
+        if self.user is not None and (
+            isinstance(self.user, type) or not all(hasattr(self.user, name) for name in ("kind", "reply"))
+        ):
             raise SettingsError(
                 f"a tool-using solver was given user={self.user!r:.200}; a user is evalsuite.tools.simulated."
-                "ScriptedUser(), or an object with its method"
+                "ScriptedUser(), or an object with its `kind` and `reply`"
             )
         for name, kind in _LIMITS.items():
             value = getattr(self, name)

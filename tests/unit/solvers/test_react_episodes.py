@@ -255,6 +255,15 @@ def test_limits_and_users_that_are_none_are_refused(options: dict[str, Any]) -> 
             solver([add], **options)
 
 
+def test_a_user_without_a_kind_is_refused() -> None:
+    class User:
+        async def reply(self) -> str:
+            return ""
+
+    with pytest.raises(SettingsError, match=r"or an object with its `kind` and `reply`"):
+        tool_loop([], user=User())  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     "options",
     [
