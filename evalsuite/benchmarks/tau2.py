@@ -67,7 +67,7 @@ class Tau2Options:
         return options
 
     def make_world(self) -> World:
-        """Make a world that starts in a task's initial state; if the user passed a plain class, set `outside=False`."""
+        """Make a world that starts in a task's initial state; unless the user passed a `World`, set `outside=False`."""
         world = copy(self.world) if isinstance(self.world, World) else World(self.world, outside=False)
         world.prepare = run_initial_calls
         return world

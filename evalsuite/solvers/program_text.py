@@ -69,10 +69,11 @@ def find_program(text: str, *, wanted_names: Collection[str] = (), allow_unfence
     """Find the program in a model's answer.
 
     Candidates are tried in this order: fenced blocks of CommonMark (the last block first), fences anywhere in a line,
-    all blocks together, code without a fence. The first candidate that can be parsed, and that prints or defines a name
-    of `wanted_names`, is the program. Without such a candidate, HTML's escapes are removed from the answer, and
-    candidates are tried in the same order again. If there is still none, the last block is the program. Commands for
-    notebooks (`!pip`, `%matplotlib`) are removed from the program.
+    all blocks together, code without a fence. The program is the first candidate that can be parsed and that defines a
+    name of `wanted_names`. If no names are wanted, the candidate must print or, in a fence, end in an expression.
+    Without such a candidate, HTML's escapes are removed from the answer, and candidates are tried in the same order
+    again. If there is still none, the last block is the program. Commands for notebooks (`!pip`, `%matplotlib`) are
+    removed from the program.
     """
     text = text[:LONGEST]
     if (signs := _END_SIGNS.match(text[::-1])) and signs.end():
