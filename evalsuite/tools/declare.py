@@ -230,7 +230,7 @@ class PythonFunction:
 
     function: Callable[..., Any]  # The user's function.
     signature: ToolSignature | None = None  # Converts JSON arguments to the types in the function's signature.
-    seconds: float | None = None  # Time limit of a call in seconds; with None, the episode's own limit applies.
+    seconds: float | None = None  # Time limit of a call in seconds, in addition to the episode's limits.
     kind: str = "python"
     timed: bool = True
 

@@ -261,7 +261,8 @@ class Executor(Protocol):
         ...
 
     # If an executor has a true attribute `timed`, the time limits of tools apply to it, and its own limit, `seconds`.
-    # If it has a `lock`, an episode holds this lock during a call, so that the wait for other calls is not timed.
+    # If it has an async context manager `lock`, an episode enters it before a call's limits begin, so that no limit
+    # covers the wait for other calls, or for a world to be made.
 
     async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
         """Run one call; return the tool's result as text or JSON data."""

@@ -303,17 +303,21 @@ async def make_state_facts(worlds: Sequence[OpenWorld]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class WorldExecutor:
-    """Runs a method of a world's object as a tool; calls run one after another, so that the object needs no locks."""
+    """Runs a method of a world's object as a tool."""
 
     world: OpenWorld
     method: str
-    seconds: float | None = None  # Time limit of a call in seconds; with None, the episode's own limit applies.
+    seconds: float | None = None  # Time limit of a call in seconds, in addition to the episode's limits.
     kind: str = "python"
     timed: bool = True
 
     @property
-    def lock(self) -> asyncio.Lock:
-        return self.world.lock
+    @asynccontextmanager
+    async def lock(self) -> AsyncIterator[None]:
+        """Hold the world's lock during a call, and first make the object, so that no call's limit covers making it."""
+        async with self.world.lock:
+            await self.world.get_world_object()
+            yield
 
     async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
         world = await self.world.get_world_object()

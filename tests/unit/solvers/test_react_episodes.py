@@ -6,7 +6,7 @@ import asyncio
 import json
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
@@ -381,6 +381,24 @@ def test_a_call_does_not_use_up_its_time_while_it_waits_for_the_world_s_other_ca
     done = native(("finish", '{"answer": "x"}'))
     transcript, _ = play(tool_loop([Bed], tool_seconds=0.5, seconds=5), native(*[("nap", "{}")] * 20), done)
     assert [came for _, _, came, _ in tool_calls(transcript)] == [*["slept"] * 20, "x"]
+
+
+def test_no_call_s_time_limit_covers_the_making_of_its_world() -> None:
+    seen: list[str] = []
+
+    class Hostel(Bed):
+        async def __aenter__(self) -> Self:
+            seen.append("opens")
+            await asyncio.sleep(0.6)
+            return self
+
+        async def __aexit__(self, *_: object) -> None:
+            seen.append("closes")
+
+    naps = [act("nap")] * 3
+    transcript, _ = play(react([Hostel], tool_seconds=0.5, seconds=0.5), *naps, act("finish", '{"answer": "x"}'))
+    assert [came for _, _, came, _ in tool_calls(transcript)] == [*["slept"] * 3, "x"]
+    assert seen == ["opens", "closes"]
 
 
 def test_a_call_that_is_made_slow_exceeds_the_tool_s_time_limit() -> None:
