@@ -53,7 +53,6 @@ class FaultyExecutor:
     # The kind and argument of each fault, by the number of the call; calls before a resume count, too.
     faults: Mapping[int, tuple[str, Any]]
     effects: CaseEffects  # Store of the episode's tool calls.
-    timed: bool = True
     calls: int = 0  # Number of calls since the start or, after a resume, since the resume.
     results: list[Any] = field(default_factory=list)
 
@@ -61,6 +60,10 @@ class FaultyExecutor:
     def kind(self) -> str:
         """The kind of the executor into whose calls faults are injected."""
         return self.executor.kind
+
+    @property
+    def timed(self) -> bool:
+        return getattr(self.executor, "timed", False)
 
     @property
     def lock(self) -> AbstractAsyncContextManager[None]:

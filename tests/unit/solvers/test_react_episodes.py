@@ -15,6 +15,7 @@ from evalsuite.core.types import Completion, Message, Sample, ToolCall, Usage
 from evalsuite.solvers.conversations import conversation
 from evalsuite.solvers.tool_protocols import FORM, REMINDER, react, tool_loop
 from evalsuite.tools import World, tool
+from evalsuite.tools.execution import Tool
 from evalsuite.tools.simulated import Persona, Scripted, ScriptedUser
 
 if TYPE_CHECKING:
@@ -404,6 +405,23 @@ def test_no_call_s_time_limit_covers_the_making_of_its_world() -> None:
 def test_a_call_that_is_made_slow_exceeds_the_tool_s_time_limit() -> None:
     transcript, _ = play(react([World(Bed).slow("nap", seconds=60)]), act("nap"), act("finish", '{"answer": "x"}'))
     assert tool_calls(transcript)[0] == ("nap", "python", "Error: no answer within 0.5 s", True)
+
+
+class Played:
+    """Runs a tool as a model that plays it would: time limits do not apply."""
+
+    kind = "simulated"
+
+    async def run_tool(self, *_: Any) -> str:
+        await asyncio.sleep(0.1)
+        return "played"
+
+
+def test_a_fault_in_another_call_does_not_subject_a_played_tool_to_time_limits() -> None:
+    world = World(lambda _: [Tool(add.document, Played())]).fails("add", at=2)
+    turns = act("add", '{"a": 1}'), act("finish", '{"answer": "x"}')
+    transcript, _ = play(react([world], tool_seconds=0.05), *turns)
+    assert tool_calls(transcript)[0] == ("add", "simulated", "played", False)
 
 
 @pytest.mark.parametrize(("limit", "ended"), [({"tokens": 30}, "token limit"), ({"dollars": 0.05}, "cost limit")])
