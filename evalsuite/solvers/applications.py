@@ -87,7 +87,7 @@ def _convert_to_mapping(result: Any) -> Mapping[str, Any] | None:
 
 
 ApplicationInput = str | list[dict[str, Any]]  # A sample's input: text, or messages in the OpenAI format.
-LONGEST_END = 5.0  # Seconds in which the pipes of a killed program end.
+LONGEST_END = 5.0  # Maximum seconds to wait for a killed program to end.
 LONGEST_ERROR = 2000  # Maximum characters of a failed program's output in an error message.
 
 
@@ -176,11 +176,7 @@ class ProgramApplication:
         except TimeoutError as error:
             raise SolverError(f"the program {command[0]} did not end within {self.timeout:g} s") from error
         finally:
-            _kill_group(program)
-            # Read the rest, because `wait` ends only when all pipes have ended; what left the group may hold them open.
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LONGEST_END):
-                    await program.communicate()
+            await _end_program(program)
         if program.returncode:
             # Some programs, such as command-line agents, report errors on standard output.
             words = (error_output.strip() or output.strip()).decode("utf-8", "replace")[-LONGEST_ERROR:]
@@ -205,26 +201,40 @@ class ProgramApplication:
 
         async def read_output() -> None:
             while chunk := await stdout.read(2**16):
-                if len(output) <= LARGEST_ANSWER:
-                    output.extend(chunk)
-                else:
-                    _kill_group(program)
+                output.extend(chunk)
+                if len(output) > LARGEST_ANSWER:
+                    most = f"{LARGEST_ANSWER >> 20} MiB; an answer may not be longer"
+                    raise SolverError(f"the program {self.command[0]} printed more than {most}")
 
         async def read_error_output() -> None:
             while chunk := await stderr.read(2**16):
                 error_output.extend(chunk)
                 del error_output[: -4 * LONGEST_ERROR]
 
-        await asyncio.gather(write(), read_output(), read_error_output(), program.wait())
-        if len(output) > LARGEST_ANSWER:
-            most = f"{LARGEST_ANSWER >> 20} MiB; an answer may not be longer"
-            raise SolverError(f"the program {self.command[0]} printed more than {most}")
+        try:
+            # Unlike `gather`, a task group stops the other tasks if one fails.
+            async with asyncio.TaskGroup() as tasks:
+                for work in (write(), read_output(), read_error_output(), program.wait()):
+                    tasks.create_task(work)
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None
         return bytes(output), bytes(error_output)
 
 
-def _kill_group(program: asyncio.subprocess.Process) -> None:
+async def _end_program(program: asyncio.subprocess.Process) -> None:
+    """Kill a program with its process group, and close its pipes, which a process that left the group may hold open."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(program.pid, signal.SIGKILL)
+    if program.stdin and program.stdin.transport.get_write_buffer_size():
+        program.stdin.transport.abort()  # `close` would first write the rest.
+    # Nothing public closes the pipes that are read.
+    transport: Any = program._transport  # type: ignore[attr-defined]  # noqa: SLF001
+    for number in range(3):
+        if pipe := transport.get_pipe_transport(number):
+            pipe.close()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(LONGEST_END):
+            await program.wait()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.core.errors import SettingsError
+from evalsuite.core.errors import SettingsError, SolverError
 from evalsuite.solvers import application
+from evalsuite.solvers.applications import LONGEST_END, ProgramApplication
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
@@ -77,6 +81,27 @@ def test_an_application_that_fails_is_the_cases_error(suite: Suite, solver: str,
     write(suite, f"solve = {solver}")
     suite.run().assert_outcomes(errors=1)
     assert words in suite.records()[0]["error"]
+
+
+@pytest.mark.parametrize(
+    ("left", "timeout", "words"),
+    [("yes", None, "printed more than 1 MiB"), ("sleep 10", 0.1, "did not end within 0.1 s")],
+)
+def test_a_process_that_a_program_leaves_behind_does_not_hold_up_its_case(
+    left: str, timeout: float | None, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evalsuite.solvers.services.LARGEST_ANSWER", 2**20)
+    program = ProgramApplication(["sh", "-c", f"setsid {left} & exec sleep 60"], "answer", timeout)
+    exchange: Any = SimpleNamespace(
+        model=SimpleNamespace(endpoint=lambda: SimpleNamespace(base_url="", env=lambda: dict(os.environ)))
+    )
+
+    async def ask() -> None:
+        async with asyncio.timeout(LONGEST_END - 1):
+            await program.reply("Paris", exchange)
+
+    with pytest.raises(SolverError, match=words):
+        asyncio.run(ask())
 
 
 ANTHROPIC = """
