@@ -112,8 +112,8 @@ class ServiceApplication:
         except (TypeError, ValueError) as error:
             raise self._make_error(f"cannot be sent this request: {self._conceal_headers(str(error))}") from error
         try:
-            text = content.decode(encoding or "utf-8-sig", "replace")
-        except LookupError as error:
+            text = content.decode(encoding or "utf-8", "replace").removeprefix("\ufeff")
+        except (LookupError, UnicodeError) as error:
             raise self._make_error(f"sent an answer in an unknown encoding: {encoding!r:.100}") from error
         if not 200 <= status < 300:
             words = self._conceal_headers(text.strip()[:LONGEST_ERROR]) or "(it says nothing)"

@@ -44,7 +44,9 @@ class Service:
         made.router.add_post("/failing_stream", self.failing_stream)
         made.router.add_post("/broken_stream", self.broken_stream)
         made.router.add_post("/latin", self.latin)
+        made.router.add_post("/marked", self.marked)
         made.router.add_post("/martian", self.martian)
+        made.router.add_post("/idna", self.idna)
         return made
 
     async def ask(self, request: web.Request) -> web.Response:
@@ -80,6 +82,13 @@ class Service:
 
     async def latin(self, request: web.Request) -> web.Response:
         return web.Response(body="Orléans".encode("latin-1"), headers={"Content-Type": "text/plain; charset=latin-1"})
+
+    async def marked(self, request: web.Request) -> web.Response:
+        body = '\ufeffdata: "Orl"\n\ndata: "éans"\n\n'.encode()
+        return web.Response(body=body, headers={"Content-Type": "text/event-stream; charset=utf-8"})
+
+    async def idna(self, request: web.Request) -> web.Response:
+        return web.Response(body=b"x", headers={"Content-Type": "text/plain; charset=idna"})
 
     async def martian(self, request: web.Request) -> web.Response:
         return web.Response(body=b"x", headers={"Content-Type": "text/plain; charset=martian"})
@@ -206,8 +215,9 @@ def test_the_pieces_of_a_stream_are_the_answer(service: Service, path: str, answ
     assert ask(service.url + path, answer=answer).answer == "Paris\u2028"
 
 
-def test_an_answer_is_read_in_the_encoding_that_the_service_names(service: Service) -> None:
-    assert ask(service.url + "/latin").answer == "Orléans"
+@pytest.mark.parametrize("path", ["/latin", "/marked"])
+def test_an_answer_is_read_in_the_encoding_that_the_service_names(service: Service, path: str) -> None:
+    assert ask(service.url + path).answer == "Orléans"
 
 
 def test_a_function_makes_the_request(service: Service) -> None:
@@ -228,6 +238,7 @@ def test_a_function_makes_the_request(service: Service) -> None:
         ("/failing_stream", r"sent an error in its stream: event: error\ndata: .*no quota"),
         ("/broken_stream", "broke off its answer"),
         ("/martian", "an unknown encoding: 'martian'"),
+        ("/idna", "an unknown encoding: 'idna'"),
     ],
 )
 def test_a_service_that_answers_badly_is_one_clear_error(service: Service, path: str, words: str) -> None:
