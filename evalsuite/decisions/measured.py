@@ -224,9 +224,9 @@ def group_repeated_samples(cases: Tally) -> dict[str, list[Row]]:
 
 
 def has_sample_passed(rows: Sequence[Row]) -> bool | None:
-    """Tell whether enough of a sample's epochs passed; None if this depends on epochs that ended in an error."""
+    """Tell whether enough of a sample's epochs passed; None if this depends on skipped epochs or epochs with errors."""
     passed = sum(row.outcome == "passed" for row in rows)
-    unknown = sum(row.outcome == "error" for row in rows)
+    unknown = sum(row.outcome in {"error", "skipped"} for row in rows)
     least: int = rows[0].facts["at_least"]
     return True if passed >= least else False if passed + unknown < least else None
 

@@ -430,5 +430,5 @@ def list_uncovered_failures(run: Run, gates: Sequence[Gate]) -> list[str]:
 
 
 def list_failed_samples(tally: Tally) -> list[str]:
-    """List the samples with fewer passed epochs than `at_least` requires, even if all errors counted as passed."""
+    """List the samples with fewer passed epochs than `at_least` requires, even if errors and skips were passes."""
     return sorted(sample for sample, rows in group_repeated_samples(tally).items() if has_sample_passed(rows) is False)

@@ -84,6 +84,20 @@ def test_the_pass_rate_of_repeated_samples_is_compared_by_samples_as_gates_read_
     assert [each.verdict for each in early.comparisons] == ["open"]
 
 
+def test_a_repeated_sample_that_was_skipped_has_no_pass_rate_to_compare(desk: Desk) -> None:
+    def epochs(outcome: Outcome) -> list[Record]:
+        names = [f"{n:03}" for n in range(20)]
+        return [
+            desk.record(name, {}, outcome if name < "001" else "passed", epoch=epoch, facts={"at_least": 2})
+            for name in names
+            for epoch in (1, 2, 3)
+        ]
+
+    pair = Pair(desk, epochs("skipped"), epochs("passed"))
+    ((_, one, _),) = pair.against("capitals.pass_rate no worse than before by 0.05").found
+    assert (one.n, one.baseline, one.candidate) == (19, 1.0, 1.0)
+
+
 def test_other_scores_are_compared_by_the_paired_t_test(desk: Desk) -> None:
     before = [0.1 + n % 7 / 10 for n in range(40)]
     after = [value + 0.01 * (n % 3) for n, value in enumerate(before)]

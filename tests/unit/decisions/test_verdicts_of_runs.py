@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.core.types import Usage
-from evalsuite.decisions.measured import estimate_pass_rate
+from evalsuite.decisions.gates import decide_gates, parse_gate
+from evalsuite.decisions.measured import MeasuredBenchmark, estimate_pass_rate
 from evalsuite.decisions.verdict import Status, list_failed_samples, make_verdict
 from evalsuite.output.reports.write import format_heading
 from evalsuite.results.runs import load_run
@@ -208,6 +209,23 @@ def test_a_sample_holds_if_enough_of_its_epochs_do_and_errors_leave_it_open() ->
         Row("other", "other", 1, "failed", {}, {}),
     ]
     assert list_failed_samples(Tally.of(rows)) == ["short"]
+
+
+def test_a_sample_whose_skipped_epochs_could_decide_it_has_no_pass_rate_and_does_not_fail() -> None:
+    rows = Tally.of(
+        [
+            *epochs("skipped", "skipped", "skipped", needed=2, sample="left out"),
+            *epochs("passed", "failed", "skipped", needed=2, sample="open"),
+            *epochs("passed", "passed", "skipped", needed=2, sample="held"),
+        ]
+    )
+    assert list_failed_samples(rows) == []
+    found = estimate_pass_rate(rows)
+    assert found is not None
+    assert (found.value, found.n) == (1.0, 1)
+    gate = decide_gates([parse_gate("s.pass_rate >= 0.5")], {"s": MeasuredBenchmark(rows, {})})[0]
+    assert gate.verdict == "no data"
+    assert "4 of 9 cases scored, 5 skipped" in gate.reason
 
 
 def test_a_sample_that_holds_in_too_few_epochs_fails_the_run_by_name(desk: Desk) -> None:
