@@ -205,10 +205,11 @@ def estimate_pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | Non
 
 def _merge_epochs_of_repeated_samples(cases: Tally) -> Iterator[Row]:
     """Yield each case with its pass rate; for samples that need several passed epochs, yield one case per sample."""
+    repeated = group_repeated_samples(cases)
     for row in cases:
-        if "at_least" not in row.facts and (score := get_score(row, PASS_RATE)) is not None:
+        if row.sample not in repeated and (score := get_score(row, PASS_RATE)) is not None:
             yield row.with_scores({PASS_RATE: score})
-    for rows in group_repeated_samples(cases).values():
+    for rows in repeated.values():
         held = has_sample_passed(rows)
         if held is not None:
             yield replace(rows[0], outcome="passed", scores={PASS_RATE: float(held)})
@@ -216,18 +217,19 @@ def _merge_epochs_of_repeated_samples(cases: Tally) -> Iterator[Row]:
 
 def group_repeated_samples(cases: Tally) -> dict[str, list[Row]]:
     """Group cases by sample, for samples that need a minimum number of passed epochs."""
-    samples: dict[str, list[Row]] = {}
-    for row in cases:
-        if "at_least" in row.facts:
-            samples.setdefault(row.sample, []).append(row)
+    samples: dict[str, list[Row]] = {row.sample: [] for row in cases if "at_least" in row.facts}
+    for row in cases if samples else ():
+        if row.sample in samples:
+            samples[row.sample].append(row)
     return samples
 
 
 def has_sample_passed(rows: Sequence[Row]) -> bool | None:
     """Tell whether enough of a sample's epochs passed; None if this depends on skipped epochs or epochs with errors."""
+    # Read `at_least` from any epoch, because the record of a case whose process died has no facts.
+    least: int = next(row.facts["at_least"] for row in rows if "at_least" in row.facts)
     passed = sum(row.outcome == "passed" for row in rows)
     unknown = sum(row.outcome in {"error", "skipped"} for row in rows)
-    least: int = rows[0].facts["at_least"]
     return True if passed >= least else False if passed + unknown < least else None
 
 

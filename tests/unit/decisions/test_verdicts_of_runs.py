@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.core.types import Usage
+from evalsuite.core.types import PASS_RATE, Usage
+from evalsuite.decisions.comparison import compute_mean_score
 from evalsuite.decisions.gates import decide_gates, parse_gate
 from evalsuite.decisions.measured import MeasuredBenchmark, estimate_pass_rate
 from evalsuite.decisions.verdict import Status, list_failed_samples, make_verdict
@@ -226,6 +227,16 @@ def test_a_sample_whose_skipped_epochs_could_decide_it_has_no_pass_rate_and_does
     gate = decide_gates([parse_gate("s.pass_rate >= 0.5")], {"s": MeasuredBenchmark(rows, {})})[0]
     assert gate.verdict == "no data"
     assert "4 of 9 cases scored, 5 skipped" in gate.reason
+
+
+def test_an_epoch_whose_process_died_leaves_its_repeated_sample_undecided() -> None:
+    died = Row("s-", "s", 1, "error", {}, {})  # The record of a crash has no facts.
+    rows = Tally.of([died, *epochs("failed", "passed", needed=2)])
+    assert list_failed_samples(rows) == []
+    assert estimate_pass_rate(rows) is None
+    assert compute_mean_score(rows.rows, PASS_RATE) is None
+    filled = MeasuredBenchmark(rows, {}).fill_missing_scores(PASS_RATE, rows, 1.0)
+    assert estimate_pass_rate(filled) == estimate_pass_rate(Tally.of(epochs("passed", needed=1)))
 
 
 def test_a_sample_that_holds_in_too_few_epochs_fails_the_run_by_name(desk: Desk) -> None:
