@@ -1,8 +1,8 @@
 """Decide gates during a run by confidence sequences: intervals that stay valid however often they are checked.
 
 If all scores are 0 or 1, the sequence is Robbins' beta-binomial mixture (`stats.BinarySequence`). If some scores lie
-between 0 and 1, the sequence is the hedged capital of Waudby-Smith and Ramdas, arXiv 2010.09686
-(`stats.BoundedSequence`). The cases run in random order, so the finished cases represent all cases.
+between 0 and 1, and their range is declared, the sequence is the hedged capital of Waudby-Smith and Ramdas, arXiv
+2010.09686 (`stats.BoundedSequence`). The cases run in random order, so the finished cases represent all cases.
 
 The confidence sequences assume an unlimited number of cases, although the run plans a fixed number. Sequences for a
 fixed number of scores would be narrower, but wrong if some cases turned out to have no score. The number of scores is
@@ -20,7 +20,7 @@ from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
-from evalsuite.core.types import PASS_RATE
+from evalsuite.core.types import PASS_RATE, SHARE, are_outcomes
 from evalsuite.decisions.comparison import (
     BaselineComparison,
     ComparedMetric,
@@ -116,7 +116,8 @@ class EarlyGate:
 
     Args:
         share: the part of the run's total error probability that this gate may use.
-        find_range: function that finds a score's declared range; None if no range is declared.
+        find_range: function that finds a score's declared range; None if no range is declared. Without a declared
+            range, only scores of 0 and 1 are decided early.
     """
 
     def __init__(self, gate: Gate, share: float = 1.0, find_range: FindRange = lambda *_: None) -> None:
@@ -143,9 +144,9 @@ class EarlyGate:
         score = get_score(row, self.gate.metric)
         if score is None or not self._is_independent(row):
             return
-        low, high = (self._find_range(benchmark, self.gate.metric) if self.gate.metric != PASS_RATE else None) or (0, 1)
-        if not 0 <= low <= score <= high <= 1:
-            # Decide after the run, because the confidence sequences need scores that cannot leave [0, 1].
+        declared = SHARE.range if self.gate.metric == PASS_RATE else self._find_range(benchmark, self.gate.metric)
+        if not (are_outcomes([score], None) if declared is None else 0 <= declared[0] <= score <= declared[1] <= 1):
+            # Decide after the run, because the confidence sequences assume that all scores lie in [0, 1].
             self._impossible = True
             return
         self._add_to_confidence_sequence(score)

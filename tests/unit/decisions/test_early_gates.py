@@ -22,7 +22,7 @@ def row(sample: str, score: float, epoch: int = 1, outcome: Outcome = "passed", 
 
 
 def heard(gate: str, *rows: Row) -> EarlyGate:
-    early = EarlyGate(parse_gate(gate))
+    early = EarlyGate(parse_gate(gate), find_range=lambda *_: (0.0, 1.0))
     for one in rows:
         early.add_case("numbers", one)
     return early

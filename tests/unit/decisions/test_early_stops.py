@@ -119,7 +119,8 @@ def test_a_score_in_between_counts_as_if_the_sequence_had_been_for_such_from_the
     from evalsuite.stats import BoundedSequence
 
     scores = [*certain, 0.5, *later]
-    early, plain = EarlyGate(parse_gate(RIGHT)), BoundedSequence(confidence=0.95)
+    early = EarlyGate(parse_gate(RIGHT), find_range=lambda *_: (0.0, 1.0))
+    plain = BoundedSequence(confidence=0.95)
     for number, score in enumerate(scores):
         early.add_case("numbers", row(number, score))
         plain.add(score)
@@ -169,6 +170,17 @@ def test_a_gate_is_not_decided_early_by_low_scores_of_a_range_beyond_one() -> No
             gate.add_case(benchmark, one)
         found[benchmark] = gate.verdict
     assert found == {"tenfold": "open", "half": "met", "unknown": "met"}
+
+
+def test_scores_without_a_declared_range_are_decided_early_only_if_they_are_0_or_1() -> None:
+    scores = [(number % 2) * 0.05 for number in range(200)]
+    found = {}
+    for bounds in (None, (0.0, 1.0)):
+        gate = EarlyGate(parse_gate("qa.right <= 0.2"), find_range=lambda *_, bounds=bounds: bounds)
+        for number, score in enumerate(scores):
+            gate.add_case("qa", row(number, score))
+        found[bounds] = gate.verdict
+    assert found == {None: "open", (0.0, 1.0): "met"}
 
 
 def test_more_samples_help_what_hears_them() -> None:
