@@ -337,8 +337,9 @@ def compare_score_pairs(
         before, after, clusters=clusters, scale=high - low if inside else None, confidence=1 - 0.05 / comparison_count
     )
     pvalue, ends = compute_paired_pvalue(before, after, clusters), (found.low, found.high)
-    if shares and clusters is None and pvalue > 0.05 / comparison_count:
-        # Tango's interval is an approximation: extend it to zero if the exact test finds no difference.
+    is_exact = clusters is None and are_outcomes({*before, *after}, None)  # Whether McNemar's test gave the p-value.
+    if is_exact and pvalue > 0.05 / comparison_count:
+        # The interval is an approximation: extend it to zero if the exact test finds no difference.
         ends = (min(0.0, found.low), max(0.0, found.high))
     return PairedComparison(
         len(pairs),

@@ -55,6 +55,16 @@ def test_two_runs_of_zeros_on_a_wide_range_may_differ_by_a_share_of_this_range(d
     assert ten.high == pytest.approx(0.711, abs=1e-3)
 
 
+def test_the_interval_of_a_wide_range_includes_zero_if_the_exact_test_of_its_zeros_and_ones_rejects_nothing(
+    desk: Desk,
+) -> None:
+    pairs = [ScorePair(desk.row(f"a{n}"), 1.0, float(n >= 5)) for n in range(40)]
+    found = compare_score_pairs(pairs, (0, 10), 1)
+    assert found.pvalue == 2 / 2**5
+    assert found.difference is not None
+    assert found.difference.high == 0
+
+
 def test_runs_are_labelled_by_their_models_and_all_by_their_names_if_a_model_repeats(desk: Desk) -> None:
     runs = [run(desk, name, {}, model=model) for name, model in (("a", "x"), ("b", "y"), ("c", "x"))]
     assert make_run_labels(runs) == ["a", "b", "c"]
