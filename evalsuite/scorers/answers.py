@@ -132,15 +132,6 @@ def matches(pattern: str | re.Pattern[str]) -> Matches:
         raise SettingsError(f"matches({str(pattern)!r}): not a regular expression: {error}") from error
 
 
-_WORD = rf"[^\W{text.HAN.pattern[1:-1]}]"
-"""A character of a word; Han characters are not, because Chinese has no spaces between words."""
-_NEGATED = (
-    r"(?:[不没沒未无無]|非(?!常)|(?<![特類类級级性區区分個个])[别別])"
-    r"(?:[^\uff0c\u3002\uff01\uff1f\uff1b\uff1a,.!?;:\n]|[.,:](?=\d))*"
-)
-"""A Chinese negation with the rest of its clause. 非常 (very) and nouns such as 类别 (category) do not negate."""
-
-
 @dataclass(frozen=True, slots=True)
 class OneOf:
     """Scores an answer that must be one of several labels; the function `one_of` makes it."""
@@ -157,18 +148,14 @@ class OneOf:
         return scores
 
     def find_label(self, answer: str) -> str | None:
-        """Return the label that equals the answer or, if none does, the only label among the answer's words.
-
-        A label after a Chinese negation in its clause does not count, nor does a label of one Han character within a
-        longer Chinese text.
-        """
+        """Return the label that equals the answer or, if none does, the only label among the answer's words."""
         whole = self._find_equal_label(answer)
         if whole is not None:
             return whole
         # Of labels that begin at one place, the longest counts: "not spam" does not name "spam".
         labels = sorted(self.labels, key=len, reverse=True)
-        either = "|".join(map(_write_label_pattern, labels))
-        words = rf"(?<!{_WORD})(?:{either})(?!{_WORD})|{_NEGATED}"
+        either = "|".join(f"({re.escape(label.translate(SIGNS))})" for label in labels)
+        words = rf"(?<!\w)(?<!\d[.,])(?:{either})(?!\w|[.,]\d)"
         found = re.finditer(words, answer.translate(SIGNS), re.IGNORECASE)
         named = {labels[match.lastindex - 1] for match in found if match.lastindex}
         return named.pop() if len(named) == 1 else None
@@ -190,11 +177,6 @@ class OneOf:
                 f"{', '.join(self.labels)}"
             )
         return target
-
-
-def _write_label_pattern(label: str) -> str:
-    han, group = text.HAN.pattern, f"({re.escape(label.translate(SIGNS))})"
-    return f"(?<!{han}){group}(?!{han})" if text.HAN.fullmatch(label) else group
 
 
 def one_of(labels: Iterable[str]) -> OneOf:
