@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -280,14 +281,15 @@ def convert_to_text(result: Any) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+[>;]")  # An address in the text of an object: `<Ticket object at 0x7f1c>`.
+
+
 def _make_plain(value: Any) -> Any:
     """Convert a set to a sorted list and another object to text, so that equal values are equal in every process."""
     if isinstance(value, set | frozenset):
         return sorted(value, key=str)
-    if (text := str(value)) == object.__repr__(value):
-        raise TypeError(
-            f"a {type(value).__name__} is not plain data, and its text is only its address; give its vars()"
-        )
+    if _ADDRESS.search(text := str(value)):
+        raise TypeError(f"a {type(value).__name__} is not plain data, and its text contains an address; give its vars()")
     return text
 
 
@@ -295,7 +297,7 @@ def convert_to_json(value: Any) -> Any:
     """Convert a world's state to plain JSON data; see `convert_to_text`.
 
     Raises:
-        SettingsError: JSON cannot express the value, or it contains an object whose text is only its address.
+        SettingsError: JSON cannot express the value, or it contains an object whose text contains an address.
     """
     try:
         return json.loads(convert_to_text(value)) if not isinstance(value, str) else value

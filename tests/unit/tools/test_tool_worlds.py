@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -226,10 +227,26 @@ def test_equal_states_are_equal_data_in_every_process_and_equal_what_is_expected
     assert expect_state({"part": part})(SAMPLE, transcript) == {"state": 1.0}
 
 
-def test_a_state_whose_text_is_an_address_is_refused() -> None:
+@dataclass
+class Wallet:
+    """An object whose text contains the address of another."""
+
+    ticket: Ticket
+
+
+@pytest.mark.parametrize(
+    ("part", "kind"),
+    [
+        (Ticket(), "Ticket"),
+        (Wallet(Ticket()), "Wallet"),
+        ((ticket for ticket in "ab"), "generator"),
+        (lambda: 1, "function"),
+    ],
+)
+def test_a_state_whose_text_contains_an_address_is_refused(part: Any, kind: str) -> None:
     class Kiosk(Shop):
         def state(self) -> dict[str, Any]:
-            return {"tickets": [Ticket()]}
+            return {"tickets": [part]}
 
-    with pytest.raises(SettingsError, match=r"a world's state\(\): .* a Ticket is not plain data"):
+    with pytest.raises(SettingsError, match=rf"a world's state\(\): .* a {kind} is not plain data"):
         seen(World(Kiosk))
