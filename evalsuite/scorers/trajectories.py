@@ -285,7 +285,8 @@ class ExpectState:
         if expected is None:
             raise ScoringError(f"expect_state: sample {sample.id} has no expected `state` in its metadata")
         # The state has become JSON data, in which a tuple is a list and a date is text.
-        return {"state": float(_is_part_of_state(convert_to_json(expected), state))}
+        wanted = convert_to_json(expected, "expect_state: the expected state")
+        return {"state": float(_is_part_of_state(wanted, state))}
 
 
 def _is_part_of_state(expected: Any, state: Any) -> bool:
@@ -293,7 +294,7 @@ def _is_part_of_state(expected: Any, state: Any) -> bool:
         return all(name in state and _is_part_of_state(value, state[name]) for name, value in expected.items())
     if isinstance(expected, list) and isinstance(state, list):
         return len(expected) == len(state) and all(map(_is_part_of_state, expected, state))
-    return bool(expected == state)
+    return is_equal_json(expected, state)
 
 
 def expect_state(expected: Mapping[str, Any] | Callable[..., bool] | None = None) -> ExpectState:

@@ -289,12 +289,16 @@ def _make_plain(value: Any) -> Any:
     if isinstance(value, set | frozenset):
         return sorted(value, key=str)
     if _ADDRESS.search(text := str(value)):
-        raise TypeError(f"a {type(value).__name__} is not plain data, and its text contains an address; give its vars()")
+        raise TypeError(f"a {type(value).__name__} is not plain data: its text contains an address; give its vars()")
     return text
 
 
-def convert_to_json(value: Any) -> Any:
-    """Convert a world's state to plain JSON data; see `convert_to_text`.
+def convert_to_json(value: Any, subject: str = "a world's state()") -> Any:
+    """Convert a world's state, or an expected state, to plain JSON data; see `convert_to_text`.
+
+    Args:
+        value: the state.
+        subject: what the value is; begins an error's message.
 
     Raises:
         SettingsError: JSON cannot express the value, or it contains an object whose text contains an address.
@@ -302,7 +306,7 @@ def convert_to_json(value: Any) -> Any:
     try:
         return json.loads(convert_to_text(value)) if not isinstance(value, str) else value
     except ToolFailure as failure:
-        raise SettingsError(f"a world's state(): {failure}") from failure
+        raise SettingsError(f"{subject}: {failure}") from failure
 
 
 def describe_error(error: BaseException) -> str:

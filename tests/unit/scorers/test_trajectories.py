@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.core.errors import ScoringError
+from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.core.types import Sample, Transcript
 from evalsuite.scorers.trajectories import (
     ToolUse,
@@ -153,6 +153,9 @@ def test_what_is_no_expected_call_is_an_error_that_shows_the_forms() -> None:
         ({"orders": [{"id": 1}, {"id": 2}]}, {"orders": [{"id": 1, "sum": 5}, {"id": 2, "sum": 0}]}, 1.0),
         ({"orders": [{"id": 1}]}, {"orders": [{"id": 1}, {"id": 2}]}, 0.0),
         ({"orders": [{"id": 1}]}, {"orders": [{"id": 2}]}, 0.0),
+        ({"paid": 1.0}, {"paid": 1}, 1.0),
+        ({"paid": True}, {"paid": 1}, 0.0),
+        ({"paid": [0]}, {"paid": [False]}, 0.0),
     ],
 )
 def test_an_expected_state_is_compared_as_the_json_data_that_the_state_becomes(
@@ -160,6 +163,11 @@ def test_an_expected_state_is_compared_as_the_json_data_that_the_state_becomes(
 ) -> None:
     reached = Transcript("x", facts={"state": convert_to_json(final)})
     assert expect_state(expected)(SAMPLE, reached) == {"state": score}
+
+
+def test_an_expected_state_that_is_not_plain_data_is_named_as_the_fault() -> None:
+    with pytest.raises(SettingsError, match=r"expect_state: the expected state: .* a object is not plain data"):
+        expect_state({"a": object()})(SAMPLE, Transcript("x", facts={"state": {}}))
 
 
 names = st.lists(st.sampled_from("abc").map(ToolUse), max_size=6)
