@@ -61,7 +61,15 @@ def _parse_finite_number(digits: str) -> float:
     return number
 
 
-_JSON = json.JSONDecoder(strict=False, parse_constant=refuse_nan_or_infinity, parse_float=_parse_finite_number)
+def _parse_integer(digits: str) -> int:
+    """Parse an integer, but refuse it if it is too large for a float, to which jsonschema may convert it."""
+    _parse_finite_number(digits)
+    return int(digits)
+
+
+_JSON = json.JSONDecoder(
+    strict=False, parse_constant=refuse_nan_or_infinity, parse_float=_parse_finite_number, parse_int=_parse_integer
+)
 
 
 class _PythonLiteralReader:
@@ -121,7 +129,7 @@ class _PythonLiteralReader:
         raise AssertionError(self.at)  # Never reached: the caller has checked that a quote is here.
 
     def parse_number(self, digits: str) -> int | float:
-        return _parse_finite_number(digits) if set(digits) & set(".eE") else int(digits)
+        return _parse_finite_number(digits) if set(digits) & set(".eE") else _parse_integer(digits)
 
     def read_word(self) -> bool | None:
         word = _WORD.match(self.text, self.at)

@@ -49,6 +49,14 @@ def test_ten_megabytes_are_refused_before_they_are_read() -> None:
         parse_arguments('{"a": "' + "x" * 10_000_000 + '"}')
 
 
+@pytest.mark.parametrize("digits", ["1" + "0" * 400, "-1" + "0" * 400, "1e999"])
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_a_number_too_large_for_a_float_is_refused(digits: str, quote: str) -> None:
+    with pytest.raises(ValueError, match="is too large"):
+        parse_arguments(f"{{{quote}a{quote}: {digits}}}")
+    assert parse_arguments('{"a": 1' + "0" * 300 + "}")[0] == {"a": 10**300}
+
+
 def test_half_a_surrogate_pair_is_refused_as_no_file_can_hold_it() -> None:
     with pytest.raises(ValueError, match="surrogate"):
         parse_arguments('{"a": "\\ud800"}')
