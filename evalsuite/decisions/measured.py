@@ -9,7 +9,7 @@ from functools import partialmethod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.types import ASSERTS, PASS_RATE, Metric, Outcome
+from evalsuite.core.types import ASSERTS, PASS_RATE, Metric, Outcome, are_outcomes
 from evalsuite.results.built_in import AMOUNTS, estimate_mean_amount, is_resource_metric
 from evalsuite.results.tally import Estimate, Row, Tally
 
@@ -116,7 +116,7 @@ class MeasuredBenchmark:
         if declared is not None and declared.range is not None:
             return declared.range
         is_score = metric not in self.derived
-        is_share = metric == PASS_RATE or (is_score and all(value in {0.0, 1.0} for value in cases.values(metric)))
+        is_share = metric == PASS_RATE or (is_score and are_outcomes(cases.values(metric), None))
         return (0.0, 1.0) if is_share else None
 
     def find_unscored_cases(self, metric: str, cases: Tally) -> tuple[Row, ...]:
