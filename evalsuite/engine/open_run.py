@@ -217,6 +217,8 @@ class OpenRun:
         self._scored: set[str] = set()
         self.places: set[str] = set()
         self._metrics: dict[str, Mapping[str, Any]] = {}
+        # The declared range of each benchmark and score that a gate may decide early.
+        self._ranges: dict[tuple[str, str], tuple[float, float] | None] = {}
         self.verdict: Verdict | None = None
         self.report: RunReport | None = None
         self.below: dict[str, list[str]] = {}
@@ -339,9 +341,12 @@ class OpenRun:
         return planned.benchmark
 
     def _find_declared_range(self, benchmark: str, score: str) -> tuple[float, float] | None:
-        declared = {name: decode_metric(plain) for name, plain in self._metrics.get(benchmark, {}).items()}
-        metric: Metric = DeclaredAndBuiltInMetrics(declared, [score]).get(score, Metric())
-        return metric.range
+        key = benchmark, score
+        if key not in self._ranges:
+            declared = {name: decode_metric(plain) for name, plain in self._metrics.get(benchmark, {}).items()}
+            metric: Metric = DeclaredAndBuiltInMetrics(declared, [score]).get(score, Metric())
+            self._ranges[key] = metric.range
+        return self._ranges[key]
 
     def _add_result_for_early_end(self, record: Record) -> None:
         # Ignore skipped cases, because they have no score (for example after the budget was spent).
