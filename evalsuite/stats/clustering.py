@@ -187,7 +187,7 @@ def make_bounded_interval(mean: ClusteredMean, confidence: float, scale: float) 
 
 
 FEWEST_CLUSTERS = 2  # Minimum number of clusters for a jackknife interval.
-NO_WIDTH = 1e-12  # An interval shows only rounding errors of equal values if its width is smaller than this.
+NO_WIDTH = 1e-12  # A spread of values, or half an interval's width, below this comes only from rounding errors.
 
 
 def jackknife_interval(
