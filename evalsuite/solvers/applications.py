@@ -333,8 +333,9 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
             with any other name is an error of the case. With None, the model under test answers whatever the name.
 
     Raises:
-        SettingsError: the target is missing or empty, an argument does not fit this kind of target, or packages for
-            `spans` are not installed.
+        SettingsError: the target is missing, empty or invalid; both a target and a `url` are given; an argument does
+            not fit this kind of target; `timeout` is not above 0; a value of `models` is not a model's name; or
+            packages for `spans` are not installed.
     """
     if (target is None) == (url is None):
         raise SettingsError("application: give a function, a program's command, or the url of a service")

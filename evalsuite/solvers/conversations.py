@@ -192,8 +192,9 @@ def conversation(
         until: a function of each message of the agent; the conversation ends if it returns true.
 
     Raises:
-        SettingsError: the agent ends its turns by a tool, `max_turns` is less than 1, or an application is combined
-            with a `policy` or with a world that injects faults.
+        SettingsError: the agent's tools are invalid, or the agent ends its turns by a tool; `user` has no method
+            `speak`; `max_turns` is not a whole number of at least 1; `until` is not a function; or an application is
+            combined with a `policy` or with a world that injects faults.
     """
     turns: object = max_turns
     if not isinstance(turns, int) or turns < 1:
