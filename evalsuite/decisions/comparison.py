@@ -170,7 +170,7 @@ def list_scores_of_question(rows: Sequence[Row], metric: str) -> list[float]:
 
 
 def compute_mean_score(rows: Sequence[Row], metric: str) -> float | None:
-    """Compute the mean of a question's scores over its epochs; None if there is no score."""
+    """Compute the mean of a question's scores over its epochs; None without a score."""
     scores = list_scores_of_question(rows, metric)
     return math.fsum(scores) / len(scores) if scores else None
 

@@ -304,6 +304,9 @@ async def make_state_facts(worlds: Sequence[OpenWorld]) -> dict[str, Any]:
     return facts
 
 
+LONGEST_MAKING = 120.0  # Maximum seconds for making a world, which may start a server or a container.
+
+
 @dataclass(frozen=True, slots=True)
 class WorldExecutor:
     """Runs a method of a world's object as a tool."""
@@ -319,7 +322,13 @@ class WorldExecutor:
     async def lock(self) -> AsyncIterator[None]:
         """Hold the world's lock during a call, and first make the object, so that no call's limit covers making it."""
         async with self.world.lock:
-            await self.world.get_world_object()
+            try:
+                async with asyncio.timeout(LONGEST_MAKING) as clock:
+                    await self.world.get_world_object()
+            except TimeoutError as error:
+                if not clock.expired():
+                    raise
+                raise ToolError(f"the world was not made within {LONGEST_MAKING:g} s") from error
             yield
 
     async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:

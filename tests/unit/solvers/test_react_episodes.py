@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
-from evalsuite.core.errors import CallFailed, SettingsError
+from evalsuite.core.errors import CallFailed, SettingsError, ToolError
 from evalsuite.core.types import Completion, Message, Sample, ToolCall, Usage
 from evalsuite.solvers.conversations import conversation
 from evalsuite.solvers.tool_protocols import FORM, REMINDER, react, tool_loop
-from evalsuite.tools import World, tool
+from evalsuite.tools import World, tool, worlds
 from evalsuite.tools.execution import Tool
 from evalsuite.tools.simulated import Persona, Scripted, ScriptedUser
 
@@ -400,6 +400,20 @@ def test_no_call_s_time_limit_covers_the_making_of_its_world() -> None:
     transcript, _ = play(react([Hostel], tool_seconds=0.5, seconds=0.5), *naps, act("finish", '{"answer": "x"}'))
     assert [came for _, _, came, _ in tool_calls(transcript)] == [*["slept"] * 3, "x"]
     assert seen == ["opens", "closes"]
+
+
+def test_a_world_that_is_not_made_in_time_is_the_cases_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Hostel(Bed):
+        async def __aenter__(self) -> Self:
+            await asyncio.sleep(60)
+            return self
+
+        async def __aexit__(self, *_: object) -> None:
+            pass
+
+    monkeypatch.setattr(worlds, "LONGEST_MAKING", 0.05)
+    with pytest.raises(ToolError, match=r"not made within 0\.05 s"):
+        play(react([Hostel]), act("nap"))
 
 
 def test_a_call_that_is_made_slow_exceeds_the_tool_s_time_limit() -> None:
