@@ -66,16 +66,17 @@ HEDGE = re.compile(
     re.IGNORECASE,
 )
 """Matches the beginning of a reason that retracts or quotes the value."""
+INTERJECTION = r"wait|hold on|sorry|actually"
+REVERSAL = r"on reflection|second thoughts?|(?:scratch|strike) that|take (?:that|it) back"
 SELF_CORRECTION = re.compile(
-    r"(?:\A|[.!?\u2026]\s{1,3}|\s[-\u2013\u2014]\s)\W{0,3}(?:wait(?=[,:.!-])|hold on(?=[,:.!-])|on reflection|hmm|"
-    r"on second thoughts?|correction:|let me re(?:consider|think|vise|evaluate|check)|actually,|sorry,|no,)|"
-    r"\b(?:(?:scratch|strike) that|take (?:that|it) back)\b",
+    rf"(?:\A|[.!?\u2026]\s{{1,3}}|\s[-\u2013\u2014]\s)\W{{0,3}}(?:(?:{INTERJECTION}|no)(?=[,:.!-])|hmm|correction:|"
+    rf"let me re(?:consider|think|vise|evaluate|check))|\b(?:{REVERSAL})\b",
     re.IGNORECASE,
 )
-"""Matches the beginning of a sentence in a reason by which a judge takes back the value before it."""
+"""Matches words in a reason by which a judge takes back the value before it."""
 RETRACTION = (
-    r"^no(?=,)|wait|hold on|scratch that|sorry|actually|on reflection|second thoughts?|reconsider\w*|correction|"
-    r"let me re\w+|(?:should|must|ought to) be|would (?:lower|raise)|changed?|changes to|instead"
+    rf"^no(?=,)|{INTERJECTION}|{REVERSAL}|reconsider\w*|correction|let me re\w+|"
+    r"(?:should|must|ought to) be|would (?:lower|raise)|changed?|changes to|instead"
 )
 RETRACTED = re.compile(rf"\b(?:{RETRACTION})\b", re.IGNORECASE)
 """Matches words after the last statement that suggest that the judge has changed a value."""
