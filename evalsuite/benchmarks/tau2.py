@@ -105,7 +105,7 @@ def _list_initial_calls(
     """
     given = _read_optional(state, "initialization_data", dict, path, where)
     actions = _read_objects(state, "initialization_actions", "func_name", path, where)
-    written = [call for message in history for call in _read_objects(message, "tool_calls", "name", path, where)]
+    written = [call for message in history for call in message.get("tool_calls") or []]
     return [
         *((method, [given[name]], {}, False) for name, method in DATA_METHODS.items() if given.get(name)),
         *((call["func_name"], [], call.get("arguments") or {}, False) for call in actions),
@@ -142,8 +142,8 @@ def _read_message_history(state: Mapping[str, Any], path: Path, where: str) -> l
             raise DatasetError(path, f"{field}, field 'role'", repr(role), f"one of {', '.join(get_args(Role))}")
         if role == "tool":
             read_field(message, "id", str, path, field)
-        if role == "assistant":
-            for call in _read_objects(message, "tool_calls", "name", path, field):
+        for call in _read_objects(message, "tool_calls", "name", path, field):
+            if role == "assistant":
                 read_field(call, "id", str, path, f"{field}, field 'tool_calls'")
     return history
 
