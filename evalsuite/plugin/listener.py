@@ -341,8 +341,8 @@ class ReportListener:
     def pytest_testnodedown(self, error: object) -> None:
         """Stop replacing workers that die while collecting.
 
-        By default, xdist starts four replacements per worker before it ends the session. With this method, the number
-        of replacements that die is at most the number of workers at the start.
+        By default, xdist starts four replacements per worker before it ends the session. This method stops replacing
+        them once as many replacements have died as there were workers at the start.
         """
         if error and not self.items:
             self._died_early += 1
