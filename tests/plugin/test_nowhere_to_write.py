@@ -67,6 +67,10 @@ def pytest_sessionstart(session):
     if not hasattr(session.config, "workerinput"):
         # The kernel refuses to let any file of this process grow further, as a full disk would.
         resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, resource.RLIM_INFINITY))
+
+def pytest_unconfigure():
+    # A measurement of coverage is written after the session, and is not what is tested.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 """
 LONG_ANSWERS = """
 from evalsuite import Sample, benchmark, exact_match, generate
