@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import socket
 import ssl
 import zlib
@@ -17,6 +18,7 @@ import openai
 from multidict import CIMultiDict
 from yarl import URL
 
+from evalsuite.core.errors import BackendUnavailable
 from evalsuite.models.protocol import WithheldAnswer
 
 if TYPE_CHECKING:
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
 KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 30, "TCP_KEEPCNT": 4}
 """Probes of idle connections, which routers would drop: seconds before the first, between two, and their number."""
+
+CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+"""Environment variables that name the certificates that are trusted."""
 
 ACCEPTED = "gzip, deflate"
 DECOMPRESSED_AT_ONCE = 2**20
@@ -95,7 +100,12 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
             secure = self._tls or self._proxies
-            context = httpx2.create_ssl_context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            try:
+                context = httpx2.create_ssl_context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            except OSError as error:
+                named = [f"{name}={os.environ[name]}" for name in CERTIFICATES if os.environ.get(name)]
+                whose = " or ".join(named) or "this machine"
+                raise BackendUnavailable(f"the certificates of {whose} cannot be read: {error}") from error
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30, ssl=context, socket_factory=_open_socket),
                 trust_env=self._proxies,

@@ -366,3 +366,16 @@ def test_a_key_in_the_address_is_sent_and_is_told_to_nobody(
     with pytest.raises(BackendUnavailable, match="answered 401: no key") as caught:
         once(given(address))
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [None, "no certificate"], ids=["missing", "wrong"])
+def test_certificates_that_cannot_be_read_are_named_and_not_taken_for_a_broken_connection(
+    once: Once, tmp_path: Path, monkeypatch: Any, content: str | None
+) -> None:
+    certificates = tmp_path / "ca.pem"
+    if content:
+        certificates.write_text(content)
+    monkeypatch.delenv("SSL_CERT_DIR", raising=False)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificates))
+    with pytest.raises(BackendUnavailable, match=r"the certificates of SSL_CERT_FILE=.*ca.pem cannot be read: "):
+        once(given("https://127.0.0.1:9/v1"))
