@@ -53,8 +53,8 @@ def run_session_per_model(config: pytest.Config, models: Sequence[str]) -> int:
     for number, (model, run) in enumerate(zip(models, runs, strict=True), 1):
         sys.stdout.write(f"evalsuite: model {number} of {len(models)}: {model}\n")
         sys.stdout.flush()
-        own_file = _name_junit_file(config, f"model{number}") if number > 1 else []
-        ended, signals = _run_session(config, [*others, *own_file, f"--model={model}", f"--run={run}"])
+        own_files = _name_own_files(config, f"model{number}") if number > 1 else []
+        ended, signals = _run_session(config, [*others, *own_files, f"--model={model}", f"--run={run}"])
         status = max(status, ended)
         if signals or ended == int(pytest.ExitCode.INTERRUPTED):
             return status
@@ -80,16 +80,26 @@ def run_further_parts(config: pytest.Config, folder: RunFolder) -> int:
     signals: list[int] = []
     while status == 0 and not signals and (info.get("next_part") or {}).get("number", 0) > part:
         part += 1
-        further = [*args, *_name_junit_file(config, f"part{part}")]
+        further = [*args, *_name_own_files(config, f"part{part}")]
         status, signals = _run_session(config, further, {PART: str(folder.path.resolve())})
         info = folder.info()
     return status or (INCOMPLETE if explain_interruption(info) else 0)
 
 
-def _name_junit_file(config: pytest.Config, suffix: str) -> list[str]:
-    """Return the option for a further session's own junit file, because it would overwrite an earlier session's."""
-    junit = getattr(config.option, "xmlpath", None)
-    return [f"--junit-xml={Path(junit).with_suffix('')}-{suffix}.xml"] if junit else []
+FILES = {
+    "xmlpath": "--junit-xml",
+    "htmlpath": "--html",
+    "json_report_file": "--json-report-file",
+    "report_log": "--report-log",
+}
+"""Pytest's and other plugins' names of the files that a session writes, with their options."""
+
+
+def _name_own_files(config: pytest.Config, suffix: str) -> list[str]:
+    """Return the options for a further session's own files, because it would overwrite an earlier session's."""
+    given = {option: getattr(config.option, name, None) for name, option in FILES.items()}
+    paths = {option: Path(path) for option, path in given.items() if path}
+    return [f"{option}={path.with_suffix('')}-{suffix}{path.suffix}" for option, path in paths.items()]
 
 
 def _run_session(

@@ -34,10 +34,14 @@ async def test_text(scores):
 """
 
 
-@pytest.mark.skipif(
-    any(find_spec(name) is None for name in PLUGINS), reason="uv sync --group plugins, and see the top of this file"
-)
-@pytest.mark.own_interpreter
+pytestmark = [
+    pytest.mark.skipif(
+        any(find_spec(name) is None for name in PLUGINS), reason="uv sync --group plugins, and see the top of this file"
+    ),
+    pytest.mark.own_interpreter,
+]
+
+
 def test_all_of_them_run_in_one_session(
     suite: Suite, workers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -52,3 +56,13 @@ def test_all_of_them_run_in_one_session(
     assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
     assert len(suite.records()) == 6
     assert "target    Tokyo" in (suite.path / "page.html").read_text("utf-8")
+
+
+def test_each_model_has_a_page_of_pytest_html(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+    monkeypatch.delenv("PYTEST_PLUGINS")
+    app = suite.path / "app.py"
+    app.write_text(app.read_text() + "\nother = echo\n")
+    models = ("--model=function:app:echo", "--model=function:app:other")
+    suite.pytester.runpytest_subprocess(*models, *OPTIONS, "--html=out/page.html")
+    assert sorted(path.name for path in suite.path.glob("out/*.html")) == ["page-model2.html", "page.html"]
