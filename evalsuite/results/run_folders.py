@@ -117,8 +117,11 @@ class RunFolder:
             raise RunError(f"{file} cannot be read: {error}") from error
         if version != VERSION:
             raise RunError(f"{file} has version {version}, this evalsuite reads version {VERSION}")
+        if isinstance(info.get("settings"), dict):
+            # Older versions wrote null for some settings that are lists now.
+            info["settings"] = {name: value for name, value in info["settings"].items() if value is not None}
         try:
-            parse_json_as(RunInfo, file.read_bytes())
+            parse_json_as(RunInfo, json.dumps(info).encode())
         except ValueError as error:
             raise RunError(f"{file} is damaged: {error}") from error
         return info

@@ -56,6 +56,12 @@ def test_what_a_run_knows_of_itself_is_right_as_it_is_written_and_named_where_it
         folder.info()
 
 
+def test_a_setting_that_an_older_run_left_as_null_has_its_default(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.write_info({"settings": {"baseline": None, "limit": None, "seed": 3}})
+    assert folder.info()["settings"] == {"seed": 3}
+
+
 @pytest.mark.parametrize(
     ("name", "wrong", "message"),
     [
