@@ -132,6 +132,14 @@ def escape_for_terminal(text: str) -> str:
     return re.sub(r"##(?=\w*\[)", "# #", clean)
 
 
+def get_message(error: BaseException) -> str:
+    """Return an exception's message; for an exception of a user's class whose `__str__` raises, say so instead."""
+    try:
+        return str(error)
+    except Exception as failure:  # noqa: BLE001 - whatever the user's code raises
+        return f"its message cannot be read: __str__ raised {type(failure).__name__}"
+
+
 def describe_exception(error: EvalsuiteError | OSError) -> str:
     """Describe an error for a user; for an operating system's error, name the problem and the file."""
     if isinstance(error, OSError) and error.strerror:

@@ -14,7 +14,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evalsuite.core.errors import ScoringError
+from evalsuite.core.errors import ScoringError, get_message
 from evalsuite.core.json_codec import write_record
 from evalsuite.core.types import (
     ASSERTS,
@@ -348,7 +348,7 @@ def describe_assertion(error: AssertionError) -> str:
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next
     if error.args or traceback is None:
-        return str(error)
+        return get_message(error)
     frame = traceback.tb_frame
     node = _find_statement(linecache.getlines(frame.f_code.co_filename), traceback.tb_lineno)
     if not isinstance(node, ast.Assert):

@@ -19,7 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.declarations import DECLARATION, FIXTURE
-from evalsuite.core.errors import BatchNotAwaited, RunError, SettingsError, SpendLimitReached, describe_exception
+from evalsuite.core.errors import (
+    BatchNotAwaited,
+    RunError,
+    SettingsError,
+    SpendLimitReached,
+    describe_exception,
+    get_message,
+)
 from evalsuite.core.keywords import refuse_unknown_names
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.settings import OPTIONS, Settings, make_settings
@@ -339,7 +346,7 @@ class _Evaluation:
         if isinstance(error, SpendLimitReached) and self._settings.until_decided:
             findings.outcome, findings.cause = "skipped", type(error).__name__
             return
-        message = describe_assertion(error) if isinstance(error, AssertionError) else str(error)
+        message = describe_assertion(error) if isinstance(error, AssertionError) else get_message(error)
         if findings.record_error(error, message, in_test=in_test):
             findings.excused = find_excuse(case, self._settings, self._spec.quarantine)
 

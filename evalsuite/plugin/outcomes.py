@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from evalsuite.core.declarations import FIXTURE
-from evalsuite.core.errors import EvalsuiteError, SpendLimitReached, escape_for_terminal
+from evalsuite.core.errors import EvalsuiteError, SpendLimitReached, escape_for_terminal, get_message
 from evalsuite.plugin.items import FINDINGS, RECORD, get_case, get_findings, running_items
 from evalsuite.plugin.options import is_only_listing
 from evalsuite.plugin.process import PROCESS
@@ -146,7 +146,7 @@ def _record_failure(item: pytest.Item, case: Case, excinfo: Raised, report: pyte
         report.outcome = "skipped"
         report.longrepr = (str(report.location[0]), report.location[1] or 0, "Skipped: the money is spent")
         return
-    if findings.record_error(error, str(error), in_test=report.when == "call"):
+    if findings.record_error(error, get_message(error), in_test=report.when == "call"):
         excuse = find_excuse(case, process.settings, process.quarantine)
         if report.outcome != "failed":
             findings.excused = "xfail"

@@ -167,3 +167,26 @@ def test_a_missed_gate_shows_its_own_score(
         "best", "explained", "other", "2"
     ]  # fmt: skip
     assert "score     other 0.5000" in (suite.path / "reports/one/comment.md").read_text("utf-8")
+
+
+WITHOUT_MESSAGE = """
+from evalsuite import Sample, benchmark
+
+class Wordless(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+def solve(sample, model):
+    raise Wordless
+
+@benchmark("wordless", [Sample(id="jp", input="Osaka")], solver=solve)
+def test_wordless(transcript):
+    pass
+"""
+
+
+def test_an_exception_whose_message_cannot_be_read_is_its_cases_error(suite: Suite, workers: tuple[str, ...]) -> None:
+    suite.pytester.makepyfile(test_capitals=WITHOUT_MESSAGE)
+    result = suite.run(*workers)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["error     Wordless: its message cannot be read: __str__ raised RuntimeError"])
