@@ -31,7 +31,7 @@ from types import ModuleType
 from typing import Any
 
 from evalsuite.core.entry_points import find_import_target, load_import_target
-from evalsuite.core.errors import SettingsError
+from evalsuite.core.errors import SettingsError, describe_error
 from evalsuite.core.protocols import Benchmark
 
 DECLARATION = "__evalsuite__"  # Name of the attribute in which a test function stores its benchmark's declaration.
@@ -211,7 +211,7 @@ def _import_test_file(file: Path, root: Path) -> ModuleType:
         raise
     except BaseException as error:
         # A module may call pytest.skip or sys.exit, whose exceptions are not subclasses of Exception.
-        raise SettingsError(f"{file} cannot be imported: {type(error).__name__}: {error}") from error
+        raise SettingsError(f"{file} cannot be imported: {describe_error(error)}") from error
     finally:
         being_imported.pop()
 

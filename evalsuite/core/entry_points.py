@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import lazy_loader  # type: ignore[import-untyped]
 
-from evalsuite.core.errors import SettingsError
+from evalsuite.core.errors import SettingsError, describe_error
 
 Group = Literal["evalsuite.benchmarks", "evalsuite.models"]
 
@@ -74,7 +74,7 @@ def load_import_target(target: str) -> Any:
         for part in attribute.split("."):
             value = getattr(value, part)
     except Exception as error:
-        raise SettingsError(f"{target} cannot be imported: {type(error).__name__}: {error}") from error
+        raise SettingsError(f"{target} cannot be imported: {describe_error(error)}") from error
     return value
 
 

@@ -140,6 +140,12 @@ def get_message(error: BaseException) -> str:
         return f"its message cannot be read: __str__ raised {type(failure).__name__}"
 
 
+def describe_error(error: BaseException) -> str:
+    """Write an exception's type and message, even if its `__str__` raises."""
+    message = get_message(error)
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
 def describe_exception(error: EvalsuiteError | OSError) -> str:
     """Describe an error for a user; for an operating system's error, name the problem and the file."""
     if isinstance(error, OSError) and error.strerror:

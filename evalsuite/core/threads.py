@@ -10,6 +10,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar
 
+from evalsuite.core.errors import describe_error
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -55,11 +57,7 @@ def _make_raisable_error(error: BaseException) -> BaseException:
     """Return the error if a future can raise it; otherwise wrap it in `RaisedInThread`."""
     if isinstance(error, Exception) and not isinstance(error, (StopIteration, StopAsyncIteration)):
         return error
-    try:
-        words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    except Exception:  # noqa: BLE001 - a hostile __str__
-        words = type(error).__name__
-    stand_in = RaisedInThread(words)
+    stand_in = RaisedInThread(describe_error(error))
     stand_in.__cause__ = error
     return stand_in
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import AGREEMENT
 from evalsuite.core.declarations import format_declaration_place, is_demonstration
-from evalsuite.core.errors import EvalsuiteError, SettingsError
+from evalsuite.core.errors import EvalsuiteError, SettingsError, describe_error
 from evalsuite.core.json_codec import encode_metric
 from evalsuite.core.protocols import AnySolver, Benchmark, Dataset, JudgedScorer, ModelScorer, Scorer, Setup
 from evalsuite.core.types import Metric, Sample
@@ -132,7 +132,7 @@ def _name_benchmark_in_errors(benchmark: Benchmark, part: str) -> Iterator[None]
         raise
     except Exception as error:
         raise SettingsError(
-            f"benchmark {benchmark.name}: its {part} cannot be made: {type(error).__name__}: {error}"
+            f"benchmark {benchmark.name}: its {part} cannot be made: {describe_error(error)}"
         ) from error
 
 

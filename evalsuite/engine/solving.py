@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.applications.case_model import CaseModel
-from evalsuite.core.errors import InternalError, JudgeError, ModelError, ScoringError, SettingsError
+from evalsuite.core.errors import InternalError, JudgeError, ModelError, ScoringError, SettingsError, describe_error
 from evalsuite.engine.scoring import SCORER_SIGNATURE, check_callable, convert_scores, get_callable_name, get_own_judge
 from evalsuite.gateway.concealment import make_public_settings
 from evalsuite.gateway.handle import CaseAsker, CaseEffects, Meter
@@ -291,7 +291,7 @@ class Prefetcher:
             raise
         except Exception as error:  # noqa: BLE001 - whoever waits for the result gets it
             # An exception here is a bug of evalsuite, because exceptions of solvers and scorers are part of results.
-            failed = InternalError(f"evalsuite failed on {case.id}: {type(error).__name__}: {error}")
+            failed = InternalError(f"evalsuite failed on {case.id}: {describe_error(error)}")
             failed.__cause__ = error
             future.set_exception(failed)
         except BaseException as error:  # noqa: BLE001 - as above; SystemExit and its like keep their meaning

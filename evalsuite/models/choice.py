@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from evalsuite.core.entry_points import SHIPPED, find_import_target, list_known_names, load_import_target
-from evalsuite.core.errors import EvalsuiteError, SettingsError
+from evalsuite.core.errors import EvalsuiteError, SettingsError, describe_error
 
 if TYPE_CHECKING:
     from evalsuite.models.credentials import Credentials
@@ -53,7 +53,7 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
     except EvalsuiteError:
         raise
     except Exception as error:
-        raise SettingsError(f"--model {model}: {target} raised {type(error).__name__}: {error}") from error
+        raise SettingsError(f"--model {model}: {target} raised {describe_error(error)}") from error
 
 
 def import_client(model: str) -> None:

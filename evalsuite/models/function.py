@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evalsuite.core.errors import BackendUnavailable, RequestRefused
+from evalsuite.core.errors import BackendUnavailable, RequestRefused, describe_error
 from evalsuite.core.json_codec import digest, dumps, encode_request
 from evalsuite.core.threads import RaisedInThread, call_maybe_async
 from evalsuite.core.types import Completion, Request, TokenLogprob, ToolCall, Usage
@@ -66,7 +66,7 @@ class FunctionBackend:
                     function = getattr(function, part)
             except Exception as error:
                 raise BackendUnavailable(
-                    f"model function:{self.target}: {type(error).__name__}: {error}; write "
+                    f"model function:{self.target}: {describe_error(error)}; write "
                     "function:package.module:name of a function that Python can import from the root directory"
                 ) from error
             if not callable(function):
@@ -100,7 +100,7 @@ class FunctionBackend:
             raise self._make_refusal(str(error), error.__cause__) from error
         except BaseException as error:
             # Catch `BaseException`, because an application that calls sys.exit must not end the event loop.
-            raise self._make_refusal(f"{type(error).__name__}: {error}", error) from error
+            raise self._make_refusal(describe_error(error), error) from error
         return self._make_completion(returned)
 
     def _make_refusal(self, error_text: str, cause: BaseException | None) -> RequestRefused:

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalsuite.core.errors import describe_error
+
 if TYPE_CHECKING:
     import pytest
 
@@ -95,7 +97,7 @@ class HookCaller:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - anybody's code must not cost a release, even by its sys.exit
-            self._errors.setdefault(hook, f"the hook {hook} raised {type(error).__name__}: {error}")
+            self._errors.setdefault(hook, f"the hook {hook} raised {describe_error(error)}")
 
 
 def _require_section(section: object) -> Section:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from evalsuite.core.declarations import Declarations
-from evalsuite.core.errors import RunError
+from evalsuite.core.errors import RunError, describe_error
 from evalsuite.core.json_codec import decode_metric, decode_record, parse_json_as
 from evalsuite.results.built_in import DeclaredAndBuiltInMetrics, find_built_in_metric
 from evalsuite.results.record_file import RECORDS, count_lines, update_records_file
@@ -48,8 +48,7 @@ class GuardedMetric:
             self.failure = str(error)
             return None
         except Exception as error:  # noqa: BLE001 - anybody's code; other metrics do not depend on it
-            message = " ".join(str(error).split())
-            self.failure = f"its function raised {type(error).__name__}" + (f": {message}" if message else "")
+            self.failure = f"its function raised {' '.join(describe_error(error).split())}"
             return None
         if result is None:
             return None

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from evalsuite.core.errors import EvalsuiteError, SettingsError
+from evalsuite.core.errors import EvalsuiteError, SettingsError, describe_error
 from evalsuite.core.types import Sample
 
 MOST_KEPT = 10_000  # Maximum number of samples in memory, because a suite may have millions.
@@ -35,7 +35,7 @@ class LazySample:
         except EvalsuiteError:
             raise
         except (Exception, SystemExit) as error:
-            message = f"LazySamples: make({self.id!r}) raised {type(error).__name__}: {error}"
+            message = f"LazySamples: make({self.id!r}) raised {describe_error(error)}"
             raise SettingsError(message) from error
         if not isinstance(sample, Sample):
             raise SettingsError(f"LazySamples: make({self.id!r}) returned {sample!r:.60}, not a Sample")

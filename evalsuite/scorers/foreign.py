@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.applications.case_model import BlockingModel, CaseModel
-from evalsuite.core.errors import EvalsuiteError, ScoringError, SettingsError
+from evalsuite.core.errors import EvalsuiteError, ScoringError, SettingsError, describe_error
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import Message, Sample, Score, Transcript
 from evalsuite.scorers.trajectories import tool_uses
@@ -99,7 +99,7 @@ class PlainForeignScorer:
         except EvalsuiteError:
             raise
         except Exception as error:
-            raise ScoringError(f"{self.package}: the metric raised {type(error).__name__}: {error}"[:2000]) from error
+            raise ScoringError(f"{self.package}: the metric raised {describe_error(error)}"[:2000]) from error
 
 
 @dataclass(frozen=True, slots=True)

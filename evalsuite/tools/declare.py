@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, overload
 
 import typing_extensions
 
-from evalsuite.core.errors import EvalsuiteError, SettingsError
+from evalsuite.core.errors import EvalsuiteError, SettingsError, describe_error
 from evalsuite.core.threads import RaisedInThread, call_maybe_async
-from evalsuite.tools.execution import Tool, ToolDocument, ToolFailure, describe_error
+from evalsuite.tools.execution import Tool, ToolDocument, ToolFailure
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model

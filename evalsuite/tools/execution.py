@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from evalsuite.core.errors import SettingsError, ToolError, shorten_line, shorten_to_beginning
+from evalsuite.core.errors import SettingsError, ToolError, describe_error, shorten_line, shorten_to_beginning
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -307,15 +307,6 @@ def convert_to_json(value: Any, subject: str = "a world's state()") -> Any:
         return json.loads(convert_to_text(value)) if not isinstance(value, str) else value
     except ToolFailure as failure:
         raise SettingsError(f"{subject}: {failure}") from failure
-
-
-def describe_error(error: BaseException) -> str:
-    """Write an error's type and message, even if its `__str__` fails."""
-    try:
-        message = str(error)
-    except Exception:  # noqa: BLE001 - a hostile __str__
-        message = "(its message cannot be read)"
-    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 @dataclass(frozen=True)

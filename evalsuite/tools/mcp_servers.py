@@ -11,8 +11,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.errors import EvalsuiteError, SettingsError, ToolError
-from evalsuite.tools.execution import Tool, ToolDocument, ToolFailure, describe_error
+from evalsuite.core.errors import EvalsuiteError, SettingsError, ToolError, describe_error
+from evalsuite.tools.execution import Tool, ToolDocument, ToolFailure
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model

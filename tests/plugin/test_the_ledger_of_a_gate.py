@@ -123,6 +123,14 @@ def test_a_metric_that_raises_is_told_on_the_last_lines_and_is_red(
     ended.stdout.fnmatch_lines(["*numbers.broken could not be computed: its function raised ZeroDivisionError*"])
 
 
+def test_a_metric_whose_exception_has_no_readable_message_is_told_too(suite: Suite) -> None:
+    wordless = "class Wordless(Exception):\n    def __str__(self):\n        raise RuntimeError\n\n"
+    suite.pytester.makepyfile(test_numbers=wordless + FAILING.replace("return 1 / 0", "raise Wordless"))
+    ended = suite.run("test_numbers.py")
+    assert ended.ret == 1
+    ended.stdout.fnmatch_lines(["*could not be computed: its function raised Wordless: its message cannot be read*"])
+
+
 def gate_capitals(suite: Suite) -> None:
     suite.pytester.makepyprojecttoml("[tool.pytest]\nevalsuite_gates = ['capitals.exact_match >= 0.6']\n")
 

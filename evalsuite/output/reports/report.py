@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.errors import describe_estimated_calls, shorten_to_ends, write_count
+from evalsuite.core.errors import describe_error, describe_estimated_calls, shorten_to_ends, write_count
 from evalsuite.core.json_codec import encode_usage
 from evalsuite.core.types import SHARE, Record, Usage
 from evalsuite.decisions.measured import select_cases
@@ -57,7 +57,7 @@ def _make_own_section(name: str, views: Sequence[RunView], bench: BenchmarkResul
         try:
             return declared.report(views)
         except Exception as error:  # noqa: BLE001 - code of others; the rest of the report does not depend on it
-            why = f"its own report failed: {type(error).__name__}: {error}"
+            why = f"its own report failed: {describe_error(error)}"
     section = make_generic_section(bench.title or name, name, views, bench.primary)
     if not why:
         return section

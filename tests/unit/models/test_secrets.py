@@ -236,7 +236,7 @@ def test_a_stream_without_the_end_marker_is_whole_only_after_its_finish_reason(
         "data: " + json.dumps({"choices": [{"delta": {"content": word}, "finish_reason": reason}]}) + "\n\n"
         for word, reason in (("Par", None), ("is", "stop"))
     )
-    sent = {"headers": {"Content-Type": "text/event-stream"}}
+    sent: Any = {"headers": {"Content-Type": "text/event-stream"}}
     chat_server.reply = lambda _: chat_server.say(body=(first + last).encode(), **sent)
     assert once(OpenAIBackend(chat_server.url), params={"stream": True}).text == "Paris"
     chat_server.reply = lambda _: chat_server.say(body=first.encode(), **sent)
