@@ -299,9 +299,13 @@ def perfect_agreement(runs: int) -> Iterator[Line]:
 
 
 def _fleiss_low(a: Array, b: Array) -> float:
-    """The normal interval's lower bound, which perfect agreement leaves at 1."""
-    kappa = stats.kappa_interval(a.tolist(), b.tolist())
-    return 1.0 if kappa.value == 1.0 else kappa.low
+    """The lower bound of Fleiss, Cohen and Everitt's normal interval (1969), which perfect agreement leaves at 1."""
+    shares = np.array([[((a == x) & (b == y)).mean() for y in (False, True)] for x in (False, True)])
+    rows, columns = shares.sum(axis=1), shares.sum(axis=0)
+    chance, kappa = float(rows @ columns), stats.cohen_kappa(a.tolist(), b.tolist())
+    habits = columns[:, None] + rows[None, :]
+    spread = float((shares * (np.eye(2) - habits * (1 - kappa)) ** 2).sum()) - (kappa - chance * (1 - kappa)) ** 2
+    return kappa - 1.959964 * math.sqrt(max(spread, 0.0) / len(a)) / (1 - chance) if kappa < 1 else 1.0
 
 
 def near_perfect_correlations(runs: int) -> Iterator[Line]:

@@ -1,15 +1,4 @@
-from .agreement import (
-    Kappa,
-    Level,
-    Weights,
-    ac1_interval,
-    clustered_kappa,
-    cohen_kappa,
-    gwet_ac1,
-    kappa_interval,
-    krippendorff_alpha,
-    pairwise_kappas,
-)
+from .agreement import Kappa, Level, ac1_interval, clustered_kappa, cohen_kappa, gwet_ac1, krippendorff_alpha
 from .clustering import ClusteredMean, Interval, clustered_mean, jackknife_interval, mean_interval
 from .correlation import Significance, kendall, pearson, spearman, welch_anova
 from .intervals import (
@@ -35,7 +24,7 @@ from .paired import PairedDifference, mcnemar, paired_difference, tango_interval
 from .power import detectable_mean, detectable_share, power_mean, power_share, required_n_mean, required_n_share
 from .prediction_powered import PredictionPowered, ppi_mean
 from .preferences import EloRating, WinRate, bradley_terry, controlled_win_rate
-from .repeats import at_least_k_of_m, pass_at_k, pass_hat_k
+from .repeats import pass_at_k, pass_hat_k
 from .sequences import BinarySequence, BoundedSequence, ConfidenceSequence
 
 __all__ = [
@@ -53,11 +42,9 @@ __all__ = [
     "PairedDifference",
     "PredictionPowered",
     "Significance",
-    "Weights",
     "WinRate",
     "ac1_interval",
     "amount_interval",
-    "at_least_k_of_m",
     "betting_interval",
     "bootstrap_interval",
     "bradley_terry",
@@ -74,13 +61,11 @@ __all__ = [
     "gwet_ac1",
     "holm",
     "jackknife_interval",
-    "kappa_interval",
     "kendall",
     "krippendorff_alpha",
     "mcnemar",
     "mean_interval",
     "paired_difference",
-    "pairwise_kappas",
     "pass_at_k",
     "pass_hat_k",
     "pearson",

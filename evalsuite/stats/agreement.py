@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from numbers import Real
-from statistics import NormalDist
 from typing import Literal
 
 from evalsuite.stats.clustering import jackknife_interval
 from evalsuite.stats.inputs import Array, Labels, check_probability, check_same_length, convert_labels, is_missing
 from evalsuite.stats.intervals import share_interval
-
-Weights = Literal["nominal", "linear", "quadratic"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,45 +55,6 @@ def cohen_kappa(a: Labels, b: Labels) -> float:
         return math.nan
     agreed = sum(x == y for x, y in zip(first, second, strict=True))
     return (agreed * n - chance) / (n * n - chance)
-
-
-def kappa_interval(
-    a: Labels,
-    b: Labels,
-    *,
-    categories: Sequence[Hashable] | None = None,
-    weights: Weights = "nominal",
-    confidence: float = 0.95,
-) -> Kappa:
-    """Compute plain or weighted kappa with an interval by the normal approximation.
-
-    The standard error follows Fleiss, Cohen and Everitt, "Large sample standard errors of kappa and weighted kappa"
-    (Psychological Bulletin 72, 1969). For perfect agreement, the standard error is 0 even for very few items, so
-    `kappa_lower_bound` computes the lower bound.
-
-    Args:
-        categories: all possible labels; `linear` and `quadratic` weights depend on their order. None uses the labels
-            found, which is correct only for `nominal` weights.
-        weights: how disagreements count: equally (`nominal`), by distance (`linear`), or by its square (`quadratic`).
-
-    Raises:
-        ValueError: the labels are invalid (see `cohen_kappa`), weights other than `nominal` lack categories, a label is
-            not a category, or the confidence is outside of (0, 1).
-    """
-    check_same_length(a, b, "the two raters' labels")
-    z = NormalDist().inv_cdf((1 + check_probability(confidence, "confidence")) / 2)
-    table = _tabulate_label_pairs(convert_labels(a, "a"), convert_labels(b, "b"), categories, weights)
-    value, error = _compute_kappa(table / table.sum(), _compute_agreement_weights(len(table), weights))
-    reach = z * error / math.sqrt(len(a))
-    low = value - reach
-    if value == 1.0 and weights == "nominal":
-        low = kappa_lower_bound(a, b, confidence=confidence)
-    elif value == 1.0:
-        ordered = list(dict.fromkeys(categories or ()))
-        cuts = [frozenset(ordered[:end]) for end in range(1, len(ordered))]
-        cut_weight = 1 / len(cuts) if weights == "linear" else 1 / len(cuts) ** 2
-        low = kappa_lower_bound(a, b, cuts=cuts, cut_weight=cut_weight, confidence=confidence)
-    return Kappa(value, _clip_coefficient(low), _clip_coefficient(value + reach), len(a))
 
 
 def clustered_kappa(
@@ -230,118 +187,32 @@ def _clip_coefficient(bound: float) -> float:
     return bound if math.isnan(bound) else min(1.0, max(-1.0, bound))
 
 
-def _tabulate_label_pairs(
-    first: list[Hashable], second: list[Hashable], categories: Sequence[Hashable] | None, weights: Weights
-) -> Array:
-    """Make a table that counts each pair of labels; weights other than `nominal` need `categories`."""
-    import numpy as np
-
-    if categories is None and weights != "nominal":
-        raise ValueError(f"{weights} weights need the categories in their order, as in categories=range(1, 11)")
-    labels = dict.fromkeys(first + second) if categories is None else dict.fromkeys(categories)
-    at = {label: number for number, label in enumerate(labels)}
-    stranger = next((label for label in first + second if label not in at), None)
-    if stranger is not None:
-        raise ValueError(f"label {stranger!r} is none of the categories {list(labels)[:10]}")
-    table = np.zeros((len(at), len(at)))
-    for x, y in zip(first, second, strict=True):
-        table[at[x], at[y]] += 1
-    return table
-
-
-def _compute_agreement_weights(size: int, weights: Weights) -> Array:
-    """Compute the agreement weight of each pair of categories: 1 for the same category, 0 for the farthest pair."""
-    import numpy as np
-
-    if weights == "nominal" or size == 1:
-        return np.eye(size)
-    distance = abs(np.subtract.outer(np.arange(size), np.arange(size))) / (size - 1)
-    return np.asarray(1 - distance ** (2 if weights == "quadratic" else 1))
-
-
-def _compute_kappa(shares: Array, agreement_weights: Array) -> tuple[float, float]:
-    """Return kappa, and its standard error times the square root of the number of items."""
-    rows, columns = shares.sum(axis=1), shares.sum(axis=0)
-    chance = float(rows @ agreement_weights @ columns)
-    if math.isclose(chance, 1.0, rel_tol=1e-12):
-        return math.nan, math.nan
-    kappa = (float((shares * agreement_weights).sum()) - chance) / (1 - chance)
-    habits = (agreement_weights @ columns)[:, None] + (rows @ agreement_weights)[None, :]
-    spread = float((shares * (agreement_weights - habits * (1 - kappa)) ** 2).sum())
-    variance = spread - (kappa - chance * (1 - kappa)) ** 2
-    return kappa, math.sqrt(max(variance, 0.0)) / (1 - chance)
-
-
-def pairwise_kappas(
-    raters: Mapping[str, Labels],
-    *,
-    categories: Sequence[Hashable] | None = None,
-    weights: Weights = "nominal",
-    confidence: float = 0.95,
-) -> dict[tuple[str, str], Kappa]:
-    """Compute kappa for each pair of raters, over the items that both raters rated.
-
-    Args:
-        raters: one list per rater, with the items in the same order in all lists; None or nan marks an item that the
-            rater did not rate.
-
-    Returns:
-        Kappas by the two raters' names, in the given order. For a pair without a common item, kappa is nan and n is 0.
-
-    The other arguments and the errors are those of `kappa_interval`, except that labels may be missing.
-    """
-    kappas = {}
-    for (one, a), (other, b) in combinations(raters.items(), 2):
-        check_same_length(a, b, f"the labels of {one} and {other}")
-        both = [(x, y) for x, y in zip(a, b, strict=True) if not (is_missing(x) or is_missing(y))]
-        kappas[one, other] = (
-            kappa_interval(*zip(*both, strict=True), categories=categories, weights=weights, confidence=confidence)
-            if both
-            else Kappa(math.nan, math.nan, math.nan, 0)
-        )
-    return kappas
-
-
 def kappa_lower_bound(
-    a: Labels,
-    b: Labels,
-    *,
-    clusters: Sequence[Hashable] | None = None,
-    cuts: Sequence[frozenset[Hashable]] = (),
-    cut_weight: float = 1.0,
-    confidence: float = 0.95,
+    a: Labels, b: Labels, *, clusters: Sequence[Hashable] | None = None, confidence: float = 0.95
 ) -> float:
     """Compute a lower bound of Cohen's kappa that is exact for independent items, even if few items disagree.
 
     The value 1 - kappa is the observed disagreement divided by the disagreement by chance. Kappa is at least 1 - u / l.
     Here u is an exact upper bound of the observed disagreement, and l a lower bound of that by chance.
 
-    A cut divides the labels into two sides. The disagreement by chance is at least 2 s (1 - s), where s is the share of
-    labels on one side, averaged over both raters. An item with both labels on that side counts fully in s, and an item
-    whose labels differ counts half. For the share of items with both labels on that side, an exact lower bound is used.
+    The disagreement by chance is at least 2 s (1 - s), where s is the share of the most frequent label, averaged over
+    both raters. An item to which both give that label counts fully in s, and an item whose labels differ counts half.
+    For the share of items to which both give it, and of those to which neither does, an exact lower bound is used.
 
-    One half of the error probability is spent on the observed disagreement; the other half is divided among both sides
-    of all cuts (Bonferroni). Rare labels widen the interval, because their shares have low lower bounds.
-
-    Args:
-        cuts: the labels on one side of each cut. If empty (for plain kappa), one cut separates the most frequent label
-            from all others.
+    One half of the error probability is spent on the observed disagreement; the other half is divided among both shares
+    (Bonferroni). Rare labels widen the interval, because their shares have low lower bounds.
     """
     groups: list[Hashable] = list(range(len(a)) if clusters is None else clusters)
     error = (1 - check_probability(confidence, "confidence")) / 2
     pairs = list(zip(a, b, strict=True))
-    sides = list(cuts) or [frozenset({Counter([*a, *b]).most_common(1)[0][0]})]
+    label = Counter([*a, *b]).most_common(1)[0][0]
     most = _compute_share_bound([x != y for x, y in pairs], groups, error / 2, upper=True)
-    apart = most / 2 if not cuts else 0.0
-    each = error / 2 / (2 * len(sides))
-    chance = 0.0
-    for side in sides:
-        inside = [(x in side) + (y in side) for x, y in pairs]
-        shares = [
-            _compute_share_bound([number == both for number in inside], groups, each, upper=False) + apart
-            for both in (2, 0)
-        ]
-        chance += cut_weight * min(2 * share * (1 - share) for share in shares)
+    shares = [
+        _compute_share_bound([(x == label) + (y == label) == number for x, y in pairs], groups, error / 4, upper=False)
+        + most / 2
+        for number in (2, 0)
+    ]
+    chance = min(2 * share * (1 - share) for share in shares)
     return max(-1.0, 1 - most / chance) if chance > 0 else -1.0
 
 

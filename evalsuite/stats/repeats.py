@@ -1,4 +1,4 @@
-"""Repeated attempts at one sample: the probability that at least one, all, or at least k of them are right."""
+"""Repeated attempts at one sample: the probability that at least one or all of them are right."""
 
 from __future__ import annotations
 
@@ -36,25 +36,3 @@ def pass_hat_k(n: int, c: int, k: int) -> float:
     """
     _check_attempt_counts(n, c, k)
     return math.comb(c, k) / math.comb(n, k)
-
-
-def at_least_k_of_m(n: int, c: int, k: int, m: int) -> float:
-    """Estimate without bias the probability that at least k of m attempts are right: the upper hypergeometric tail.
-
-    For k = 1, the result equals `pass_at_k`; for k = m, it equals `pass_hat_k`. If m = n, the result is 1.0 for c >= k,
-    otherwise 0.0.
-
-    Args:
-        n: the number of attempts made.
-        c: the number of right attempts.
-        k: the number of attempts that must be right, in [0, m].
-        m: the number of attempts allowed, at most n.
-
-    Raises:
-        ValueError: m is not in [1, n], c is not in [0, n], or k is not in [0, m].
-    """
-    _check_attempt_counts(n, c, m)
-    if not 0 <= k <= m:
-        raise ValueError(f"the right attempts must lie between 0 and m={m}; got {k}")
-    right = sum(math.comb(c, right) * math.comb(n - c, m - right) for right in range(k, m + 1))
-    return right / math.comb(n, m)

@@ -39,7 +39,7 @@ TWO_LISTS: list[Callable[[Any, Any], object]] = [
     stats.paired_difference,
     stats.mcnemar,
     stats.cohen_kappa,
-    stats.kappa_interval,
+    stats.clustered_kappa,
     stats.pearson,
     stats.spearman,
     stats.kendall,
@@ -101,7 +101,7 @@ def test_a_confidence_that_is_no_probability_is_refused(confidence: float) -> No
         lambda: stats.BinarySequence(confidence),
         lambda: stats.BoundedSequence(confidence=confidence),
         lambda: stats.power_share(9, 0.1, 0.1, confidence),
-        lambda: stats.kappa_interval("ab", "ab", confidence=confidence),
+        lambda: stats.clustered_kappa("abb", "abb", confidence=confidence),
     ):
         with pytest.raises(ValueError, match="confidence must lie strictly between 0 and 1"):
             make()
@@ -172,7 +172,7 @@ def test_scores_other_than_0_and_1_are_no_matter_for_mcnemar() -> None:
 
 def test_kappa_of_raters_who_know_one_label_only_is_undefined() -> None:
     assert math.isnan(stats.cohen_kappa(["A", "A"], ["A", "A"]))
-    found = stats.kappa_interval(["A", "A"], ["A", "A"])
+    found = stats.clustered_kappa(["A", "A"], ["A", "A"])
     assert math.isnan(found.value)
     assert math.isnan(found.low)
     assert found.n == 2
@@ -181,28 +181,13 @@ def test_kappa_of_raters_who_know_one_label_only_is_undefined() -> None:
 def test_a_judge_who_always_prefers_the_first_answer_gets_kappa_zero() -> None:
     people = ["first", "second", "tie", "first", "second"]
     assert stats.cohen_kappa(people, ["first"] * 5) == 0.0
-    assert stats.kappa_interval(people, ["first"] * 5).value == pytest.approx(0.0)
+    assert stats.clustered_kappa(people, ["first"] * 5).value == 0.0
 
 
 def test_perfect_agreement_of_four_items_proves_nothing() -> None:
-    kappa = stats.kappa_interval("abab", "abab")
+    kappa = stats.clustered_kappa("abab", "abab")
     assert (kappa.value, kappa.high) == (1.0, 1.0)
     assert kappa.low < 0
-
-
-def test_weighted_kappa_without_the_order_of_its_categories_is_refused() -> None:
-    with pytest.raises(ValueError, match="need the categories in their order"):
-        stats.kappa_interval([1, 2], [1, 2], weights="linear")
-    with pytest.raises(ValueError, match="label 7 is none of the categories"):
-        stats.kappa_interval([1, 7], [1, 2], weights="linear", categories=range(1, 6))
-
-
-def test_pairwise_kappas_leave_out_what_either_did_not_rate() -> None:
-    found = stats.pairwise_kappas({"a": [1, 2, None, 1], "b": [1, 2, 2, 2], "c": [None, None, 1, None]})
-    assert found["a", "b"].n == 3
-    assert found["a", "b"].value == pytest.approx(stats.cohen_kappa([1, 2, 1], [1, 2, 2]))
-    assert found["a", "c"].n == 0
-    assert math.isnan(found["a", "c"].value)
 
 
 def test_alpha_of_one_value_is_undefined_and_of_single_ratings_refused() -> None:
@@ -237,14 +222,9 @@ def test_welchs_anova_needs_two_groups_that_vary() -> None:
 
 @pytest.mark.parametrize(("n", "c", "k"), [(0, 0, 1), (5, 6, 1), (5, -1, 1), (5, 2, 6), (5, 2, 0)])
 def test_attempts_that_were_not_made_are_refused(n: int, c: int, k: int) -> None:
-    for estimate in (stats.pass_at_k, stats.pass_hat_k, lambda n, c, k: stats.at_least_k_of_m(n, c, 1, k)):
+    for estimate in (stats.pass_at_k, stats.pass_hat_k):
         with pytest.raises(ValueError, match=f"n={n}"):
             estimate(n, c, k)
-
-
-def test_more_right_attempts_than_allowed_ones_are_refused() -> None:
-    with pytest.raises(ValueError, match="the right attempts must lie between 0 and m=2; got 3"):
-        stats.at_least_k_of_m(5, 4, 3, 2)
 
 
 @pytest.mark.parametrize("margin", [0.0, -0.1, 1.0, math.nan])
