@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from evalsuite import stats
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.types import SHARE
 from evalsuite.metrics import classification
@@ -145,8 +146,6 @@ def spearman(first: str, second: str) -> CaseMetric:
     _require_score_names("spearman", first, second)
 
     def compute_spearman(tally: Tally) -> Estimate | None:
-        from evalsuite import stats
-
         a, b = _list_paired_scores(tally, first, second)
         if len(set(a)) < 2 or len(set(b)) < 2:
             return None

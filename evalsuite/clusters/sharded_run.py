@@ -21,6 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import BackendUnavailable, RunError, write_count
+from evalsuite.journal.database import Database
+from evalsuite.journal.journal import Journal
+from evalsuite.journal.planned import digest_fingerprints
 from evalsuite.results.merge import merge_runs
 from evalsuite.results.record_file import JOURNAL
 from evalsuite.results.run_folders import RunFolder, check_run_name
@@ -100,8 +103,6 @@ def _send_new_records(
 
 def _read_records_after(journal: Path, number: int) -> tuple[list[str], int]:
     """Read the records whose numbers are greater than `number`; also return the last record's number."""
-    from evalsuite.journal.database import Database
-
     if not journal.is_file():
         return [], number
     try:
@@ -159,8 +160,6 @@ class ShardedRun:
     """Gathers the records of shards, and joins them into one run."""
 
     def __init__(self, reports: Path, name: str, command: str) -> None:
-        from evalsuite.journal.journal import Journal
-
         self.path = reports / name
         if not (self.path / STORE).is_file():
             # Check the name, unless the run's folder has a gateway's store. A store means that an earlier driver died;
@@ -178,8 +177,6 @@ class ShardedRun:
 
     def add_records(self, lines: Iterable[str]) -> None:
         """Store records; if a case has several, the last record counts."""
-        from evalsuite.journal.planned import digest_fingerprints
-
         for line in lines:
             plain = json.loads(line)
             self._cases.add(plain["case"])

@@ -12,7 +12,9 @@ from evalsuite.commands import declare_arguments, make_declarations, print_lines
 from evalsuite.commands.score import print_score, read_table, score_pair, write_diff_page
 from evalsuite.core.errors import RunError, escape_for_terminal, write_count
 from evalsuite.core.option_values import make_int_parser
+from evalsuite.decisions.verdict import read_comparison_rules
 from evalsuite.output.reports.case_block import add_baseline_answer, format_case_block
+from evalsuite.output.reports.markdown import convert_for_terminal
 from evalsuite.results.run_folders import INFO, RunFolder, explain_interruption, find_run_folder
 from evalsuite.results.runs import Run, load_run
 
@@ -133,10 +135,8 @@ DRIFT_STATUS = 11  # Exit status if the newest release has drifted from a refere
 def run_history(options: argparse.Namespace) -> int:
     """Write the history; return `DRIFT_STATUS` if the newest release has drifted from a reference, otherwise 0."""
     from evalsuite.decisions.history import track_metrics
-    from evalsuite.decisions.verdict import read_comparison_rules
     from evalsuite.output.page.write import COMPARISON
     from evalsuite.output.reports.compare import write_history
-    from evalsuite.output.reports.markdown import convert_for_terminal
 
     runs = _load_releases(options)
     by_path = {run.folder.path.resolve(): run for run in runs}

@@ -15,8 +15,8 @@ from evalsuite.commands import declare_arguments
 from evalsuite.commands.report import remake_report
 from evalsuite.core.errors import EvalsuiteError, SettingsError, escape_for_terminal
 from evalsuite.core.option_values import list_named_baselines
-from evalsuite.output.reports.markdown import format_decision_line
-from evalsuite.results.run_folders import REPORT
+from evalsuite.output.reports.markdown import escape_markdown, format_decision_line
+from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY
 
 if TYPE_CHECKING:
     import argparse
@@ -81,7 +81,6 @@ def run_comment(options: argparse.Namespace) -> int:
     with 0. The command does not execute the folder's files, because the CI step has a secret token and must not run the
     pull request's code.
     """
-    from evalsuite.output.reports.markdown import escape_markdown
     from evalsuite.output.reports.write import MARKER
 
     try:
@@ -106,7 +105,6 @@ def read_comment(folder: Path, verdict_id: str | None) -> tuple[str, int]:
         verdict_id: the id of the verdict that the folder must contain; None accepts any id.
     """
     from evalsuite.output.reports.write import MARKER
-    from evalsuite.results.run_folders import COMMENT, SUMMARY
 
     if verdict_id is not None and not re.fullmatch(r"[0-9a-f]{16}", verdict_id):
         raise SettingsError(

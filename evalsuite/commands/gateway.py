@@ -20,7 +20,7 @@ from evalsuite.commands import declare_arguments, make_declarations, print_at_on
 from evalsuite.commands.gate import print_verdict
 from evalsuite.core.errors import SettingsError, write_count
 from evalsuite.core.settings import OPTIONS, make_settings
-from evalsuite.service.clients import PORT
+from evalsuite.service.clients import PORT, TOKEN
 
 if TYPE_CHECKING:
     from evalsuite.clusters.sharded_run import RayCluster
@@ -206,7 +206,6 @@ def _run_shards(
 ) -> Any:
     """Run the shards on the cluster, and print the progress; yield each shard's result."""
     from evalsuite.clusters.sharded_run import ShardJob
-    from evalsuite.service.clients import TOKEN
 
     jobs = [
         ShardJob(part, options.shards, arguments, gateway, os.environ.get(TOKEN))

@@ -16,6 +16,7 @@ from evalsuite.core.declarations import is_run_folder
 from evalsuite.core.errors import RunError, SettingsError, describe_estimated_calls, escape_for_terminal, write_count
 from evalsuite.core.json_codec import encode_record
 from evalsuite.output.reports.case_block import format_case_block
+from evalsuite.output.reports.markdown import convert_for_terminal
 from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, find_run_folder
 from evalsuite.results.runs import load_run
 
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 """)
 def run_report(options: argparse.Namespace) -> int:
     """Print the report as Markdown; leave out Markdown's escapes if the output is a terminal."""
-    from evalsuite.output.reports.markdown import convert_for_terminal
-
     text = remake_report(options, {}).render_text()
     sys.stdout.write(f"{convert_for_terminal(text)}\n" if sys.stdout.isatty() else text)
     if options.to is not None:

@@ -18,7 +18,10 @@ from evalsuite.core.option_values import make_int_parser
 from evalsuite.output.page.view import is_in_progress, list_runs
 from evalsuite.output.reports.markdown import render_terminal_table
 from evalsuite.output.reports.section import Cell, Column, Table
+from evalsuite.output.reports.write import format_heading, make_report, summarise_run, write_run_report
+from evalsuite.results.record_file import JOURNAL, RECORDS
 from evalsuite.results.run_folders import REPORT, SUMMARY, RunFolder, check_run_name, find_run_folder, read_run_times
+from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
     import argparse
@@ -81,7 +84,6 @@ def _make_run_row(folder: RunFolder) -> list[Cell]:
 )
 def run_merge(options: argparse.Namespace) -> int:
     """Join shards and write the joined run's report, without deciding its gates: `evalsuite gate` decides them."""
-    from evalsuite.output.reports.write import write_run_report
     from evalsuite.results.merge import merge_runs
 
     check_run_name(options.reports, options.to, advice="choose another --to")
@@ -145,7 +147,6 @@ def run_verify(options: argparse.Namespace) -> int:
 def _print_run_checks(folder: RunFolder, declarations: Declarations) -> int:
     """Print each check of a run and its result; return 1 if a check found a fault, otherwise 0."""
     from evalsuite.journal.journal import Journal
-    from evalsuite.results.record_file import JOURNAL
 
     with closing(Journal(folder.path / JOURNAL, read_only=True)) as journal:
         checks = [*check_journal(journal), *check_records(journal, folder), *check_report(folder, declarations)]
@@ -167,8 +168,6 @@ def check_journal(journal: Journal) -> Iterator[tuple[str, str]]:
 
 def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, str]]:
     """Compare `records.jsonl` with the records in the journal; yield the check with the fault that it found, or ""."""
-    from evalsuite.results.record_file import RECORDS
-
     counted = journal.summarise_records()
     fault = f"{len(counted.damaged)} are damaged in the journal" if counted.damaged else ""
     kept = (f"{line}\n".encode("utf-8", "replace") for line in journal.iterate_record_lines())
@@ -181,9 +180,6 @@ def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, st
 
 def check_report(folder: RunFolder, declarations: Declarations) -> Iterator[tuple[str, str]]:
     """Compare `summary.json` and the headline with a newly made report; yield each check with its fault, or ""."""
-    from evalsuite.output.reports.write import format_heading, make_report, summarise_run
-    from evalsuite.results.runs import load_run
-
     report = make_report(load_run(folder, declarations))
     for name, bench in report.run.benchmarks.items():
         if bench.stored:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.builders.model_session import add_model_options
+from evalsuite.builders.model_session import add_model_options, make_model_settings
 from evalsuite.commands import declare_arguments
 from evalsuite.core.errors import DatasetError, ScoringError, SettingsError, write_count
 from evalsuite.output.exports import escape_formula
@@ -162,7 +162,6 @@ def run_metaeval(options: argparse.Namespace) -> int:
 
 
 def _print_agreement_with_people(options: argparse.Namespace) -> int:
-    from evalsuite.builders.model_session import make_model_settings
     from evalsuite.metaeval.agreement import (
         compute_agreements,
         compute_metrics,

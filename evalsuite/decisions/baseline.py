@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from evalsuite import stats
 from evalsuite.core.option_values import INCOMPARABLE
 from evalsuite.decisions.comparison import (
     BaselineComparison,
@@ -30,7 +31,6 @@ from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
     from evalsuite.decisions.gates import Gate
-    from evalsuite.stats import NonInferiority
 
 
 def compare_to_baselines(
@@ -41,8 +41,6 @@ def compare_to_baselines(
     Compare with each baseline separately, because the mean of several baselines would hide part of a gradual decline.
     All verdicts are corrected jointly for multiple testing, because the comparisons share most of their questions.
     """
-    from evalsuite import stats
-
     rules = rules or ComparisonRules()
     undecided = [_compare_without_verdicts(baseline, run, gates, rules) for baseline in baselines]
     results = [result for _, compared in undecided for _, result in compared]
@@ -62,14 +60,14 @@ def compare_to_baseline(
 
 def _compare_without_verdicts(
     baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules
-) -> tuple[BaselineComparison, list[tuple[ComparedMetric, NonInferiority]]]:
+) -> tuple[BaselineComparison, list[tuple[ComparedMetric, stats.NonInferiority]]]:
     """Compare each metric with one baseline; the verdicts follow later, for all baselines together."""
     matches = {
         name: pair_questions(baseline.benchmarks[name].tally, bench.tally)
         for name, bench in run.benchmarks.items()
         if name in baseline.benchmarks
     }
-    compared: list[tuple[ComparedMetric, NonInferiority]] = []
+    compared: list[tuple[ComparedMetric, stats.NonInferiority]] = []
     flips: list[ScoreFlip] = []
     not_compared = {f"{name}.*": NO_CASES for name in _list_missing_benchmarks(baseline, run, gates)}
     unscored: list[str] = []
@@ -263,8 +261,6 @@ LARGEST_CANARY_CHANGE = 0.05
 
 def list_judge_drifts(baseline: Run, run: Run) -> Iterator[str]:
     """Yield a line for each score that the judge now gives differently on canaries (cases with fixed answers)."""
-    from evalsuite.stats import count_interval
-
     for name, bench in run.benchmarks.items():
         if not is_canary(bench.tally) or name not in baseline.benchmarks:
             continue
@@ -276,7 +272,7 @@ def list_judge_drifts(baseline: Run, run: Run) -> Iterator[str]:
             pairs = common.list_pairs(metric)
             changed = sum(pair.before != pair.after for pair in pairs)
             counted = f"{changed} of {len(pairs)} canaries are judged differently than in {baseline.folder.name}"
-            if changed and count_interval(changed, len(pairs)).low > LARGEST_CANARY_CHANGE:
+            if changed and stats.count_interval(changed, len(pairs)).low > LARGEST_CANARY_CHANGE:
                 meaning = ": the judge has changed, so a difference is not the model's alone"
             else:
                 meaning = ", which is within what a judge may vary"
@@ -286,10 +282,8 @@ def list_judge_drifts(baseline: Run, run: Run) -> Iterator[str]:
 
 def _compare_metric(
     questions: SharedQuestions, subject: ComparedMetric, run: Run, rules: ComparisonRules
-) -> NonInferiority | str:
+) -> stats.NonInferiority | str:
     """Compare one metric on the questions of both runs; if no comparison is possible, return the reason as text."""
-    from evalsuite import stats
-
     if subject.metric in run.benchmarks[subject.benchmark].derived:
         return _compare_derived_metric(questions, subject, run, rules)
     sized = _find_width_and_margin(subject, run, rules, questions.list_scores_of_both_runs(subject.metric))
@@ -311,10 +305,8 @@ def _compare_metric(
 
 def _compare_derived_metric(
     questions: SharedQuestions, subject: ComparedMetric, run: Run, rules: ComparisonRules
-) -> NonInferiority | str:
+) -> stats.NonInferiority | str:
     """Compare a metric that is not a mean over cases; the jackknife leaves out the same clusters in both runs."""
-    from evalsuite import stats
-
     compute = run.benchmarks[subject.benchmark].derived[subject.metric]
     whole, clusters = questions.compute_metric_in_both_runs(compute), len(questions.list_clusters())
     if failure := get_failure(compute):

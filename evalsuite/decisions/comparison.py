@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from evalsuite import stats
 from evalsuite.core.types import ASSERTS, PASS_RATE, SHARE, Metric, are_outcomes
 from evalsuite.decisions.gates import Gate, GateDecision, GateOutcome
 from evalsuite.decisions.measured import MOST_GROUPS, get_score, has_sample_passed
@@ -21,7 +22,6 @@ from evalsuite.results.tally import Estimate, Question, Row, Tally
 
 if TYPE_CHECKING:
     from evalsuite.results.runs import BenchmarkResults, Run
-    from evalsuite.stats import NonInferiority, NonInferiorityVerdict
 
 Compute: TypeAlias = "Callable[[Tally], Estimate | None]"
 SAME_QUESTION = ("input", "target")  # Fingerprints in which two cases must agree to be the same question.
@@ -231,7 +231,7 @@ class BaselineComparison:
     name: str  # The baseline's name.
     rules: ComparisonRules
     # Each metric with its comparison and verdict.
-    found: Sequence[tuple[ComparedMetric, NonInferiority, NonInferiorityVerdict]]
+    found: Sequence[tuple[ComparedMetric, stats.NonInferiority, stats.NonInferiorityVerdict]]
     flips: Sequence[ScoreFlip]  # Cases whose score changed, the greatest losses first.
     left_out: Mapping[str, Sequence[str]]  # Cases that only one of the two runs has, keyed by run.
     # Metrics that could not be compared, each with the reason.
@@ -281,7 +281,7 @@ class BaselineComparison:
         most = max(undecided, key=lambda one: one.count_needed(self.strictest_confidence), default=None)
         return self._describe_shortage(most) if most else ""
 
-    def _describe_shortage(self, compared: NonInferiority) -> str:
+    def _describe_shortage(self, compared: stats.NonInferiority) -> str:
         """State how many cases would decide an undecided metric; return "" if there are enough cases."""
         needed = compared.count_needed(self.strictest_confidence)
         if compared.n >= needed:
@@ -324,7 +324,7 @@ def _is_gate_about(gate: Gate, subject: str) -> bool:
     return gate.covers_benchmark(benchmark) and is_about
 
 
-def _describe_detectable_loss(compared: NonInferiority) -> str:
+def _describe_detectable_loss(compared: stats.NonInferiority) -> str:
     loss = f"a loss of {compared.detectable:.3f} or more" if math.isfinite(compared.detectable) else "no loss at all"
     return f"{loss} (power 80%)"
 
@@ -419,7 +419,6 @@ class ComparedSlice:
 
 def list_slices(compared: Iterable[tuple[ComparedMetric, SharedQuestions]]) -> list[ComparedSlice]:
     """List all slices of all metrics, largest loss first."""
-    from evalsuite.stats import holm
     from evalsuite.stats.paired import compute_paired_pvalue
 
     looked_at = [
@@ -429,7 +428,7 @@ def list_slices(compared: Iterable[tuple[ComparedMetric, SharedQuestions]]) -> l
     ]
     if not looked_at:
         return []
-    adjusted = holm([compute_paired_pvalue(*split_score_pairs(pairs)) for *_, pairs in looked_at])
+    adjusted = stats.holm([compute_paired_pvalue(*split_score_pairs(pairs)) for *_, pairs in looked_at])
     parts = [
         ComparedSlice(
             subject,

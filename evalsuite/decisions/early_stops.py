@@ -20,6 +20,7 @@ from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
+from evalsuite import stats
 from evalsuite.core.types import PASS_RATE, SHARE, are_outcomes
 from evalsuite.decisions.comparison import (
     BaselineComparison,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from evalsuite.decisions.gates import Gate, GateDecision
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Question, Row
-    from evalsuite.stats import ConfidenceSequence
 
 T = TypeVar("T")
 FindRange: TypeAlias = "Callable[[str, str], tuple[float, float] | None]"  # From a benchmark and one of its scores.
@@ -126,7 +126,7 @@ class EarlyGate:
         early = share if gate.confidence is None else share * EARLY_SHARE
         self._confidence = 1 - (1 - (gate.confidence or CONFIDENCE)) * early
         self._waiting: list[float] = []
-        self._sequence: ConfidenceSequence | None = None
+        self._sequence: stats.ConfidenceSequence | None = None
         self._binary = True
         self._impossible = "*" in {gate.metric, gate.benchmark}
         self._sample_of: dict[str, str] = {}
@@ -163,14 +163,12 @@ class EarlyGate:
         return False
 
     def _add_to_confidence_sequence(self, score: float) -> None:
-        from evalsuite.stats import BinarySequence, BoundedSequence
-
         self._waiting.append(score)
         if self._binary and score not in {0.0, 1.0}:
             # At the first score that is neither 0 nor 1, start again with the confidence sequence for bounded scores.
             self._binary, self._sequence = False, None
         if self._sequence is None:
-            kind = BinarySequence if self._binary else BoundedSequence
+            kind = stats.BinarySequence if self._binary else stats.BoundedSequence
             self._sequence = kind(confidence=self._confidence)
             for earlier in self._waiting[:-1]:
                 self._sequence.add(earlier)
@@ -220,11 +218,9 @@ class EarlyComparison:
         margin: float,
         share: float,
     ) -> None:
-        from evalsuite.stats import BoundedSequence
-
         self.baseline, self.subject = baseline, subject
         self._before, self._width, self._margin = before, width, margin
-        self._sequence = BoundedSequence(-1.0, 1.0, 1 - (1 - CONFIDENCE) * share * EARLY_SHARE)
+        self._sequence = stats.BoundedSequence(-1.0, 1.0, 1 - (1 - CONFIDENCE) * share * EARLY_SHARE)
         self._question_of: dict[str, Question] = {}
         self._impossible = False
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from evalsuite import stats
 from evalsuite.core.types import Usage
 from evalsuite.decisions.comparison import (
     ComparedMetric,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from evalsuite.decisions.gates import Gate
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Row, Tally
-    from evalsuite.stats import Calibration
     from evalsuite.stats.power import DifferenceVariance
 
 
@@ -77,7 +77,7 @@ class DetectableLoss:
     noise_known: bool  # Whether the earlier run has several epochs, so that the effect of more epochs is known.
     # Two probabilities of failing: for an equally good model, and for a model with the loss `loss`. None without
     # repeated answers.
-    calibration: Calibration | None = None
+    calibration: stats.Calibration | None = None
 
     @property
     def detectable_loss(self) -> float:
@@ -195,14 +195,14 @@ def _list_scored_questions(tally: Tally, metric: str) -> list[tuple[Row, list[fl
     return [(row, scores) for row, scores in questions if scores]
 
 
-def _simulate_comparison(pairs: Sequence[ScorePair], loss: float, width: float, questions: int) -> Calibration | None:
+def _simulate_comparison(
+    pairs: Sequence[ScorePair], loss: float, width: float, questions: int
+) -> stats.Calibration | None:
     """Simulate how often a comparison of the planned size fails an equally good model, and a model with this loss."""
-    from evalsuite.stats import compare_paired
-
     if not pairs or not 0 < loss < width:
         return None
     before, after, clusters = split_score_pairs(pairs)
-    return compare_paired(before, after, margin=loss, clusters=clusters, scale=width).calibrate(cases=questions)
+    return stats.compare_paired(before, after, margin=loss, clusters=clusters, scale=width).calibrate(cases=questions)
 
 
 def _compute_detectable_loss_of_derived_metric(
@@ -257,13 +257,11 @@ def _compute_variance(values: Sequence[float]) -> float:
 
 def _compute_design_effect(scored: Sequence[tuple[Row, Sequence[float]]]) -> float:
     """Compute how much the variance of a mean grows because questions share a source; the factor is at least 1."""
-    from evalsuite.stats import clustered_mean
-
     sources = [row.cluster for row, _ in scored]
     if len(set(sources)) == len(sources) or len(set(sources)) < 2:
         return 1.0
     means = [math.fsum(scores) / len(scores) for _, scores in scored]
-    apart, together = clustered_mean(means).error, clustered_mean(means, sources).error
+    apart, together = stats.clustered_mean(means).error, stats.clustered_mean(means, sources).error
     return max(1.0, (together / apart) ** 2) if apart else 1.0
 
 

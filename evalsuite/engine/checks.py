@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import os
 import sys
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import SandboxUnavailable, SettingsError, write_count
+from evalsuite.core.types import PASS_RATE
 from evalsuite.gateway.faults import KINDS, TAG, UNHARMED, FaultInjector
 from evalsuite.models.choice import DEFAULT, INSTALL_LOCAL, needs_outside_code, open_backend
 
@@ -109,7 +111,6 @@ def _find_unpriced_models(settings: Settings) -> list[str]:
 
 def check_reports_folder(folder: Path) -> None:
     """Check that runs can be stored in a folder, and leave the folder unchanged."""
-    import os
     import tempfile
 
     nearest = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
@@ -268,7 +269,6 @@ def _explain_unknown_metric(gate_texts: Sequence[str], cases: Sequence[Case]) ->
 
     A metric counts as missing only if all scorers of the benchmark declare their metrics.
     """
-    from evalsuite.core.types import PASS_RATE
     from evalsuite.decisions.gates import parse_gates, suggest_names
     from evalsuite.results.built_in import find_built_in_metric
 

@@ -11,6 +11,7 @@ import inspect
 import json
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -356,8 +357,6 @@ def _make_progress_bar(name: str, total: int) -> AbstractContextManager[Any]:
     if not (sys.stderr.isatty() or "ipykernel" in sys.modules):
         return nullcontext()
     try:
-        import warnings
-
         with warnings.catch_warnings():
             # Ignore tqdm's warning in a notebook without ipywidgets, where tqdm shows text instead.
             warnings.simplefilter("ignore")

@@ -16,7 +16,7 @@ from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import NEVER_EXCUSED, EvalsuiteError, SettingsError, SpendLimitReached, write_count
 from evalsuite.core.json_codec import decode_metric, decode_record, decode_usage, encode_usage
 from evalsuite.core.types import Metric, Record, Usage
-from evalsuite.decisions.gates import parse_gates
+from evalsuite.decisions.gates import explain_misspelling, parse_gates
 from evalsuite.decisions.verdict import Status, Verdict
 from evalsuite.engine.case_record import StorableRecord
 from evalsuite.engine.early_end import EarlyStopper
@@ -362,8 +362,6 @@ class OpenRun:
             self.below.setdefault(benchmark, []).append(record["case"])
         if record["scores"] and record["outcome"] != "error" and benchmark not in self._scored:
             self._scored.add(benchmark)
-            from evalsuite.decisions.gates import explain_misspelling
-
             present = {*record["scores"], *self._metrics.get(benchmark, {})}
             problem = next(filter(None, (explain_misspelling(gate, benchmark, present) for gate in self._gates)), "")
             if problem:

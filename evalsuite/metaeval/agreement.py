@@ -11,6 +11,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from evalsuite.benchmarks.struc_bench.p_score import request_p_score
 from evalsuite.builders.building import BuildProgress
 from evalsuite.builders.model_session import open_session
@@ -172,8 +174,6 @@ def fill_unreadable_scores(
 
 def compute_agreements(rated: Sequence[RatedTable], values: Mapping[str, Sequence[float]]) -> list[MetricAgreement]:
     """Compare each metric with people's ratings; the bootstrap draws references, each with all of its predictions."""
-    import numpy as np
-
     human = np.array([pair.human for pair in rated])
     references = np.unique([pair.reference for pair in rated], return_inverse=True)[1]
     draws = PairResamples(references.tolist())
@@ -208,8 +208,6 @@ def _make_measures(
     and people put in the same order. Only pairs that people rated differently count; a pair with equal metric values
     counts half.
     """
-    import numpy as np
-
     tau = np.full(len(values), np.nan)
     right, pairs = np.zeros(len(values)), np.zeros(len(values))
     for reference in np.unique(references[is_measured]):

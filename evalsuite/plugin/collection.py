@@ -12,10 +12,12 @@ import pytest
 
 from evalsuite.core.declarations import DECLARATION, FIXTURE
 from evalsuite.core.errors import EvalsuiteError, SettingsError
+from evalsuite.engine.checks import explain_missing_judge, explain_missing_sandbox, explain_unmet_option
 from evalsuite.plugin.items import LEFT_OUT, MARK, get_case, is_skipped_benchmark, list_cases
 from evalsuite.plugin.listener import LISTENER
 from evalsuite.plugin.options import is_only_listing, is_requesting_cases, read_command_line_gates
 from evalsuite.plugin.process import PROCESS
+from evalsuite.plugin.pytest_internals import compile_keywords, has_parameters
 from evalsuite.plugin.xdist import get_worker_data
 
 if TYPE_CHECKING:
@@ -127,8 +129,6 @@ def _make_keyword_filter(metafunc: pytest.Metafunc) -> Callable[[str], bool] | N
     Return None, which stands for every id, if `-k` was not given or if items may have further names. Further names come
     from the test's parameters other than the case, or from hooks of the suite.
     """
-    from evalsuite.plugin.pytest_internals import compile_keywords, has_parameters
-
     text = metafunc.config.option.keyword.strip()
     if not text or has_parameters(metafunc) or _has_renaming_hooks(metafunc.config):
         return None
@@ -183,7 +183,6 @@ def check_gates_and_modes(session: pytest.Session, items: list[pytest.Item]) -> 
     if not (settings.mode or settings.gate):
         return
     from evalsuite.engine.cases import MOST_CASES
-    from evalsuite.engine.checks import explain_unmet_option
 
     is_whole = process.part is None or process.shard_assigner.counted <= MOST_CASES
     _exit_for_problem(session, items, explain_unmet_option(list_cases(items), settings, gates, is_whole=is_whole))
@@ -196,8 +195,6 @@ def check_judge_and_sandboxes(session: pytest.Session, items: list[pytest.Item])
     cases = list_cases(items)
     if not cases or is_only_listing(session.config):
         return
-    from evalsuite.engine.checks import explain_missing_judge, explain_missing_sandbox
-
     settings = session.config.stash[PROCESS].settings
     problem = explain_missing_judge(cases, settings) or explain_missing_sandbox(cases, settings)
     _exit_for_problem(session, items, problem)

@@ -22,6 +22,11 @@ import pytest
 from evalsuite.core.errors import EvalsuiteError, SandboxUnavailable, SettingsError, describe_exception
 from evalsuite.core.settings import OWN_PACKAGES, Settings
 from evalsuite.engine.checks import NO_MODEL, find_default_model
+from evalsuite.engine.preparation import add_root_to_path
+from evalsuite.models.choice import open_backend
+from evalsuite.plugin.items import list_cases
+from evalsuite.plugin.options import read_config_settings
+from evalsuite.plugin.pytest_internals import collect_items
 
 OK, MISSING, BROKEN, UNKNOWN = "ok", "missing", "broken", "not checked"
 SANDBOX = "sandbox"  # The `subject` of the check whether programs written by models can run.
@@ -74,7 +79,6 @@ def check_machine(settings: Settings, root: Path, *, needs_sandbox: bool) -> lis
 
 def _check_model(role: str, name: str | None, settings: Settings) -> Iterator[CheckResult]:
     from evalsuite.gateway.opening import make_credentials
-    from evalsuite.models.choice import open_backend
 
     if name is None:
         yield CheckResult(role, MISSING, NO_MODEL, fault=True)
@@ -188,10 +192,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int:
     """Print the table; no session begins."""
-    from evalsuite.engine.preparation import add_root_to_path
     from evalsuite.output.reports.markdown import render_terminal_table
     from evalsuite.output.reports.section import Column, Table
-    from evalsuite.plugin.options import read_config_settings
 
     try:
         settings = read_config_settings(config)
@@ -218,8 +220,5 @@ def pytest_cmdline_main(config: pytest.Config) -> int:
 
 def _is_sandbox_unneeded(config: pytest.Config) -> bool:
     """Tell whether the suite has cases, but no case runs programs written by a model."""
-    from evalsuite.plugin.items import list_cases
-    from evalsuite.plugin.pytest_internals import collect_items
-
     cases = list_cases(collect_items(config))
     return bool(cases) and not any(True for case in cases for _ in case.iterate_sandboxes())

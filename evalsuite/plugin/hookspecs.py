@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import describe_error
+from evalsuite.core.json_codec import decode_record
 
 if TYPE_CHECKING:
     import pytest
@@ -71,8 +72,6 @@ class HookCaller:
     def receive_record(self, line: str) -> None:
         """Pass a record, which is a line of `records.jsonl`, to all implementations of the hook."""
         if self._wants_records:
-            from evalsuite.core.json_codec import decode_record
-
             with self._record_hook_exceptions("pytest_evalsuite_record"):
                 record = decode_record(line)
                 self._config.hook.pytest_evalsuite_record(record=record, config=self._config)

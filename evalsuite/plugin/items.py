@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalsuite.core.declarations import FIXTURE
+from evalsuite.plugin.pytest_internals import is_kept_from_running
 
 if TYPE_CHECKING:
     from evalsuite.engine.case_record import CaseFindings
@@ -50,7 +51,5 @@ def get_solvable_case(item: pytest.Item) -> Case | None:
 
     Such marks are `skip`, `skipif` and `xfail(run=False)`: solving the case would pay for an answer that no test reads.
     """
-    from evalsuite.plugin.pytest_internals import is_kept_from_running
-
     case = get_case(item)
     return case if case is not None and case.bound.solver is not None and not is_kept_from_running(item) else None

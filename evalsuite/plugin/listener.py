@@ -16,9 +16,12 @@ import pytest
 
 from evalsuite.core.declarations import is_benchmark_declared, list_benchmark_names
 from evalsuite.core.errors import EvalsuiteError, RunError, describe_exception, escape_for_terminal, write_count
+from evalsuite.engine.checks import check_callability
 from evalsuite.engine.signals import install_signal_handlers
+from evalsuite.models.choice import import_client
 from evalsuite.plugin.items import RECORD, list_cases
 from evalsuite.plugin.options import is_only_listing, is_verdict_expected, read_command_line_gates
+from evalsuite.plugin.outcomes import add_baseline_answer_to_report
 from evalsuite.plugin.process import PROCESS
 from evalsuite.plugin.pytest_internals import get_terminal_file
 from evalsuite.plugin.xdist import connect_worker, is_worker, stop_distributing, stop_replacing_workers
@@ -258,8 +261,6 @@ class ReportListener:
 
     def explain_uncallable_model(self) -> str:
         """Explain to workers why the model cannot be called; empty if it can be called."""
-        from evalsuite.engine.checks import check_callability
-
         try:
             check_callability(self.settings, self.spec.model)
         except EvalsuiteError as error:
@@ -269,8 +270,6 @@ class ReportListener:
     def import_model_client(self) -> None:
         """Import a named model's client while the workers start, because some case will probably need it."""
         if self.settings.model and not self.settings.replay:
-            from evalsuite.models.choice import import_client
-
             threading.Thread(target=import_client, args=(self.settings.model,), daemon=True).start()
 
     def _stop_session(self, reason: str) -> None:
@@ -316,8 +315,6 @@ class ReportListener:
             if self.has_opened_run:
                 self.run.early.add_result(report.nodeid, None)
         elif self.settings.baseline and self.has_opened_run and (report.failed or hasattr(report, "wasxfail")):
-            from evalsuite.plugin.outcomes import add_baseline_answer_to_report
-
             add_baseline_answer_to_report(report, self.run.baseline)
 
     def _store_reported_record(self, run: OpenRun, report: pytest.TestReport) -> None:

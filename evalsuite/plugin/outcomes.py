@@ -21,7 +21,7 @@ from evalsuite.core.errors import EvalsuiteError, SpendLimitReached, escape_for_
 from evalsuite.plugin.items import FINDINGS, RECORD, get_case, get_findings, running_items
 from evalsuite.plugin.options import is_only_listing
 from evalsuite.plugin.process import PROCESS
-from evalsuite.plugin.pytest_internals import escape_traceback, is_traceback
+from evalsuite.plugin.pytest_internals import escape_traceback, is_traceback, make_failure_repr
 from evalsuite.plugin.xdist import is_worker
 
 if TYPE_CHECKING:
@@ -212,8 +212,6 @@ def add_block_to_failure(item: pytest.Item, excinfo: Raised, report: pytest.Test
     A case that failed by an exception, not by its threshold, keeps its traceback. The block is a section of the failure
     itself, because JUnit reports, pytest-html and workers preserve a failure's sections.
     """
-    from evalsuite.plugin.pytest_internals import make_failure_repr
-
     if is_traceback(report.longrepr) and not _is_traceback_replaced(item.config, excinfo):
         report.longrepr.addsection(SECTION, block, "-")  # type: ignore[union-attr] # it is a traceback
         return

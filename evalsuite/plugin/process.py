@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalsuite.engine.checks import require_model_name
 from evalsuite.plugin.items import get_case, get_solvable_case
 from evalsuite.plugin.options import is_only_listing
 from evalsuite.plugin.xdist import WorkerQueue, find_worker_queue, is_worker
@@ -118,7 +119,6 @@ class CaseProcess:
     @property
     def models(self) -> RunModels:
         """The run's models, called through the gateway."""
-        from evalsuite.engine.checks import require_model_name
         from evalsuite.engine.solving import RunModels
 
         _, asker = self._get_connection()

@@ -14,6 +14,7 @@ import pytest
 
 from evalsuite.core.declarations import is_run_folder, started_sessions
 from evalsuite.core.errors import EvalsuiteError, describe_exception, write_count
+from evalsuite.core.json_codec import dumps
 from evalsuite.core.settings import restore_settings
 from evalsuite.engine.preparation import MODELS, format_command, prepare_run
 from evalsuite.engine.signals import (
@@ -151,8 +152,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         return
     data, channel, _ = get_worker_data(session.config)
     if data["plan"]:
-        from evalsuite.core.json_codec import dumps
-
         process = session.config.stash[PROCESS]
         plan, counted = process.make_planned_cases(session.items), process.shard_assigner.counted
         if plan or counted:

@@ -15,16 +15,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.core.errors import escape_for_terminal
+from evalsuite.core.errors import EvalsuiteError, RunError, describe_exception, escape_for_terminal
+from evalsuite.decisions.gates import parse_gates
 from evalsuite.decisions.verdict import Status, Verdict
 from evalsuite.engine.preparation import format_options_to_repeat
+from evalsuite.models.choice import needs_outside_code, open_backend
 from evalsuite.output.page.write import PAGE
 from evalsuite.output.reports.case_block import format_case_blocks, list_worst_cases
-from evalsuite.output.reports.markdown import format_decision_line, format_measured_line
+from evalsuite.output.reports.markdown import format_decision_line, format_measured_line, render_terminal_table
 from evalsuite.plugin.items import list_cases
 from evalsuite.plugin.outcomes import get_case_block
 from evalsuite.plugin.pytest_internals import add_to_last_failed, make_failure_repr
-from evalsuite.results.run_folders import REPORT, RunFolder, explain_interruption
+from evalsuite.results.run_folders import REPORT, RunFolder, explain_interruption, find_run_folder
+from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
@@ -210,7 +213,6 @@ def show_plan(terminal: pytest.TerminalReporter, process: CaseProcess) -> None:
     session: pytest.Session | None = terminal.config.pluginmanager.get_plugin("session")
     if session is None:
         return
-    from evalsuite.core.errors import EvalsuiteError, describe_exception
     from evalsuite.decisions.planning import count_planned_cases
 
     cases = list_cases(session.items)
@@ -231,14 +233,9 @@ def show_plan(terminal: pytest.TerminalReporter, process: CaseProcess) -> None:
 def _list_plan_lines(
     settings: Settings, model: str | None, config: pytest.Config, counts: list[PlannedBenchmark]
 ) -> list[str]:
-    from evalsuite.decisions.gates import parse_gates
     from evalsuite.decisions.planning import compute_detectable_losses, estimate_expenses
     from evalsuite.gateway.spend import find_price, read_prices
-    from evalsuite.models.choice import needs_outside_code, open_backend
-    from evalsuite.output.reports.markdown import render_terminal_table
     from evalsuite.output.reports.plan_section import advise_on_loss, tabulate_detectable_losses, tabulate_expenses
-    from evalsuite.results.run_folders import find_run_folder
-    from evalsuite.results.runs import load_run
 
     reports = config.rootpath / settings.reports
     baseline = load_run(find_run_folder(reports, settings.baseline[0])) if settings.baseline else None
@@ -274,10 +271,6 @@ def _list_plan_lines(
 
 def _find_second_baseline(baseline: Run, settings: Settings, config: pytest.Config) -> Run | None:
     """Load the second baseline or, without one, the first baseline's own baseline; None if that run is missing."""
-    from evalsuite.core.errors import RunError
-    from evalsuite.results.run_folders import find_run_folder
-    from evalsuite.results.runs import load_run
-
     name = next(iter([*settings.baseline[1:], *baseline.baselines]), None)
     try:
         return load_run(find_run_folder(config.rootpath / settings.reports, name)) if name else None

@@ -19,6 +19,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
+from evalsuite import stats
 from evalsuite.core.errors import write_count
 from evalsuite.core.types import ASSERTS, SHARE, Metric, Usage
 from evalsuite.results.judge_labels import JUDGE_METRICS, estimate_corrected_score
@@ -122,8 +123,6 @@ class DeclaredAndBuiltInMetrics(dict[str, Metric]):
 
 def estimate_mean_amount(name: str, tally: Tally, confidence: float = 0.95) -> Estimate | None:
     """Estimate an amount's mean per case; without an interval if cases are few or all amounts are equal."""
-    from evalsuite import stats
-
     ran = tally.ran()
     values = [_get_resource_amount(name, row) for row in ran]
     if not values:
@@ -155,14 +154,12 @@ def _estimate_latency(share: float, tally: Tally) -> Estimate | None:
 
 def _estimate_pass_at_k(name: str, kind: str, k: int, tally: Tally) -> Estimate | None:
     """Estimate pass@k or pass^k over all samples; None if any sample has fewer than k attempts."""
-    from evalsuite.stats import pass_at_k, pass_hat_k
-
     attempts: dict[str, list[Row]] = {}
     for row in tally.ran().where(lambda row: row.facts.get(ASSERTS, True)):
         attempts.setdefault(row.sample, []).append(row)
     if not attempts or min(map(len, attempts.values())) < k:
         return None
-    chance = pass_at_k if kind == "at" else pass_hat_k
+    chance = stats.pass_at_k if kind == "at" else stats.pass_hat_k
     return Tally(
         tuple(
             rows[0].with_scores({name: chance(len(rows), sum(row.outcome == "passed" for row in rows), k)})

@@ -9,6 +9,7 @@ from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Any
 
+from evalsuite import stats
 from evalsuite.core.types import SIGNATURES, has_canary_tag
 from evalsuite.judges.mutations import CORRUPTIONS, TRICKS
 from evalsuite.results.tally import Estimate, Row, Tally
@@ -139,8 +140,6 @@ compute_specificity = partial(_compute_agreement_on_verdict, verdict=0.0)
 
 def compute_ac1(tally: Tally) -> Estimate | None:
     """Compute Gwet's AC1 between the judge's and people's verdicts; None without verdicts."""
-    from evalsuite import stats
-
     pairs, clusters = _pair_verdicts(tally)
     if not pairs:
         return None
@@ -173,8 +172,6 @@ def compute_alpha(tally: Tally) -> Estimate | None:
 
 
 def _compute_ordinal_alpha(pairs: Sequence[LabelPair]) -> float:
-    from evalsuite import stats
-
     return stats.krippendorff_alpha(list(zip(*pairs, strict=True)), level="ordinal") if pairs else math.nan
 
 
@@ -260,8 +257,6 @@ def estimate_kappa(verdicts: Sequence[LabelPair], clusters: Sequence[Hashable] |
     Args:
         clusters: the cluster of each pair; None if the pairs are independent.
     """
-    from evalsuite import stats
-
     if not verdicts:
         return None
     people, judge = zip(*verdicts, strict=True)
@@ -281,15 +276,13 @@ def estimate_weighted_kappa(pairs: Sequence[LabelPair], clusters: Sequence[Hasha
 def _estimate_by_jackknife(
     statistic: Callable[[Sequence[LabelPair]], float], pairs: Sequence[LabelPair], clusters: Sequence[Hashable]
 ) -> Estimate | None:
-    from evalsuite.stats import jackknife_interval
-
     value = statistic(pairs)
     if math.isnan(value):
         return None
     groups: dict[Hashable, list[LabelPair]] = {}
     for pair, cluster in zip(pairs, clusters, strict=True):
         groups.setdefault(cluster, []).append(pair)
-    interval = jackknife_interval(list(groups.values()), statistic, bounds=(-math.inf, 1.0))
+    interval = stats.jackknife_interval(list(groups.values()), statistic, bounds=(-math.inf, 1.0))
     return Estimate.of(value, interval.low, interval.high, len(pairs))
 
 

@@ -6,12 +6,10 @@ import math
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from evalsuite import stats
 from evalsuite.core.types import Metric, Outcome, Record, Usage, are_outcomes
-
-if TYPE_CHECKING:
-    from evalsuite.stats import Interval
 
 _T = TypeVar("_T")
 UNMEASURED = "unmeasured"  # Key in a record's `facts`; its value maps each metric without a score to the reason.
@@ -230,9 +228,7 @@ class Tally:
 
 def _compute_interval_of_mean(
     values: Sequence[float], clusters: Sequence[Hashable], confidence: float, bounds: tuple[float, float] | None
-) -> Interval | None:
-    from evalsuite import stats
-
+) -> stats.Interval | None:
     shares = are_outcomes(values, bounds)
     count = len(set(clusters))
     if shares and count == len(values):

@@ -17,6 +17,7 @@ from evalsuite.benchmarks.head_to_tail.paper_results import (
 )
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE
 from evalsuite.core.errors import write_count
+from evalsuite.metrics.text import normalise_answer
 from evalsuite.output.reports.section import (
     Block,
     Cell,
@@ -355,8 +356,6 @@ def _summarise_correlations(judged: Sequence[Tally], judge_metric: str, rule_met
 
 
 def _read_normalised_answer(view: RunView, row: Row) -> str:
-    from evalsuite.metrics.text import normalise_answer
-
     transcript = view.read(row.case).transcript
     return normalise_answer(transcript.answer) if transcript else ""
 

@@ -15,6 +15,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from evalsuite import stats
 from evalsuite.benchmarks.struc_bench.abilities import ABILITIES, ERROR_FREE, ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.items import ASPECTS, FORMAT_NAMES, NEURAL
@@ -394,8 +396,6 @@ def _correlate_with_ratings(
     values: Sequence[float | None], outputs: Sequence[Row], draws: PairResamples
 ) -> list[Estimate | None]:
     """Correlate a metric's values with people's scores, for each aspect and coefficient."""
-    import numpy as np
-
     from evalsuite.stats.correlation import compute_correlations
 
     measured = np.array([math.nan if value is None else value for value in values])
@@ -428,8 +428,6 @@ def _correlate_raters(outputs: Sequence[Row], draws: PairResamples) -> list[list
 
 def _split_ratings(outputs: Sequence[Row], aspect: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return each person's scores, the others' mean scores (NaN if there are none), and which outputs have both."""
-    import numpy as np
-
     ratings = _make_ratings_matrix(outputs, aspect)
     present = ~np.isnan(ratings)
     total, count = np.where(present, ratings, 0.0).sum(axis=0), present.sum(axis=0)
@@ -439,8 +437,6 @@ def _split_ratings(outputs: Sequence[Row], aspect: int) -> tuple[NDArray[Any], N
 
 def _make_ratings_matrix(outputs: Sequence[Row], aspect: int) -> NDArray[Any]:
     """Return ratings by rater (rows) and output (columns); NaN if a rating is missing."""
-    import numpy as np
-
     by_output = [row.facts["people"].get("raters", {}) for row in outputs]
     names = dict.fromkeys(rater for raters in by_output for rater in raters)
     return np.array(
@@ -452,8 +448,6 @@ def _average_rater_correlations(
     coefficient: Any, ratings: NDArray[Any], others: NDArray[Any], selected: NDArray[Any]
 ) -> float:
     """Average, over raters, the correlation of their ratings with the others' means; NaN if undefined."""
-    import numpy as np
-
     sides = ((own, rest, ~np.isnan(rest)) for own, rest in zip(ratings[:, selected], others[:, selected], strict=True))
     values = (coefficient(own[both], rest[both]) for own, rest, both in sides)
     defined = [value for value in values if not math.isnan(value)]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from evalsuite import stats
 from evalsuite.core.types import PASS_RATE, are_outcomes
 from evalsuite.decisions.comparison import (
     BaselineComparison,
@@ -324,7 +325,6 @@ def compare_score_pairs(
         bounds: the metric's declared range; None if it declares none.
         comparison_count: the number of comparisons for which p-value and interval are corrected.
     """
-    from evalsuite import stats
     from evalsuite.stats.paired import compute_paired_pvalue
 
     if len(pairs) < 2:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import textwrap
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -41,8 +42,6 @@ def draw_charts(charts: Iterable[Chart], folder: Path, kind: Literal["svg", "pdf
 
 
 def _try_to_draw_chart(chart: Chart, file: Path) -> bool:
-    import warnings
-
     try:
         with warnings.catch_warnings():
             # Ignore warnings such as missing glyphs even if `-W` turns them into errors, because an imperfect chart is

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from evalsuite import stats
 from evalsuite.judges.human_labels import WINS
 from evalsuite.judges.judgements import ALONE
 from evalsuite.output.reports.judges.agreement import tabulate_agreement, tabulate_people_agreement
@@ -149,8 +150,6 @@ def tabulate_debates(title: str, tally: Tally, prefix: str = "") -> Table | None
 
 
 def _make_debate_row(name: str, cases: Sequence[JudgedCase]) -> tuple[Cell, ...]:
-    from evalsuite.stats import paired_difference
-
     calls = sum(case.facts["calls"] for case in cases) / len(cases)
     labelled = [case for case in cases if case.facts.get("human") in WINS]
     if not labelled:
@@ -162,7 +161,7 @@ def _make_debate_row(name: str, cases: Sequence[JudgedCase]) -> tuple[Cell, ...]
     further = sum(case.facts["calls"] - case.facts[ALONE]["calls"] for case in labelled) / len(labelled)
     if not further:
         return (name, len(cases), calls, len(labelled), before, after, None, None, None)
-    found = paired_difference(alone, joint, clusters=clusters, scale=1)
+    found = stats.paired_difference(alone, joint, clusters=clusters, scale=1)
     gain = Estimate(found.difference, found.low, found.high, len(labelled))
     price = further / gain.value if gain.value > 0 else None
     earned = "yes" if gain.low is not None and gain.low > 0 else "not shown"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, TypeAlias
 
+from evalsuite import stats
 from evalsuite.output.reports.judges.ballots import JudgedCase, read_judged_cases
 from evalsuite.output.reports.section import Cell, Column, Table, parse_columns
 from evalsuite.results.judge_labels import (
@@ -149,13 +150,11 @@ def _estimate_alpha(ratings: Sequence[Rating], level: Literal["nominal", "interv
 
 
 def _compute_kappas(ratings: Sequence[Rating], raters: Sequence[str]) -> tuple[tuple[str, str, float | None], ...]:
-    from evalsuite.stats import cohen_kappa
-
     by_rater = {rater: {rating.item: rating.value for rating in ratings if rating.rater == rater} for rater in raters}
     kappas: list[tuple[str, str, float | None]] = []
     for one, other in combinations(raters, 2):
         both = [(value, by_rater[other][item]) for item, value in by_rater[one].items() if item in by_rater[other]]
-        value = cohen_kappa(*zip(*both, strict=True)) if both else math.nan
+        value = stats.cohen_kappa(*zip(*both, strict=True)) if both else math.nan
         kappas.append((one, other, None if math.isnan(value) else value))
     return tuple(kappas)
 

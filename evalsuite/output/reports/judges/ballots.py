@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeGuard
 
+from evalsuite import stats
 from evalsuite.judges.judgements import CANNOT_TELL
 from evalsuite.output.reports.judges.estimates import estimate_share
 from evalsuite.output.reports.section import Cell, Table, parse_columns
@@ -248,7 +249,6 @@ def _measure_choice_bias(name: str, choices: Sequence[PairedChoice]) -> JudgeBia
 
 
 def _estimate_excess_over_people(choices: Sequence[PairedChoice], people: Sequence[float]) -> Estimate:
-    from evalsuite.stats import paired_difference
     from evalsuite.stats.paired import tango_interval
 
     judge, clusters = [choice.judge for choice in choices], [choice.cluster for choice in choices]
@@ -257,7 +257,7 @@ def _estimate_excess_over_people(choices: Sequence[PairedChoice], people: Sequen
         lost = sum(one < other for one, other in zip(judge, people, strict=True))
         interval = tango_interval(lost, won, len(clusters))
         return Estimate((won - lost) / len(clusters), interval.low, interval.high, len(clusters))
-    difference = paired_difference(people, judge, clusters=clusters)
+    difference = stats.paired_difference(people, judge, clusters=clusters)
     low, high = (bound if math.isfinite(bound) else None for bound in (difference.low, difference.high))
     return Estimate(difference.difference, low, high, len(clusters))
 

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evalsuite import stats
 from evalsuite.output.reports.section import Table, parse_columns
 from evalsuite.results.judge_labels import FEWEST
 from evalsuite.results.tally import Estimate
@@ -21,8 +22,6 @@ def estimate_share(values: Sequence[float], clusters: Sequence[str]) -> Estimate
 
     If all values are equal, the interval counts each cluster as one independent value.
     """
-    from evalsuite import stats
-
     if not values:
         return None
     mean, independent = math.fsum(values) / len(values), len(set(clusters))
@@ -35,8 +34,6 @@ def estimate_share(values: Sequence[float], clusters: Sequence[str]) -> Estimate
 
 def estimate_mean(values: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Estimate:
     """Average scores; the estimate has no interval if there are too few scores or all are equal."""
-    from evalsuite import stats
-
     interval = stats.mean_interval(values, clusters=clusters)
     low, high = (interval.low, interval.high) if math.isfinite(interval.high) else (None, None)
     return Estimate(math.fsum(values) / len(values), low, high, len(values))
@@ -147,12 +144,10 @@ def estimate_kappa_gain(
 
 
 def _compute_kappa_difference(answers: Sequence[tuple[Hashable, Hashable, Hashable]]) -> float:
-    from evalsuite.stats import cohen_kappa
-
     if not answers:
         return math.nan
     people, one, other = zip(*answers, strict=True)
-    return cohen_kappa(people, other) - cohen_kappa(people, one)
+    return stats.cohen_kappa(people, other) - stats.cohen_kappa(people, one)
 
 
 def estimate_rho_gain(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evalsuite import stats
 from evalsuite.output.reports.section import Cell, Column, Section, Table, parse_columns
 from evalsuite.results.tally import Estimate
 
@@ -47,8 +48,6 @@ def _tabulate_win_rates(comparisons: Sequence[JudgedRunPair]) -> Table:
 
 
 def _make_win_rate_row(comparison: JudgedRunPair) -> tuple[Cell, ...]:
-    from evalsuite import stats
-
     outcomes, names = comparison.outcomes, (comparison.first, comparison.second, comparison.judge)
     counts = [sum(outcome == wanted for outcome in outcomes) for wanted in (1.0, 0.5, 0.0)]
     lost = comparison.asked - len(outcomes)
@@ -69,8 +68,6 @@ def _make_win_rate_row(comparison: JudgedRunPair) -> tuple[Cell, ...]:
 
 def tabulate_ratings(title: str, outcomes: Sequence[tuple[str, str, float]], clusters: Sequence[str]) -> Table | None:
     """Tabulate Bradley-Terry ratings of the runs from comparisons; return None for fewer than three runs."""
-    from evalsuite import stats
-
     if len({name for first, second, _ in outcomes for name in (first, second)}) < 3:
         return None
     try:
