@@ -10,6 +10,7 @@ from io import TextIOWrapper
 from typing import Any, NamedTuple
 
 from evalsuite import __version__
+from evalsuite.core.command_arguments import ARGUMENTS
 from evalsuite.core.errors import EvalsuiteError, describe_exception
 from evalsuite.core.option_values import split_help_table
 
@@ -139,31 +140,27 @@ def parse_command(arguments: Sequence[str]) -> argparse.Namespace:
     if further and not form.takes_more:
         parser.error(f"unrecognized arguments: {' '.join(further)}")
     options.further, options.parser = further, parser
-    options.run = getattr(_import_command_module(words[0], form), f"run_{form.name}")
+    options.run = _import_command(words[0], form)
     return options
 
 
 def make_form_parser(name: str, subcommand: str = "") -> argparse.ArgumentParser:
     """Make the parser of a command, or of one of its second-level subcommands."""
-    from evalsuite.commands import ARGUMENTS
-
     forms = COMMANDS[name]
     summary = forms[subcommand].summary
     parser = argparse.ArgumentParser(
         prog=f"evalsuite {name} {subcommand}".rstrip(), description=f"{summary[0].upper()}{summary[1:]}."
     )
-    module = _import_command_module(name, forms[subcommand])
-    add_arguments = module.add_build_arguments if name == "build" else ARGUMENTS[f"run_{forms[subcommand].name}"]
-    add_arguments(parser)
+    ARGUMENTS[_import_command(name, forms[subcommand])](parser)
     if not subcommand and len(forms) > 1:
         others = "; ".join(f"`evalsuite {name} {other}`: {form.summary}" for other, form in forms.items() if other)
         parser.epilog = f"{parser.epilog or ''} Further forms: {others}.".strip()
     return parser
 
 
-def _import_command_module(command: str, form: CommandForm) -> Any:
+def _import_command(command: str, form: CommandForm) -> Any:
     module = MODULES.get(form.name) or MODULES.get(command, f"commands.{command}")
-    return import_module(f"evalsuite.{module}")
+    return getattr(import_module(f"evalsuite.{module}"), f"run_{form.name}")
 
 
 def _make_overview_parser() -> argparse.ArgumentParser:

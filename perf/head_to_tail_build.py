@@ -21,9 +21,10 @@ from pathlib import Path
 
 BUILD = """
 import argparse, sys
-from evalsuite.builders.head_to_tail import add_arguments, run_build
+from evalsuite.builders.head_to_tail import run_build
+from evalsuite.core.command_arguments import ARGUMENTS
 parser = argparse.ArgumentParser()
-add_arguments(parser)
+ARGUMENTS[run_build](parser)
 sys.exit(run_build(parser.parse_args()))
 """
 REFERENCE = str(Path(__file__).with_name("head_to_tail_reference.py"))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from importlib import import_module
+
+from evalsuite.core.command_arguments import ARGUMENTS, declare_arguments
 
 BUILDERS = {
     "head-to-tail": "questions from IMDb, Goodreads, MAG, DBLP or DBpedia",
@@ -16,21 +17,17 @@ BUILDERS = {
 """The product of each builder by command-line name; package names have underscores instead of hyphens."""
 
 
-def add_build_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add a subcommand with options for each builder."""
+def _add_builders(parser: argparse.ArgumentParser) -> None:
     builders = parser.add_subparsers(metavar="BENCHMARK", required=True)
     for name, made_of in BUILDERS.items():
         builder = builders.add_parser(name, help=made_of, description=f"Make {made_of}.")
-        builder.set_defaults(builder=name)
-        import_module(find_builder_module_name(name)).add_arguments(builder)
+        build = import_module(f"evalsuite.builders.{name.replace('-', '_')}").run_build
+        builder.set_defaults(build=build)
+        ARGUMENTS[build](builder)
 
 
-def find_builder_module_name(name: str) -> str:
-    """Find the module of a builder by its name on the command line."""
-    return f"evalsuite.builders.{name.replace('-', '_')}"
-
-
+@declare_arguments("", extend_parser=_add_builders)
 def run_build(options: argparse.Namespace) -> int:
     """Run the builder."""
-    build: Callable[[argparse.Namespace], int] = import_module(find_builder_module_name(options.builder)).run_build
-    return build(options)
+    status: int = options.build(options)
+    return status

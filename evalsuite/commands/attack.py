@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalsuite.commands import declare_arguments, print_at_once, require_suite, run_own_command
+from evalsuite.commands import print_at_once, require_suite, run_own_command
+from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.declarations import is_suite_file
 from evalsuite.core.errors import RunError, escape_for_terminal, write_count
 from evalsuite.decisions.gates import read_gates, replace_metric_name

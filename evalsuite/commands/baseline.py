@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from evalsuite.commands import declare_arguments
+from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.option_values import make_int_parser
 from evalsuite.results.run_folders import (

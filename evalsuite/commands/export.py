@@ -14,7 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import declare_arguments, make_declarations, print_lines
+from evalsuite.commands import make_declarations, print_lines
+from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import RunError, write_count
 from evalsuite.core.json_codec import dumps, encode_record
 from evalsuite.output.exports import escape_formula, make_inspect_file_name, make_inspect_log, make_lm_eval_results

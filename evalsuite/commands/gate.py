@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import declare_arguments
 from evalsuite.commands.report import remake_report
+from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import EvalsuiteError, SettingsError, escape_for_terminal
 from evalsuite.core.option_values import list_named_baselines
 from evalsuite.output.reports.markdown import escape_markdown, format_decision_line

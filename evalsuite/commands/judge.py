@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from evalsuite.builders.model_session import add_options
-from evalsuite.commands import declare_arguments, make_declarations
+from evalsuite.commands import make_declarations
 from evalsuite.commands.judged_again import AnswersToJudge, rejudge_answers
 from evalsuite.commands.report import AGAIN
+from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.declarations import is_demonstration
 from evalsuite.core.errors import RunError, SettingsError, escape_for_terminal
 from evalsuite.core.option_values import make_int_parser

@@ -15,10 +15,11 @@ from random import Random
 from statistics import pstdev
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import declare_arguments, make_declarations
+from evalsuite.commands import make_declarations
 from evalsuite.commands.judge import SCORES, combine_answers_with_scorers, read_scores
 from evalsuite.commands.judged_again import AnswersToJudge
 from evalsuite.commands.report import AGAIN
+from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.json_codec import digest
 from evalsuite.core.option_values import make_int_parser

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.model_session import add_options
-from evalsuite.commands import declare_arguments
 from evalsuite.commands.judge import (
     TAKEN,
     choose_benchmark,
@@ -21,6 +20,7 @@ from evalsuite.commands.judge import (
 )
 from evalsuite.commands.judged_again import AnswersToJudge
 from evalsuite.commands.report import AGAIN
+from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import RunError, SettingsError
 from evalsuite.core.types import Record, Sample
 from evalsuite.decisions.gates import parse_gates

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import declare_arguments, make_declarations, print_at_once, print_lines
+from evalsuite.commands import make_declarations, print_at_once, print_lines
+from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.declarations import is_run_folder
 from evalsuite.core.errors import RunError, SettingsError, describe_estimated_calls, escape_for_terminal, write_count
 from evalsuite.core.json_codec import encode_record

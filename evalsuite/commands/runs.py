@@ -12,7 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands import declare_arguments, make_declarations
+from evalsuite.commands import make_declarations
+from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import RunError, write_count
 from evalsuite.core.option_values import make_int_parser
 from evalsuite.output.page.view import is_in_progress, list_runs

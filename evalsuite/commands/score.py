@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.model_session import add_model_options, make_model_settings
-from evalsuite.commands import declare_arguments
+from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import DatasetError, ScoringError, SettingsError, write_count
 from evalsuite.output.exports import escape_formula
 from evalsuite.samples.files import READERS

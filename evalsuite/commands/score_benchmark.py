@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evalsuite.benchmarks.checkers import MODES, READERS, TOLERANCE, Agreement, read_plain_verdicts
-from evalsuite.commands import declare_arguments, print_lines
+from evalsuite.commands import print_lines
+from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import SettingsError, write_count
 from evalsuite.core.settings import make_settings
 from evalsuite.core.types import Score

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from evalsuite.builders.model_session import add_options
-from evalsuite.commands import declare_arguments, require_suite, run_pytest
+from evalsuite.commands import require_suite, run_pytest
+from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.settings import OPTIONS
 
 

@@ -13,12 +13,14 @@ import pytest
 import evalsuite.commands.report as command
 from evalsuite.cli import COMMANDS, main, parse_command
 from evalsuite.commands.gateway import SHARED, make_upstream_options, read_given_settings
+from evalsuite.core.command_arguments import declare_arguments
 
 if TYPE_CHECKING:
     import argparse
 
 
 def test_what_the_terminal_s_encoding_lacks_is_written_as_an_escape(monkeypatch: pytest.MonkeyPatch) -> None:
+    @declare_arguments("--reports RUN")
     def run(_: argparse.Namespace) -> int:
         sys.stdout.write("# ❌ missed, café\n")
         return 0

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, HEADER, get_predicates_path, get_stats_path
@@ -28,43 +29,41 @@ from evalsuite.builders.head_to_tail.drawing import (
 from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
 from evalsuite.builders.head_to_tail.workspace import Workspace
 from evalsuite.builders.model_session import add_model_options, make_model_settings
+from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import DatasetError, SettingsError, write_count
 from evalsuite.core.option_values import make_int_parser
 
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the command's arguments."""
-    parser.add_argument("source", choices=sorted(SOURCES), help="the knowledge source")
-    parser.add_argument(
-        "--from", dest="folder", type=Path, required=True, metavar="DIR", help="the folder of the downloaded files"
-    )
-    parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="the JSON file to write")
-    parser.add_argument(
-        "--per-template",
-        type=make_int_parser(1),
-        metavar="N",
-        help="maximum number of questions of each template in head, torso and tail each; by default as many as are "
-        "needed for 1,000 questions in each (3,000 for dbpedia)",
-    )
-    parser.add_argument(
-        "--mix",
-        choices=("own", "paper"),
-        default="own",
-        help="own (the default): questions that people may ask; paper: the paper's templates, including ISBN, ISSN "
-        "and DOI, and as many questions of each template as the paper's scripts make",
-    )
-    parser.add_argument("--seed", type=int, default=0, help="seed for the choice of questions; 0 by default")
-    parser.add_argument("--templates", type=Path, metavar="FILE", help="question templates by predicate, for dbpedia")
-    parser.add_argument(
-        "--draft",
-        type=make_int_parser(1),
-        metavar="N",
-        help="for dbpedia: have --model draft templates for the N commonest predicates without one, and write all "
-        "templates to --to in place of questions",
-    )
-    add_model_options(parser, required=False)
+SOURCES: dict[str, type[QuestionSource]] = {
+    "dblp": dblp.DblpSource,
+    "dbpedia": dbpedia.DbpediaSource,
+    "goodreads": goodreads.GoodreadsSource,
+    "imdb": imdb.ImdbSource,
+    "mag": mag.MagSource,
+}
 
 
+@declare_arguments(
+    """
+    source=SOURCE         the knowledge source
+    folder=--from DIR     the folder of the downloaded files
+    --to FILE             the JSON file to write
+    --per-template N      maximum number of questions of each template in head, torso and tail each; by default as many
+        as are needed for 1,000 questions in each (3,000 for dbpedia)
+    --mix MIX             own (the default): questions that people may ask; paper: the paper's templates, including
+        ISBN, ISSN and DOI, and as many questions of each template as the paper's scripts make
+    --seed SEED           seed for the choice of questions; 0 by default
+    --templates FILE      question templates by predicate, for dbpedia
+    --draft N             for dbpedia: have --model draft templates for the N commonest predicates without one, and
+        write all templates to --to in place of questions
+    """,
+    required=("folder", "to"),
+    source=sorted(SOURCES),
+    per_template=make_int_parser(1),
+    mix=["own", "paper"],
+    seed=0,
+    draft=make_int_parser(1),
+    extend_parser=partial(add_model_options, required=False),
+)
 def run_build(args: Namespace) -> int:
     """Build the questions and report their number."""
     source_class = SOURCES[args.source]
@@ -110,15 +109,6 @@ def _write_drafted_templates(source: dbpedia.DbpediaSource, args: Namespace, fol
         sys.stderr.write(f"{predicate}: {reason}\n")
     sys.stdout.write(f"{len(drafts):,} of {write_count(len(examples), 'template')} drafted, in {args.to}; read them\n")
     return int(bool(failures))
-
-
-SOURCES: dict[str, type[QuestionSource]] = {
-    "dblp": dblp.DblpSource,
-    "dbpedia": dbpedia.DbpediaSource,
-    "goodreads": goodreads.GoodreadsSource,
-    "imdb": imdb.ImdbSource,
-    "mag": mag.MagSource,
-}
 
 
 def _format_questions(selection: Selection, partitions: Mapping[str, Partition]) -> str:

@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Callable
+from argparse import ArgumentParser, Namespace
 
+from evalsuite.benchmarks.struc_bench.items import RATINGS
 from evalsuite.builders.struc_bench import files, ratings, rotowire, texts
+from evalsuite.core.command_arguments import ARGUMENTS, Command, declare_arguments
 
-BuildStep = tuple[str, str, "Callable[[ArgumentParser], None]", "Callable[[Namespace], int]"]
-"""A one-line summary, a description, the function that adds the step's options, and the function that runs the step."""
-STEPS: dict[str, BuildStep] = {
-    "rotowire": (rotowire.WHAT, rotowire.ABOUT, rotowire.add_arguments, rotowire.run_build),
-    "files": (files.WHAT, files.ABOUT, files.add_arguments, files.run_build),
-    "texts": (texts.TEXTS_WHAT, texts.TEXTS_ABOUT, texts.add_text_arguments, texts.run_texts),
-    "format-cot": (texts.FORMAT_COT_WHAT, texts.FORMAT_COT_ABOUT, texts.add_format_cot_arguments, texts.run_format_cot),
-    "statistics": (files.STATISTICS_WHAT, files.STATISTICS_ABOUT, files.add_statistics_arguments, files.run_statistics),
-    "sheet": (ratings.SHEET_WHAT, ratings.SHEET_ABOUT, ratings.add_sheet_arguments, ratings.run_sheet),
-    "ratings": (ratings.RATINGS_WHAT, ratings.RATINGS_ABOUT, ratings.add_ratings_arguments, ratings.run_ratings),
+STEPS: dict[str, tuple[Command, str]] = {
+    "rotowire": (rotowire.run_rotowire, "raw-text items from RotoWire's box scores and reports"),
+    "files": (files.run_files, "LaTeX and HTML items from a folder of .tex and .html files"),
+    "texts": (texts.run_texts, "texts by a model, which hold every value of their tables"),
+    "format-cot": (
+        texts.run_format_cot,
+        "FormatCoT: a model's description of each table's format, and the instruction set",
+    ),
+    "statistics": (files.run_statistics, "items, format, mean rows and columns of files of items, as Markdown"),
+    "sheet": (ratings.run_sheet, "a blind sheet of runs' outputs, for people to rate"),
+    "ratings": (ratings.run_ratings, f"the file {RATINGS} from sheets that people filled in"),
 }
+"""The function and the one-line summary of each step."""
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add a subcommand with options for each step."""
+def _add_steps(parser: ArgumentParser) -> None:
     steps = parser.add_subparsers(metavar="STEP", required=True)
-    for name, (what, about, add_options, run_step) in STEPS.items():
-        description = f"{what[0].upper()}{what[1:]}.\n\n{about}"
-        step = steps.add_parser(name, help=what, description=description, formatter_class=RawDescriptionHelpFormatter)
-        add_options(step)
+    for name, (run_step, what) in STEPS.items():
+        step = steps.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
         step.set_defaults(step=run_step)
+        ARGUMENTS[run_step](step)
 
 
-def run_build(args: Namespace) -> int:
+@declare_arguments("", extend_parser=_add_steps)
+def run_build(options: Namespace) -> int:
     """Run the step."""
-    step: Callable[[Namespace], int] = args.step
-    return step(args)
+    status: int = options.step(options)
+    return status

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from statistics import fmean
 from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.benchmarks.struc_bench.items import FORMAT_NAMES, TableItem, encode_items, find_format, read_items
 from evalsuite.builders.building import BuildProgress, open_build_folder, sum_file_sizes, write_atomically
+from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import DatasetError, ScoringError, SettingsError, write_count
 from evalsuite.metrics.tables import CellGrid, Format, read_tables, table_score
 from evalsuite.metrics.tables.latex_text import TABULARS, LatexSource
@@ -178,13 +179,6 @@ def _describe_row(row: Sequence[str], columns: Sequence[str]) -> str:
     return f"{name}: {'; '.join(phrases)}." if phrases else f"{name}."
 
 
-WHAT = "LaTeX and HTML items from a folder of .tex and .html files"
-ABOUT = """\
-Every outermost table in the files of the folder and its subfolders becomes an item if it has a cell with text and
-scores 1.0 against itself. Tables are <table> elements in HTML; in LaTeX they are floats with their captions (table,
-sidewaystable, ...) or a tabular, longtable and the like on its own. The markup stays as it is, except for LaTeX's
-comments. The item's text describes the table by rule, row by row. Tables and files that are left out are named with the
-reason."""
 SUFFIXES: Mapping[str, Format] = {".html": "html", ".htm": "html", ".tex": "latex"}
 CUT: dict[Format, Callable[[str], Iterator[FoundTable]]] = {"html": find_html_tables, "latex": find_latex_tables}
 INSTRUCTIONS: Mapping[Format, str] = {
@@ -193,22 +187,22 @@ INSTRUCTIONS: Mapping[Format, str] = {
 }
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the options of this subcommand."""
-    parser.add_argument(
-        "--from", dest="folder", type=Path, required=True, metavar="DIR", help="folder of .tex and .html files"
-    )
-    parser.add_argument(
-        "--to",
-        type=Path,
-        required=True,
-        metavar="DIR_OR_FILE",
-        help="a folder for html_test.json and latex_test.json; or one .json file named after one of the formats, whose "
-        "files alone are then read",
-    )
+@declare_arguments(
+    """
+    folder=--from DIR  folder of .tex and .html files
+    --to PATH          a folder for html_test.json and latex_test.json; or one .json file named after one of the
+        formats, whose files alone are then read
 
-
-def run_build(args: Namespace) -> int:
+    Every outermost table in the files of the folder and its subfolders becomes an item if it has a cell with text and
+    scores 1.0 against itself. Tables are <table> elements in HTML; in LaTeX they are floats with their captions (table,
+    sidewaystable, ...) or a tabular, longtable and the like on its own. The markup stays as it is, except for LaTeX's
+    comments. The item's text describes the table by rule, row by row. Tables and files that are left out are named with
+    the reason.
+    """,
+    required=("folder", "to"),
+    to=Path,
+)
+def run_files(args: Namespace) -> int:
     """Build the items; report their number, and the tables and files that were left out."""
     targets = {syntax: args.to / NAMES[syntax] for syntax in CUT}
     if args.to.suffix == ".json":  # Build only the format in the file's name.
@@ -262,12 +256,6 @@ def _build_items(
     return items_by_format, left_out
 
 
-STATISTICS_WHAT = "items, format, mean rows and columns of files of items, as Markdown"
-STATISTICS_ABOUT = """\
-Prints the paper's Table 1 for files of items: one row for each set of files whose names differ only in `train` and
-`test`, with one column of counts for each of the two. Rows and columns are means over all tables of the set, so an item
-with a Team and a Player table counts twice. Rows and columns of names count, and so does a row or column that a cell
-spans."""
 SPLIT = re.compile("train|test", re.IGNORECASE)
 COUNTS = (Column("Train", "count"), Column("Test", "count"), Column("Tables", "count"))
 COLUMNS = (Column("Files"), Column("Format"), *COUNTS, Column("Rows", "number", 2), Column("Columns", "number", 2))
@@ -282,17 +270,16 @@ def make_statistics_row(syntax: Format, test: Sequence[TableItem], train: Sequen
     return [FORMAT_NAMES[syntax], len(train), len(test), len(tables), *means]
 
 
-def add_statistics_arguments(parser: ArgumentParser) -> None:
-    """Add the options of this subcommand."""
-    parser.add_argument(
-        "files",
-        nargs="+",
-        type=Path,
-        metavar="FILE",
-        help="files of items, named after their format: table_test.json, html_test.json, latex_test.json",
-    )
+@declare_arguments(
+    """
+    files=FILE+  files of items, named after their format: table_test.json, html_test.json, latex_test.json
 
-
+    Prints the paper's Table 1 for files of items: one row for each set of files whose names differ only in `train` and
+    `test`, with one column of counts for each of the two. Rows and columns are means over all tables of the set, so an
+    item with a Team and a Player table counts twice. Rows and columns of names count, and so does a row or column that
+    a cell spans.
+    """
+)
 def run_statistics(args: Namespace) -> int:
     """Print the statistics as a table."""
     from evalsuite.output.reports.markdown import convert_for_terminal, render_table

@@ -7,7 +7,7 @@ import json
 import math
 import random
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.items import ASPECTS, FORMAT_NAMES, RATINGS, extract_text
 from evalsuite.builders.building import open_build_folder, write_atomically
 from evalsuite.builders.sheets import format_csv_sheet, parse_csv_sheet
+from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import DatasetError, RunError, SettingsError
 from evalsuite.core.option_values import make_int_parser
 from evalsuite.metrics.tables import FORMATS
@@ -26,28 +27,28 @@ from evalsuite.results.runs import load_run
 if TYPE_CHECKING:
     from evalsuite.core.types import Record
 
-SHEET_WHAT = "a blind sheet of runs' outputs, for people to rate"
-SHEET_ABOUT = """\
-Writes a CSV file with a random part of the outputs of one run or several, in random order: text, wanted table and
-answer, with empty columns for marks from 0 to 10 and for the paper's types of errors. The sheet shows no models, modes
-or scores. Each person fills in a copy of their own. NAME.key.json beside the sheet names each line's model: keep this
-file to yourself until all copies are back, for `evalsuite build struc-bench ratings`."""
 BENCHMARK = "struc_bench"
 ID = "output"
 COLUMNS = (ID, "markup", "text", "wanted", "answer", *ASPECTS, *ERROR_TYPES, "comment")
 
 
-def add_sheet_arguments(parser: ArgumentParser) -> None:
-    """Add the options of this subcommand."""
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="names or folders of runs, or `last`")
-    parser.add_argument(
-        "--reports", type=Path, default=Path("reports"), metavar="DIR", help="folder of the runs (default: reports)"
-    )
-    parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="the CSV file to write")
-    parser.add_argument("--outputs", type=make_int_parser(1), metavar="N", help="number of outputs (default: all)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of choice and order (default: 0)")
+@declare_arguments(
+    """
+    runs=RUN+    names or folders of runs, or `last`
+    --reports
+    --to FILE    the CSV file to write
+    --outputs N  number of outputs (default: all)
+    --seed N     seed of choice and order (default: 0)
 
-
+    Writes a CSV file with a random part of the outputs of one run or several, in random order: text, wanted table and
+    answer, with empty columns for marks from 0 to 10 and for the paper's types of errors. The sheet shows no models,
+    modes or scores. Each person fills in a copy of their own. NAME.key.json beside the sheet names each line's model:
+    keep this file to yourself until all copies are back, for `evalsuite build struc-bench ratings`.
+    """,
+    required=("to",),
+    outputs=make_int_parser(1),
+    seed=0,
+)
 def run_sheet(args: Namespace) -> int:
     """Write the blind sheet, and a key file that states each output's sample and model."""
     if args.to.suffix != ".csv" or args.to.exists():
@@ -85,25 +86,24 @@ def _make_sheet_row(output_id: str, record: Record) -> Sequence[str]:
     return [output_id, *shown, *[""] * (len(COLUMNS) - 1 - len(shown))]
 
 
-RATINGS_WHAT = f"the file {RATINGS} from sheets that people filled in"
-RATINGS_ABOUT = f"""\
-Joins the filled-in copies of a sheet, each by one person, with the sheet's key, and writes {RATINGS}, which belongs
-beside the items. A line without marks is left out. An x, yes or 1 in its column marks a type of error; in a sheet
-without any mark for errors, nobody looked for errors."""
 HIGHEST = 10
 YES = frozenset({"x", "yes", "y", "1", "true"})
 NO = frozenset({"", "no", "n", "0", "false", "-"})
 
 
-def add_ratings_arguments(parser: ArgumentParser) -> None:
-    """Add the options of this subcommand."""
-    parser.add_argument(
-        "sheets", nargs="+", type=Path, metavar="SHEET", help="filled-in copies, each named like its person"
-    )
-    parser.add_argument("--key", type=Path, required=True, metavar="FILE", help="the sheet's .key.json")
-    parser.add_argument("--to", type=Path, required=True, metavar="FILE", help=f"such as data/struc_bench/{RATINGS}")
+@declare_arguments(
+    f"""
+    sheets=SHEET+  filled-in copies, each named like its person
+    --key FILE     the sheet's .key.json
+    --to FILE      such as data/struc_bench/{RATINGS}
 
-
+    Joins the filled-in copies of a sheet, each by one person, with the sheet's key, and writes {RATINGS}, which belongs
+    beside the items. A line without marks is left out. An x, yes or 1 in its column marks a type of error; in a sheet
+    without any mark for errors, nobody looked for errors.
+    """,
+    required=("key", "to"),
+    sheets=Path,
+)
 def run_ratings(args: Namespace) -> int:
     """Write the ratings and print their number."""
     raters = [sheet.stem for sheet in args.sheets]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +17,7 @@ from evalsuite.benchmarks.dataset_files import read_field, read_json_records, re
 from evalsuite.benchmarks.struc_bench.items import TableItem, encode_items
 from evalsuite.builders.building import BuildProgress, open_build_folder, sum_file_sizes, write_atomically
 from evalsuite.builders.struc_bench.files import check_file_name
+from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import DatasetError, write_count
 from evalsuite.metrics.numbers import NUMBER_WORDS, ONES
 from evalsuite.metrics.tables import CellGrid, read_tables
@@ -294,13 +295,6 @@ def _read_team_and_player_tables(line: str, path: Path, where: str) -> Iterator[
         yield replace(table, name=name)
 
 
-WHAT = "raw-text items from RotoWire's box scores and reports"
-ABOUT = """\
-Reads RotoWire's JSON (box_score, home_line, vis_line, summary) or the paired .text and .data files of
-text-to-table. A table keeps the rows and columns of a box score in which the report mentions a value; other cells are
-blank. The tables in .data files are reduced already. Every game whose report fills a table becomes an item. With
---larger-than-3x3, only games with a table of more than 3 rows and 3 columns become items; rows and columns of names
-count."""
 INSTRUCTION = (
     "Make tables of the basketball report below: a table Team with a row for each team and a table Player with a "
     "row for each player, as far as the report gives their figures. Leave a cell empty where it says nothing."
@@ -310,23 +304,22 @@ A_LARGE_TABLE = "a table larger than 3 x 3"
 EXPECTED = "RotoWire's *.json, or pairs of *.text and *.data"
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the options of this subcommand."""
-    parser.add_argument(
-        "--from", dest="source", type=Path, required=True, metavar="FILE_OR_DIR", help=f"{EXPECTED}, or a folder"
-    )
-    parser.add_argument(
-        "--to", type=Path, required=True, metavar="FILE", help="the JSON file to write, such as table_test.json"
-    )
-    parser.add_argument(
-        "--larger-than-3x3",
-        dest="large_only",
-        action="store_true",
-        help="keep only games with a table of more than 3 rows and 3 columns",
-    )
+@declare_arguments(
+    f"""
+    source=--from PATH  {EXPECTED}, or a folder
+    --to FILE           the JSON file to write, such as table_test.json
+    large_only=--larger-than-3x3  keep only games with a table of more than 3 rows and 3 columns
 
-
-def run_build(args: Namespace) -> int:
+    Reads RotoWire's JSON (box_score, home_line, vis_line, summary) or the paired .text and .data files of
+    text-to-table. A table keeps the rows and columns of a box score in which the report mentions a value; other cells
+    are blank. The tables in .data files are reduced already. Every game whose report fills a table becomes an item.
+    With --larger-than-3x3, only games with a table of more than 3 rows and 3 columns become items; rows and columns of
+    names count.
+    """,
+    required=("source", "to"),
+    source=Path,
+)
+def run_rotowire(args: Namespace) -> int:
     """Build the items, and report their number."""
     check_file_name(args.to, "markdown")
     files = _list_source_files(args.source)

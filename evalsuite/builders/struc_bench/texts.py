@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +17,7 @@ from evalsuite.benchmarks.struc_bench.items import TableItem, encode_items, read
 from evalsuite.builders.building import BuildProgress, open_build_folder, write_atomically
 from evalsuite.builders.model_session import add_model_options, make_model_settings, open_session
 from evalsuite.builders.struc_bench.files import check_file_name, infer_format
+from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import EvalsuiteError, JudgeError, write_count
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.prompts import mark_sections
@@ -31,17 +32,6 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 MOST_NAMED = 10  # Maximum items listed per reason of failure; also maximum missing values listed to the model.
-
-
-def add_text_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments for the items, the output file and the model."""
-    parser.add_argument(
-        "file", type=Path, metavar="FILE", help="items, such as html_test.json, whose name stands for the format"
-    )
-    parser.add_argument(
-        "--to", type=Path, required=True, metavar="FILE", help="the JSON file to write, named after the same format"
-    )
-    add_model_options(parser)
 
 
 def build_texts(
@@ -242,26 +232,22 @@ def _has_cells_of_row(cells: Sequence[str], row: set[str]) -> bool:
     return inner + first + last > 1
 
 
-FORMAT_COT_WHAT = "FormatCoT: a model's description of each table's format, and the instruction set"
-FORMAT_COT_ABOUT = """\
-Asks a model to describe how the table of each item is built, without showing the code, and writes the items with these
-descriptions for --mode format_cot. Beside them goes .instructions.jsonl for fine-tuning: one line per item,
-{instruction, input, output}, with the description in the instruction. Answers are kept in .answers.sqlite beside the
-output as they arrive; after an interrupt, the same command asks only for what is missing. A description that is empty
-or holds the table's code is requested again, three times in all; items without one are named and left out, and the
-exit status is 1."""
+@declare_arguments(
+    """
+    file=FILE  items, such as html_test.json, whose name stands for the format
+    --to FILE  the JSON file to write, named after the same format
+    --plain    the paper's ablation: ask for a plain description, without what to describe and without an example
 
-
-def add_format_cot_arguments(parser: ArgumentParser) -> None:
-    """Add the options of this subcommand."""
-    add_text_arguments(parser)
-    parser.add_argument(
-        "--plain",
-        action="store_true",
-        help="the paper's ablation: ask for a plain description, without what to describe and without an example",
-    )
-
-
+    Asks a model to describe how the table of each item is built, without showing the code, and writes the items with
+    these descriptions for --mode format_cot. Beside them goes .instructions.jsonl for fine-tuning: one line per item,
+    {instruction, input, output}, with the description in the instruction. Answers are kept in .answers.sqlite beside
+    the output as they arrive; after an interrupt, the same command asks only for what is missing. A description that is
+    empty or holds the table's code is requested again, three times in all; items without one are named and left out,
+    and the exit status is 1.
+    """,
+    required=("to",),
+    extend_parser=add_model_options,
+)
 def run_format_cot(args: Namespace) -> int:
     """Add descriptions to the items, and write the instruction set."""
     return build_texts(
@@ -280,13 +266,6 @@ def _format_example(item: TableItem) -> str:
     return f"{json.dumps(line, ensure_ascii=False)}\n".encode("utf-8", "replace").decode()
 
 
-TEXTS_WHAT = "texts by a model, which hold every value of their tables"
-TEXTS_ABOUT = """\
-Asks a model to tell in prose what the table of each item says, as the paper did for its LaTeX and HTML items, and
-writes the items with these texts as their input. A text that lacks a value of the table (a cell, the name of a row or
-column, the caption) or shows its code is requested again, three times in all, naming what is missing; items without a
-complete text are named and left out, and the exit status is 1. Answers are kept beside the output in .answers.sqlite
-as they come: called again after an interrupt, it asks only for what is missing."""
 PROMPT = """\
 Below is a table written as {format}. Tell in connected prose what it says, so that somebody who has never seen the \
 table could fill it in again: its caption, the names of its columns and rows, and the value of every cell, with the \
@@ -304,6 +283,20 @@ EXAMPLE_TEXT = (
 )
 
 
+@declare_arguments(
+    """
+    file=FILE  items, such as html_test.json, whose name stands for the format
+    --to FILE  the JSON file to write, named after the same format
+
+    Asks a model to tell in prose what the table of each item says, as the paper did for its LaTeX and HTML items, and
+    writes the items with these texts as their input. A text that lacks a value of the table (a cell, the name of a row
+    or column, the caption) or shows its code is requested again, three times in all, naming what is missing; items
+    without a complete text are named and left out, and the exit status is 1. Answers are kept beside the output in
+    .answers.sqlite as they come: called again after an interrupt, it asks only for what is missing.
+    """,
+    required=("to",),
+    extend_parser=add_model_options,
+)
 def run_texts(args: Namespace) -> int:
     """Replace the input of each item by a text that a model wrote."""
     return build_texts(args, request_prose, lambda item, text: replace(item, input=text), noun="texts")

@@ -30,13 +30,15 @@ from evalsuite.builders.treb.lookups import (
 from evalsuite.builders.treb.model_questions import (
     DISPUTED,
     REVIEW_COLUMNS,
+    VOTES,
     BuiltPairs,
     add_model_pairs,
     add_panel_options,
     make_record,
 )
-from evalsuite.builders.treb.prompts import TASKS
+from evalsuite.builders.treb.prompts import TASKS, ZERO_SHOT
 from evalsuite.builders.treb.table_files import list_table_files, read_sheets
+from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import SettingsError, write_count
 from evalsuite.core.option_values import make_int_parser
 from evalsuite.sandbox import Sandbox, TableFile
@@ -55,25 +57,29 @@ TEMPLATES = {
 TRIES = 5  # Attempts per pair; an attempt fails if the random draw does not allow a question.
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
-    parser.add_argument(
-        "tables",
-        type=Path,
-        nargs="?",
-        help="folder of tables (CSV, TSV, Excel, SQLite) with one header row; may be left out with --zero-shot, which "
-        "then makes all questions",
-    )
-    parser.add_argument(
-        "--out", type=Path, required=True, help="folder for the JSON files and csv/; for --data, call it .../treb"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="the same folder and seed give the same files (default 0)")
-    parser.add_argument(
-        "--each", type=make_int_parser(1), default=1, help="pairs per template and table at most (default 1)"
-    )
-    add_panel_options(parser)
-
-
+@declare_arguments(
+    f"""
+    tables=FOLDER?  folder of tables (CSV, TSV, Excel, SQLite) with one header row; may be left out with --zero-shot,
+        which then makes all questions
+    --out DIR       folder for the JSON files and csv/; for --data, call it .../treb
+    --seed SEED     the same folder and seed give the same files (default 0)
+    --each EACH     pairs per template and table at most (default 1)
+    models=--model MODEL*              a model that makes questions for the other subtasks, named as for a run; the
+        first one writes them, all of them answer again as candidates; may be repeated
+    judge_models=--judge-model MODEL*  a discriminator: only questions with its full marks are kept; the first one also
+        compares answers and classifies questions; may be repeated (the paper has two)
+    --judge-base-url URL               address of the judges' server
+    --votes N       number of candidate answers, by the models in turn; all must agree, or people decide (default
+        {VOTES})
+    --zero-shot N   tables that the first model invents, for a question of each of {", ".join(ZERO_SHOT)} (default 0)
+    """,
+    required=("out",),
+    seed=0,
+    each=(make_int_parser(1), 1),
+    votes=(make_int_parser(1), VOTES),
+    zero_shot=(make_int_parser(1), 0),
+    extend_parser=add_panel_options,
+)
 def run_build(args: argparse.Namespace) -> int:
     """Build pairs of question and answer, print their number, and return the exit status: 1 if none was made."""
     if args.tables is None and not (args.models and args.zero_shot):

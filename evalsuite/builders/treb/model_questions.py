@@ -33,7 +33,6 @@ from evalsuite.builders.treb.lookups import TemplatePair, has_chinese_names, is_
 from evalsuite.builders.treb.sheet import NUMBER, Sheet, is_meaningless_name
 from evalsuite.builders.treb.table_files import make_sheet
 from evalsuite.core.errors import JudgeError
-from evalsuite.core.option_values import make_int_parser
 from evalsuite.core.types import Message
 from evalsuite.judges.asking import SchemaAsker, make_object_schema
 from evalsuite.judges.asking import make_number_schema as whole_number_schema
@@ -248,40 +247,7 @@ SUBTASKS = (*(name for name in words.BRIEFS if name != "Table_General_Operations
 
 
 def add_panel_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for making questions with models, in the subtasks that have no templates."""
-    parser.add_argument(
-        "--model",
-        dest="models",
-        action="append",
-        default=[],
-        metavar="MODEL",
-        help="a model that makes questions for the other subtasks, named as for a run; the first one writes them, all "
-        "of them answer again as candidates; may be repeated",
-    )
-    parser.add_argument(
-        "--judge-model",
-        dest="judge_models",
-        action="append",
-        default=[],
-        metavar="MODEL",
-        help="a discriminator: only questions with its full marks are kept; the first one also compares answers and "
-        "classifies questions; may be repeated (the paper has two)",
-    )
-    parser.add_argument("--judge-base-url", metavar="URL", help="address of the judges' server")
-    parser.add_argument(
-        "--votes",
-        type=make_int_parser(1),
-        default=VOTES,
-        metavar="N",
-        help=f"number of candidate answers, by the models in turn; all must agree, or people decide (default {VOTES})",
-    )
-    parser.add_argument(
-        "--zero-shot",
-        type=make_int_parser(1),
-        default=0,
-        metavar="N",
-        help=f"tables that the first model invents, for a question of each of {', '.join(words.ZERO_SHOT)} (default 0)",
-    )
+    """Add the option that chooses subtasks, and the options for models."""
     parser.add_argument(
         "--subtask",
         dest="subtasks",

@@ -13,8 +13,9 @@ import pytest
 import zstandard
 
 from evalsuite.builders.building import BuildProgress, open_build_folder
-from evalsuite.builders.head_to_tail import add_arguments, run_build
+from evalsuite.builders.head_to_tail import run_build
 from evalsuite.builders.head_to_tail.workspace import Workspace
+from evalsuite.core.command_arguments import ARGUMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -70,7 +71,7 @@ def build(tmp_path: Path) -> Callable[..., dict[str, list[list[Any]]]]:
 
     def command(source: str, folder: Path, *options: str, to: str = "built.json") -> dict[str, list[list[Any]]]:
         parser = argparse.ArgumentParser()
-        add_arguments(parser)
+        ARGUMENTS[run_build](parser)
         target = tmp_path / to
         assert run_build(parser.parse_args([source, "--from", str(folder), "--to", str(target), *options])) == 0
         return json.loads(target.read_text(encoding="utf-8"))  # type: ignore[no-any-return]

@@ -19,11 +19,12 @@ import pytest
 from evalsuite.benchmarks.head_to_tail.dataset import read_items
 from evalsuite.benchmarks.head_to_tail.paper_results import PAPER_MIX
 from evalsuite.builders.building import open_build_folder
-from evalsuite.builders.head_to_tail import add_arguments
+from evalsuite.builders.head_to_tail import run_build
 from evalsuite.builders.head_to_tail.dblp import DblpSource
 from evalsuite.builders.head_to_tail.goodreads import GoodreadsSource
 from evalsuite.builders.head_to_tail.imdb import ImdbSource
 from evalsuite.builders.head_to_tail.mag import MagSource
+from evalsuite.core.command_arguments import ARGUMENTS
 from evalsuite.core.errors import DatasetError, SettingsError
 
 if TYPE_CHECKING:
@@ -39,9 +40,10 @@ OUTSIDE = "<http://dbpedia.org/resource/{}> <http://dbpedia.org/ontology/x> <htt
 PREDICATES = ("country", "birthPlace", "genre")
 COMMAND = """
 import argparse, sys
-from evalsuite.builders.head_to_tail import add_arguments, run_build
+from evalsuite.builders.head_to_tail import run_build
+from evalsuite.core.command_arguments import ARGUMENTS
 parser = argparse.ArgumentParser()
-add_arguments(parser)
+ARGUMENTS[run_build](parser)
 sys.exit(run_build(parser.parse_args()))
 """
 
@@ -227,7 +229,7 @@ def test_so_many_questions_a_template_must_be_a_positive_number(
     number: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     parser = argparse.ArgumentParser()
-    add_arguments(parser)
+    ARGUMENTS[run_build](parser)
     with pytest.raises(SystemExit):
         parser.parse_args(["imdb", "--from", "x", "--to", "y", "--per-template", number])
     assert f"--per-template: '{number}' is not a whole number of at least 1" in capsys.readouterr().err

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.builders.head_to_tail import add_arguments, run_build
+from evalsuite.builders.head_to_tail import run_build
 from evalsuite.builders.head_to_tail.dbpedia import (
     TEMPLATES,
     UNFIT,
@@ -16,6 +16,7 @@ from evalsuite.builders.head_to_tail.dbpedia import (
     read_templates,
 )
 from evalsuite.builders.head_to_tail.drawing import BucketTotals
+from evalsuite.core.command_arguments import ARGUMENTS
 from evalsuite.core.errors import DatasetError, SettingsError
 
 if TYPE_CHECKING:
@@ -222,7 +223,7 @@ def test_a_model_drafts_templates_for_the_commonest_predicates_without_one(
     chat_server.reply = reply
     target = tmp_path / "drafts.json"
     parser = argparse.ArgumentParser()
-    add_arguments(parser)
+    ARGUMENTS[run_build](parser)
     words = ["dbpedia", "--from", str(folder), "--templates", str(folder / "questions.json"), "--to", str(target)]
     model = ["--model=gpt-4", f"--model-base-url={chat_server.url}", "--draft=2"]
     assert run_build(parser.parse_args([*words, *model])) == 1

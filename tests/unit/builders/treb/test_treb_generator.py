@@ -20,7 +20,6 @@ from evalsuite.builders.treb import (
     TEMPLATES,
     _add_question_pairs,
     _make_template_pairs,
-    add_arguments,
     build_pairs,
     lookups,
     run_build,
@@ -28,6 +27,7 @@ from evalsuite.builders.treb import (
 from evalsuite.builders.treb.lookups import translate_pair
 from evalsuite.builders.treb.model_questions import BuiltPairs
 from evalsuite.builders.treb.sheet import Sheet, find_defect
+from evalsuite.core.command_arguments import ARGUMENTS
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.protocols import Setup
 from evalsuite.metrics.numbers import numeric_match
@@ -302,7 +302,7 @@ def test_poor_tables_break_no_template(text: str) -> None:
 
 def arguments(*written: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    add_arguments(parser)
+    ARGUMENTS[run_build](parser)
     return parser.parse_args(written)
 
 

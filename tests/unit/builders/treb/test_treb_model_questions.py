@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.treb.dataset import load_dataset
-from evalsuite.builders.treb import add_arguments, run_build
+from evalsuite.builders.treb import run_build
+from evalsuite.core.command_arguments import ARGUMENTS
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Setup
 
@@ -134,7 +135,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
     def command(*words: str, subtask: str = "Multi-step_Operations") -> tuple[int, list[dict[str, Any]], str]:
         parser = argparse.ArgumentParser()
-        add_arguments(parser)
+        ARGUMENTS[run_build](parser)
         given = [f"function:panel_models:{word}" if word.isalpha() else word for word in words]
         status = run_build(parser.parse_args(["tables", "--out", "made/treb", "--subtask", subtask, *given]))
         found = [
