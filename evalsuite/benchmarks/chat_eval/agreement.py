@@ -21,9 +21,13 @@ from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, HUMAN_ASPECTS, 
 from evalsuite.benchmarks.chat_eval.solver import OVERLAP, JudgingMode, parse_mode
 from evalsuite.core.errors import write_count
 from evalsuite.judges.human_labels import WINS
-from evalsuite.output.reports.judges import CorrectedMean, estimate_corrected_mean
 from evalsuite.output.reports.judges.ballots import read_judged_cases
-from evalsuite.output.reports.judges.estimates import estimate_gain, estimate_kappa_gain
+from evalsuite.output.reports.judges.estimates import (
+    CorrectedMean,
+    estimate_corrected_mean,
+    estimate_gain,
+    estimate_kappa_gain,
+)
 from evalsuite.output.reports.section import Cell, Chart, Passage, Series, Style, Table, parse_columns
 from evalsuite.results.judge_labels import FEWEST
 from evalsuite.results.tally import Estimate, Row, RunView, Tally

@@ -21,9 +21,9 @@ from evalsuite.benchmarks.chat_eval.agreement import (
 )
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, OVERALL
 from evalsuite.benchmarks.chat_eval.solver import OVERLAP
-from evalsuite.output.reports.judges import tabulate_agreement, tabulate_biases, tabulate_corrected_means
-from evalsuite.output.reports.judges.ballots import format_judge_log
-from evalsuite.output.reports.judges.estimates import estimate_share
+from evalsuite.output.reports.judges.agreement import tabulate_agreement
+from evalsuite.output.reports.judges.ballots import format_judge_log, tabulate_biases
+from evalsuite.output.reports.judges.estimates import estimate_share, tabulate_corrected_means
 from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table, parse_columns
 from evalsuite.results.tally import Row, RunView, Tally
 

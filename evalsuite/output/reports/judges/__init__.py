@@ -15,24 +15,10 @@ from evalsuite.judges.human_labels import WINS
 from evalsuite.judges.judgements import ALONE
 from evalsuite.output.reports.judges.agreement import tabulate_agreement, tabulate_people_agreement
 from evalsuite.output.reports.judges.ballots import JudgedCase, has_ballots, read_judged_cases, tabulate_biases
-from evalsuite.output.reports.judges.estimates import (
-    CorrectedMean,
-    estimate_corrected_mean,
-    estimate_mean,
-    tabulate_corrected_means,
-)
+from evalsuite.output.reports.judges.estimates import estimate_mean
 from evalsuite.output.reports.section import Cell, Column, Table, parse_columns
 from evalsuite.results.judge_labels import group_scores_by_signature
 from evalsuite.results.tally import Estimate, RunView, Tally
-
-__all__ = [
-    "CorrectedMean",
-    "estimate_corrected_mean",
-    "make_judge_tables",
-    "tabulate_agreement",
-    "tabulate_biases",
-    "tabulate_corrected_means",
-]
 
 
 def make_judge_tables(views: Sequence[RunView]) -> list[Table]:

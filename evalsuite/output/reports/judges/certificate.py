@@ -20,7 +20,12 @@ from evalsuite.output.reports.judges.agreement import (
 )
 from evalsuite.output.reports.judges.agreement import NOTE as AGREEMENT_NOTE
 from evalsuite.output.reports.judges.ballots import tabulate_biases
-from evalsuite.output.reports.judges.estimates import estimate_corrected_mean, estimate_kappa_gain, estimate_rho_gain
+from evalsuite.output.reports.judges.estimates import (
+    estimate_corrected_mean,
+    estimate_kappa_gain,
+    estimate_rho_gain,
+    tabulate_corrected_means,
+)
 from evalsuite.output.reports.section import Block, Cell, Column, Section, Table, parse_columns
 from evalsuite.results.judge_labels import (
     JUDGE_METRICS,
@@ -178,25 +183,22 @@ def _label_row(
 def _tabulate_corrected_means(
     judges: Sequence[JudgeResults], people: Mapping[str, float], weights: Mapping[str, float]
 ) -> Table | None:
-    rows: list[tuple[Cell, ...]] = []
+    means = []
     for judge in judges:
         scores = [(people.get(case), score) for case, score in judge.scores.items()]
         drawn = [weights.get(case, 1.0) for case in judge.scores if case in people] if weights else None
         clusters = judge.map_cases_to_clusters()
         grouped = [clusters[case] for case in judge.scores]
-        mean = estimate_corrected_mean(judge.name, scores, bounds=judge.scale, weights=drawn, clusters=grouped)
+        mean = estimate_corrected_mean(judge.score, scores, bounds=judge.scale, weights=drawn, clusters=grouped)
         if mean is not None:
-            rows.append((judge.name, mean.naive, mean.people_only, mean.corrected, mean.labelled))
-    columns = parse_columns(
-        "Judge | Judge alone: number 3 | People alone: number 3 | Corrected: number 3 | Labels: count"
-    )
+            means.append((judge.judge, mean))
     note = "Prediction-powered inference, from labels of a random part of the cases."
     if weights:
         note += (
             " Cases on which judges disagree were drawn more often, so the labels are weighted; people alone are not. "
             "Agreement beyond chance is not shown, because these cases are harder than the others."
         )
-    return Table("Mean corrected by people's labels", columns, rows, note) if rows else None
+    return tabulate_corrected_means("Mean corrected by people's labels", means, note) if means else None
 
 
 def _tabulate_judge_gains(

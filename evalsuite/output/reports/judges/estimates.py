@@ -96,7 +96,15 @@ def estimate_corrected_mean(
     )
 
 
-def tabulate_corrected_means(title: str, means: Sequence[tuple[str, CorrectedMean]]) -> Table:
+NOTE = (
+    "Judge alone takes the judge's scores for people's: its interval is narrow and may well be around the "
+    "wrong number. Corrected is prediction-powered inference with power tuning (PPI++), valid however wrong "
+    "the judge is; at a weight of 0 it is people alone, but with the method's normal interval in place of "
+    "Student's. People, all: what both estimate, known here because everything was labelled."
+)
+
+
+def tabulate_corrected_means(title: str, means: Sequence[tuple[str, CorrectedMean]], note: str = NOTE) -> Table:
     """Make a table of corrected means, with a row for each judge and each averaged score."""
     columns = parse_columns(
         "Judge | Mean of | Judge alone: number 3 | People alone: number 3 | Corrected: number 3 | Weight of the judge: "
@@ -106,15 +114,7 @@ def tabulate_corrected_means(title: str, means: Sequence[tuple[str, CorrectedMea
         (judge, one.question, one.naive, one.people_only, one.corrected, one.tuning, one.labelled, one.truth)
         for judge, one in means
     ]
-    return Table(title, columns, rows, NOTE)
-
-
-NOTE = (
-    "Judge alone takes the judge's scores for people's: its interval is narrow and may well be around the "
-    "wrong number. Corrected is prediction-powered inference with power tuning (PPI++), valid however wrong "
-    "the judge is; at a weight of 0 it is people alone, but with the method's normal interval in place of "
-    "Student's. People, all: what both estimate, known here because everything was labelled."
-)
+    return Table(title, columns, rows, note)
 
 
 def estimate_gain(value: float, replicates: Sequence[float], case_count: int) -> Gain:

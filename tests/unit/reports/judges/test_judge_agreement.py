@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
-from evalsuite.output.reports.judges import make_judge_tables, tabulate_agreement
-from evalsuite.output.reports.judges.agreement import measure_epoch_agreement, measure_judge_agreement
+from evalsuite.output.reports.judges import make_judge_tables
+from evalsuite.output.reports.judges.agreement import (
+    measure_epoch_agreement,
+    measure_judge_agreement,
+    tabulate_agreement,
+)
 from evalsuite.output.reports.judges.ballots import read_judged_cases
 from evalsuite.results.tally import RunView
 from evalsuite.stats import cohen_kappa

@@ -7,8 +7,13 @@ from typing import Any
 
 import pytest
 
-from evalsuite.output.reports.judges import tabulate_biases
-from evalsuite.output.reports.judges.ballots import JudgeBias, find_model_family, measure_biases, read_judged_cases
+from evalsuite.output.reports.judges.ballots import (
+    JudgeBias,
+    find_model_family,
+    measure_biases,
+    read_judged_cases,
+    tabulate_biases,
+)
 from evalsuite.output.reports.judges.estimates import estimate_share
 from evalsuite.results.tally import Estimate
 from evalsuite.stats import exact_interval
