@@ -23,23 +23,26 @@ def format_csv_sheet(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> s
     return stream.getvalue().encode("utf-8", "replace").decode()
 
 
-def parse_csv_sheet(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the location (`line 3`) and the cells of each row of a sheet; missing cells are empty.
+def parse_csv_sheet(
+    path: Path, columns: Sequence[str], optional: Sequence[str] = ()
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the location (`line 3`) and the cells of each row of a sheet; missing cells and columns are empty.
 
     Raises:
-        DatasetError: the file cannot be read, or lacks one of the columns.
+        DatasetError: the file cannot be read, or lacks one of the `columns`.
     """
     place = ""
     try:
         text = decode_text(path.read_bytes())
         head = text.partition("\n")[0]
-        reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=max(DELIMITERS, key=head.count), restval="")
+        stream, delimiter = io.StringIO(text, newline=""), max(DELIMITERS, key=head.count)
+        reader = csv.DictReader(stream, delimiter=delimiter, restval="", strict=True)
         place = "line 1"
         if missing := [name for name in columns if name not in (reader.fieldnames or ())]:
             raise DatasetError(path, place, f"no column {missing[0]}", f"the columns {', '.join(columns)}")
         for row in reader:
             place = f"line {reader.line_num}"
-            yield place, {name: row[name] for name in columns}
+            yield place, {name: row.get(name, "") for name in (*columns, *optional)}
     except OSError as error:
         raise DatasetError(path, "", error.strerror or str(error), "a sheet in CSV") from error
     except (ValueError, csv.Error) as error:

@@ -17,6 +17,7 @@ from typing import Any
 from evalsuite.builders.model_session import add_options
 from evalsuite.commands import make_declarations
 from evalsuite.commands.judged_again import AnswersToJudge, rejudge_answers
+from evalsuite.commands.label_sheets import read_label_sheet
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.declarations import is_demonstration
@@ -28,7 +29,7 @@ from evalsuite.core.types import Metric, Record
 from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide_gates, parse_gates
 from evalsuite.decisions.measured import MeasuredBenchmark
 from evalsuite.decisions.verdict import Status
-from evalsuite.judges.human_labels import convert_labels, is_on_scale, read_label_sheet, read_weights
+from evalsuite.judges.human_labels import is_on_scale
 from evalsuite.judges.judgements import average_scores
 from evalsuite.judges.rubrics import rubric
 from evalsuite.output.reports.judges.certificate import JudgeResults, make_certificate, make_labelled_tally
@@ -68,10 +69,10 @@ def run_judge(options: argparse.Namespace) -> int:
     run = load_run(find_run_folder(options.reports, options.name), make_declarations(Path.cwd()))
     folder, bench = run.folder, choose_benchmark(run, options.benchmark)
     records = read_answered_records(run, bench)
-    written = list(map(read_label_sheet, options.people))
-    sheets = list(map(convert_labels, written))
+    filled_in = list(map(read_label_sheet, options.people))
+    sheets = [sheet.convert_labels() for sheet in filled_in]
     people = average_scores(sheets)
-    weights = {case: weight for path in options.people for case, weight in read_weights(path).items() if case in people}
+    weights = {case: weight for sheet in filled_in for case, weight in sheet.weights.items() if case in people}
     if weights and (alone := set(people) - set(weights)):
         raise RunError(
             f"{min(alone)} has no weight, but other labelled cases have one: give sheets of one draw, with all weights"
@@ -80,6 +81,8 @@ def run_judge(options: argparse.Namespace) -> int:
         raise RunError(
             f"no label belongs to a case of {folder.path}: leave the column `case` as `evalsuite judge sheet` wrote it"
         )
+    for sheet in filled_in:
+        sheet.require_current_labels(records)
     answers = combine_answers_with_scorers(run, bench, records, options)
     seed = run.info.get("settings", {}).get("seed") or 0
     target = folder.path / AGAIN / "judge"
@@ -89,7 +92,7 @@ def run_judge(options: argparse.Namespace) -> int:
         [results for name in options.judge for results in judge_answers(name, answers, options, store, people, seed)],
         options.score,
     )
-    _require_labels_on_scale(written, judges)
+    _require_labels_on_scale([sheet.written for sheet in filled_in], judges)
     text = render_sections([make_certificate(judges, people, sheets, weights)], ())
     (target / "certificate.md").write_text(text, "utf-8")
     sys.stdout.write(f"{convert_for_terminal(text)}\n{target / 'certificate.md'}\n")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import sys
 from bisect import bisect
@@ -15,9 +13,11 @@ from random import Random
 from statistics import pstdev
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.builders.sheets import format_csv_sheet
 from evalsuite.commands import make_declarations
 from evalsuite.commands.judge import SCORES, combine_answers_with_scorers, read_scores
 from evalsuite.commands.judged_again import AnswersToJudge
+from evalsuite.commands.label_sheets import hash_content
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import RunError, escape_for_terminal
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import JudgedScorer
     from evalsuite.core.types import Record
 
-COLUMNS = ("case", "input", "answer", "label")
+COLUMNS = ("case", "input", "answer", "label", "content")
 SPREAD_WEIGHT = 0.25  # Share of a case's sampling probability that depends on the judges' disagreement.
 
 
@@ -93,11 +93,9 @@ def run_label(options: argparse.Namespace) -> int:
         content = {"key": f"labels {digest(shown)}", "file": page.with_suffix(".csv").name, "cases": shown}
         _write_new_file(page, build_sheet_page("Cases to label", {**content, "weighted": weighted}))
     if table:
-        rows = io.StringIO(newline="")
         columns = (*COLUMNS, "weight") if weighted else COLUMNS
         listed = (_make_sheet_row(record, weight)[: len(columns)] for record, weight in chosen)
-        csv.writer(rows).writerows([columns, *listed])
-        _write_new_file(table, rows.getvalue())
+        _write_new_file(table, format_csv_sheet(columns, listed))
     written = " and ".join(str(path) for path in (table, page) if path)
     how = ", more of those on which judges disagree; --random draws all alike" if any(spreads) and weighted else ""
     how += f", of {len(set(strata))} strata ({options.equally})" if options.equally else ""
@@ -182,7 +180,7 @@ def _write_new_file(path: Path, text: str) -> None:
 
 def _make_sheet_row(record: Record, weight: float) -> list[str]:
     answer = record.transcript.answer if record.transcript else ""
-    return [escape_formula(record.case), escape_formula(record.input), escape_formula(answer), "", repr(weight)]
+    return [record.case, record.input, answer, "", hash_content(record), repr(weight)]
 
 
 def _choose_question(run: Run, bench: str, records: Sequence[Record], options: argparse.Namespace) -> _SheetQuestion:
@@ -265,6 +263,7 @@ class _SheetQuestion:
         sections = [*sections, *(("picture", url) for url in pictures if not url.startswith("data:"))]
         return {
             "case": escape_formula(record.case),
+            "content": hash_content(record),
             "question": question,
             "sections": sections,
             "choices": choices,

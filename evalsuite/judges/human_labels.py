@@ -1,14 +1,12 @@
-"""Reads labels that people gave, from the samples' metadata and from the sheets of `evalsuite judge sheet`."""
+"""Reads labels that people gave, from the samples' metadata."""
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.errors import DatasetError, ScoringError
+from evalsuite.core.errors import ScoringError
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Sample
@@ -89,51 +87,3 @@ def _parse_sample_label(sample: Sample, label: Any) -> float:
             f"of {', '.join(LABELS)}"
         )
     return value
-
-
-def read_label_sheet(path: Path) -> dict[str, str]:
-    """Read the labels in a sheet as people wrote them, keyed by case; a row without a label is ignored."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            names = reader.fieldnames or ()
-            rows = [(reader.line_num, row) for row in reader]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise DatasetError(path, "", str(error), "a sheet in CSV and UTF-8") from error
-    if not {"case", "label"} <= set(names):
-        raise DatasetError(path, "line 1", ", ".join(names) or "no columns", "the columns case and label")
-    labels: dict[str, str] = {}
-    for number, row in rows:
-        case, text = row["case"], row["label"]
-        if case is None or text is None:
-            raise DatasetError(path, f"line {number}", "fewer cells than columns", "the columns case and label")
-        if case in labels:
-            raise DatasetError(path, f"line {number}", f"{case} again", "each case once")
-        if not text.strip():
-            continue
-        # Accept decimal commas, because spreadsheets in many countries use them.
-        label = text.strip().replace(",", ".")
-        if parse_label(label) is None:
-            expected = f"a number or one of {', '.join(LABELS)}"
-            raise DatasetError(path, f"line {number}, column label", repr(text.strip()[:60]), expected)
-        labels[case.removeprefix("'")] = label
-    return labels
-
-
-def convert_labels(written: Mapping[str, str]) -> dict[str, float]:
-    """Convert the labels of a sheet to numbers."""
-    return {case: label for case, text in written.items() if (label := parse_label(text)) is not None}
-
-
-def read_weights(path: Path) -> dict[str, float]:
-    """Read each case's weight (how many cases it represents) from a sheet; return {} if the sheet has no weights."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if (row.get("weight") or "").strip()]
-    weights: dict[str, float] = {}
-    for row in rows:
-        weight = parse_label(row["weight"])
-        if weight is None or weight < 1:
-            expected = "a number of at least 1, as `evalsuite judge sheet` wrote it"
-            raise DatasetError(path, f"case {row.get('case')}, column weight", repr(row["weight"][:60]), expected)
-        weights[str(row.get("case")).removeprefix("'")] = weight
-    return weights

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.judges.human_labels import convert_labels, read_label_sheet
+from evalsuite.commands.label_sheets import read_label_sheet
 from evalsuite.output.page.document import build_sheet_page
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ YES_NO = [("y", "yes", "yes"), ("n", "no", "no")]
 
 def item(case: str, **fields: Any) -> dict[str, Any]:
     shown = {"question": "Is it right?", "sections": [("answer", HOSTILE)], "choices": YES_NO, "pictures": []}
-    return {"case": case, "range": None, **shown, **fields}
+    return {"case": case, "content": f"h {case}", "range": None, **shown, **fields}
 
 
 def open_sheet(tab: Page, folder: Path, *cases: dict[str, Any]) -> None:
@@ -31,7 +31,7 @@ def save(tab: Page, folder: Path) -> dict[str, float]:
     with tab.expect_download() as download:
         tab.keyboard.press("s")
     download.value.save_as(folder / "saved.csv")
-    return convert_labels(read_label_sheet(folder / "saved.csv"))
+    return read_label_sheet(folder / "saved.csv").convert_labels()
 
 
 def test_labels_are_given_and_saved_by_keyboard_alone(tab: Page, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def over(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> Suite:
 
 
 def rows(file: Path) -> list[dict[str, str]]:
-    with file.open(encoding="utf-8", newline="") as opened:
+    with file.open(encoding="utf-8-sig", newline="") as opened:
         return list(csv.DictReader(opened))
 
 
@@ -79,7 +79,7 @@ def test_a_sheet_to_label_is_blind_to_scores_and_model(over: Suite) -> None:
     assert main(["judge", "sheet", "base", "--cases", "2"]) == 0
     sheet = rows(over.path / "labels.csv")
     assert len(sheet) == 2
-    assert list(sheet[0]) == ["case", "input", "answer", "label"]
+    assert list(sheet[0]) == ["case", "input", "answer", "label", "content"]
     assert {row["label"] for row in sheet} == {""}
 
 
@@ -295,10 +295,11 @@ def test_a_judge_that_cannot_be_read_has_no_score_and_its_share_is_told(
         ("case,label\nx,yes\n", "no label belongs to a case"),
         ("case,label\nx,perhaps\n", "'perhaps'"),
         ("case,label\nx,1\nx,0\n", "each case once"),
-        ("name\nx\n", "the columns case and label"),
+        ("name\nx\n", "the columns case, label"),
         ("case,label\ntest_capitals.py::test_capitals[fr],7\n", "off the scale"),
-        ("case;label\nx;yes\n", "bad.csv, line 1: found case;label"),
-        ("", "bad.csv, line 1: found no columns"),
+        ("case#label\nx#yes\n", "bad.csv, line 1: found no column case"),
+        ('case,label\nx,"yes\ny,no\n', "bad.csv, line 1: found unexpected end of data"),
+        ("", "bad.csv, line 1: found no column case"),
         ('case,answer,label\n1,"two\nlines",yes\n1,one,yes\n', "bad.csv, line 4: found 1 again"),
     ],
 )
@@ -409,6 +410,33 @@ def test_several_sheets_give_the_agreement_of_people_among_themselves(over: Suit
     text = (over.path / "reports" / "base" / "again" / "judge" / "certificate.md").read_text("utf-8")
     assert "People among themselves" in text
     assert any("sheet 1, sheet 2" in line and "1.00" in line for line in text.splitlines())
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_a_sheet_is_read_as_a_spreadsheet_of_another_country_saves_it(
+    over: Suite, encoding: str, delimiter: str
+) -> None:
+    main(["judge", "sheet", "base"])
+    fill(over.path / "labels.csv", {"Paris": "1,0", "Rome": "1,0", "Osaka": "0"})
+    with (over.path / "saved.csv").open("w", encoding=encoding, newline="") as file:
+        table = [[*row.values(), "très bon"] for row in rows(over.path / "labels.csv")]
+        csv.writer(file, delimiter=delimiter).writerows(
+            [["case", "input", "answer", "label", "content", "note"], *table]
+        )
+    asked = ("--judge=function:judges:strict", "--people=saved.csv", "--probes=0")
+    assert judge(*asked, "--gate=judge.accuracy >= 1") == 0
+
+
+def test_labels_of_other_answers_than_the_run_s_are_refused(over: Suite, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["judge", "sheet", "base"])
+    fill(over.path / "labels.csv", {"Paris": "yes", "Rome": "yes", "Osaka": "no"})
+    over.pytester.makepyfile(other="def answer(messages): return 'Rome'")
+    over.run("--model=function:other:answer", "--run=later", model=False)
+    asked = ["--judge=function:judges:strict", "--criteria=Is it a capital?", "--probes=0", "--people=labels.csv"]
+    assert main(["judge", "base", *asked]) == 0
+    assert main(["judge", "later", *asked]) == 2
+    assert "2 of 3 labels belong to another answer" in capsys.readouterr().err
 
 
 WITH_ARGUMENTS = """

@@ -32,8 +32,8 @@ function move(steps) {
 
 function asCsv() {
   const quote = (value) => `"${String(value).replaceAll('"', '""')}"`;
-  const columns = sheet.weighted ? ["case", "label", "weight"] : ["case", "label"];
-  const rows = sheet.cases.map((item) => [item.case, labels.get(item.case) ?? "", item.weight]);
+  const columns = sheet.weighted ? ["case", "label", "content", "weight"] : ["case", "label", "content"];
+  const rows = sheet.cases.map((item) => [item.case, labels.get(item.case) ?? "", item.content, item.weight]);
   return [columns, ...rows].map((row) => row.slice(0, columns.length).map(quote).join(",")).join("\r\n") + "\r\n";
 }
 
