@@ -83,7 +83,7 @@ def require_type(value: Any, kind: type[T], path: Path, where: str) -> T:
     """Return the value, or raise DatasetError if it has another type. An int counts as a float, but a bool does not."""
     fits = isinstance(value, (int, float) if kind is float else kind)
     if not fits or (isinstance(value, bool) and kind is not bool):
-        found = shorten_to_beginning(json.dumps(value, ensure_ascii=False), 60)
+        found = shorten_to_beginning(json.dumps(value, ensure_ascii=False, default=str), 60)
         raise DatasetError(path, where, found, NAMES.get(kind, kind.__name__))
     return value  # type: ignore[no-any-return]
 
@@ -93,4 +93,4 @@ def read_field(record: Mapping[str, Any], name: str, kind: type[T], path: Path, 
     if name not in record:
         there_is = f"only the fields {', '.join(map(repr, record))}" if record else "an empty object"
         raise DatasetError(path, where, there_is, f"the field {name!r}")
-    return require_type(record[name], kind, path, f"{where}, field {name!r}")
+    return require_type(record[name], kind, path, f"{where}, field {name!r}".removeprefix(", "))

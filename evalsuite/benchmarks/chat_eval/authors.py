@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, HUMAN_ASPECTS
 from evalsuite.benchmarks.dataset_files import read_field, read_text, require_type
@@ -22,9 +22,12 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
     from evalsuite.judges.prompts import JudgedInput, Part
 
+T = TypeVar("T")
 FOLDER = "llm_eval"  # Folder of all configurations; `agentverse/tasks/llm_eval` in the authors' repository.
 SLOTS = {"pairs": ("compared_text_one", "compared_text_two"), "dialogues": ("generated_text", "reference_text")}
 SETS = {"pairs": "faireval", "dialogues": "topical_chat"}
+ORDERS = ("sequential", "concurrent")
+PARAMS: Mapping[str, type[float]] = {"temperature": float, "max_tokens": int}
 OTHER_FORM = "direct_pair_comparison"  # Name of the folders with panels that give a verdict instead of scores.
 
 
@@ -111,14 +114,20 @@ def _parse_panel_setting(text: str, path: Path, name: str) -> AuthorsSetting:
     if not agents:
         raise DatasetError(path, "agents", "no agent", "at least one agent")
     rule = read_field(environment, "rule", dict, path, "environment")
-    at_once = read_field(rule, "order", dict, path, "rule").get("type") == "concurrent"
-    summary = _get_mapping_or_empty(agents[0], "memory_manipulator").get("summary_template")
+    order = read_field(read_field(rule, "order", dict, path, "rule"), "type", str, path, "order")
+    if order not in ORDERS:
+        raise DatasetError(path, "order, field 'type'", repr(order[:60]), " or ".join(ORDERS))
+    at_once = order == "concurrent"
+    manipulator = _read_optional_field(agents[0], "memory_manipulator", dict, path, "agents") or {}
+    summary = _read_optional_field(manipulator, "summary_template", str, path, "memory_manipulator") or ""
     turns = read_field(environment, "max_turns", int, path, "environment") // (1 if at_once else len(agents))
+    roles = [_read_optional_field(agent, "role_description", str, path, "agents") or "" for agent in agents]
     debaters = [
-        DebaterRole(read_field(agent, "name", str, path, "agents"), str(agent.get("role_description") or "").strip())
-        for agent in agents
+        DebaterRole(read_field(agent, "name", str, path, "agents"), role.strip())
+        for agent, role in zip(agents, roles, strict=True)
     ]
-    llm = _get_mapping_or_empty(agents[0], "llm")
+    llm = _read_optional_field(agents[0], "llm", dict, path, "agents") or {}
+    params = {name: _read_optional_field(llm, name, kind, path, "llm") for name, kind in PARAMS.items()}
     return AuthorsSetting(
         file=name,
         debaters=tuple(debaters),
@@ -126,16 +135,17 @@ def _parse_panel_setting(text: str, path: Path, name: str) -> AuthorsSetting:
         turns=max(turns, 1),
         template=read_field(agents[0], "prompt_template", str, path, "agents"),
         final={
-            role.name: str(agent.get("final_prompt_to_use") or "") for role, agent in zip(debaters, agents, strict=True)
+            role.name: _read_optional_field(agent, "final_prompt_to_use", str, path, "agents") or ""
+            for role, agent in zip(debaters, agents, strict=True)
         },
-        summary=str(summary or ""),
-        params={name: llm[name] for name in ("temperature", "max_tokens") if name in llm},
+        summary=summary,
+        params={name: value for name, value in params.items() if value is not None},
     )
 
 
-def _get_mapping_or_empty(agent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = agent.get(name)
-    return value if isinstance(value, Mapping) else {}
+def _read_optional_field(record: Mapping[str, Any], name: str, kind: type[T], path: Path, where: str) -> T | None:
+    """Return one field of a record, or None if it is missing or null; raise DatasetError if it has another type."""
+    return None if record.get(name) is None else read_field(record, name, kind, path, where)
 
 
 def choose_settings(settings: Sequence[AuthorsSetting], mode: Any, task: str) -> dict[str, AuthorsSetting]:

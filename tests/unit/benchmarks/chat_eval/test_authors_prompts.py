@@ -177,6 +177,33 @@ def test_settings_without_scores_are_left_out(judged: Any, folder: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "wrong", "problem"),
+    [
+        ("type: sequential", "type: random", "order, field 'type': found 'random', expected sequential or concurrent"),
+        ("temperature: 0.25", "temperature: 2026-01-01", "llm, field 'temperature': found \"2026-01-01\""),
+        ("max_tokens: 99", "max_tokens: '99'", "llm, field 'max_tokens': found \"99\", expected a whole number"),
+        ("llm:", "llm: gpt-4\n    x:", "agents, field 'llm': found \"gpt-4\", expected an object"),
+        ("role_description: |-", "role_description: [a]\n    x: |-", "field 'role_description': found"),
+        ("final_prompt_to_use: |-", "final_prompt_to_use: [a]\n    x: |-", "field 'final_prompt_to_use': found"),
+        ("memory_manipulator:", "memory_manipulator: basic\n    x:", "field 'memory_manipulator': found \"basic\""),
+        ("agents:", "agents: 3\nx:", r"config.yaml, field 'agents': found 3, expected a list"),
+        ("tools: ~", "tools: 2026-99-99", "invalid YAML"),
+        ("tools: ~", f"tools: {'[' * 3000}", "invalid YAML"),
+    ],
+)
+def test_a_field_of_another_type_is_refused_with_its_place(
+    judged: Any, folder: Any, written: str, wrong: str, problem: str
+) -> None:
+    data = folder()
+    write(data, "faireval/x", "A", "B")
+    file = data / "llm_eval" / "faireval" / "x" / "config.yaml"
+    assert written in file.read_text("utf-8")
+    file.write_text(file.read_text("utf-8").replace(written, wrong), "utf-8")
+    with pytest.raises(DatasetError, match=problem):
+        judged(speak, "paper:one_by_one", data=data)
+
+
+@pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("agents: []", "environment"),
