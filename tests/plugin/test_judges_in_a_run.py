@@ -188,6 +188,15 @@ def test_every_mode_of_chat_eval_goes_through_to_the_report(judges: Suite) -> No
     assert judges.summary()["benchmarks"]["chat_eval"]["metrics"]["parsed"]["value"] == 1.0
 
 
+def test_chat_evals_ballots_reach_the_tables_of_biases_and_agreement(judges: Suite) -> None:
+    judges.pytester.makepyfile(test_chat_eval=CHAT_EVAL)
+    judges.run("test_chat_eval.py", "--model=function:judges:judge", "--mode=chat_eval=paper:one_by_one", model=False)
+    lines = judges.report().splitlines()
+    (flips,) = (line for line in lines if "changes with the order" in line and line.startswith("|"))
+    assert "100.0" in flips, "a judge that always prefers the first place changes each verdict with the order"
+    assert any("all 2 judges" in line for line in lines)
+
+
 def test_a_limit_takes_the_same_questions_in_every_mode(judges: Suite) -> None:
     judges.pytester.makepyfile(test_chat_eval=CHAT_EVAL)
     judges.model = ("--model=function:judges:judge",)

@@ -15,7 +15,7 @@ from evalsuite.benchmarks.chat_eval.authors import AuthorsSetting, choose_settin
 from evalsuite.benchmarks.chat_eval.dataset import HUMAN_ASPECTS
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.keywords import GENERATION, refuse_unknown_names
-from evalsuite.core.types import Sample, Transcript
+from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.judges.forms import ChoiceForm, Likert, PairedScores, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, Weighted
 from evalsuite.judges.judgements import Form, Judge, make_cut_off_fact, sign_scores, write_judge_signature
@@ -234,4 +234,7 @@ def against_people(sample: Sample, transcript: Transcript) -> NamedScores:
         scores = {"accuracy": float(transcript.facts["verdict"] == sample.metadata["human"])}
     else:
         scores = transcript.facts.get("judged", {})
-    return {"parsed": float("unparsed" not in transcript.facts), **sign_scores(scores, transcript.facts["signature"])}
+    # A record takes ballots from scorers only, because an application's output may have fields of any name.
+    ballots = {name: value for name, value in transcript.facts.items() if name == "ballots"}
+    parsed = Score(float("unparsed" not in transcript.facts), facts=ballots)
+    return {"parsed": parsed, **sign_scores(scores, transcript.facts["signature"])}

@@ -13,6 +13,7 @@ from evalsuite.benchmarks.chat_eval import CHAT_EVAL
 from evalsuite.core.errors import ModelError
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import SIGNATURES, Completion, Record, Score
+from evalsuite.engine.case_record import JUDGES_FACTS
 from evalsuite.results.tally import Row, RunView, Tally
 
 if TYPE_CHECKING:
@@ -75,12 +76,14 @@ def run(
             key: value if isinstance(value, Score) else Score(value) for key, value in given(sample, transcript).items()
         }
         signatures = {key: score.signature for key, score in scored.items() if score.signature}
+        facts = {name: fact for name, fact in transcript.facts.items() if name not in JUDGES_FACTS}
+        facts |= {name: fact for score in scored.values() for name, fact in score.facts.items()}
         records[sample.id] = Record(
             **common,
             outcome="passed",
             tags=sample.tags,
             scores={key: float(score.value) for key, score in scored.items()},
-            facts={**transcript.facts, SIGNATURES: signatures},
+            facts={**facts, SIGNATURES: signatures},
             transcript=transcript,
         )
     return Judged(judge, records)
