@@ -106,7 +106,9 @@ async def rejudge_answers(
         scores = await caller.score_records(answers.records)
         found = (name.removesuffix(COUNTED_APART) for case in scores.values() for name in case)
         names = list(dict.fromkeys(found)) or [""]
-        results = [_make_judge_results(settings.judge_model or "", name, answers, scores) for name in names]
+        results = [
+            _make_judge_results(settings.judge_model or "", name, answers, scores, caller.scorer_of) for name in names
+        ]
         tested = [
             await _MutationTest(caller, caller.scorer_of[result.score], result, mutation_limit, seed).test_judge(
                 people or {}
@@ -357,12 +359,20 @@ def _exchange_answers(case: Case, scorer: JudgeScorer, rival_key: str) -> Case:
     return exchanged, replace_text(transcript, transcript.answer, other)
 
 
-def _make_judge_results(judge: str, name: str, answers: AnswersToJudge, scores: ScoresByCase) -> JudgeResults:
+def _make_judge_results(
+    judge: str, name: str, answers: AnswersToJudge, scores: ScoresByCase, scorer_of: Mapping[str, JudgedScorer]
+) -> JudgeResults:
     of_score = [score[name] for score in scores.values() if name in score]
+    # Leave out other scorers' facts, because the facts of two judges without a name have the same names.
+    own = {other for other in scorer_of if scorer_of[other] is scorer_of.get(name)}
     rows = tuple(
         Row(
             *(record.case, record.sample, record.epoch, "passed", record.tags, {}),
-            {name: fact for score in scores[record.case].values() for name, fact in score.facts.items()},
+            {
+                fact: value
+                for each in own & scores[record.case].keys()
+                for fact, value in scores[record.case][each].facts.items()
+            },
         )
         for record in answers.records
     )

@@ -116,7 +116,9 @@ class CaseFindings:
                 raise ScoringError(f"{scorer_name} gives {name!r}, the name of a metric over all cases; choose another")
             score = given if isinstance(given, Score) else Score(given)
             self.scores[name] = convert_score(name, score.value, scorer_name, bound.find_range(name))
-            self.facts |= _select_facts(score.facts, OWN_FACTS)
+            facts = _select_facts(score.facts, OWN_FACTS)
+            # Nest the facts of a second judge without a name, because they would replace the first judge's.
+            self.facts |= {name: facts} if "ballots" in facts and "ballots" in self.facts else facts
             if score.note:
                 self.notes[name] = score.note
             if score.log:

@@ -336,7 +336,7 @@ class JudgeScorer:
             the answer under test is scored.
         background: the metadata key of facts that help the judge to recognise a good answer.
         hide: names, such as models' names, that a placeholder replaces in all answers.
-        prefix: the text that begins each score's name; if two judges score the same case, their prefixes must differ.
+        prefix: the text that begins each score's name.
         model: the judge model; empty means the run's judge.
     """
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalsuite.cli import main
+
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
 
@@ -195,6 +197,37 @@ def test_chat_evals_ballots_reach_the_tables_of_biases_and_agreement(judges: Sui
     (flips,) = (line for line in lines if "changes with the order" in line and line.startswith("|"))
     assert "100.0" in flips, "a judge that always prefers the first place changes each verdict with the order"
     assert any("all 2 judges" in line for line in lines)
+
+
+TWO_WITHOUT_A_NAME = """
+from evalsuite import Sample, benchmark, generate, rubric
+from evalsuite.judges import panel
+
+POEMS = [Sample("rain", "A line.", metadata={"old": "Rain.", "human": {"preference": "first", "clarity": 8}})]
+
+@benchmark("poems", POEMS, solver=generate(), scorers=[rubric(compare="old"), panel(criteria=["clarity"])])
+def test_poems(scores):
+    pass
+"""
+
+
+def test_two_judges_without_a_name_both_keep_their_ballots_and_labels(
+    judges: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judges.pytester.makepyfile(test_poems=TWO_WITHOUT_A_NAME)
+    judges.run("test_poems.py", "--judge-model=function:judges:judge", "--run=two")
+    lines = [line for line in judges.report().splitlines() if line.startswith("|")]
+    assert any("changes with the order" in line and "100.0" in line for line in lines)
+    against_people = [line for line in lines if "function:judges:judge (" in line and "| 1 |" in " ".join(line.split())]
+    assert [name for line in against_people for name in ("preference", "clarity") if name in line] == [
+        "preference",
+        "clarity",
+    ]
+    monkeypatch.chdir(judges.path)
+    monkeypatch.syspath_prepend(judges.path)
+    assert main(["judge", "two", "--judge=function:judges:judge", "--probes=0"]) == 0
+    certificate = (judges.path / "reports" / "two" / "again" / "judge" / "certificate.md").read_text("utf-8")
+    assert any("changes with the order" in line and "100.0" in line for line in certificate.splitlines())
 
 
 def test_a_limit_takes_the_same_questions_in_every_mode(judges: Suite) -> None:
