@@ -29,6 +29,7 @@ from evalsuite.core.types import Metric, Record
 from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide_gates, parse_gates
 from evalsuite.decisions.measured import MeasuredBenchmark
 from evalsuite.decisions.verdict import Status
+from evalsuite.engine.case_record import format_input
 from evalsuite.judges.human_labels import is_on_scale
 from evalsuite.judges.judgements import average_scores
 from evalsuite.judges.rubrics import rubric
@@ -164,6 +165,12 @@ def combine_answers_with_scorers(
     if not scorers:
         raise RunError(f"{bench} declares no scorer that asks a judge; name the question with --criteria")
     samples = {sample.id: sample for sample in declared.load(setup).samples}
+    kept = [record for record in records if record.sample in samples]
+    if changed := [record.case for record in kept if format_input(samples[record.sample]) != record.input]:
+        raise RunError(
+            f"{len(changed)} of {len(records)} questions of {bench} have changed since the run, such as the question "
+            f"of {changed[0]}; restore them, or name a question about the answers with --criteria"
+        )
     return AnswersToJudge(records, scorers, samples, getattr(options, "passes", None))
 
 

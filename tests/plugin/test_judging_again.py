@@ -391,6 +391,16 @@ def test_without_criteria_the_judges_that_the_cases_declare_are_asked_again(
     assert "no judge gave the score longer; the judges gave long, preference" in capsys.readouterr().err
 
 
+def test_answers_are_not_judged_against_questions_that_have_changed_since_the_run(
+    own: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cases = own.path / "test_own.py"
+    question = next(record["input"] for record in own.records("base"))
+    cases.write_text(cases.read_text("utf-8").replace(question, "Something else?"), "utf-8")
+    assert main(["judge", "base", "--judge=function:leanings:leaning"]) == 2
+    assert "questions of own have changed since the run, such as the question of test_own.py" in capsys.readouterr().err
+
+
 def test_a_judge_that_likes_the_first_place_is_seen_by_its_flips(own: Suite) -> None:
     (flips,) = [line for line in certificate(own) if "changes with the order" in line and line.startswith("|")]
     assert "100.0" in flips
