@@ -21,7 +21,7 @@ from evalsuite.commands.judge import (
 from evalsuite.commands.judged_again import AnswersToJudge
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.command_arguments import declare_arguments
-from evalsuite.core.errors import RunError, SettingsError
+from evalsuite.core.errors import RunError, SettingsError, escape_for_terminal
 from evalsuite.core.types import Record, Sample
 from evalsuite.decisions.gates import parse_gates
 from evalsuite.judges.rubrics import rubric
@@ -31,7 +31,7 @@ from evalsuite.output.reports.markdown import convert_for_terminal, format_decis
 from evalsuite.output.reports.section import Section
 from evalsuite.results.run_folders import find_run_folder
 from evalsuite.results.runs import load_run
-from evalsuite.results.tally import Tally
+from evalsuite.results.tally import Row, Tally
 
 if TYPE_CHECKING:
     import argparse
@@ -44,12 +44,22 @@ EMPTY = "(The answer is empty.)"
 
 @dataclass(frozen=True, slots=True)
 class _RunAnswers:
-    """The records of one run's benchmark that have an answer."""
+    """The answers of one run to one benchmark."""
 
     run: str
     folder: Path
     benchmark: str
-    records: Mapping[str, Record]
+    records: Mapping[str, Record]  # The records of cases with an answer, by case.
+    failed: Mapping[str, Row]  # The rows of cases that ended in an error before there was an answer, by case.
+
+    def list_common_cases(self, other: _RunAnswers) -> list[str]:
+        """List the cases that both runs answered."""
+        return [case for case in self.records if case in other.records]
+
+    def list_changed_cases(self, other: _RunAnswers) -> list[str]:
+        """List the cases that both runs answered, but with different questions."""
+        cases = self.list_common_cases(other)
+        return [case for case in cases if self.records[case].input != other.records[case].input]
 
 
 def _add_rank_options(parser: argparse.ArgumentParser) -> None:
@@ -83,6 +93,10 @@ def run_rank(options: argparse.Namespace) -> int:
     runs = [_read_run_answers(name, options) for name in names]
     if others := {run.benchmark for run in runs} - {runs[0].benchmark}:
         raise RunError(f"the runs have different benchmarks, {runs[0].benchmark} and {min(others)}")
+    for first, second in combinations(runs, 2):
+        if changed := first.list_changed_cases(second):
+            left_out = f"{len(changed)} cases left out, whose question differs between {first.run} and {second.run}"
+            sys.stdout.write(escape_for_terminal(f"{left_out}: {', '.join(changed[:3])}") + "\n")
     target = runs[0].folder / AGAIN / "judge"
     target.mkdir(parents=True, exist_ok=True)
     found = [
@@ -106,16 +120,26 @@ def _read_run_answers(name: str, options: argparse.Namespace) -> _RunAnswers:
     run = load_run(find_run_folder(options.reports, name))
     benchmark = choose_benchmark(run, options.benchmark)
     records = {record.case: record for record in read_answered_records(run, benchmark)}
-    return _RunAnswers(run.folder.path.name, run.folder.path, benchmark, records)
+    errors = (row for row in run.benchmarks[benchmark].tally if row.outcome == "error" and row.case not in records)
+    failed = {row.case: row for row in errors}
+    return _RunAnswers(run.folder.path.name, run.folder.path, benchmark, records, failed)
 
 
 def _compare_runs(
     first: _RunAnswers, second: _RunAnswers, judge: str, options: argparse.Namespace, store: Path
 ) -> list[JudgeResults]:
     """Let the judge compare the answers of two runs; return one result per score."""
-    cases = [case for case in first.records if case in second.records]
+    changed = set(first.list_changed_cases(second))
+    cases = [case for case in first.list_common_cases(second) if case not in changed]
     if not cases:
-        raise RunError(f"{first.run} and {second.run} have no case in common that both answered")
+        raise RunError(f"{first.run} and {second.run} have no question in common that both answered")
+    # Count a case as missing if only one run has an answer, because the other may have failed where it is worse.
+    failed = {
+        case: row
+        for one, other in ((first, second), (second, first))
+        for case, row in one.failed.items()
+        if case in other.records or case in other.failed
+    }
     # Make each case a separate sample, because a sample's rival answer differs between epochs.
     records = [
         replace(record, sample=case, transcript=replace(record.transcript, answer=_get_answer_or_placeholder(record)))
@@ -131,7 +155,13 @@ def _compare_runs(
         replace(
             results,
             judge=f"{judge}: {first.run} against {second.run}",
-            tally=Tally(tuple(replace(row, sample=first.records[row.case].sample) for row in results.tally)),
+            asked=results.asked + len(failed),
+            tally=Tally(
+                (
+                    *(replace(row, sample=first.records[row.case].sample) for row in results.tally),
+                    *(replace(row, scores={}, facts={}) for row in failed.values()),
+                )
+            ),
         )
         for results in found
     ]

@@ -111,3 +111,31 @@ def test_runs_that_cannot_be_compared_are_refused_with_one_message(
     ):
         assert main(["judge", "rank", *arguments, judge]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_a_case_that_a_run_failed_to_answer_is_missing_not_left_out(
+    three: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    three.pytester.makepyfile(
+        broken="def answer(messages):\n    return {'Rome': 'Rome!', 'Osaka': 'Osaka!'}[messages[-1]['content']]\n"
+    )
+    capsys.readouterr()
+    three.run("--model=function:broken:answer", "--run=failing", "--epochs=2", model=False)
+    assert [record["outcome"] for record in three.records("failing")].count("error") == 2
+    gate = "--gate=capitals.preference >= 0.5"
+    assert main(["judge", "failing", "--against=short", "--judge=function:app:longer", gate]) == 12
+    told = capsys.readouterr().out
+    assert cells(told, "failing", "short")[3:6] == ["4", "0", "0"]
+    assert cells(told, "failing", "short")[-1] == "2"
+    assert "errors in 2 of 6 cases" in told
+
+
+def test_answers_to_different_questions_are_not_compared(three: Suite, capsys: pytest.CaptureFixture[str]) -> None:
+    cases = three.path / "test_capitals.py"
+    cases.write_text(cases.read_text("utf-8").replace('input="Paris"', 'input="Capital?"'), "utf-8")
+    three.run("--run=later", "--epochs=2", "--model=function:app:whole", model=False)
+    capsys.readouterr()
+    assert main(["judge", "later", "--against=short", "--judge=function:app:longer"]) == 0
+    told = capsys.readouterr().out
+    assert "2 cases left out, whose question differs between later and short: test_capitals.py" in told
+    assert sum(map(int, cells(told, "later", "short")[3:6])) == 4
