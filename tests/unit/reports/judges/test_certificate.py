@@ -31,6 +31,23 @@ def test_a_judge_that_agrees_with_most_people_on_every_case_has_full_agreement()
     assert row[-2:] == ("pass → pass: 66, pass → fail: 0, fail → pass: 0, fail → fail: 34", 100)
 
 
+def test_evenly_divided_people_have_no_verdict_but_on_two_compared_answers_a_tie() -> None:
+    tally = Tally((Row("case", "case", 1, "passed", {}, {}),))
+    labels = ({"case": 1.0}, {"case": 0.0})
+    found = {}
+    for nominal in (True, False):
+        judge = JudgeResults("j", {"case": 0.5}, 1, 1.0, score="s", nominal=nominal, scale=(0.0, 1.0), tally=tally)
+        (table,) = (
+            block
+            for block in make_certificate([judge], {"case": 0.5}, labels).blocks
+            if isinstance(block, Table) and block.title == "Agreement with people"
+        )
+        assert "two compared answers tie, and another case has no verdict" in table.note
+        found[nominal] = table.rows[0][1]
+    assert isinstance(found[True], Estimate)
+    assert (found[True].value, found[False]) == (1.0, None)
+
+
 def _certify(scores: dict[str, float], people: dict[str, float], cluster_of: dict[str, str]) -> list[Table]:
     tally = Tally(tuple(Row(case, case, 1, "passed", {"cluster": cluster_of[case]}, {}) for case in scores))
     judges = [
