@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from evalsuite.output.reports.judges.certificate import JudgeResults, make_certificate
 from evalsuite.output.reports.section import Table
 from evalsuite.results.tally import Estimate, Row, Tally
@@ -34,7 +36,7 @@ def test_a_judge_that_agrees_with_most_people_on_every_case_has_full_agreement()
 def test_evenly_divided_people_have_no_verdict_but_on_two_compared_answers_a_tie() -> None:
     tally = Tally((Row("case", "case", 1, "passed", {}, {}),))
     labels = ({"case": 1.0}, {"case": 0.0})
-    found = {}
+    found: dict[bool, Any] = {}
     for nominal in (True, False):
         judge = JudgeResults("j", {"case": 0.5}, 1, 1.0, score="s", nominal=nominal, scale=(0.0, 1.0), tally=tally)
         (table,) = (
@@ -42,9 +44,9 @@ def test_evenly_divided_people_have_no_verdict_but_on_two_compared_answers_a_tie
             for block in make_certificate([judge], {"case": 0.5}, labels).blocks
             if isinstance(block, Table) and block.title == "Agreement with people"
         )
+        assert table.note is not None
         assert "two compared answers tie, and another case has no verdict" in table.note
         found[nominal] = table.rows[0][1]
-    assert isinstance(found[True], Estimate)
     assert (found[True].value, found[False]) == (1.0, None)
 
 
