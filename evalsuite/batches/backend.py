@@ -314,6 +314,8 @@ class BatchBackend:
         keys = self._batches.list_unanswered_keys(stored_batch.number)
         for file in state.files:
             results = await self._fetch_results(file)
+            if state.status == "cancelled":  # Its lines without a response are requests that somebody stopped.
+                results = [(key, line) for key, line in results if json.loads(line).get("response")]
             self._batches.store_results(stored_batch.number, results)
             for key, result in results:
                 waiting = self._waiting.get(key)

@@ -45,8 +45,8 @@ class BatchServer:
     Attributes:
         url: base URL for `--model-base-url`.
         answer: status and body for a request's body.
-        fate: what becomes of a batch when it is first looked at: `completed`, `expired`, `failed`, or None, if it
-            is still being worked on.
+        fate: what becomes of a batch when it is first looked at: `completed`, `expired`, `cancelled`, `failed`, or
+            None, if it is still being worked on.
         batches: all that were made, in order.
         calls: paths of requests that are no part of the batch interface.
         deaf: the next batch is made, and its maker never hears of it.
@@ -106,14 +106,14 @@ class BatchServer:
     def _finish(self, batch: Batch, fate: str) -> None:
         good: list[dict[str, Any]] = []
         bad: list[dict[str, Any]] = []
-        # Half of an expired batch was in time.
+        # Half of an expired or cancelled batch was in time.
         until = len(batch.lines) if fate == "completed" else len(batch.lines) // 2
         for line in reversed(batch.lines[:until]):
             status, body = self.answer(line["body"])
             response = {"status_code": status, "request_id": "r", "body": body}
             made = {"id": "x", "custom_id": line["custom_id"], "response": response, "error": None}
             (good if status == 200 else bad).append(made)
-        late = {"code": "batch_expired", "message": "not in time"}
+        late = {"code": f"batch_{fate}", "message": "not in time"}
         bad += [
             {"id": "x", "custom_id": line["custom_id"], "response": None, "error": late} for line in batch.lines[until:]
         ]

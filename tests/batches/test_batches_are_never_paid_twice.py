@@ -114,6 +114,14 @@ def test_one_line_that_cannot_be_read_costs_no_other_answer(batch_server: BatchS
     assert any("1 line cannot be read; the other answers are kept" in line for line in told)
 
 
+def test_what_a_cancelled_batch_left_unanswered_is_not_sent_again(batch_server: BatchServer, journal: Database) -> None:
+    batch_server.fate = lambda batch: "cancelled"
+    answers, told = ask(batch_server, journal, "a", "b")
+    assert answers[0] == "a"
+    assert isinstance(answers[1], RequestRefused)
+    assert told[-1] == "batch_0 was cancelled; requests without an answer will not be sent again"
+
+
 @pytest.mark.parametrize(
     ("line", "kind", "words"),
     [
