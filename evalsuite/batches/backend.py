@@ -304,7 +304,7 @@ class BatchBackend:
             if keys or state.status != "completed":
                 refused, about, reason = explain_missing_answers(keys, state)
                 self._pending.tell(about)
-                self._fail_requests(refused, RequestRefused(about))
+                self._fail_requests(refused, RequestRefused(str(reason)))
                 self._fail_requests([key for key in keys if key not in refused], reason)
         finally:
             self._under_way.pop(stored_batch, None)

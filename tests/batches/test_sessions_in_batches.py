@@ -153,7 +153,7 @@ def test_a_batch_that_was_refused_for_one_line_is_sent_without_it(suite: Suite, 
     batch_server.fate = lambda batch: "failed" if batch is batch_server.batches[0] else "completed"
     status, output = suite.run()
     assert status == 1
-    assert "no such parameter" in output
+    assert "RequestRefused: batch_0 failed: no such parameter\n" in output
     assert len(batch_server.asked()) == 6 + 5
     assert [record["outcome"] for record in suite.records()].count("error") == 1
 
