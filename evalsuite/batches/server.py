@@ -232,5 +232,5 @@ def _make_missing_answer_error(state: BatchState, message: str) -> Exception:
     hopeless = _is_model_refused(state) or not any(error.get("line") for error in state.errors)
     if state.status == "failed" and hopeless:
         return PermanentFailure(message)
-    # Return a transient error, because requests without an answer were not billed and may be sent again.
-    return Transient(message)
+    # A completed batch has processed and billed every request; what an expired or failed one left was not billed.
+    return LostAnswer(message) if state.status == "completed" else Transient(message)
