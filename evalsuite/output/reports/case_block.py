@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import escape_for_terminal, shorten_with_note
 from evalsuite.decisions.measured import get_score, select_cases
+from evalsuite.decisions.quarantine import drop_quarantined_cases, read_run_quarantine
 from evalsuite.output.reports.markdown import format_number
 from evalsuite.output.reports.section import Column
 from evalsuite.results.judge_labels import group_scores_by_signature
@@ -87,7 +88,7 @@ def list_worst_cases(decision: GateDecision, run: Run) -> list[str]:
     metric = decision.subject.rpartition(".")[2] if gate.metric == "*" else gate.metric
     rows = [
         row
-        for name, bench in run.benchmarks.items()
+        for name, bench in drop_quarantined_cases(run, read_run_quarantine(run)).benchmarks.items()
         if gate.covers_benchmark(name) and decision.subject.startswith((f"{name}.", f"{name}["))
         for row in select_cases(bench.tally, gate.tag, gate.value)
     ]

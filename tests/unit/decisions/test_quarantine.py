@@ -10,6 +10,7 @@ import pytest
 from evalsuite.core.errors import SettingsError
 from evalsuite.decisions.quarantine import Quarantine, QuarantineEntry, decode_quarantine, read_quarantine
 from evalsuite.decisions.verdict import Status, make_verdict
+from evalsuite.output.reports.case_block import list_worst_cases
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +62,14 @@ def test_a_gate_leaves_out_what_is_in_quarantine_and_the_verdict_says_so(desk: D
         "(the map service is being moved)"
     )
     assert "the quarantine of capitals g0 ended on 2026-11-21, and it decides again" in ended
+
+
+def test_a_missed_gate_shows_no_case_in_quarantine(desk: Desk, file: Path) -> None:
+    records = [desk.record("b0", {"m": 0.0}, "failed"), desk.record("g0", {"m": 0.0}, "failed")]
+    quarantine = read_quarantine(file, NOW).encode()
+    run = desk.run(records, settings={"gate": ["capitals.m >= 1"]}, quarantine=quarantine)
+    (decision,) = make_verdict(run).decisions
+    assert list_worst_cases(decision, run) == [records[1].case]
 
 
 def test_failures_and_regressions_in_quarantine_fail_nothing(desk: Desk, file: Path) -> None:
