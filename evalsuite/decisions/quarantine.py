@@ -149,7 +149,8 @@ def list_quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
 
 def _list_unused_entries(run: Run, quarantine: Quarantine, matched_entries: Iterable[QuarantineEntry]) -> Iterator[str]:
     """Report entries that match no case, unless a partial run may have left their cases out."""
-    in_part = run.info.get("settings", {}).get("limit") or run.info.get("narrowed") or run.info.get("early")
+    settings = run.info.get("settings", {})
+    in_part = settings.get("limit") or settings.get("shard") or run.info.get("narrowed") or run.info.get("early")
     for entry in quarantine.entries:
         if entry.benchmark not in run.benchmarks:
             suggestion = suggest_names(entry.benchmark, run.benchmarks)

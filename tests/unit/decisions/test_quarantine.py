@@ -93,6 +93,8 @@ def test_a_benchmark_that_is_wholly_in_quarantine_leaves_its_gate_without_data(d
 def test_an_entry_that_names_nothing_is_told(desk: Desk) -> None:
     gone = Quarantine((QuarantineEntry("capitals", "nobody", "?", "2099-01-01"),), "2026-11-22")
     assert verdict(desk, gone).asides == ("the quarantine names capitals nobody, which this suite does not have",)
+    shard = desk.run([desk.record("g0")], settings={"shard": "1/2"}, quarantine=gone.encode())
+    assert make_verdict(shard).asides == ()
     misspelt = Quarantine((QuarantineEntry("capitols", "b0", "?", "2099-01-01"),), "2026-11-22")
     assert verdict(desk, misspelt).asides == (
         "the quarantine names capitols b0, and no case of capitols is here; did you mean capitals?",
