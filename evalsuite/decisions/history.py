@@ -76,9 +76,8 @@ def track_metrics(
     """Track the metrics that the newest run's gates name, or its primary metrics if it has no gates."""
     rules = rules or ComparisonRules()
     gates = read_gates(runs[-1])
-    # If a case was in quarantine when a release ran, leave the case out of this release.
+    # If a case was in quarantine when a release ran, leave the case out of this release and of its comparisons.
     runs = [drop_quarantined_cases(run, read_run_quarantine(run)) for run in runs]
-    references = [drop_quarantined_cases(run, read_run_quarantine(runs[-1])) for run in references]
     listed = list(list_compared_metrics(runs[-1], gates, rules))
     standings = {
         reference.folder.name: _compare_releases(reference, runs, gates, rules, max(1, len(listed)) * len(references))
@@ -96,7 +95,8 @@ def _compare_releases(
     compared: dict[tuple[str, str], ReferenceComparison] = {}
     for number, run in enumerate(later, 1):
         level = compute_test_level(number) / level_divisor
-        against = compare_to_baseline(reference, run, gates, rules)
+        compared_reference = drop_quarantined_cases(reference, read_run_quarantine(run))
+        against = compare_to_baseline(compared_reference, run, gates, rules)
         for subject, result, verdict in against.found:
             # The verdict `no worse` means that the loss is smaller than the margin, so it is not drift.
             drifted = result.deteriorated and result.pvalue <= level and verdict != "no worse"

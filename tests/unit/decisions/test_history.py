@@ -13,6 +13,7 @@ from evalsuite.cli import main
 from evalsuite.decisions.baseline import compare_to_baseline
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.decisions.history import compute_test_level, track_metrics
+from evalsuite.decisions.quarantine import Quarantine, QuarantineEntry
 from evalsuite.output.reports.compare import describe_drifts, write_history
 from evalsuite.stats import mcnemar
 
@@ -64,6 +65,15 @@ def test_several_references_are_each_held_against_later_releases(desk: Desk) -> 
     assert set(course.releases[1].standings) == {"v00"}
     assert course.releases[2].standings["v00"].drifted
     assert not course.releases[2].standings["v01"].drifted
+
+
+def test_a_quarantine_of_the_newest_release_leaves_nothing_out_of_earlier_ones(desk: Desk) -> None:
+    records = [desk.record(f"g{n}", {"m": 1.0}) for n in range(8)]
+    held = Quarantine((QuarantineEntry("capitals", "g0", "flaky", "2099-01-01"),), "2026-11-22").encode()
+    runs = [desk.run(records, "v00"), desk.run(records, "v01"), desk.run(records, "v02", quarantine=held)]
+    (course,) = track_metrics(runs, runs[:1])
+    compared = [release.standings["v00"].result for release in course.releases[1:]]
+    assert [result and result.n for result in compared] == [8, 7]
 
 
 def test_the_levels_of_all_looks_sum_to_that_of_the_test() -> None:
