@@ -14,6 +14,7 @@ from typing import Any
 from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.option_values import make_int_parser
+from evalsuite.output.reports.write import make_report
 from evalsuite.results.run_folders import (
     INFO,
     SUMMARY,
@@ -65,8 +66,6 @@ def run_baseline(options: argparse.Namespace) -> int:
 )
 def run_promote(options: argparse.Namespace) -> int:
     """Decide a passed run again from its records, and copy it to the baseline's folder with a note of its origin."""
-    from evalsuite.output.reports.write import make_report
-
     folder = find_run_folder(options.reports, options.name)
     info = folder.info()
     refuse_unfit_run(folder, info)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -15,12 +16,12 @@ from evalsuite.commands.report import remake_report
 from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import EvalsuiteError, SettingsError, escape_for_terminal
 from evalsuite.core.option_values import list_named_baselines
+from evalsuite.decisions.gates import parse_gates
 from evalsuite.output.reports.markdown import escape_markdown, format_decision_line
+from evalsuite.output.reports.write import MARKER, append_step_summary, append_verdict_output, format_comment
 from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY
 
 if TYPE_CHECKING:
-    import argparse
-
     from evalsuite.decisions.verdict import Verdict
 
 
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 """)
 def run_gate(options: argparse.Namespace) -> int:
     """Print the decisions and the verdict's id, and return the exit status; the run itself does not change."""
-    from evalsuite.decisions.gates import parse_gates
-    from evalsuite.output.reports.write import append_step_summary, append_verdict_output, format_comment
-
     parse_gates(options.gate)
     baselines = [*(options.baseline or ()), *list_named_baselines(options.gate or ())]
     given = {name: value for name, value in (("gate", options.gate), ("baseline", baselines)) if value}
@@ -81,8 +79,6 @@ def run_comment(options: argparse.Namespace) -> int:
     with 0. The command does not execute the folder's files, because the CI step has a secret token and must not run the
     pull request's code.
     """
-    from evalsuite.output.reports.write import MARKER
-
     try:
         (body, status), refused = read_comment(options.folder, options.verdict), None
     except SettingsError as error:
@@ -104,8 +100,6 @@ def read_comment(folder: Path, verdict_id: str | None) -> tuple[str, int]:
     Args:
         verdict_id: the id of the verdict that the folder must contain; None accepts any id.
     """
-    from evalsuite.output.reports.write import MARKER
-
     if verdict_id is not None and not re.fullmatch(r"[0-9a-f]{16}", verdict_id):
         raise SettingsError(
             f"--verdict={verdict_id!r:.40} is not an id: the step that decides ended without a verdict, and the step's "

@@ -30,6 +30,7 @@ from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide_gates, p
 from evalsuite.decisions.measured import MeasuredBenchmark
 from evalsuite.decisions.verdict import Status
 from evalsuite.engine.case_record import format_input
+from evalsuite.gateway.loop import BackgroundLoop
 from evalsuite.judges.human_labels import is_on_scale
 from evalsuite.judges.judgements import average_scores
 from evalsuite.judges.rubrics import rubric
@@ -201,8 +202,6 @@ def judge_answers(
     name: str, answers: AnswersToJudge, options: argparse.Namespace, store: Path, people: Mapping[str, float], seed: int
 ) -> list[JudgeResults]:
     """Judge the answers with the judge `name`, within the limits of the command's options."""
-    from evalsuite.gateway.loop import BackgroundLoop
-
     values = {option: getattr(options, option) for option in TAKEN}
     settings = make_settings({**values, "judge_model": name})
     with closing(BackgroundLoop()) as background:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 import sys
 from bisect import bisect
@@ -37,8 +38,6 @@ from evalsuite.results.run_folders import find_run_folder
 from evalsuite.results.runs import Run, load_run
 
 if TYPE_CHECKING:
-    import argparse
-
     from evalsuite.core.protocols import JudgedScorer
     from evalsuite.core.types import Record
 

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import BackendUnavailable, CallFailed, JudgeError, ModelError, RequestRefused, SettingsError
 from evalsuite.core.types import COUNTED_APART, Completion, Message, Record, Request, Sample, Score, Transcript
+from evalsuite.gateway.handle import Asker, ModelHandle
+from evalsuite.gateway.opening import make_credentials, open_gateway
+from evalsuite.journal.answers import Answers
 from evalsuite.judges.criteria import YesNo
 from evalsuite.judges.judgements import PREFERENCE
 from evalsuite.judges.mutations import (
@@ -31,6 +34,7 @@ from evalsuite.judges.mutations import (
 from evalsuite.judges.prompts import SYSTEM_PROMPT, mark_sections
 from evalsuite.judges.rubrics import Rubric
 from evalsuite.judges.scorers import JudgeScorer
+from evalsuite.models.choice import open_backend
 from evalsuite.models.function import FunctionBackend
 from evalsuite.output.reports.judges.certificate import JudgeResults
 from evalsuite.results.tally import Row, Tally
@@ -39,7 +43,6 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import JudgedScorer
     from evalsuite.core.settings import Settings
     from evalsuite.gateway.gateway import Gateway
-    from evalsuite.gateway.handle import Asker, ModelHandle
 
     Case = tuple[Sample, Transcript]
 
@@ -123,10 +126,6 @@ async def rejudge_answers(
 
 
 def _open_judge_gateway(settings: Settings, store: Path) -> Gateway:
-    from evalsuite.gateway.opening import make_credentials, open_gateway
-    from evalsuite.journal.answers import Answers
-    from evalsuite.models.choice import open_backend
-
     judge = settings.judge_model or ""
     if judge.startswith("function:") and str(Path.cwd()) not in sys.path:
         # Import the user's function from the current directory, as a run does.
@@ -168,8 +167,6 @@ class _JudgeCaller:
     scorer_of: dict[str, JudgedScorer] = field(default_factory=dict)  # The scorer of each score, by the score's name.
 
     def _make_judge_handle(self) -> ModelHandle:
-        from evalsuite.gateway.handle import ModelHandle
-
         settings = self.settings
         return ModelHandle(
             self.asker, settings.judge_model or "", settings.judge_base_url, overrides=settings.judge_params

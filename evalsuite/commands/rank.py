@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -34,8 +35,6 @@ from evalsuite.results.runs import load_run
 from evalsuite.results.tally import Row, Tally
 
 if TYPE_CHECKING:
-    import argparse
-
     from evalsuite.output.reports.judges.certificate import JudgeResults
 
 RIVAL = "rival"  # The key of the other run's answer in a sample's metadata.

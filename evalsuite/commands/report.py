@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import shlex
 import sys
@@ -16,16 +17,16 @@ from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.declarations import is_run_folder
 from evalsuite.core.errors import RunError, SettingsError, describe_estimated_calls, escape_for_terminal, write_count
 from evalsuite.core.json_codec import encode_record
+from evalsuite.output.page.view import is_in_progress, list_runs, update_page_until_end, write_index, write_live_page
+from evalsuite.output.page.write import PAGE
 from evalsuite.output.reports.case_block import format_case_block
 from evalsuite.output.reports.markdown import convert_for_terminal
+from evalsuite.output.reports.write import RunReport, make_report, write_report, write_run_report
 from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, find_run_folder
 from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
-    import argparse
-
     from evalsuite.core.types import Record
-    from evalsuite.output.reports.write import RunReport
 
 
 @declare_arguments("""
@@ -49,9 +50,6 @@ def remake_report(options: argparse.Namespace, new_settings: Mapping[str, Any]) 
     Args:
         new_settings: values that replace some of the run's settings.
     """
-    from evalsuite.output.page.write import PAGE
-    from evalsuite.output.reports.write import make_report, write_report
-
     if options.to is not None:
         if is_run_folder(options.to):
             raise SettingsError(
@@ -137,16 +135,6 @@ BETWEEN_LOOKS = 2.0  # Seconds between two updates of the page of a run in progr
 """)
 def run_view(options: argparse.Namespace) -> int:
     """Write the page or the index, open it, and update it while a run is in progress."""
-    from evalsuite.output.page.view import (
-        is_in_progress,
-        list_runs,
-        update_page_until_end,
-        write_index,
-        write_live_page,
-    )
-    from evalsuite.output.page.write import PAGE
-    from evalsuite.output.reports.write import write_run_report
-
     folders = [find_run_folder(options.reports, name) for name in options.names] or list_runs(options.reports)
     if not folders:
         raise RunError(f"no run in {options.reports}; `pytest cases/` leaves them there")

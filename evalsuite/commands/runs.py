@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
 import sys
@@ -13,22 +14,22 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands import make_declarations
+from evalsuite.commands.export import unpack_bundle
 from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import RunError, write_count
 from evalsuite.core.option_values import make_int_parser
+from evalsuite.journal.journal import Journal
 from evalsuite.output.page.view import is_in_progress, list_runs
 from evalsuite.output.reports.markdown import render_terminal_table
 from evalsuite.output.reports.section import Cell, Column, Table
 from evalsuite.output.reports.write import format_heading, make_report, summarise_run, write_run_report
+from evalsuite.results.merge import merge_runs
 from evalsuite.results.record_file import JOURNAL, RECORDS
 from evalsuite.results.run_folders import REPORT, SUMMARY, RunFolder, check_run_name, find_run_folder, read_run_times
 from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
-    import argparse
-
     from evalsuite.core.declarations import Declarations
-    from evalsuite.journal.journal import Journal
 
 RUN_COLUMNS = (
     Column("run"),
@@ -85,8 +86,6 @@ def _make_run_row(folder: RunFolder) -> list[Cell]:
 )
 def run_merge(options: argparse.Namespace) -> int:
     """Join shards and write the joined run's report, without deciding its gates: `evalsuite gate` decides them."""
-    from evalsuite.results.merge import merge_runs
-
     check_run_name(options.reports, options.to, advice="choose another --to")
     folders = [find_run_folder(options.reports, name) for name in options.names]
     joined = merge_runs(folders, options.reports / options.to)
@@ -134,8 +133,6 @@ def run_prune(options: argparse.Namespace) -> int:
 """)
 def run_verify(options: argparse.Namespace) -> int:
     """Print each check and its result; return 1 if a file of the run contradicts the journal, otherwise 0."""
-    from evalsuite.commands.export import unpack_bundle
-
     bundle, declarations = Path(options.name), make_declarations(options.code)
     if bundle.suffix != ".zip" or not bundle.is_file():
         return _print_run_checks(find_run_folder(options.reports, options.name), declarations)
@@ -147,8 +144,6 @@ def run_verify(options: argparse.Namespace) -> int:
 
 def _print_run_checks(folder: RunFolder, declarations: Declarations) -> int:
     """Print each check of a run and its result; return 1 if a check found a fault, otherwise 0."""
-    from evalsuite.journal.journal import Journal
-
     with closing(Journal(folder.path / JOURNAL, read_only=True)) as journal:
         checks = [*check_journal(journal), *check_records(journal, folder), *check_report(folder, declarations)]
     for subject, fault in checks:

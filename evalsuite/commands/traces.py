@@ -20,6 +20,8 @@ from evalsuite.core.errors import DatasetError, SettingsError, write_count
 from evalsuite.core.json_codec import dumps, encode_message, encode_record, encode_transcript
 from evalsuite.core.types import Completion, Message
 from evalsuite.results.record_file import JOURNAL
+from evalsuite.results.run_folders import RunFolder
+from evalsuite.results.runs import load_run
 
 LARGEST_FILE = 2**29  # Bytes.
 EXPECTED = "OTLP JSON, a run's records or journal, or chat logs: messages of OpenAI or Anthropic, or objects with them"
@@ -96,9 +98,6 @@ def _join_spans(spans: Mapping[str, Mapping[str, TraceSpan]]) -> Iterator[dict[s
 def _read_file(path: Path, spans: dict[str, dict[str, TraceSpan]]) -> Iterator[dict[str, Any]]:
     """Yield the lines of a file's records and chat logs, or of a run's; add the file's spans to `spans`."""
     if path.is_dir():
-        from evalsuite.results.run_folders import RunFolder
-        from evalsuite.results.runs import load_run
-
         for record in load_run(RunFolder(path), make_declarations(None)).records:
             yield from _convert_record_to_answer(encode_record(record))
         return
