@@ -15,6 +15,7 @@ from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.option_values import make_int_parser
 from evalsuite.output.reports.write import make_report
+from evalsuite.results.record_file import JOURNAL
 from evalsuite.results.run_folders import (
     INFO,
     SUMMARY,
@@ -76,7 +77,10 @@ def run_promote(options: argparse.Namespace) -> int:
     now = datetime.now(UTC)
     promoted = {"run": folder.name, "by": _find_user(), "when": now.isoformat(timespec="seconds"), "why": options.why}
     if options.days is not None:
-        promoted["until"] = f"{now.date() + timedelta(days=options.days)}"
+        try:
+            promoted["until"] = f"{now.date() + timedelta(days=options.days)}"
+        except OverflowError as error:
+            raise RunError(f"--days {options.days} ends after the year 9999: leave --days out for no limit") from error
     write_baseline(folder, target, info | {"promoted": promoted | {"files": hash_baseline_files(folder.path, info)}})
     sys.stdout.write(f"{folder.path} is the baseline {target}: commit {', '.join(BASELINE_FILES)}\n")
     return 0
@@ -99,8 +103,8 @@ def refuse_unfit_run(folder: RunFolder, info: dict[str, Any]) -> None:
 
 def write_baseline(folder: RunFolder, target: Path, info: dict[str, Any]) -> None:
     """Copy the files of a run that a comparison needs into a baseline's folder."""
-    if target.resolve() == folder.path.resolve():
-        raise RunError(f"{target} is the run itself: name another folder with --to")
+    if target.resolve() == folder.path.resolve() or (target / JOURNAL).exists():
+        raise RunError(f"{target} is a run, which this would overwrite: name another folder with --to")
     target.mkdir(parents=True, exist_ok=True)
     for name in BASELINE_FILES:
         shutil.copy(folder.path / name, target)

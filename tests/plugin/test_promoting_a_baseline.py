@@ -102,6 +102,20 @@ def test_a_run_that_was_killed_is_refused(baseline: Suite, capsys: pytest.Captur
     assert "is not finished" in capsys.readouterr().err
 
 
+def test_no_run_is_overwritten_by_a_baseline(baseline: Suite, capsys: pytest.CaptureFixture[str]) -> None:
+    assert baseline.run(model("ten_wrong"), "--run=other").ret == 1
+    before = (baseline.path / "reports" / "other" / "records.jsonl").read_bytes()
+    for run in ("base", "other"):
+        assert promote("base", "--to", f"reports/{run}") == 2
+        assert f"{run} is a run, which this would overwrite: name another folder" in capsys.readouterr().err
+    assert (baseline.path / "reports" / "other" / "records.jsonl").read_bytes() == before
+
+
+def test_an_end_beyond_the_calendar_is_one_message(baseline: Suite, capsys: pytest.CaptureFixture[str]) -> None:
+    assert promote("base", "--days", "9" * 11) == 2
+    assert "ends after the year 9999" in capsys.readouterr().err
+
+
 def test_a_baseline_holds_until_its_last_day(baseline: Suite) -> None:
     assert promote("base", "--days", "30") == 0
     assert baseline.run(model("good"), GATE, "--baseline=baseline").ret == 0
