@@ -110,12 +110,18 @@ def run_merge(options: argparse.Namespace) -> int:
 def run_prune(options: argparse.Namespace) -> int:
     """List or remove old runs, except the newest runs' baselines, runs named by the user, and runs in progress."""
     runs = sort_runs_newest_first(list_runs(options.reports))
-    kept = set(options.also)
-    for folder in runs[: options.keep]:
+    # Leave links, too: the runs that they name may belong to another folder.
+    staying = [
+        each
+        for number, each in enumerate(runs)
+        if number < options.keep or each.name in options.also or each.path.is_symlink() or is_in_progress(each)
+    ]
+    kept = {each.name for each in staying}
+    for folder in staying:
         # Keep the baselines of these runs. A baseline is given as a run's name, its folder, or a file in the folder.
         for name in folder.info().get("settings", {}).get("baseline") or ():
             kept.update(Path(name).parts[-2:])
-    old = [folder for folder in runs[options.keep :] if folder.name not in kept and not is_in_progress(folder)]
+    old = [folder for folder in runs if folder.name not in kept]
     for folder in old:
         if options.yes:
             shutil.rmtree(folder.path)

@@ -109,3 +109,14 @@ def test_pruning_keeps_the_baselines_of_the_runs_that_stay(desk: Desk, capsys: p
     assert main(["runs", "prune", "--reports", str(desk.reports), "--keep", "1", "--yes"]) == 0
     assert sorted(folder.name for folder in desk.reports.iterdir()) == ["new", "protected"]
     assert "removed" in capsys.readouterr().out
+
+
+def test_pruning_keeps_the_baselines_of_runs_that_are_also_kept_and_leaves_links(desk: Desk, tmp_path: Path) -> None:
+    for day, (name, baselines) in enumerate([("before", []), ("also", ["before"]), ("old", []), ("new", [])], 1):
+        settings = {"baseline": baselines}
+        desk.folder([desk.record("fr")], name, started=f"2026-01-0{day}T00:00:00+00:00", settings=settings)
+    desk.folder([desk.record("fr")], "first", started="2025-01-01T00:00:00+00:00").path.rename(tmp_path / "elsewhere")
+    (desk.reports / "first").symlink_to(tmp_path / "elsewhere")
+    options = ["--reports", str(desk.reports), "--keep", "1", "--also", "also", "--yes"]
+    assert main(["runs", "prune", *options]) == 0
+    assert sorted(folder.name for folder in desk.reports.iterdir()) == ["also", "before", "first", "new"]
