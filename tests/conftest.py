@@ -54,6 +54,15 @@ def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
             item.add_marker("workers")
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Saves what a worker has measured, because xdist kills a worker that takes more than ten seconds to exit."""
+    if hasattr(session.config, "workerinput") and os.environ.get("COVERAGE_PROCESS_START"):
+        from coverage import Coverage
+
+        if measurement := Coverage.current():
+            measurement.save()
+
+
 def has_workers(item: pytest.Function) -> bool:
     """Whether a test starts a session with `-n` above 0, going by its parameters or else by its code."""
     params = item.callspec.params if hasattr(item, "callspec") else {}
