@@ -39,11 +39,11 @@ OTHER_UNITS = (
 )
 UNITS = dict(pair.split(":") for pair in OTHER_UNITS.split())
 UNIT = re.compile(rf"(?<=\d)(\s?)({'|'.join(sorted(map(re.escape, UNITS), key=len, reverse=True))})(?![\w°])")
-NUMBER = re.compile(r"(?<![\w.,\[/-])(?!(?:1\d|20)\d\d\b)\d+(?:[.,]\d+)*(?![\w\]/-])(?!\.\d)", re.MULTILINE)
+NUMBER = re.compile(r"(?<![\w.,\[/-])(?!(?:1\d|20)\d\d\b)\d{1,30}(?:[.,]\d+)*(?![\w\]/-])(?!\.\d)", re.MULTILINE)
 LIST_MARK = re.compile(r"^[ \t]*(?:\d+[.)]|[-*•])[ \t]+", re.MULTILINE)
 LIST_NUMBER = re.compile(r"\s*\d+(?=[.)]\s)")
 DATE = re.compile(rf"\b(?:{MONTH}|{DAY})\b|(?<![\w.,-])(?:1\d|20)\d\d(?![\w,]|\.\d)")
-NAME = re.compile(r"[^\W\d_]*[A-Z][^\W\d_]{2,}(?: [A-Z][^\W\d_]+)*")
+NAME = re.compile(r"(?<![^\W\d_])[^\W\d_]*[A-Z][^\W\d_]{2,}(?: [A-Z][^\W\d_]+)*")
 VERB = re.compile(r"\b(is|are|was|were|can|will|should|must|could|would|does|did)(?: not\b|n't\b|\b)")
 CODE = re.compile(r"```|^(?: {2,}|\t)(?![-*•\d])\S", re.MULTILINE)
 BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -72,7 +72,9 @@ def _is_not_list_number(number: re.Match[str]) -> bool:
 def _is_name(word: re.Match[str]) -> bool:
     """Tell whether a capitalised word is a name, rather than the beginning of a sentence."""
     text, name = word.string, word[0]
-    begins = name != text.strip(" .!\n") and re.search(r"(?:^|[.!?:\n]|[-*•])[\s\"'(*_]*$", text[: word.start()])
+    # Look at a few characters only, because a search in all that precedes each word takes time squared.
+    before = text[max(0, word.start() - 99) : word.start()]
+    begins = name != text.strip(" .!\n") and re.search(r"(?:^|[.!?:\n]|[-*•])[\s\"'(*_]*$", before)
     return not begins and name not in UNITS and not DATE.fullmatch(name)
 
 
@@ -191,7 +193,7 @@ def replace_text(transcript: Transcript, old: str, new: str) -> Transcript:
 def _is_json_object(text: str | None) -> bool:
     try:
         return isinstance(json.loads(text or ""), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 
@@ -323,7 +325,7 @@ def is_plausible_change(kind: str, text: str, changed: str) -> bool:
     if changed.strip() in ("", "NONE", text.strip()):
         return False
     if kind in CORRUPTIONS:
-        from difflib import SequenceMatcher
+        import Levenshtein
 
-        return SequenceMatcher(None, text, changed, autojunk=False).ratio() >= 0.6
+        return Levenshtein.ratio(text, changed, score_cutoff=0.6) >= 0.6
     return sorted(re.findall(r"\d+", text)) == sorted(re.findall(r"\d+", changed))

@@ -7,6 +7,7 @@ import importlib
 import re
 import sys
 from random import Random
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -290,3 +291,18 @@ def test_a_function_judge_whose_code_changed_is_asked_again(tmp_path: Path, monk
 
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     assert [ask("yes"), ask("yes"), ask("no"), ask("yes")] == [[1.0, 1], [1.0, 0], [0.0, 1], [1.0, 0]]
+
+
+@pytest.mark.parametrize("kind", CORRUPTIONS)
+@pytest.mark.parametrize("text", ["a" * 60_000, "so Ann, " * 15_000, "9" * 60_000, "[" * 60_000])
+def test_a_long_answer_is_corrupted_in_time_that_grows_with_its_length(kind: str, text: str) -> None:
+    begun = perf_counter()
+    change(kind, Transcript(text))
+    assert perf_counter() - begun < 3
+
+
+def test_a_written_change_of_a_long_answer_is_checked_at_once() -> None:
+    text = "".join(f"Sentence {at} says that {at % 7} is right. " for at in range(1000))
+    begun = perf_counter()
+    assert is_plausible_change("names", text, text.replace("Sentence 500", "Phrase 500"))
+    assert perf_counter() - begun < 3
