@@ -21,7 +21,7 @@ from evalsuite.commands.judged_again import AnswersToJudge
 from evalsuite.commands.label_sheets import hash_content
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.command_arguments import declare_arguments
-from evalsuite.core.errors import RunError, escape_for_terminal
+from evalsuite.core.errors import RunError, escape_for_terminal, shorten_to_beginning
 from evalsuite.core.json_codec import digest
 from evalsuite.core.option_values import make_int_parser
 from evalsuite.judges.criteria import YesNo, read_sample_criteria
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Record
 
 COLUMNS = ("case", "input", "answer", "label", "content")
+LONGEST_CELL = 32_000  # Maximum characters of a text in the table; a spreadsheet's cell holds 32,767.
 SPREAD_WEIGHT = 0.25  # Share of a case's sampling probability that depends on the judges' disagreement.
 
 
@@ -179,7 +180,9 @@ def _write_new_file(path: Path, text: str) -> None:
 
 def _make_sheet_row(record: Record, weight: float) -> list[str]:
     answer = record.transcript.answer if record.transcript else ""
-    return [record.case, record.input, answer, "", hash_content(record), repr(weight)]
+    # The page shows all of a long text. CSV files with NUL bytes are refused when they are read.
+    shown = (shorten_to_beginning(text.replace("\0", "\ufffd"), LONGEST_CELL) for text in (record.input, answer))
+    return [record.case, *shown, "", hash_content(record), repr(weight)]
 
 
 def _choose_question(run: Run, bench: str, records: Sequence[Record], options: argparse.Namespace) -> _SheetQuestion:

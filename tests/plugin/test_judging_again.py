@@ -438,6 +438,16 @@ def test_a_sheet_is_read_as_a_spreadsheet_of_another_country_saves_it(
     assert judge(*asked, "--gate=judge.accuracy >= 1") == 0
 
 
+def test_a_sheet_of_answers_that_fit_no_cell_is_read_again(over: Suite) -> None:
+    over.pytester.makepyfile(odd="def answer(messages): return '\\0\\ud800' + 'long ' * 50_000")
+    over.run("--model=function:odd:answer", "--run=odd", model=False)
+    assert main(["judge", "sheet", "odd", "-o", "odd.csv"]) == 0
+    assert {len(row["answer"]) for row in rows(over.path / "odd.csv")} == {32_000}
+    fill(over.path / "odd.csv", {row["answer"]: "no" for row in rows(over.path / "odd.csv")})
+    asked = ["--judge=function:judges:lenient", "--criteria=Is it a capital?", "--probes=0", "--people=odd.csv"]
+    assert main(["judge", "odd", *asked, "--gate=judge.accuracy <= 0"]) == 0
+
+
 def test_labels_of_other_answers_than_the_run_s_are_refused(over: Suite, capsys: pytest.CaptureFixture[str]) -> None:
     main(["judge", "sheet", "base"])
     fill(over.path / "labels.csv", {"Paris": "yes", "Rome": "yes", "Osaka": "no"})
