@@ -49,7 +49,6 @@ class RatedTable:
     human: float  # The mean rating, on any scale.
     # Other metrics' scores of this prediction in the rated file, keyed by metric.
     others: Mapping[str, float] = field(default_factory=dict)
-    ratings: tuple[float, ...] = ()
 
 
 def read_rated_tables(path: Path) -> list[RatedTable]:
@@ -101,7 +100,7 @@ def _read_rated_table(record: Any, path: Path, where: str) -> RatedTable:
     if not ratings or not all(map(_is_finite_number, ratings)):
         raise DatasetError(path, f"{where}, field 'human'", repr(human)[:60], "a number or a list of numbers")
     others = {key: float(value) for key, value in record.items() if key not in NOT_METRICS and _is_finite_number(value)}
-    return RatedTable(prediction, reference, written, fmean(ratings), others, tuple(map(float, ratings)))
+    return RatedTable(prediction, reference, written, fmean(ratings), others)
 
 
 def _is_finite_number(value: object) -> bool:

@@ -8,9 +8,8 @@ contains another kind of model, SettingsError is raised; without the extra, Scor
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from evalsuite.core.errors import ScoringError, SettingsError
 
 LONGEST = 512  # Maximum tokens of a text that an encoder reads, if its tokenizer sets no smaller limit.
 LONGEST_BART = 1_024  # Maximum tokens of a text that BARTScore reads, as in the authors' code.
-BATCH = 16  # Number of texts or pairs that a model processes at once.
 USUAL_LAYERS: Mapping[tuple[str, int, int], int] = {
     ("bert", 12, 768): 9, ("bert", 24, 1024): 18, ("distilbert", 6, 768): 5, ("roberta", 12, 768): 10,
     ("roberta", 6, 768): 5, ("roberta", 24, 1024): 17, ("xlm-roberta", 12, 768): 9, ("xlm-roberta", 24, 1024): 17,
@@ -26,8 +24,6 @@ USUAL_LAYERS: Mapping[tuple[str, int, int], int] = {
     ("deberta", 24, 1024): 16, ("deberta", 48, 1024): 18, ("mpnet", 12, 768): 8,
 }  # fmt: skip
 """The layer closest to human ratings, by kind of model, layer count and width (bert_score's `model2layers`)."""
-
-TextPair = tuple[str, str]  # A prediction and its reference.
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +55,11 @@ class BertScore:
 
     def score(self, prediction: str, reference: str) -> BertScoreResult:
         """Compare two texts; all three values are 0.0 if one text is empty, and 1.0 if both texts are empty."""
-        return self.scores([(prediction, reference)])[0]
-
-    def scores(self, pairs: Sequence[TextPair]) -> list[BertScoreResult]:
-        """Compare many pairs of texts, `BATCH` texts at once; each distinct text is embedded once."""
-        texts = dict.fromkeys(text for pair in pairs if all(map(str.strip, pair)) for text in pair)
-        embeddings = dict(zip(texts, _map_in_batches(list(texts), self._embed_texts), strict=True))
-        return [self._score_pair(prediction, reference, embeddings) for prediction, reference in pairs]
-
-    def _score_pair(self, prediction: str, reference: str, embeddings: Mapping[str, Any]) -> BertScoreResult:
         if not prediction.strip() or not reference.strip():
             same = float(prediction.strip() == reference.strip())
             return BertScoreResult(same, same, same)
+        texts = list(dict.fromkeys((prediction, reference)))
+        embeddings = dict(zip(texts, self._embed_texts(texts), strict=True))
         predicted, own = embeddings[prediction]
         wanted, wanted_own = embeddings[reference]
         cosines = predicted @ wanted.T
@@ -108,19 +97,11 @@ class BartScore:
 
     def score(self, prediction: str, reference: str) -> float:
         """Compute BARTScore in nats per token, at most 0."""
-        return self.scores([(prediction, reference)])[0]
+        directions = [(reference, prediction), (prediction, reference)]
+        return sum(self.compute_mean_log_likelihoods(directions)) / 2
 
-    def scores(self, pairs: Sequence[TextPair]) -> list[float]:
-        """Score many pairs, `BATCH` pairs at once."""
-        directions = [way for one, other in pairs for way in ((other, one), (one, other))]
-        values = self.compute_mean_log_likelihoods(directions)
-        return [(forward + backward) / 2 for forward, backward in zip(values[::2], values[1::2], strict=True)]
-
-    def compute_mean_log_likelihoods(self, pairs: Sequence[TextPair]) -> list[float]:
+    def compute_mean_log_likelihoods(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Per pair, return the mean log-probability of the second text's tokens, given the first text."""
-        return list(_map_in_batches(pairs, self._compute_batch_log_likelihoods))
-
-    def _compute_batch_log_likelihoods(self, pairs: Sequence[TextPair]) -> Iterator[float]:
         import torch
 
         sources, targets = (
@@ -131,7 +112,8 @@ class BartScore:
         with torch.inference_mode():
             logits = self._model(**sources, labels=labels.masked_fill(counted == 0, -100)).logits.float()
         chosen = logits.log_softmax(dim=-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
-        yield from ((chosen * counted).sum(dim=1) / counted.sum(dim=1)).tolist()
+        values: list[float] = ((chosen * counted).sum(dim=1) / counted.sum(dim=1)).tolist()
+        return values
 
 
 class Bleurt:
@@ -147,25 +129,11 @@ class Bleurt:
 
     def score(self, prediction: str, reference: str) -> float:
         """Return the model's rating of the prediction."""
-        return self.scores([(prediction, reference)])[0]
-
-    def scores(self, pairs: Sequence[TextPair]) -> list[float]:
-        """Score many pairs, `BATCH` pairs at once."""
-        return list(_map_in_batches(pairs, self._rate_pairs))
-
-    def _rate_pairs(self, pairs: Sequence[TextPair]) -> Iterator[float]:
         import torch
 
-        predictions, references = zip(*pairs, strict=True)
-        tokens = _move_to_device(self._model, _tokenize_texts(self._tokenizer, LONGEST, references, predictions))
+        tokens = _move_to_device(self._model, _tokenize_texts(self._tokenizer, LONGEST, [reference], [prediction]))
         with torch.inference_mode():
-            yield from self._model(**tokens).logits[:, 0].tolist()
-
-
-def _map_in_batches(inputs: Sequence[Any], compute: Callable[[Sequence[Any]], Iterator[Any]]) -> Iterator[Any]:
-    rest = iter(inputs)
-    while batch := list(islice(rest, BATCH)):
-        yield from compute(batch)
+            return float(self._model(**tokens).logits[0, 0])
 
 
 def _tokenize_texts(tokenizer: Any, longest: int, *texts: Sequence[str], **more: bool) -> dict[str, Any]:

@@ -220,7 +220,7 @@ def test_a_study_as_published_is_read(tmp_path: Path) -> None:
     study.write_text(
         json.dumps({"references": [WANTED], "columns": ["reference", "output", "human", "teds"], "rows": rows})
     )
-    assert read_rated_tables(study) == [RatedTable(WANTED, WANTED, "html", 9.5, {"teds": 0.8}, (9.5,))]
+    assert read_rated_tables(study) == [RatedTable(WANTED, WANTED, "html", 9.5, {"teds": 0.8})]
 
 
 def test_ratings_are_read_with_a_byte_order_mark_and_aliases_of_formats(tmp_path: Path) -> None:

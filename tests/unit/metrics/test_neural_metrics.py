@@ -167,7 +167,8 @@ def test_bertscore_equals_the_authors_package(encoder: Path) -> None:
         6: [(0.5662336, 0.5722564, 0.5692291), (0.7169595, 0.7088393, 0.7128763)],
     }
     for layer, values in published.items():
-        scores = [(one.precision, one.recall, one.f1) for one in BertScore(encoder, layer=layer).scores(pairs)]
+        found = [BertScore(encoder, layer=layer).score(*pair) for pair in pairs]
+        scores = [(one.precision, one.recall, one.f1) for one in found]
         assert scores == [pytest.approx(value, abs=2e-6) for value in values]
 
 
@@ -188,26 +189,6 @@ def test_a_baseline_rescales_precision_recall_and_f1(encoder: Path, tmp_path: Pa
         BertScore(encoder, baseline=tmp_path / "none.tsv")
     with pytest.raises(SettingsError, match=r"no line for layer 6|LAYER,P,R,F"):
         BertScore(encoder, baseline=file)
-
-
-PAIRS = [
-    ("hawks won", "magic lost ."), ("the hawks beat the magic by ten points .", "hawks won"), ("", "hawks"), ("a", "a"),
-    *((f"game {number}", "hawks won the game in points") for number in range(1, 18)),
-]  # fmt: skip
-
-
-@needs_encoder
-def test_bertscores_of_many_pairs_are_those_of_each(encoder: Path) -> None:
-    metric = BertScore(encoder)
-    alone = [metric.score(*pair) for pair in PAIRS]
-    assert [result.f1 for result in metric.scores(PAIRS)] == pytest.approx([one.f1 for one in alone], abs=1e-5)
-
-
-@needs_torch
-def test_bartscores_and_bleurts_of_many_pairs_are_those_of_each(bart: Path, bleurt: Path) -> None:
-    for metric in (BartScore(bart), Bleurt(bleurt)):
-        alone = [metric.score(*pair) for pair in PAIRS]
-        assert metric.scores(PAIRS) == pytest.approx(alone, abs=1e-5)
 
 
 @needs_torch
