@@ -10,9 +10,8 @@ from io import TextIOWrapper
 from typing import Any, NamedTuple
 
 from evalsuite import __version__
-from evalsuite.core.command_arguments import ARGUMENTS
 from evalsuite.core.errors import EvalsuiteError, describe_exception
-from evalsuite.core.option_values import split_help_table
+from evalsuite.core.option_values import ARGUMENTS, split_help_table
 
 
 class CommandForm(NamedTuple):

@@ -22,7 +22,7 @@ from pathlib import Path
 BUILD = """
 import argparse, sys
 from evalsuite.builders.head_to_tail import run_build
-from evalsuite.core.command_arguments import ARGUMENTS
+from evalsuite.core.option_values import ARGUMENTS
 parser = argparse.ArgumentParser()
 ARGUMENTS[run_build](parser)
 sys.exit(run_build(parser.parse_args()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from importlib import import_module
 
-from evalsuite.core.command_arguments import ARGUMENTS, declare_arguments
+from evalsuite.core.option_values import ARGUMENTS, declare_arguments
 
 BUILDERS = {
     "head-to-tail": "questions from IMDb, Goodreads, MAG, DBLP or DBpedia",

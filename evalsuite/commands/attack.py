@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.commands import print_at_once, require_suite, run_own_command
-from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.declarations import is_suite_file
 from evalsuite.core.errors import RunError, escape_for_terminal, write_count
+from evalsuite.core.option_values import declare_arguments
 from evalsuite.decisions.gates import read_gates, replace_metric_name
 from evalsuite.results.record_file import JOURNAL
 from evalsuite.results.run_folders import RunFolder, find_run_folder

@@ -11,9 +11,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import RunError, escape_for_terminal
-from evalsuite.core.option_values import make_int_parser
+from evalsuite.core.option_values import declare_arguments, make_int_parser
 from evalsuite.output.reports.write import make_report
 from evalsuite.results.record_file import JOURNAL
 from evalsuite.results.run_folders import (

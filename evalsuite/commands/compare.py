@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from evalsuite.commands import make_declarations, print_lines
 from evalsuite.commands.score import print_score, read_table, score_pair, write_diff_page
-from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import RunError, escape_for_terminal, write_count
-from evalsuite.core.option_values import make_int_parser
+from evalsuite.core.option_values import declare_arguments, make_int_parser
 from evalsuite.decisions.verdict import read_comparison_rules
 from evalsuite.output.reports.case_block import add_baseline_answer, format_case_block
 from evalsuite.output.reports.markdown import convert_for_terminal

@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands import make_declarations, print_lines
-from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import RunError, write_count
 from evalsuite.core.json_codec import dumps, encode_record
+from evalsuite.core.option_values import declare_arguments
 from evalsuite.output.exports import escape_formula, make_inspect_file_name, make_inspect_log, make_lm_eval_results
 from evalsuite.output.paper import format_latex_table, write_paper
 from evalsuite.output.reports.compare import make_glance_table, make_run_labels

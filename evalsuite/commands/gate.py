@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands.report import remake_report
-from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import EvalsuiteError, SettingsError, escape_for_terminal
-from evalsuite.core.option_values import list_named_baselines
+from evalsuite.core.option_values import declare_arguments, list_named_baselines
 from evalsuite.decisions.gates import parse_gates
 from evalsuite.output.reports.markdown import escape_markdown, format_decision_line
 from evalsuite.output.reports.write import MARKER, append_step_summary, append_verdict_output, format_comment

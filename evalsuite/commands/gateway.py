@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.builders.model_session import add_options
 from evalsuite.commands import make_declarations, print_at_once, require_suite
 from evalsuite.commands.gate import print_verdict
-from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import SettingsError, write_count
+from evalsuite.core.option_values import declare_arguments
 from evalsuite.core.settings import OPTIONS, make_settings
 from evalsuite.service.clients import PORT, TOKEN
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from evalsuite.commands import print_lines
 from evalsuite.commands.init_ci import find_repository, set_up_workflow, write_new_file
-from evalsuite.core.command_arguments import declare_arguments
+from evalsuite.core.option_values import declare_arguments
 from evalsuite.models.choice import INSTALL_LOCAL
 
 CONFTEST = 'pytest_plugins = ["evalsuite.plugin"]\n'

@@ -19,10 +19,9 @@ from evalsuite.commands import make_declarations
 from evalsuite.commands.judged_again import AnswersToJudge, rejudge_answers
 from evalsuite.commands.label_sheets import read_label_sheet
 from evalsuite.commands.report import AGAIN
-from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.declarations import is_demonstration
 from evalsuite.core.errors import RunError, SettingsError, escape_for_terminal
-from evalsuite.core.option_values import make_int_parser
+from evalsuite.core.option_values import declare_arguments, make_int_parser
 from evalsuite.core.protocols import Benchmark, JudgedScorer, Setup
 from evalsuite.core.settings import make_settings
 from evalsuite.core.types import Metric, Record

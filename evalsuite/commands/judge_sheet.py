@@ -20,10 +20,9 @@ from evalsuite.commands.judge import SCORES, combine_answers_with_scorers, read_
 from evalsuite.commands.judged_again import AnswersToJudge
 from evalsuite.commands.label_sheets import hash_content
 from evalsuite.commands.report import AGAIN
-from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import RunError, escape_for_terminal, shorten_to_beginning
 from evalsuite.core.json_codec import digest
-from evalsuite.core.option_values import make_int_parser
+from evalsuite.core.option_values import declare_arguments, make_int_parser
 from evalsuite.judges.criteria import YesNo, read_sample_criteria
 from evalsuite.judges.forms import ChoiceForm, Likert, ScoresForm
 from evalsuite.judges.human_labels import WINS

@@ -21,8 +21,8 @@ from evalsuite.commands.judge import (
 )
 from evalsuite.commands.judged_again import AnswersToJudge
 from evalsuite.commands.report import AGAIN
-from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import RunError, SettingsError, escape_for_terminal
+from evalsuite.core.option_values import declare_arguments
 from evalsuite.core.types import Record, Sample
 from evalsuite.decisions.gates import parse_gates
 from evalsuite.judges.rubrics import rubric

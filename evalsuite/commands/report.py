@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands import make_declarations, print_at_once, print_lines
-from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.declarations import is_run_folder
 from evalsuite.core.errors import RunError, SettingsError, describe_estimated_calls, escape_for_terminal, write_count
 from evalsuite.core.json_codec import encode_record
+from evalsuite.core.option_values import declare_arguments
 from evalsuite.output.page.view import is_in_progress, list_runs, update_page_until_end, write_index, write_live_page
 from evalsuite.output.page.write import PAGE
 from evalsuite.output.reports.case_block import format_case_block

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.commands import make_declarations
 from evalsuite.commands.export import unpack_bundle
-from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import RunError, write_count
-from evalsuite.core.option_values import make_int_parser
+from evalsuite.core.option_values import declare_arguments, make_int_parser
 from evalsuite.journal.journal import Journal
 from evalsuite.output.page.view import is_in_progress, list_runs
 from evalsuite.output.reports.markdown import render_terminal_table

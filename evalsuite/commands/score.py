@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.model_session import add_model_options, make_model_settings
-from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import DatasetError, ScoringError, SettingsError, write_count
+from evalsuite.core.option_values import declare_arguments
 from evalsuite.metrics.tables import Format, TableScore, table_score
 from evalsuite.metrics.tables.table_score import shorten_to_printable, write_html_page
 from evalsuite.output.exports import escape_formula

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from evalsuite.benchmarks.checkers import MODES, READERS, TOLERANCE, Agreement, read_plain_verdicts
 from evalsuite.commands import print_lines
-from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import SettingsError, write_count
+from evalsuite.core.option_values import declare_arguments
 from evalsuite.core.settings import make_settings
 from evalsuite.core.types import Score
 from evalsuite.engine.bound import BoundBenchmark, bind_benchmark

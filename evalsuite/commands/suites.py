@@ -6,7 +6,7 @@ import argparse
 
 from evalsuite.builders.model_session import add_options
 from evalsuite.commands import require_suite, run_pytest
-from evalsuite.core.command_arguments import declare_arguments
+from evalsuite.core.option_values import declare_arguments
 from evalsuite.core.settings import OPTIONS
 
 

@@ -15,9 +15,9 @@ from evalsuite.applications.call_log import CallLog, LoggedCall, TraceSpan
 from evalsuite.applications.messages_api import convert_request
 from evalsuite.applications.spans import SPAN_ERRORS, list_spans, read_span
 from evalsuite.commands import make_declarations, print_at_once, require_suite, run_pytest
-from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import DatasetError, SettingsError, write_count
 from evalsuite.core.json_codec import dumps, encode_message, encode_record, encode_transcript
+from evalsuite.core.option_values import declare_arguments
 from evalsuite.core.types import Completion, Message
 from evalsuite.results.record_file import JOURNAL
 from evalsuite.results.run_folders import RunFolder

@@ -13,7 +13,7 @@ import pytest
 import evalsuite.commands.report as command
 from evalsuite.cli import COMMANDS, main, parse_command
 from evalsuite.commands.gateway import SHARED, make_upstream_options, read_given_settings
-from evalsuite.core.command_arguments import declare_arguments
+from evalsuite.core.option_values import declare_arguments
 
 if TYPE_CHECKING:
     import argparse

@@ -29,9 +29,8 @@ from evalsuite.builders.head_to_tail.drawing import (
 from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
 from evalsuite.builders.head_to_tail.workspace import Workspace
 from evalsuite.builders.model_session import add_model_options, make_model_settings
-from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import DatasetError, SettingsError, write_count
-from evalsuite.core.option_values import make_int_parser
+from evalsuite.core.option_values import declare_arguments, make_int_parser
 
 SOURCES: dict[str, type[QuestionSource]] = {
     "dblp": dblp.DblpSource,

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from evalsuite.benchmarks.struc_bench.items import RATINGS
 from evalsuite.builders.struc_bench import files, ratings, rotowire, texts
-from evalsuite.core.command_arguments import ARGUMENTS, Command, declare_arguments
+from evalsuite.core.option_values import ARGUMENTS, Command, declare_arguments
 
 STEPS: dict[str, tuple[Command, str]] = {
     "rotowire": (rotowire.run_rotowire, "raw-text items from RotoWire's box scores and reports"),

@@ -17,9 +17,8 @@ from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.items import ASPECTS, FORMAT_NAMES, RATINGS, extract_text
 from evalsuite.builders.building import open_build_folder, write_atomically
 from evalsuite.builders.sheets import format_csv_sheet, parse_csv_sheet
-from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import DatasetError, RunError, SettingsError
-from evalsuite.core.option_values import make_int_parser
+from evalsuite.core.option_values import declare_arguments, make_int_parser
 from evalsuite.metrics.tables import FORMATS
 from evalsuite.results.run_folders import find_run_folder
 from evalsuite.results.runs import load_run

@@ -17,8 +17,8 @@ from evalsuite.benchmarks.dataset_files import read_field, read_json_records, re
 from evalsuite.benchmarks.struc_bench.items import TableItem, encode_items
 from evalsuite.builders.building import BuildProgress, open_build_folder, sum_file_sizes, write_atomically
 from evalsuite.builders.struc_bench.files import check_file_name
-from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import DatasetError, write_count
+from evalsuite.core.option_values import declare_arguments
 from evalsuite.metrics.numbers import NUMBER_WORDS, ONES
 from evalsuite.metrics.tables import CellGrid, read_tables
 from evalsuite.metrics.tables.plain_data import write_rows

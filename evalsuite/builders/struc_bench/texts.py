@@ -17,8 +17,8 @@ from evalsuite.benchmarks.struc_bench.items import TableItem, encode_items, read
 from evalsuite.builders.building import BuildProgress, open_build_folder, write_atomically
 from evalsuite.builders.model_session import add_model_options, make_model_settings, open_session
 from evalsuite.builders.struc_bench.files import check_file_name, infer_format
-from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import EvalsuiteError, JudgeError, write_count
+from evalsuite.core.option_values import declare_arguments
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.prompts import mark_sections
 from evalsuite.metrics.tables import Format, read_reference_tables, read_tables

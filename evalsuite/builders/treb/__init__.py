@@ -38,9 +38,8 @@ from evalsuite.builders.treb.model_questions import (
 )
 from evalsuite.builders.treb.prompts import TASKS, ZERO_SHOT
 from evalsuite.builders.treb.table_files import list_table_files, read_sheets
-from evalsuite.core.command_arguments import declare_arguments
 from evalsuite.core.errors import SettingsError, write_count
-from evalsuite.core.option_values import make_int_parser
+from evalsuite.core.option_values import declare_arguments, make_int_parser
 from evalsuite.sandbox import Sandbox, TableFile
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import zstandard
 from evalsuite.builders.building import BuildProgress, open_build_folder
 from evalsuite.builders.head_to_tail import run_build
 from evalsuite.builders.head_to_tail.workspace import Workspace
-from evalsuite.core.command_arguments import ARGUMENTS
+from evalsuite.core.option_values import ARGUMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

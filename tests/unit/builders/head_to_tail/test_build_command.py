@@ -24,8 +24,8 @@ from evalsuite.builders.head_to_tail.dblp import DblpSource
 from evalsuite.builders.head_to_tail.goodreads import GoodreadsSource
 from evalsuite.builders.head_to_tail.imdb import ImdbSource
 from evalsuite.builders.head_to_tail.mag import MagSource
-from evalsuite.core.command_arguments import ARGUMENTS
 from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.option_values import ARGUMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,7 +41,7 @@ PREDICATES = ("country", "birthPlace", "genre")
 COMMAND = """
 import argparse, sys
 from evalsuite.builders.head_to_tail import run_build
-from evalsuite.core.command_arguments import ARGUMENTS
+from evalsuite.core.option_values import ARGUMENTS
 parser = argparse.ArgumentParser()
 ARGUMENTS[run_build](parser)
 sys.exit(run_build(parser.parse_args()))

@@ -16,8 +16,8 @@ from evalsuite.builders.head_to_tail.dbpedia import (
     read_templates,
 )
 from evalsuite.builders.head_to_tail.drawing import BucketTotals
-from evalsuite.core.command_arguments import ARGUMENTS
 from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.option_values import ARGUMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

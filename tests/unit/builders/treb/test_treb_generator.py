@@ -27,8 +27,8 @@ from evalsuite.builders.treb import (
 from evalsuite.builders.treb.lookups import translate_pair
 from evalsuite.builders.treb.model_questions import BuiltPairs
 from evalsuite.builders.treb.sheet import Sheet, find_defect
-from evalsuite.core.command_arguments import ARGUMENTS
 from evalsuite.core.errors import SettingsError
+from evalsuite.core.option_values import ARGUMENTS
 from evalsuite.core.protocols import Setup
 from evalsuite.metrics.numbers import numeric_match
 from evalsuite.sandbox import Sandbox, TableFile

@@ -11,8 +11,8 @@ import pytest
 
 from evalsuite.benchmarks.treb.dataset import load_dataset
 from evalsuite.builders.treb import run_build
-from evalsuite.core.command_arguments import ARGUMENTS
 from evalsuite.core.errors import DatasetError
+from evalsuite.core.option_values import ARGUMENTS
 from evalsuite.core.protocols import Setup
 
 if TYPE_CHECKING:
