@@ -118,6 +118,10 @@ def _select_judge_results(judges: list[JudgeResults], scores: Sequence[str] | No
 
 
 def _require_labels_on_scale(sheets: Sequence[Mapping[str, str]], judges: Sequence[JudgeResults]) -> None:
+    for judge in judges:
+        low, high = judge.scale or (-math.inf, math.inf)
+        if judge.passes is not None and not judge.nominal and not low <= judge.passes <= high:
+            raise RunError(f"--passes {judge.passes:g} is off the scale of {judge.name}, from {low:g} to {high:g}")
     for judge, sheet in product(judges, sheets):
         for case, label in sheet.items():
             if judge.scale and not is_on_scale(label, judge.scale):

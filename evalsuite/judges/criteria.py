@@ -332,8 +332,9 @@ class Checklist:
     best = 1.0
 
     def __post_init__(self) -> None:
-        weights = self.weights.values()
-        if not all(weight and math.isfinite(weight) for weight in weights) or not any(weight > 0 for weight in weights):
+        weights: list[Any] = list(self.weights.values())
+        are_numbers = all(isinstance(weight, (int, float)) and math.isfinite(weight) and weight for weight in weights)
+        if not are_numbers or not any(weight > 0 for weight in weights):
             raise SettingsError(
                 f"a checklist has criteria with weights other than 0, at least one above 0; got "
                 f"{dict(self.weights)!r:.200}"

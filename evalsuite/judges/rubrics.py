@@ -135,6 +135,8 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
         raise SettingsError(f"aggregate is one of {', '.join(get_args(Aggregate))}; got {aggregate!r}")
     if samples < 1 or attempts < 1 or confirm_failures < 0:
         raise SettingsError("a rubric needs at least 1 sample and 1 attempt, and 0 or more confirmations")
+    if isinstance(steps, str):
+        raise SettingsError(f"steps is a list of texts; got the text {steps!r:.80}")
     overall = criteria is None and template is None and bool(scale or anchors)
     several = isinstance(criteria, (list, tuple)) and any(isinstance(one, Likert) for one in criteria)
     if compare or aggregate == "expected" or several or overall:
@@ -169,6 +171,8 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
     else:
         asked = None if criteria is None else make_criteria(cast("Any", criteria), scale, anchors or {})
     _check_rubric_options(asked, read, levels, swap=swap, lacks_passes=bool(confirm_failures) and passes is None)
+    if asked and passes is not None and not asked.worst <= passes <= asked.best:
+        raise SettingsError(f"rubric: passes={passes:g} is off the scale from {asked.worst:g} to {asked.best:g}")
     return Rubric(
         asked,
         name or "rubric",

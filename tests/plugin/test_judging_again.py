@@ -401,6 +401,13 @@ def test_answers_are_not_judged_against_questions_that_have_changed_since_the_ru
     assert "questions of own have changed since the run, such as the question of test_own.py" in capsys.readouterr().err
 
 
+def test_a_passing_score_off_the_scale_is_refused(own: Suite, capsys: pytest.CaptureFixture[str]) -> None:
+    judging = ["judge", "base", "--judge=function:leanings:leaning", "--probes=0", "--score=long", "--passes=40"]
+    assert main(judging) == 2, own.path
+    assert "--passes 40 is off the scale of function:leanings:leaning, long, from 1 to 5" in capsys.readouterr().err
+    assert main([*judging[:4], "--passes=4"]) == 0, "a preference between two answers has no passing score"
+
+
 def test_a_judge_that_likes_the_first_place_is_seen_by_its_flips(own: Suite) -> None:
     (flips,) = [line for line in certificate(own) if "changes with the order" in line and line.startswith("|")]
     assert "100.0" in flips

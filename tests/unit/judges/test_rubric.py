@@ -477,3 +477,16 @@ def test_two_lists_of_items_that_differ_are_refused() -> None:
     assert Each("claim", "is it true?").read_answer(f"{said}\n{said}").value == 1.0
     with pytest.raises(ValueError, match="items"):
         Each("claim", "is it true?").read_answer(f"{said} No: {said.replace('yes', 'no')}")
+
+
+@pytest.mark.parametrize(
+    ("criteria", "options", "problem"),
+    [
+        ("Good?", {"scale": (1, 5), "passes": 40}, "passes=40 is off the scale from 1 to 5"),
+        ("Good?", {"steps": "Read it."}, "steps is a list of texts; got the text 'Read it.'"),
+        ({"Good?": "3"}, {}, "criteria with weights other than 0"),
+    ],
+)
+def test_an_option_that_no_judgement_can_meet_is_refused(criteria: Any, options: Any, problem: str) -> None:
+    with pytest.raises(SettingsError, match=problem):
+        rubric(criteria, **options)
