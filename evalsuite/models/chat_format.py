@@ -172,13 +172,12 @@ def join_stream(content: bytes) -> dict[str, Any]:
             whole: dict[str, Any] = event["response"]
             return whole
     failed = next((event for event in events if event.get("error")), None)
+    if not (ended or failed):
+        raise LostAnswer("the server's stream was cut off before its end")
     try:
         answer = _join_events_into_answer([event for event in events if event.get("object") != "error"])
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise LostAnswer(f"the server's stream is not a chat completion: {content[:200]!r}") from error
-    # Some servers close the stream after the finish reason, without the end marker.
-    if not (ended or failed or answer["choices"][0]["finish_reason"]):
-        raise LostAnswer("the server's stream was cut off before its end")
     if failed and answer["choices"][0]["message"] != EMPTY_MESSAGE:
         # The server may bill what it wrote before the error.
         raise LostAnswer(f"the server failed while it answered: {failed['error']!s:.200}")

@@ -227,19 +227,7 @@ def test_a_stream_is_put_together(once: Once, chat_server: ChatServer) -> None:
     completion = once(OpenAIBackend(chat_server.url), params={"stream": True})
     assert (completion.text, completion.usage.completion_tokens) == ("Paris\u2028", 2)
     assert chat_server.bodies[0]["stream_options"] == {"include_usage": True}
-
-
-def test_a_stream_without_the_end_marker_is_whole_only_after_its_finish_reason(
-    once: Once, chat_server: ChatServer
-) -> None:
-    first, last = (
-        "data: " + json.dumps({"choices": [{"delta": {"content": word}, "finish_reason": reason}]}) + "\n\n"
-        for word, reason in (("Par", None), ("is", "stop"))
-    )
-    sent: Any = {"headers": {"Content-Type": "text/event-stream"}}
-    chat_server.reply = lambda _: chat_server.say(body=(first + last).encode(), **sent)
-    assert once(OpenAIBackend(chat_server.url), params={"stream": True}).text == "Paris"
-    chat_server.reply = lambda _: chat_server.say(body=first.encode(), **sent)
+    chat_server.reply = lambda _: chat_server.say(body=body.encode(), headers={"Content-Type": "text/event-stream"})
     with pytest.raises(Exception, match="cut off before its end"):
         once(OpenAIBackend(chat_server.url), params={"stream": True})
 
