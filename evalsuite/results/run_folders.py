@@ -21,6 +21,7 @@ from evalsuite.core.types import Amount, Count, Metric, Usage
 from evalsuite.results.record_file import RECORDS
 
 VERSION = 1
+DEFAULTS = Settings()
 INFO, REPORT, SUMMARY, COMMENT = "run.json", "report.md", "summary.json", "comment.md"
 LONGEST_NAME = 200  # Maximum bytes of a run's name: file systems allow 255, but some tools add a suffix to names.
 LAST = "last"  # `last` means the newest run; an unnamed run of selected cases counts only if no other run exists.
@@ -118,8 +119,12 @@ class RunFolder:
         if version != VERSION:
             raise RunError(f"{file} has version {version}, this evalsuite reads version {VERSION}")
         if isinstance(info.get("settings"), dict):
-            # Older versions wrote null for some settings that are lists now.
-            info["settings"] = {name: value for name, value in info["settings"].items() if value is not None}
+            # Older versions wrote null for some settings that have another default now, such as lists.
+            info["settings"] = {
+                name: value
+                for name, value in info["settings"].items()
+                if value is not None or getattr(DEFAULTS, name, None) is None
+            }
         try:
             parse_json_as(RunInfo, json.dumps(info).encode())
         except ValueError as error:

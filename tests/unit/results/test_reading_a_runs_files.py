@@ -59,7 +59,14 @@ def test_what_a_run_knows_of_itself_is_right_as_it_is_written_and_named_where_it
 def test_a_setting_that_an_older_run_left_as_null_has_its_default(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     folder.write_info({"settings": {"baseline": None, "limit": None, "seed": 3}})
-    assert folder.info()["settings"] == {"seed": 3}
+    assert folder.info()["settings"] == {"limit": None, "seed": 3}
+
+
+def test_what_this_version_writes_is_read_as_it_is(tmp_path: Path) -> None:
+    """Shards are compared by their settings, and a baseline's hash is that of its `run.json`."""
+    folder = RunFolder(tmp_path)
+    folder.write_info({"settings": Settings().plain()})
+    assert folder.info()["settings"] == json.loads(json.dumps(Settings().plain()))
 
 
 @pytest.mark.parametrize(
