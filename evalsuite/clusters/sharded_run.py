@@ -168,12 +168,18 @@ class ShardedRun:
         self.path.mkdir(parents=True, exist_ok=True)
         self._journal = Journal(self.path / JOURNAL)
         self._journal.begin_session(datetime.now(UTC).isoformat(timespec="seconds"), command)
+        self._cases: set[str] = set()
         self._statuses: list[int] = []
+
+    @property
+    def case_count(self) -> int:
+        return len(self._cases)
 
     def add_records(self, lines: Iterable[str]) -> None:
         """Store records; if a case has several, the last record counts."""
         for line in lines:
             plain = json.loads(line)
+            self._cases.add(plain["case"])
             self._journal.store_record(plain["case"], digest_fingerprints(plain.get("fingerprints", {})), line)
 
     def join_results(self, results: Iterable[ShardResult], declarations: Declarations) -> RunReport:

@@ -24,7 +24,7 @@ from evalsuite.core.settings import OPTIONS, make_settings
 from evalsuite.service.clients import PORT, TOKEN
 
 if TYPE_CHECKING:
-    from evalsuite.clusters.sharded_run import RayCluster
+    from evalsuite.clusters.sharded_run import RayCluster, ShardedRun
 
 SHARED = (
     *("max_connections", "max_rpm", "max_tpm", "max_cost", "price", "patience"),
@@ -203,7 +203,7 @@ def make_upstream_options(arguments: list[str]) -> list[str]:
 
 
 def _run_shards(
-    options: argparse.Namespace, cluster: RayCluster, gateway: str, arguments: list[str], sharded_run: Any
+    options: argparse.Namespace, cluster: RayCluster, gateway: str, arguments: list[str], sharded_run: ShardedRun
 ) -> Any:
     """Run the shards on the cluster, and print the progress; yield each shard's result."""
     from evalsuite.clusters.sharded_run import ShardJob
