@@ -28,7 +28,7 @@ KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 30, "TCP_KEEPCNT": 4}
 """Probes of idle connections, which routers would drop: seconds before the first, between two, and their number."""
 
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
-"""Environment variables that name the certificates that are trusted."""
+"""Environment variables that name the trusted certificates; the first that is set counts."""
 
 ACCEPTED = "gzip, deflate"
 DECOMPRESSED_AT_ONCE = 2**20
@@ -103,8 +103,10 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
             try:
                 context = httpx2.create_ssl_context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             except OSError as error:
-                named = [f"{name}={os.environ[name]}" for name in CERTIFICATES if os.environ.get(name)]
-                whose = " or ".join(named) or "this machine"
+                if error.errno in NO_DESCRIPTOR:
+                    raise
+                named = (f"{name}={os.environ[name]}" for name in CERTIFICATES if os.environ.get(name))
+                whose = next(named, "this machine")
                 raise BackendUnavailable(f"the certificates of {whose} cannot be read: {error}") from error
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30, ssl=context, socket_factory=_open_socket),

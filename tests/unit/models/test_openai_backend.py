@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -378,4 +379,13 @@ def test_certificates_that_cannot_be_read_are_named_and_not_taken_for_a_broken_c
     monkeypatch.delenv("SSL_CERT_DIR", raising=False)
     monkeypatch.setenv("SSL_CERT_FILE", str(certificates))
     with pytest.raises(BackendUnavailable, match=r"the certificates of SSL_CERT_FILE=.*ca.pem cannot be read: "):
+        once(given("https://127.0.0.1:9/v1"))
+
+
+def test_certificates_that_lack_a_file_descriptor_are_asked_for_again(once: Once, monkeypatch: Any) -> None:
+    def refuse() -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("evalsuite.models.transport.httpx2.create_ssl_context", refuse)
+    with pytest.raises(Transient, match="this process may open no more files"):
         once(given("https://127.0.0.1:9/v1"))
