@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Saves what a worker has measured, because xdist kills a worker that takes more than ten seconds to exit."""
+    """Save the coverage of a worker, because xdist kills a worker that takes more than ten seconds to exit."""
     if hasattr(session.config, "workerinput") and os.environ.get("COVERAGE_PROCESS_START"):
         from coverage import Coverage
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from evalsuite.core.errors import DatasetError, shorten_to_beginning
+from evalsuite.core.json_codec import dumps
 
 T = TypeVar("T")
 AGREEMENT = "agreement.json"  # File that states how often evalsuite's scorers agree with the benchmark's checker.
@@ -83,7 +84,7 @@ def require_type(value: Any, kind: type[T], path: Path, where: str) -> T:
     """Return the value, or raise DatasetError if it has another type. An int counts as a float, but a bool does not."""
     fits = isinstance(value, (int, float) if kind is float else kind)
     if not fits or (isinstance(value, bool) and kind is not bool):
-        found = shorten_to_beginning(json.dumps(value, ensure_ascii=False, default=str), 60)
+        found = shorten_to_beginning(dumps(value), 60)
         raise DatasetError(path, where, found, NAMES.get(kind, kind.__name__))
     return value  # type: ignore[no-any-return]
 

@@ -34,7 +34,7 @@ def parse_csv_sheet(
     place = ""
     try:
         text = decode_text(path.read_bytes())
-        head = text.partition("\n")[0]
+        head = re.split(r"[\r\n]", text, maxsplit=1)[0]
         stream, delimiter = io.StringIO(text, newline=""), max(DELIMITERS, key=head.count)
         reader = csv.DictReader(stream, delimiter=delimiter, restval="", strict=True)
         place = "line 1"

@@ -24,7 +24,7 @@ from evalsuite.core.errors import RunError, SettingsError, escape_for_terminal
 from evalsuite.core.option_values import declare_arguments, make_int_parser
 from evalsuite.core.protocols import Benchmark, JudgedScorer, Setup
 from evalsuite.core.settings import make_settings
-from evalsuite.core.types import Metric, Record
+from evalsuite.core.types import Metric, Record, Sample
 from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide_gates, parse_gates
 from evalsuite.decisions.measured import MeasuredBenchmark
 from evalsuite.decisions.verdict import Status
@@ -32,7 +32,7 @@ from evalsuite.engine.case_record import format_input
 from evalsuite.gateway.loop import BackgroundLoop
 from evalsuite.judges.human_labels import is_on_scale
 from evalsuite.judges.judgements import average_scores
-from evalsuite.judges.rubrics import rubric
+from evalsuite.judges.rubrics import Rubric, check_passing_score, rubric
 from evalsuite.output.reports.judges.certificate import JudgeResults, make_certificate, make_labelled_tally
 from evalsuite.output.reports.markdown import convert_for_terminal, format_decision_line, render_sections
 from evalsuite.results.judge_labels import JUDGE_METRICS, estimate_corrected_score
@@ -89,6 +89,9 @@ def run_judge(options: argparse.Namespace) -> int:
     target = folder.path / AGAIN / "judge"
     target.mkdir(parents=True, exist_ok=True)
     store = target / "store.sqlite"
+    for scorer in answers.scorers:  # Check what is known before the judge is paid.
+        if isinstance(scorer, Rubric) and scorer.criteria and scorer.name in (options.score or [scorer.name]):
+            check_passing_score(scorer.criteria, answers.passes)
     judges = _select_judge_results(
         [results for name in options.judge for results in judge_answers(name, answers, options, store, people, seed)],
         options.score,
@@ -99,7 +102,12 @@ def run_judge(options: argparse.Namespace) -> int:
     sys.stdout.write(f"{convert_for_terminal(text)}\n{target / 'certificate.md'}\n")
     _write_scores(target / SCORES, judges)
     (target / "mutations.jsonl").write_text("".join(map(_encode_mutations, judges)), "utf-8")
-    decisions = decide_judge_gates(gates, judges, people, bench, sheets, weights)
+    # Count cases without an answer as missing, because the model may have failed where its answers are worst.
+    answered = {record.case for record in records}
+    errors = [row for row in run.benchmarks[bench].tally if row.outcome == "error" and row.case not in answered]
+    missing = [replace(row, scores={}, facts={}) for row in errors]
+    counted = [replace(judge, tally=Tally((*judge.tally, *missing))) for judge in judges]
+    decisions = decide_judge_gates(gates, counted, people, bench, sheets, weights)
     sys.stdout.writelines(
         f"{format_decision_line(decision)}{describe_needed_labels(decision, len(people))}\n" for decision in decisions
     )
@@ -169,13 +177,19 @@ def combine_answers_with_scorers(
     if not scorers:
         raise RunError(f"{bench} declares no scorer that asks a judge; name the question with --criteria")
     samples = {sample.id: sample for sample in declared.load(setup).samples}
-    kept = [record for record in records if record.sample in samples]
-    if changed := [record.case for record in kept if format_input(samples[record.sample]) != record.input]:
+    # The questions of a run of traces (--answers) are those of the traces.
+    kept = [] if run.info.get("settings", {}).get("answers") else [each for each in records if each.sample in samples]
+    if changed := [each.case for each in kept if _format_stored_input(samples[each.sample]) != each.input]:
         raise RunError(
             f"{len(changed)} of {len(records)} questions of {bench} have changed since the run, such as the question "
             f"of {changed[0]}; restore them, or name a question about the answers with --criteria"
         )
     return AnswersToJudge(records, scorers, samples, getattr(options, "passes", None))
+
+
+def _format_stored_input(sample: Sample) -> str:
+    """Format a sample's input as records store it, with a question mark for each lone surrogate."""
+    return format_input(sample).encode("utf-8", "replace").decode()
 
 
 def _restore_setup(run: Run, benchmark: Benchmark, records: list[Record], place: str, judge: str) -> Setup:

@@ -367,7 +367,8 @@ def _make_judge_results(
             *(record.case, record.sample, record.epoch, "passed", record.tags, {}),
             {
                 fact: value
-                for each in own & scores[record.case].keys()
+                for each in scores[record.case]
+                if each in own
                 for fact, value in scores[record.case][each].facts.items()
             },
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalsuite.core.types import Record
+
+
+HASH = re.compile(r"h[0-9a-f]{16}")
+"""Matches what `hash_content` returns; a column `content` of other texts is somebody's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,11 @@ class LabelSheet:
     def require_current_labels(self, records: Sequence[Record]) -> None:
         """Raise RunError if a label belongs to another answer than the run's, or to another question."""
         current = {record.case: hash_content(record) for record in records}
-        shown = {case: self.contents[case] for case in self.written if self.contents[case] and case in current}
+        shown = {
+            case: self.contents[case]
+            for case in self.written
+            if HASH.fullmatch(self.contents[case]) and case in current
+        }
         if stale := [case for case, content in shown.items() if content != current[case]]:
             raise RunError(
                 f"{self.path}: {len(stale)} of {len(self.written)} labels belong to another answer or question than "
@@ -56,15 +65,17 @@ def read_label_sheet(path: Path) -> LabelSheet:
         case = row["case"].removeprefix("'")
         # Accept decimal commas, because spreadsheets in many countries use them.
         label, weight = (row[column].strip().replace(",", ".") for column in ("label", "weight"))
-        if case in seen - {""}:
+        if case and case in seen:
             raise DatasetError(path, place, f"{case} again", "each case once")
+        if label and not case:
+            raise DatasetError(path, place, f"the label {label[:60]} without a case", "each label beside its case")
         seen.add(case)
         if label and parse_label(label) is None:
             expected = f"a number or one of {', '.join(LABELS)}"
             raise DatasetError(path, f"{place}, column label", repr(row["label"].strip()[:60]), expected)
         if label:
             written[case], contents[case] = label, row["content"]
-        if weight and ((number := parse_label(weight)) is None or number < 1):
+        if weight and (parse_label(weight) is None or weight.casefold() in LABELS or float(weight) < 1):
             expected = "a number of at least 1, as `evalsuite judge sheet` wrote it"
             raise DatasetError(path, f"{place}, column weight", repr(row["weight"][:60]), expected)
         if weight:

@@ -132,7 +132,7 @@ def _compare_runs(
     cases = [case for case in first.list_common_cases(second) if case not in changed]
     if not cases:
         raise RunError(f"{first.run} and {second.run} have no question in common that both answered")
-    # Count a case as missing if only one run has an answer, because the other may have failed where it is worse.
+    # Count a case as missing if a run failed to answer it, because the run may have failed where it is worse.
     failed = {
         case: row
         for one, other in ((first, second), (second, first))

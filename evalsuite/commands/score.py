@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.builders.model_session import add_model_options, make_model_settings
 from evalsuite.core.errors import DatasetError, ScoringError, SettingsError, write_count
 from evalsuite.core.option_values import declare_arguments
-from evalsuite.metrics.tables import Format, TableScore, table_score
-from evalsuite.metrics.tables.table_score import shorten_to_printable, write_html_page
 from evalsuite.output.exports import escape_formula
 from evalsuite.output.reports.markdown import format_plain_cell, render_table
 from evalsuite.samples.files import READERS
 
 if TYPE_CHECKING:
+    from evalsuite.metrics.tables import Format, TableScore
     from evalsuite.output.reports.section import Table
 
 FIELDS = ("pair", "value", "content", "form")
@@ -77,11 +76,15 @@ def print_score(score: TableScore) -> None:
 def write_diff_page(scored: Sequence[tuple[str, TableScore]], file: Path | None) -> None:
     """Write the diffs and their names as an HTML page, unless `file` is None."""
     if file:
+        from evalsuite.metrics.tables.table_score import write_html_page
+
         file.write_text(write_html_page(scored), "utf-8")
 
 
 def score_pair(pair: dict[str, Any], syntax: str | None, *, any_order: bool, place: str = "") -> TableScore:
     """Score the table in a prediction against the table in its reference; error messages begin with `place`."""
+    from evalsuite.metrics.tables import table_score
+
     try:
         return table_score(
             pair["prediction"], pair["reference"], format=pair.get("format") or syntax, row_order=not any_order
@@ -109,6 +112,8 @@ def _read_table_pairs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _print_score_table(scored: Sequence[tuple[str, TableScore]]) -> None:
+    from evalsuite.metrics.tables.table_score import shorten_to_printable
+
     width = max(len("mean"), *(len(name) for name, _ in scored))
     numbers = [(name, (score.value, score.content, score.form)) for name, score in scored]
     means = tuple(sum(column) / len(scored) for column in zip(*(row for _, row in numbers), strict=True))

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.core.errors import ScoringError, SettingsError
@@ -333,7 +334,7 @@ class Checklist:
 
     def __post_init__(self) -> None:
         weights: list[Any] = list(self.weights.values())
-        are_numbers = all(isinstance(weight, (int, float)) and math.isfinite(weight) and weight for weight in weights)
+        are_numbers = all(isinstance(weight, Real) and math.isfinite(weight) and weight for weight in weights)
         if not are_numbers or not any(weight > 0 for weight in weights):
             raise SettingsError(
                 f"a checklist has criteria with weights other than 0, at least one above 0; got "

@@ -171,8 +171,8 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
     else:
         asked = None if criteria is None else make_criteria(cast("Any", criteria), scale, anchors or {})
     _check_rubric_options(asked, read, levels, swap=swap, lacks_passes=bool(confirm_failures) and passes is None)
-    if asked and passes is not None and not asked.worst <= passes <= asked.best:
-        raise SettingsError(f"rubric: passes={passes:g} is off the scale from {asked.worst:g} to {asked.best:g}")
+    if asked:
+        check_passing_score(asked, passes)
     return Rubric(
         asked,
         name or "rubric",
@@ -198,6 +198,12 @@ def _check_rubric_options(criteria: Criteria | None, read: Any, levels: int, *, 
         raise SettingsError("rubric: levels= and swap= belong to compare=")
     if isinstance(criteria, (Likert, Template)) and lacks_passes:
         raise SettingsError("confirm_failures needs passes=, the lowest value that passes")
+
+
+def check_passing_score(criteria: Criteria, passes: float | None) -> None:
+    """Raise SettingsError if no score, or every score, on the criteria's scale would pass."""
+    if passes is not None and not criteria.worst <= passes <= criteria.best:
+        raise SettingsError(f"passes={passes:g} is off the scale from {criteria.worst:g} to {criteria.best:g}")
 
 
 DEFAULT_SLOTS = {"question": "input", "answer": "answer", "reference": "target"}
@@ -251,6 +257,7 @@ class Rubric:
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         """Score a case; if the judge cannot tell, only the metric that counts such cases has a score."""
         criteria = self.criteria or read_sample_criteria(sample)
+        check_passing_score(criteria, self.passes)
         shown = JudgedParts(self.make_prompt_sections(sample, transcript), self.list_media(sample, transcript))
         models = [judge.peer(name) for name in self.models] or [judge]
         seats = [(model, at) for model in models for at in range(self.samples)]

@@ -222,7 +222,7 @@ def parse_yaml(text: str, file: Path) -> Any:
         raise SettingsError(f"{file}: reading YAML needs the package pyyaml: pip install pyyaml") from error
     try:
         return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # A date or number out of range is a ValueError.
+    except Exception as error:  # PyYAML raises many kinds of exceptions for wrong tags, dates and numbers.
         raise DatasetError(str(file), "", f"invalid YAML ({error})", "a file of YAML") from error
 
 

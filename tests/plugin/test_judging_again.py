@@ -300,6 +300,9 @@ def test_a_judge_that_cannot_be_read_has_no_score_and_its_share_is_told(
         ("case#label\nx#yes\n", "bad.csv, line 1: found no column case"),
         ('case,label\nx,"yes\ny,no\n', "bad.csv, line 1: found unexpected end of data"),
         ("", "bad.csv, line 1: found no column case"),
+        ("case,label,weight\nx,yes,yes\n", "bad.csv, line 2, column weight: found 'yes'"),
+        ("case,label\n,yes\n", "bad.csv, line 2: found the label yes without a case"),
+        ("case;label\rx;a, b, c, d\r", "'a, b, c, d'"),
         ('case,answer,label\n1,"two\nlines",yes\n1,one,yes\n', "bad.csv, line 4: found 1 again"),
     ],
 )
@@ -401,10 +404,31 @@ def test_answers_are_not_judged_against_questions_that_have_changed_since_the_ru
     assert "questions of own have changed since the run, such as the question of test_own.py" in capsys.readouterr().err
 
 
+def test_cases_without_an_answer_are_missing_for_the_gates_of_a_judge(
+    own: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cases = own.path / "test_own.py"
+    failing = 'assert sample.id != "0"; return sample'
+    cases.write_text(cases.read_text("utf-8").replace("return sample", failing), "utf-8")
+    own.run("--run=failing", "--judge-model=function:leanings:leaning", "test_own.py")
+    gate = "--gate=own.long >= 1"
+    assert main(["judge", "failing", "--judge=function:leanings:leaning", "--probes=0", "--score=long", gate]) == 12
+    assert "errors in " in capsys.readouterr().out
+
+
+def test_the_answers_of_traces_are_judged_again(own: Suite) -> None:
+    sample = next(record["sample"] for record in own.records("base"))
+    trace = {"id": sample, "benchmark": "own", "input": "Another question?", "answer": "An answer"}
+    (own.path / "traces.jsonl").write_text(json.dumps(trace) + "\n", "utf-8")
+    own.run("--run=traced", "--answers=traces.jsonl", "--judge-model=function:leanings:leaning", "test_own.py")
+    assert main(["judge", "traced", "--judge=function:leanings:leaning", "--probes=0", "--score=long"]) == 0
+
+
 def test_a_passing_score_off_the_scale_is_refused(own: Suite, capsys: pytest.CaptureFixture[str]) -> None:
     judging = ["judge", "base", "--judge=function:leanings:leaning", "--probes=0", "--score=long", "--passes=40"]
-    assert main(judging) == 2, own.path
-    assert "--passes 40 is off the scale of function:leanings:leaning, long, from 1 to 5" in capsys.readouterr().err
+    assert main(judging) == 2
+    assert "passes=40 is off the scale from 1 to 5" in capsys.readouterr().err
+    assert not (own.path / "reports/base/again/judge/store.sqlite").exists(), "the judge was paid before the refusal"
     assert main([*judging[:4], "--passes=4"]) == 0, "a preference between two answers has no passing score"
 
 

@@ -479,6 +479,12 @@ def test_two_lists_of_items_that_differ_are_refused() -> None:
         Each("claim", "is it true?").read_answer(f"{said} No: {said.replace('yes', 'no')}")
 
 
+def test_a_passing_score_off_the_scale_of_a_samples_own_criteria_is_an_error(scripted: Any) -> None:
+    sample = Sample("a", "Write.", metadata={"criteria": ["Is it short?"]})
+    with pytest.raises(SettingsError, match="passes=40 is off the scale from 0 to 1"):
+        judged(rubric(passes=40), scripted([]), sample)
+
+
 @pytest.mark.parametrize(
     ("criteria", "options", "problem"),
     [
