@@ -303,9 +303,11 @@ def _fleiss_low(a: Array, b: Array) -> float:
     shares = np.array([[((a == x) & (b == y)).mean() for y in (False, True)] for x in (False, True)])
     rows, columns = shares.sum(axis=1), shares.sum(axis=0)
     chance, kappa = float(rows @ columns), stats.cohen_kappa(a.tolist(), b.tolist())
+    if math.isnan(kappa) or kappa == 1:
+        return kappa
     habits = columns[:, None] + rows[None, :]
     spread = float((shares * (np.eye(2) - habits * (1 - kappa)) ** 2).sum()) - (kappa - chance * (1 - kappa)) ** 2
-    return kappa - 1.959964 * math.sqrt(max(spread, 0.0) / len(a)) / (1 - chance) if kappa < 1 else 1.0
+    return kappa - 1.959964 * math.sqrt(max(spread, 0.0) / len(a)) / (1 - chance)
 
 
 def near_perfect_correlations(runs: int) -> Iterator[Line]:

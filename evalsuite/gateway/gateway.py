@@ -25,6 +25,7 @@ from evalsuite.core.errors import (
     ReplayMiss,
     RequestRefused,
     RunError,
+    describe_error,
 )
 from evalsuite.core.types import Completion, Request, Usage
 from evalsuite.gateway.channel import decode_error, encode_error
@@ -354,7 +355,7 @@ class Gateway:
             # An unknown exception is an internal error if evalsuite's own backend raised it; from other backends, it is
             # a failed call.
             kind = InternalError if type(backend).__module__.startswith("evalsuite.") else CallFailed
-            raise kind(f"{call.request.model}: {type(error).__name__}: {error}") from error
+            raise kind(f"{call.request.model}: {describe_error(error)}") from error
 
     def _record_call_end(
         self, call: _Call, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, error: str = ""

@@ -116,7 +116,7 @@ def pytest_runtest_makereport(
         report = yield
     excinfo = call.excinfo  # pytest itself may have replaced the exception, for example `unittest.SkipTest`.
     if excinfo is not None and isinstance(excinfo.value, EvalsuiteError):
-        report.longrepr = escape_for_terminal(str(excinfo.value))
+        report.longrepr = escape_for_terminal(get_message(excinfo.value))
     if case is None:
         return report
     if is_traceback(report.longrepr):
@@ -217,7 +217,8 @@ def add_block_to_failure(item: pytest.Item, excinfo: Raised, report: pytest.Test
         return
     is_ours = isinstance(excinfo.value, EvalsuiteError)  # Leave out the class names of evalsuite's own exceptions.
     # Use the failure's own text for a missing fixture, because no other text lists the existing fixtures.
-    said = str(excinfo.value) if is_ours else getattr(report.longrepr, "errorstring", excinfo.exconly(tryshort=True))
+    shown = getattr(report.longrepr, "errorstring", excinfo.exconly(tryshort=True))
+    said = get_message(excinfo.value) if is_ours else shown
     message = escape_for_terminal(said)
     file, line, _ = report.location
     test_file = str(item.path)

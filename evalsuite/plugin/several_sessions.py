@@ -92,7 +92,7 @@ FILES = {
     "json_report_file": "--json-report-file",
     "report_log": "--report-log",
 }
-"""Pytest's and other plugins' names of the files that a session writes, with their options."""
+"""Options of pytest and other plugins that name a file, by their attribute in `config.option`."""
 
 
 def _name_own_files(config: pytest.Config, suffix: str) -> list[str]:
