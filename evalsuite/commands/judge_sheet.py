@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.sheets import format_csv_sheet
 from evalsuite.commands import make_declarations
-from evalsuite.commands.judge import SCORES, combine_answers_with_scorers, read_scores
+from evalsuite.commands.judge import SCORES, combine_answers_with_scorers, hash_content, read_scores
 from evalsuite.commands.judged_again import AnswersToJudge
-from evalsuite.commands.label_sheets import hash_content
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, escape_for_terminal, shorten_to_beginning
 from evalsuite.core.json_codec import digest

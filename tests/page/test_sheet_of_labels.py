@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.commands.label_sheets import read_label_sheet
+from evalsuite.commands.judge import read_label_sheet
 from evalsuite.output.page.document import build_sheet_page
 
 if TYPE_CHECKING:
