@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evalsuite.applications.call_log import CallLog, LoggedCall
 from evalsuite.core.errors import CallFailed, EvalsuiteError, RequestRefused, RunError, SettingsError
 from evalsuite.core.types import Completion, Message, Request
-from evalsuite.gateway.handle import CaseAsker, CaseEffects, ModelHandle, convert_prompt
+from evalsuite.gateway.handle import CaseCallProvider, CaseEffects, ModelHandle, convert_prompt
 from evalsuite.gateway.loop import await_on_loop, refuse_work_in_forked_child
 from evalsuite.models.embeddings_format import decode_vector
 
@@ -41,7 +41,7 @@ class CaseModel(ModelHandle):
         faults: the faults to inject into the calls; None for models without faults, such as simulators and judges.
     """
 
-    _asker: CaseAsker
+    _asker: CaseCallProvider
 
     def __init__(
         self,

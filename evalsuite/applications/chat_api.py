@@ -23,7 +23,7 @@ from evalsuite.core.types import Completion, Message, ToolCall, Usage
 from evalsuite.models.embeddings_format import decode_vector
 
 JSON = "application/json"
-EVENTS = "text/event-stream"
+EVENT_STREAM_TYPE = "text/event-stream"
 
 STATUS_OF: Mapping[type[EvalsuiteError], int] = {
     RequestRefused: 400,
@@ -59,14 +59,16 @@ def make_json_answer(value: Any, status: int = 200) -> HttpAnswer:
 
 def make_chat_stream(chunks: Iterable[Mapping[str, Any]], end: bytes = b"data: [DONE]\n\n") -> HttpAnswer:
     """Make server-sent events without names, as chat completions and Gemini have them; `end` follows the last event."""
-    return HttpAnswer(200, (*(f"data: {dumps(chunk)}\n\n".encode() for chunk in chunks), end), EVENTS)
+    return HttpAnswer(200, (*(f"data: {dumps(chunk)}\n\n".encode() for chunk in chunks), end), EVENT_STREAM_TYPE)
 
 
 def make_event_stream(events: Iterable[Mapping[str, Any]]) -> HttpAnswer:
     """Make the server-sent events of the Responses and Messages APIs, which are numbered and named by their type."""
     numbered = [{**event, "sequence_number": number} for number, event in enumerate(events)]
     return HttpAnswer(
-        200, tuple(f"event: {event['type']}\ndata: {dumps(event)}\n\n".encode() for event in numbered), EVENTS
+        200,
+        tuple(f"event: {event['type']}\ndata: {dumps(event)}\n\n".encode() for event in numbered),
+        EVENT_STREAM_TYPE,
     )
 
 

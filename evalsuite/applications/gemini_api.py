@@ -36,7 +36,7 @@ SENT: Mapping[str, str] = {
 }
 """Generation parameters, and their names in chat completions."""
 # Accept labels and safety settings, but ignore their values, because these concern only Gemini's servers.
-READ = frozenset(
+READ_FIELDS = frozenset(
     {"contents", "generationConfig", "labels", "safetySettings", "systemInstruction", "toolConfig", "tools"}
 )
 FORMAT = frozenset({"responseMimeType", "responseSchema", "responseJsonSchema", "thinkingConfig"})
@@ -52,7 +52,7 @@ def convert_request(body: Mapping[str, Any]) -> ChatRequest:
     """
     try:
         given = _to_camel_case(body)
-        for name in sorted(given.keys() - READ):
+        for name in sorted(given.keys() - READ_FIELDS):
             raise make_field_error(name, given[name])
         contents = given.get("contents")
         if not isinstance(contents, list) or not contents:

@@ -368,14 +368,14 @@ def require_batch_interface(model: str, backend: Backend) -> None:
     """Check, before anything is sent, that a model's server has a batch interface."""
     server = BatchServer(require_openai_backend(model, backend))
 
-    async def list_one_batch() -> None:
+    async def probe_batch_interface() -> None:
         try:
-            await server.list_one_batch()
+            await server.probe_batch_interface()
         finally:
             await server.aclose()
 
     try:
-        asyncio.run(list_one_batch())
+        asyncio.run(probe_batch_interface())
     except (RateLimited, Transient, ModelError) as error:
         raise BackendUnavailable(
             f"--batch: {model} has no batch interface at its server, or it cannot be reached: {error}"

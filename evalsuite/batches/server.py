@@ -125,7 +125,7 @@ class BatchServer:
             raise BatchMissing(missing_message)
         return found
 
-    async def list_one_batch(self) -> None:
+    async def probe_batch_interface(self) -> None:
         """List one batch, which raises an error if the server has no batch interface."""
 
         async def list_batch(client: AsyncOpenAI, headers: dict[str, Any]) -> None:
@@ -166,10 +166,10 @@ def parse_result_lines(content: bytes) -> tuple[list[tuple[str, str]], int]:
     return results, unreadable
 
 
-BUSY = {"token_limit_exceeded", "rate_limit_exceeded"}
+QUEUE_FULL_CODES = {"token_limit_exceeded", "rate_limit_exceeded"}
 """Error codes of a batch that was refused because too many requests are waiting already."""
 
-AGAIN = 60.0  # Seconds until a batch that was refused with a code in `BUSY` is sent again.
+AGAIN = 60.0  # Seconds until a batch that was refused with a code in `QUEUE_FULL_CODES` is sent again.
 WORDS = 500  # Maximum characters of a server's message that an error quotes.
 MODEL_ERROR_FIELDS = {"code": "model_not_found", "param": "body.model"}
 """Fields of an error that concerns the whole batch, because all its lines name the same model."""
@@ -227,7 +227,7 @@ def _is_model_refused(state: BatchState) -> bool:
 def _make_missing_answer_error(state: BatchState, message: str) -> Exception:
     if state.status == "cancelled":
         return RequestRefused(message)
-    if state.status == "failed" and any(error.get("code") in BUSY for error in state.errors):
+    if state.status == "failed" and any(error.get("code") in QUEUE_FULL_CODES for error in state.errors):
         return RateLimited(message, AGAIN)
     hopeless = _is_model_refused(state) or not any(error.get("line") for error in state.errors)
     if state.status == "failed" and hopeless:

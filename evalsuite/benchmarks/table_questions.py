@@ -31,7 +31,7 @@ from evalsuite.samples.published import FILE, PublishedDataset, make_label_reade
 from evalsuite.sandbox import TableFile
 from evalsuite.scorers.answers import denotation
 from evalsuite.scorers.sql import Match, SqlExecution, sql_execution
-from evalsuite.scorers.sql_inside import FAILURES, is_ordered, run_query
+from evalsuite.scorers.sql_inside import FAILURES, is_row_order_significant, run_query
 from evalsuite.solvers.programs import PROGRAM_PROMPT, ProgramOfThought, program_of_thought
 from evalsuite.solvers.single_call import GenerateSolver, generate
 
@@ -45,7 +45,7 @@ ROWS = (
     "Print one line per row of the result, its cells separated by tabs. Print None for a missing cell, and `no rows` "
     "if the result is empty."
 )
-QUERY = """\
+QUERY_PROMPT = """\
 Write one SQLite query that answers the question about this database:
 
 {schema}
@@ -124,7 +124,7 @@ def _make_mode_sample(sample: Sample, mode: str, setup: Setup, folder: Path) -> 
     if len(rows) > MOST_ROWS:
         return None
     target = ["\t".join(" ".join(str(cell).split()) for cell in row) for row in rows] or "no rows"
-    about = {**sample.metadata, "ordered": is_ordered(query)}
+    about = {**sample.metadata, "ordered": is_row_order_significant(query)}
     return replace(sample, input=f"{sample.input}\n\n{ROWS}", target=target, metadata=about)
 
 
@@ -140,7 +140,7 @@ class TableSolver:
         if sample.tags["mode"] == "pot":
             return await self.program(sample, model)
         schema = await run_in_thread(read_schema, self.folder / sample.metadata["table"])
-        return await self.query(replace(sample, input=QUERY.format(schema=schema, question=sample.input)), model)
+        return await self.query(replace(sample, input=QUERY_PROMPT.format(schema=schema, question=sample.input)), model)
 
     def sandbox_for(self, sample: Sample) -> Any:
         """Return the sandbox for a sample's program; None in the mode `sql`."""

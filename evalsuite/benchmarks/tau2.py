@@ -33,7 +33,7 @@ from evalsuite.judges.criteria import Checklist
 from evalsuite.judges.judgements import sign_scores, write_signature
 from evalsuite.judges.prompts import mark_sections
 from evalsuite.tools.execution import ToolFailure, convert_to_json
-from evalsuite.tools.worlds import OpenWorld, World, open_tools
+from evalsuite.tools.worlds import EpisodeWorld, World, open_tools
 
 T = TypeVar("T")
 TASKS, POLICY, SPLITS = "tasks.json", "policy.md", "split_tasks.json"
@@ -304,7 +304,9 @@ class Reward:
         return True
 
     @asynccontextmanager
-    async def _open_replayed_world(self, sample: Sample, calls: Sequence[tuple[str, Any]]) -> AsyncIterator[OpenWorld]:
+    async def _open_replayed_world(
+        self, sample: Sample, calls: Sequence[tuple[str, Any]]
+    ) -> AsyncIterator[EpisodeWorld]:
         nobody: Any = None
         async with open_tools([self.world], sample) as opened:
             tools = {tool.document.name: tool for tool in opened.tools}
@@ -356,7 +358,9 @@ class JudgedReward:
             for message in transcript.messages
             if message.role in {"user", "assistant"} and message.content
         ]
-        prompt = "\n\n".join([LEAD, mark_sections([("conversation", "\n\n".join(said))]), checklist.write_request()])
+        prompt = "\n\n".join(
+            [LEAD, mark_sections([("conversation", "\n\n".join(said))]), checklist.write_answer_request()]
+        )
         judgement = await ask_until_parsed(judge, prompt, checklist.read_answer, **JUDGE_PARAMETERS)
         true = float(judgement.value.value == 1.0)
         scores = {**await self.rules(sample, transcript), "nl_assertions": true}

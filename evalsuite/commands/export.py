@@ -20,7 +20,7 @@ from evalsuite.core.json_codec import dumps, encode_record
 from evalsuite.core.option_values import declare_arguments
 from evalsuite.output.exports import escape_formula, make_inspect_file_name, make_inspect_log, make_lm_eval_results
 from evalsuite.output.paper import format_latex_table, write_paper
-from evalsuite.output.reports.compare import make_glance_table, make_run_labels
+from evalsuite.output.reports.compare import make_primary_metrics_table, make_run_labels
 from evalsuite.output.reports.plots import can_draw_charts
 from evalsuite.results.record_file import JOURNAL, RECORDS
 from evalsuite.results.run_folders import INFO, REPORT, SUMMARY, find_run_folder
@@ -73,7 +73,7 @@ def _write_cases_as_parquet(runs: Sequence[Run], target: Path) -> list[Path]:
 
 
 def _write_benchmarks_as_latex(runs: Sequence[Run], target: Path) -> list[Path]:
-    table = make_glance_table(runs, make_run_labels(runs))
+    table = make_primary_metrics_table(runs, make_run_labels(runs))
     text = format_latex_table(table, "Benchmarks with 95% intervals.")
     target.write_text(f"% needs \\usepackage{{booktabs}}\n{text}", "utf-8")
     return [target]

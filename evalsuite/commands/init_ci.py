@@ -209,11 +209,11 @@ def _write_workflow_file(root: Path, forge: str, model: str | None, installer: I
         evalsuite = f"{installer.prefix}evalsuite"
         return template.format(
             name=name,
-            folder=_write_scalar(folder),
-            enter=_write_scalar(f"cd {shlex.quote(folder)}"),
-            reports=_write_scalar(f"{folder}/reports/pr"),
-            install=_write_scalar(installer.install),
-            decide=_write_scalar(decide),
+            folder=_quote_yaml_scalar(folder),
+            enter=_quote_yaml_scalar(f"cd {shlex.quote(folder)}"),
+            reports=_quote_yaml_scalar(f"{folder}/reports/pr"),
+            install=_quote_yaml_scalar(installer.install),
+            decide=_quote_yaml_scalar(decide),
             confirm=f"{evalsuite} gate pr",
             comment=f"{evalsuite} gate comment reports/pr",
         )
@@ -229,7 +229,7 @@ def _write_workflow_file(root: Path, forge: str, model: str | None, installer: I
         yield write_new_file(repository / ".gitlab-ci.yml", include, f".gitlab/{name}.yml")
 
 
-def _write_scalar(text: str) -> str:
+def _quote_yaml_scalar(text: str) -> str:
     """Return a text as YAML reads it back: bare, or quoted where a character would end it or change its meaning."""
     return json.dumps(text, ensure_ascii=False) if re.search(r":(\s|$)|\s#|[,\[\]{}]|^[^\w./]", text) else text
 

@@ -35,7 +35,7 @@ from evalsuite.gateway.loop import BackgroundLoop
 from evalsuite.judges.human_labels import LABELS, is_on_scale, parse_label
 from evalsuite.judges.judgements import average_scores
 from evalsuite.judges.rubrics import Rubric, check_passing_score, rubric
-from evalsuite.output.reports.judges.certificate import JudgeResults, make_certificate, make_labelled_tally
+from evalsuite.output.reports.judges.certificate import JudgeResults, make_judge_quality_section, make_labelled_tally
 from evalsuite.output.reports.markdown import convert_for_terminal, format_decision_line, render_sections
 from evalsuite.results.judge_labels import JUDGE_METRICS, estimate_corrected_score
 from evalsuite.results.run_folders import find_run_folder
@@ -99,7 +99,7 @@ def run_judge(options: argparse.Namespace) -> int:
         options.score,
     )
     _require_labels_on_scale([sheet.written for sheet in filled_in], judges)
-    text = render_sections([make_certificate(judges, people, sheets, weights)], ())
+    text = render_sections([make_judge_quality_section(judges, people, sheets, weights)], ())
     (target / "certificate.md").write_text(text, "utf-8")
     sys.stdout.write(f"{convert_for_terminal(text)}\n{target / 'certificate.md'}\n")
     _write_scores(target / SCORES, judges)

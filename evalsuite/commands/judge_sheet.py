@@ -86,7 +86,7 @@ def run_label(options: argparse.Namespace) -> int:
     weighted = len(set(weights.values())) > 1
     if page:
         shown = [
-            {**questions[one.benchmark].describe_case(one, options.seed), "weight": weight} for one, weight in chosen
+            {**questions[one.benchmark].make_page_case(one, options.seed), "weight": weight} for one, weight in chosen
         ]
         content = {"key": f"labels {digest(shown)}", "file": page.with_suffix(".csv").name, "cases": shown}
         _write_new_file(page, build_sheet_page("Cases to label", {**content, "weighted": weighted}))
@@ -230,7 +230,7 @@ class _SheetQuestion:
         asks = getattr(self.scorer, "asks", None)
         return asks is None or asks(*self.answers.make_case(record))
 
-    def describe_case(self, record: Record, seed: int) -> dict[str, Any]:
+    def make_page_case(self, record: Record, seed: int) -> dict[str, Any]:
         """Describe a case for the page; if people compare two answers, these are in random order."""
         sample, transcript = case = self.answers.make_case(record)
         scorer, low, high = self.scorer, 0.0, 1.0

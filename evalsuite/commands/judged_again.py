@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import BackendUnavailable, CallFailed, JudgeError, ModelError, RequestRefused, SettingsError
 from evalsuite.core.types import COUNTED_APART, Completion, Message, Record, Request, Sample, Score, Transcript
-from evalsuite.gateway.handle import Asker, ModelHandle
+from evalsuite.gateway.handle import CompletionProvider, ModelHandle
 from evalsuite.gateway.opening import make_credentials, open_gateway
 from evalsuite.journal.answers import Answers
 from evalsuite.judges.criteria import YesNo
@@ -22,7 +22,7 @@ from evalsuite.judges.mutations import (
     CORRUPTIONS,
     PERSUASIONS,
     REPLY,
-    SAME,
+    SAME_MEANING_QUESTION,
     TRICKS,
     WRITTEN,
     apply_trick,
@@ -160,7 +160,7 @@ class _VersionedGateway:
 class _JudgeCaller:
     """Calls one judge for many answers at once."""
 
-    asker: Asker
+    asker: CompletionProvider
     settings: Settings
     answers: AnswersToJudge
     failures: list[ModelError] = field(default_factory=list)
@@ -201,8 +201,8 @@ class _JudgeCaller:
         changed = await self._ask_judge(f"{mark_sections([('text', text)])}\n\n{WRITTEN[kind]} {REPLY}")
         if not is_plausible_change(kind, text, changed):
             return None
-        check = YesNo(SAME)
-        asked = f"{mark_sections([('text', text), ('other', changed)])}\n\n{check.write_request()}"
+        check = YesNo(SAME_MEANING_QUESTION)
+        asked = f"{mark_sections([('text', text), ('other', changed)])}\n\n{check.write_answer_request()}"
         try:
             same = check.read_answer(await self._ask_judge(asked))
         except ValueError:

@@ -76,9 +76,9 @@ def print_score(score: TableScore) -> None:
 def write_diff_page(scored: Sequence[tuple[str, TableScore]], file: Path | None) -> None:
     """Write the diffs and their names as an HTML page, unless `file` is None."""
     if file:
-        from evalsuite.metrics.tables.table_score import write_html_page
+        from evalsuite.metrics.tables.table_score import render_html_page
 
-        file.write_text(write_html_page(scored), "utf-8")
+        file.write_text(render_html_page(scored), "utf-8")
 
 
 def score_pair(pair: dict[str, Any], syntax: str | None, *, any_order: bool, place: str = "") -> TableScore:

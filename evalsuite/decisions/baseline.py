@@ -91,7 +91,7 @@ def _compare_without_verdicts(
         rules=rules,
         found=(),
         flips=sorted(flips, key=lambda flip: (-flip.loss, str(flip.subject), flip.case)),
-        left_out=_list_unmatched_cases(matches.values(), baseline, run),
+        left_out=_map_runs_to_unmatched_cases(matches.values(), baseline, run),
         not_compared=not_compared,
         changed=[
             *_describe_baseline(baseline),
@@ -202,7 +202,7 @@ def _measure_question_overlap(questions: SharedQuestions, run: Run, benchmark: s
     return (len(questions.shared) / of if of else 0.0), of
 
 
-def _list_unmatched_cases(matches: Iterable[SharedQuestions], baseline: Run, run: Run) -> dict[str, list[str]]:
+def _map_runs_to_unmatched_cases(matches: Iterable[SharedQuestions], baseline: Run, run: Run) -> dict[str, list[str]]:
     """Map each run to the cases that only it has; leave out benchmarks that this run did not collect."""
     sides = [match.list_unmatched_cases() for match in matches]
     new = [row.case for name, bench in run.benchmarks.items() if name not in baseline.benchmarks for row in bench.tally]

@@ -102,7 +102,7 @@ EARLY_SHARE = 0.5  # Half of a decision's error probability is for early checks,
 LEFT_OUT = "a gate is decided where its benchmark is collected, which leaves undecided"
 """The beginning of the remark on gates of an ini file whose cases this session did not collect."""
 
-Early = Literal["met", "missed", "open"]
+EarlyGateVerdict = Literal["met", "missed", "open"]
 EarlyComparisonVerdict = Literal["no worse", "worse", "open"]
 
 
@@ -185,7 +185,7 @@ class EarlyGate:
         return self.can_use_more_samples and self.gate.confidence is None
 
     @property
-    def verdict(self) -> Early:
+    def verdict(self) -> EarlyGateVerdict:
         """The current decision: `met`, `missed` or `open`."""
         if self._impossible or self._sequence is None:
             return "open"

@@ -162,7 +162,7 @@ class MeasuredBenchmark:
         return get_failure(self.derived.get(metric))
 
 
-WHOLE = object()  # Marks, among the names of read scores, that a metric reads all scores.
+ALL_SCORES = object()  # Marks, among the names of read scores, that a metric reads all scores.
 
 
 class _RecordingScores(dict[str, float]):
@@ -174,7 +174,7 @@ class _RecordingScores(dict[str, float]):
 
     def _record_access(self, method: Callable[..., Any], *arguments: Any) -> Any:
         """Record which scores a method of `dict` reads, and call the method."""
-        self._names |= {arguments[0]} if arguments else {WHOLE, *dict.keys(self)}
+        self._names |= {arguments[0]} if arguments else {ALL_SCORES, *dict.keys(self)}
         return method(self, *arguments)
 
     __contains__ = partialmethod(_record_access, dict.__contains__)

@@ -53,7 +53,7 @@ def count_planned_cases(cases: Iterable[tuple[str, str]]) -> list[PlannedBenchma
 
 
 @dataclass(frozen=True, slots=True)
-class Expense:
+class ExpectedCost:
     """The expected cost of one benchmark, from the mean costs in an earlier run."""
 
     planned: PlannedBenchmark
@@ -112,7 +112,7 @@ class DetectableLoss:
 
 def estimate_expenses(
     planned: Iterable[PlannedBenchmark], baseline: Run | None, price: Callable[[Usage], float] | None = None
-) -> list[Expense]:
+) -> list[ExpectedCost]:
     """Estimate the cost of each benchmark.
 
     Args:
@@ -124,11 +124,11 @@ def estimate_expenses(
 
 def _estimate_benchmark_expense(
     planned: PlannedBenchmark, baseline: Run | None, price: Callable[[Usage], float] | None
-) -> Expense:
+) -> ExpectedCost:
     bench = baseline.benchmarks.get(planned.benchmark) if baseline else None
     rows = [row for row in bench.tally if row.outcome in {"passed", "failed"}] if bench else []
     if not rows or baseline is None:
-        return Expense(planned)
+        return ExpectedCost(planned)
     factor = planned.cases / len(rows)
     whole = sum((row.usage for row in rows), Usage())
     counts = {name: math.ceil(count * factor) for name, count in asdict(whole).items() if name != "cost"}
@@ -143,7 +143,7 @@ def _estimate_benchmark_expense(
     if total and (seconds := baseline.info.get("seconds")):
         # The earlier run's duration times this benchmark's share of the seconds of all its cases.
         minutes = float(seconds) * math.fsum(row.seconds for row in rows) / total * factor / 60
-    return Expense(planned, usage, minutes)
+    return ExpectedCost(planned, usage, minutes)
 
 
 def compute_detectable_losses(

@@ -167,7 +167,7 @@ class CaseFindings:
             self.facts["at_least"] = case.bound.declaration.at_least
         if not case.bound.declaration.asserts:
             self.facts[ASSERTS] = False
-        if groups := list_grouping_metadata(case.sample.metadata):
+        if groups := select_grouping_metadata(case.sample.metadata):
             self.facts["metadata"] = groups
         if cut := sum(bool(entry.get("cut_off")) for log in self.logs.values() for entry in log):
             self.facts["cut_off"] = cut
@@ -255,7 +255,7 @@ def find_excuse(case: Case, settings: Settings, quarantine: Quarantine | None) -
     return "epochs" if case.bound.declaration.at_least else None
 
 
-def list_grouping_metadata(metadata: Mapping[str, Any]) -> dict[str, str]:
+def select_grouping_metadata(metadata: Mapping[str, Any]) -> dict[str, str]:
     """List the metadata by which cases can be grouped (short texts, integers and booleans), converted to text."""
     return {
         name: str(value)

@@ -82,7 +82,7 @@ class EarlyStopper:
             self.decided = True
             self._stop("every gate is decided")
 
-    def describe_decisions(self, planned_count: int) -> dict[str, Any] | None:
+    def encode_early_decisions(self, planned_count: int) -> dict[str, Any] | None:
         """Return the early decisions for `run.json`; None if the session did not end early."""
         if self._decider is None or not self.has_ended:
             return None

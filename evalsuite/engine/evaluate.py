@@ -42,7 +42,7 @@ from evalsuite.engine.checks import (
     require_model_name,
 )
 from evalsuite.engine.declaration import Declaration, can_test_fail, find_benchmark
-from evalsuite.engine.open_run import OpenRun
+from evalsuite.engine.open_run import ActiveRun
 from evalsuite.engine.preparation import MODELS, prepare_run
 from evalsuite.engine.solving import Prefetcher, RunModels, UpcomingCases, compute_window_size
 from evalsuite.gateway.concealment import make_public_settings
@@ -222,7 +222,7 @@ class _Evaluation:
             raise SettingsError(problem)
         return order_items(cases, lambda case: case, settings, workers=1)
 
-    def _open_run(self, benchmark: Benchmark) -> OpenRun:
+    def _open_run(self, benchmark: Benchmark) -> ActiveRun:
         settings = self._settings
         plan: Iterable[PlannedCase] = (
             case.make_plan_row(_format_case_name(case), settings, self._model) for case in self.cases
@@ -233,7 +233,7 @@ class _Evaluation:
         choice, size = self.cases[0].choice, len(self.cases)
         collected = {"cases": size, "selected": size, "samples": choice.samples, "of": choice.of}
         try:
-            return OpenRun(
+            return ActiveRun(
                 self._spec,
                 plan,
                 order,

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from evalsuite.output.reports.write import RunReport
 
 CRASH = "WorkerDied"  # The error cause in the record of a case whose process died.
-EXCUSED = '"excused":"gate"'  # Text in a case's record if a gate excuses its missed threshold.
+EXCUSED_BY_GATE_TEXT = '"excused":"gate"'  # Text in a case's record if a gate excuses its missed threshold.
 NOTABLE_REFUSALS = 0.03  # Share of refused requests above which the report mentions refusals.
 
 
@@ -167,7 +167,7 @@ class RunWatcher(Protocol):
         """Receive the verdict after all files were written."""
 
 
-class OpenRun:
+class ActiveRun:
     """A run from its first case to its verdict.
 
     Args:
@@ -311,7 +311,7 @@ class OpenRun:
             self._spans.export_case(record.line)
         can_end_early = self._spec.settings.can_end_early
         # Decode only the records that are needed, because decoding takes long.
-        is_checked = not self._gates or (record.benchmark in self._scored and EXCUSED not in record.line)
+        is_checked = not self._gates or (record.benchmark in self._scored and EXCUSED_BY_GATE_TEXT not in record.line)
         if is_checked and not can_end_early:
             return
         self._check_gated_metrics(json.loads(record.line))
@@ -406,7 +406,7 @@ class OpenRun:
             **self._sum_parts(other_failures),
             "stopped": stopped,
             "fault": str(self.hopeless) if is_own_fault else None,
-            "early": self.early.describe_decisions(planned_count),
+            "early": self.early.encode_early_decisions(planned_count),
             "remarks": [*_collect_remarks(self.journal, counted), *self._describe_unused_answers()],
         }
         self.journal.end_session(_format_timestamp(datetime.now(UTC)), stopped)

@@ -18,7 +18,7 @@ from evalsuite.applications.case_model import CaseModel
 from evalsuite.core.errors import InternalError, JudgeError, ModelError, ScoringError, SettingsError, describe_error
 from evalsuite.engine.scoring import SCORER_SIGNATURE, check_callable, convert_scores, get_callable_name, get_own_judge
 from evalsuite.gateway.concealment import make_public_settings
-from evalsuite.gateway.handle import CaseAsker, CaseEffects, Meter
+from evalsuite.gateway.handle import CaseCallProvider, CaseEffects, Meter
 from evalsuite.solvers.applications import run_solver
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class SolvedCase:
 class RunModels:
     """Gives cases access to the run's models."""
 
-    def __init__(self, asker: CaseAsker, settings: Settings, model: str) -> None:
+    def __init__(self, asker: CaseCallProvider, settings: Settings, model: str) -> None:
         # Remove logins from the addresses, because only the gateway needs the logins.
         self._asker, self._settings, self._model = asker, make_public_settings(settings), model
         self._overrides = self._settings.model_params

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from evalsuite.core import errors
 from evalsuite.core.errors import EvalsuiteError, InternalError
 from evalsuite.core.json_codec import Plain, decode_completion, decode_request, dumps, encode_completion, encode_request
-from evalsuite.gateway.handle import CaseAsker, Effect
+from evalsuite.gateway.handle import CaseCallProvider, NumberedToolCall
 
 if TYPE_CHECKING:
     import asyncio
@@ -55,10 +55,10 @@ class GatewayProxy:
     async def record_cancellation(self, request: Request, seconds: float) -> None:
         await self._send_and_await_answer({"cancelled": encode_request(request), "seconds": seconds})
 
-    async def read_tool_result(self, effect: Effect) -> Any:
+    async def read_tool_result(self, effect: NumberedToolCall) -> Any:
         return (await self._send_and_await_answer({"read_tool_result": asdict(effect)}))["result"]
 
-    async def store_tool_result(self, effect: Effect, result: Any) -> None:
+    async def store_tool_result(self, effect: NumberedToolCall, result: Any) -> None:
         await self._send_and_await_answer({"keep": asdict(effect), "result": result})
 
     async def _send_and_await_answer(self, fields: dict[str, Any]) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class ChannelServer:
     workers.
     """
 
-    def __init__(self, channel: Channel, background: BackgroundLoop, gateway: CaseAsker) -> None:
+    def __init__(self, channel: Channel, background: BackgroundLoop, gateway: CaseCallProvider) -> None:
         self._channel, self._background, self._gateway = channel, background, gateway
         self._tasks: set[asyncio.Task[None]] = set()
         self._outgoing: queue.SimpleQueue[str | None] = queue.SimpleQueue()
@@ -136,9 +136,11 @@ class ChannelServer:
             elif "cancelled" in request:
                 await self._gateway.record_cancellation(decode_request(request["cancelled"]), request["seconds"])
             elif "read_tool_result" in request:
-                answer = {"result": await self._gateway.read_tool_result(Effect(**request["read_tool_result"]))}
+                answer = {
+                    "result": await self._gateway.read_tool_result(NumberedToolCall(**request["read_tool_result"]))
+                }
             else:
-                await self._gateway.store_tool_result(Effect(**request["keep"]), request["result"])
+                await self._gateway.store_tool_result(NumberedToolCall(**request["keep"]), request["result"])
         except EvalsuiteError as error:
             answer = {"error": encode_error(error)}
         except Exception as error:  # noqa: BLE001 - the caller receives any error

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PARAMETER_FLAGS = ("--model-param", "--judge-param")
 PARAMETER_OPTION = re.compile(r"--(model|judge)-param|(-o|--override-ini=)?evalsuite_(model|judge)_param")
-ECHOED = 8  # Minimum length of a secret that is masked in a server's answer.
+SHORTEST_MASKED_SECRET = 8  # Minimum length of a secret that is masked in a server's answer.
 MARK = "sha256:"
 
 
@@ -71,7 +71,7 @@ class Vault:
     def _mask_secrets(self, text: str) -> str:
         for mark, secret in self._secrets.items():
             # Do not mask short secrets, because they may also occur as ordinary words.
-            if len(secret) >= ECHOED:
+            if len(secret) >= SHORTEST_MASKED_SECRET:
                 text = text.replace(secret, mark)
         return text
 

@@ -12,7 +12,7 @@ from evalsuite.core.json_codec import digest, encode_request
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request
-    from evalsuite.gateway.handle import Asker
+    from evalsuite.gateway.handle import CompletionProvider
 
 TAG = "fault"  # A case's tag that lists the kinds of fault injected into the case's requests.
 UNHARMED = "none"  # The value of the tag `fault` for a case without injected faults.
@@ -80,7 +80,7 @@ class FaultInjector:
     def __bool__(self) -> bool:
         return bool(self.faults)
 
-    async def send_request(self, asker: Asker, request: Request, injected: list[str]) -> Completion:
+    async def send_request(self, asker: CompletionProvider, request: Request, injected: list[str]) -> Completion:
         """Send a request with its randomly selected faults, which are appended to the list `injected`.
 
         Args:

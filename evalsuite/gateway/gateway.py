@@ -37,7 +37,7 @@ from evalsuite.gateway.concealment import (
     remove_epoch,
     remove_epoch_mark,
 )
-from evalsuite.gateway.handle import Effect, ModelCalls
+from evalsuite.gateway.handle import NumberedToolCall, ToolModelCalls
 from evalsuite.gateway.spend import (
     Ledger,
     Price,
@@ -180,7 +180,7 @@ class Gateway:
         if self.store.outcomes and not self.store.read_only:
             await self.store.outcomes.store_cancellation(key, seconds)
 
-    async def read_tool_result(self, effect: Effect) -> Any:
+    async def read_tool_result(self, effect: NumberedToolCall) -> Any:
         """Read the result of a tool call from the journal; None if the journal has no result."""
         calls = self.store.tool_calls
         # Also look up the case's name with the epoch, because older journals contain this name.
@@ -194,11 +194,11 @@ class Gateway:
                     f"{effect.number}, {effect.name} with {effect.arguments!r:.200}; a replay never runs a tool"
                 )
             return None
-        for request, usage, _ in ModelCalls.unpack_result_and_calls(kept[2])[1].iterate_usages():
+        for request, usage, _ in ToolModelCalls.unpack_result_and_calls(kept[2])[1].iterate_usages():
             self._used[f"recalled {request}"] = usage
         return kept[2]
 
-    async def store_tool_result(self, effect: Effect, result: Any) -> None:
+    async def store_tool_result(self, effect: NumberedToolCall, result: Any) -> None:
         calls, case = self.store.tool_calls, remove_epoch(effect.case)
         with self._end_run_if_store_fails():
             if calls.read_only:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class NumberedToolCall:
     """A tool call of a case, with its number among the case's tool calls."""
 
     case: str  # The case's node id with `EPOCH_MARK`; for a call within a tool call, also the number of the outer call.
@@ -36,16 +36,16 @@ class Effect:
     arguments: Any  # JSON data.
 
 
-class EffectStore(Protocol):
+class ToolResultStore(Protocol):
     """The store of tool calls: the gateway itself, or the connection to the gateway."""
 
-    async def read_tool_result(self, effect: Effect) -> Any: ...
+    async def read_tool_result(self, effect: NumberedToolCall) -> Any: ...
 
-    async def store_tool_result(self, effect: Effect, result: Any) -> None: ...
+    async def store_tool_result(self, effect: NumberedToolCall, result: Any) -> None: ...
 
 
 @dataclass(slots=True)
-class ModelCalls:
+class ToolModelCalls:
     """The model calls that a tool made. A replay counts a tool's model calls, although the tool does not run."""
 
     # For each request, the digests of its content, prompt and parameters.
@@ -56,7 +56,7 @@ class ModelCalls:
     RESULT: ClassVar = "result"
     CALLS: ClassVar = "model_calls"
 
-    def add_calls(self, other: ModelCalls) -> None:
+    def add_calls(self, other: ToolModelCalls) -> None:
         self.requests += other.requests
         self.answers += other.answers
 
@@ -66,7 +66,7 @@ class ModelCalls:
         return {self.RESULT: result, self.CALLS: {"requests": self.requests, "answers": self.answers}}
 
     @classmethod
-    def unpack_result_and_calls(cls, stored: Any) -> tuple[Any, ModelCalls]:
+    def unpack_result_and_calls(cls, stored: Any) -> tuple[Any, ToolModelCalls]:
         if isinstance(stored, dict) and stored.keys() == {cls.RESULT, cls.CALLS}:
             return stored[cls.RESULT], cls(**stored[cls.CALLS])
         return stored, cls()
@@ -77,7 +77,7 @@ class ModelCalls:
             yield answer["request"], decode_usage(answer["usage"]), answer["simulator"]
 
 
-DURING: ContextVar[ModelCalls | None] = ContextVar("DURING", default=None)
+DURING: ContextVar[ToolModelCalls | None] = ContextVar("DURING", default=None)
 """Collects the model calls of the tool call that runs in this context."""
 
 
@@ -93,13 +93,13 @@ class CaseEffects:
         players: the counter of calls of models that simulate users and tools for the case.
     """
 
-    def __init__(self, keeper: EffectStore | None = None, case: str = "", epoch: int = 1) -> None:
+    def __init__(self, keeper: ToolResultStore | None = None, case: str = "", epoch: int = 1) -> None:
         self._keeper, self._case, self._epoch = keeper, case, epoch
         self._numbers = itertools.count(1)
-        self.recalled: list[Effect] = []
+        self.recalled: list[NumberedToolCall] = []
         self.meter, self.players = Meter(), Meter()
         # The model calls of the tool call to which this object belongs; None if the object belongs to a whole case.
-        self._outer: ModelCalls | None = None
+        self._outer: ToolModelCalls | None = None
 
     async def run_tool_once(self, name: str, arguments: Mapping[str, Any], run: Callable[[], Awaitable[Any]]) -> Any:
         """Return a tool call's stored result; if the journal has none, run the tool and store the result.
@@ -122,12 +122,14 @@ class CaseEffects:
         return result
 
     @contextmanager
-    def collect_model_calls(self, effect: Effect, loop: asyncio.AbstractEventLoop) -> Iterator[ModelCalls]:
+    def collect_model_calls(
+        self, effect: NumberedToolCall, loop: asyncio.AbstractEventLoop
+    ) -> Iterator[ToolModelCalls]:
         """Collect a tool call's model calls; within the call, number the calls of `@effect` functions separately.
 
         If an interrupted tool call runs again, `@effect` functions that it had completed return their stored results.
         """
-        calls = ModelCalls()
+        calls = ToolModelCalls()
         within = CaseEffects(self._keeper, f"{remove_epoch(effect.case)} call {effect.number}", effect.epoch)
         within.meter, within.players, within._outer = self.meter, self.players, calls
         tokens = DURING.set(calls), CASE_EFFECTS.set((within, loop))
@@ -146,14 +148,14 @@ class CaseEffects:
     def has_journal(self) -> bool:
         return self._keeper is not None
 
-    async def begin_tool_call(self, name: str, arguments: Mapping[str, Any]) -> tuple[Effect | None, Any]:
-        """Number a tool call; return its `Effect` if the tool must run, otherwise None and the stored result."""
-        effect = Effect(self._case, self._epoch, next(self._numbers), name, dict(arguments))
+    async def begin_tool_call(self, name: str, arguments: Mapping[str, Any]) -> tuple[NumberedToolCall | None, Any]:
+        """Number a tool call; return the numbered call if the tool must run, otherwise None and the stored result."""
+        effect = NumberedToolCall(self._case, self._epoch, next(self._numbers), name, dict(arguments))
         kept = await self._keeper.read_tool_result(effect) if self._keeper is not None else None
         if kept is None:
             return effect, None
         self.recalled.append(effect)
-        result, calls = ModelCalls.unpack_result_and_calls(kept)
+        result, calls = ToolModelCalls.unpack_result_and_calls(kept)
         for digests in calls.requests:
             self.meter.count_request(digests["content"], digests.copy)
         for _, usage, by_simulator in calls.iterate_usages():
@@ -162,7 +164,7 @@ class CaseEffects:
             self._outer.add_calls(calls)
         return None, result
 
-    async def end_tool_call(self, effect: Effect, calls: ModelCalls, result: Any) -> None:
+    async def end_tool_call(self, effect: NumberedToolCall, calls: ToolModelCalls, result: Any) -> None:
         """Store a tool call's result before the case gets the result."""
         if self._outer is not None:
             self._outer.add_calls(calls)
@@ -177,14 +179,14 @@ ROUTE: ContextVar[Any] = ContextVar("ROUTE", default=None)
 """Receives the calls of an application's own clients; unset while the gateway itself calls a provider."""
 
 
-class Asker(Protocol):
+class CompletionProvider(Protocol):
     """Sends requests to models and returns their completions."""
 
     async def ask(self, request: Request) -> Completion:
         """Return the model's completion for a request."""
 
 
-class CaseAsker(Asker, EffectStore, Protocol):
+class CaseCallProvider(CompletionProvider, ToolResultStore, Protocol):
     """Answers the model calls and tool calls of one case."""
 
     async def record_cancellation(self, request: Request, seconds: float) -> None:
@@ -327,7 +329,7 @@ class ModelHandle:
 
     def __init__(
         self,
-        asker: Asker,
+        asker: CompletionProvider,
         name: str,
         base_url: str | None = None,
         epoch: int = 1,

@@ -14,7 +14,7 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
-FLOOR = 0.5  # Lowest rate, in requests per second: that of four workers with plain back-off.
+LOWEST_RATE = 0.5  # Lowest rate, in requests per second: that of four workers with plain back-off.
 FEW, TOLERATED = 2.0, 0.02  # Maximum refusals in a period without pacing: a constant, plus a share of the answers.
 MEASURED, MEASURED_SECONDS, MEASURED_LATENCIES = 24, 2.0, 2.0
 """Minimum answers, seconds and latencies from which the plain rate is computed, because a burst is not a rate."""
@@ -29,7 +29,7 @@ GROWTH, FROM_TIME = 100.0, 10.0
 16 answers restore a high limit, so about 6% are refused. The seconds let a low limit grow within 5 s, because answers
 alone would take a minute."""
 
-REMEMBERED = 32  # Number of latest calls from which the share of refusals and the kind of limit are computed.
+REMEMBERED_CALLS = 32  # Number of latest calls from which the share of refusals and the kind of limit are computed.
 MISFIT_SHARE = 1 / 8
 """Share of refusals at fewer calls in service than the inferred limit, and share at more: the server's count differs
 from ours while requests and answers are on their way."""
@@ -69,7 +69,7 @@ class Pacing:
         self._connections = connections
         self.plain, self.spaced, self.limit = True, False, math.inf
         self.calls: dict[CallInFlight, None] = {}
-        self._serving: deque[int] = deque(maxlen=REMEMBERED)
+        self._serving: deque[int] = deque(maxlen=REMEMBERED_CALLS)
         self._period, self._needed = PacingPeriod(), MEASURED
         self._plain_rate, self._plain_share, self._allowed = math.inf, 0.0, 0.0
         self._free_at = self._cut_at = self._grown_at = -math.inf
@@ -111,7 +111,7 @@ class Pacing:
         return call
 
     def record_answer(self, call: CallInFlight, now: float) -> None:
-        self._refused_share -= self._refused_share / REMEMBERED
+        self._refused_share -= self._refused_share / REMEMBERED_CALLS
         self._latency += (now - call.sent - self._latency) / 8
         gap, self._answer_at = now - self._answer_at, now
         if self.plain:
@@ -143,17 +143,17 @@ class Pacing:
             self._plain_rate, self._plain_share = period.answered / seconds, self._refused_share
             self._allowed = ALLOWED * period.answered
             self._clean, self._free_at, self._grown_at = 0.0, now, now
-            self._choose_limit()
+            self._set_call_or_rate_limit()
 
-    def _choose_limit(self) -> None:
+    def _set_call_or_rate_limit(self) -> None:
         """Limit the number of calls at once if such a limit explains the latest refusals; otherwise, limit the rate."""
         serving = sorted(self._serving)
         misfits = int(MISFIT_SHARE * len(serving))
         at_once = serving[misfits] if serving[misfits] >= serving[-1 - misfits] - 1 else 0
-        self.spaced, self.limit = not at_once, at_once or max(FLOOR, self._plain_rate)
+        self.spaced, self.limit = not at_once, at_once or max(LOWEST_RATE, self._plain_rate)
 
     def record_refusal(self, call: CallInFlight, now: float, *, probing: bool = False) -> None:
-        self._refused_share += (1.0 - self._refused_share) / REMEMBERED
+        self._refused_share += (1.0 - self._refused_share) / REMEMBERED_CALLS
         # A server refuses calls immediately, so earlier calls that are still in flight have been accepted.
         self._serving.append(list(self.calls).index(call))
         # A paced period counts only refusals of calls that were sent in it.
@@ -163,6 +163,6 @@ class Pacing:
         if not probing and call.sent >= self._cut_at:
             self._cut_at = now
             if self.spaced:
-                self.limit = max(FLOOR, (1.0 - CUT) * self.limit)
+                self.limit = max(LOWEST_RATE, (1.0 - CUT) * self.limit)
             elif not self.plain:
-                self._choose_limit()
+                self._set_call_or_rate_limit()

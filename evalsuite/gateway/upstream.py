@@ -20,7 +20,9 @@ FIRST_WAIT, LONGEST_WAIT, PACED_WAIT = 0.5, 8.0, 0.1
 """FIRST_WAIT: maximum seconds to wait after the first failure; each further failure doubles the maximum, up to
 LONGEST_WAIT (both values are the openai package's). A refused request that is paced waits at most PACED_WAIT, so that
 others are tried before it."""
-SPREAD = 0.25  # Maximum jitter from the second refusal on, as a share of the demanded wait; never over FIRST_WAIT.
+JITTER_SHARE = (
+    0.25  # Maximum jitter from the second refusal on, as a share of the demanded wait; never over FIRST_WAIT.
+)
 
 
 class RetrySchedule:
@@ -55,7 +57,7 @@ class RetrySchedule:
         told = getattr(error, "retry_after", None)
         if told is not None:
             # Add jitter, because many requests may be told the same wait, and would be refused if sent together.
-            spread = min(FIRST_WAIT, SPREAD * told) if self.refusals > 1 else 0.0
+            spread = min(FIRST_WAIT, JITTER_SHARE * told) if self.refusals > 1 else 0.0
             wait = told + random.uniform(0.0, spread)  # noqa: S311 - jitter, not a secret
         now = self._clock()
         self._deadline = self._deadline or (now if refusing_since is None else refusing_since) + self._patience

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from evalsuite.core.types import Completion, Request, Usage
 
-BILLED = """
+SELECT_SPENDING = """
 SELECT coalesce(sum(CASE WHEN cost IS NOT NULL THEN cost
                          WHEN state IN ('sent', 'failed') THEN reserved ELSE 0 END), 0) FROM attempts
 """
@@ -144,7 +144,7 @@ class Answers:
     def sum_spending(self) -> float:
         """Sum the US dollars that all sessions of the run paid, or may have to pay for failed calls."""
         self._queue.flush()
-        return float(self._database.read_row(BILLED)[0])
+        return float(self._database.read_row(SELECT_SPENDING)[0])
 
     def count_calls_and_refusals(self) -> tuple[int, int]:
         """Count the calls of all sessions of the run, and the calls that the server refused with status 429."""

@@ -22,7 +22,7 @@ from evalsuite.journal.schema import join_large_strings, split_large_strings
 if TYPE_CHECKING:
     import sqlite3
 
-COUNTED = """
+SELECT_COUNTED_RECORDS = """
 SELECT c."case", r.record, r.checksum, max(r.number) FROM cases c JOIN records r
 ON r."case" = c."case" AND r.same = c.same WHERE c.session = ? GROUP BY c."case" ORDER BY c."case"
 """
@@ -32,7 +32,7 @@ CASES_COUNTED = """
 SELECT DISTINCT c."case" FROM cases c JOIN records r
 ON r."case" = c."case" AND r.same = c.same WHERE c.session = ?
 """
-"""Selects the names of the cases that `COUNTED` selects."""
+"""Selects the names of the cases that `SELECT_COUNTED_RECORDS` selects."""
 
 ALL = 'SELECT "case", record, checksum, max(number) FROM records GROUP BY "case" ORDER BY "case"'
 """Selects all records, for a run that was killed before it had a plan."""
@@ -207,7 +207,7 @@ class Journal:
     def _iterate_counted_records(self) -> Iterator[tuple[str, str | None]]:
         """Yield each case whose record counts, with the record as JSON, or with None if the record is damaged."""
         iterate = self.database.iterate_rows
-        rows = iterate(COUNTED, self.session) if self.count_planned_cases() else iterate(ALL)
+        rows = iterate(SELECT_COUNTED_RECORDS, self.session) if self.count_planned_cases() else iterate(ALL)
         for case, line, kept, _ in rows:
             record = None
             if compute_checksum(case, line) == kept:

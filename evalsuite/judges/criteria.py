@@ -58,7 +58,7 @@ class Criteria(Protocol):
     def best(self) -> float:
         """The best value on the scale."""
 
-    def write_request(self) -> str:
+    def write_answer_request(self) -> str:
         """Write the part of the prompt that asks the question and describes the form of the answer."""
 
     def make_schema(self) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class YesNo:
     question: str
     worst, best = 0.0, 1.0
 
-    def write_request(self) -> str:
+    def write_answer_request(self) -> str:
         return (
             f"Decide: {self.question}\n"
             'Reply with one JSON object: {"reason": "<in one or two sentences>", "verdict": "yes" or "no"}'
@@ -110,7 +110,7 @@ class Template(ScaleCriteria):
         """List the sections for which the prompt has placeholders."""
         return set(PLACEHOLDER.findall(self.text))
 
-    def write_request(self) -> str:
+    def write_answer_request(self) -> str:
         return self.text
 
     def make_schema(self) -> dict[str, Any]:
@@ -144,8 +144,8 @@ class OrCannotTell:
 
     criteria: Criteria
 
-    def write_request(self) -> str:
-        asked = self.criteria.write_request()
+    def write_answer_request(self) -> str:
+        asked = self.criteria.write_answer_request()
         return f'{asked}\nIf what you see does not decide it, write "{CANNOT_TELL}" as the {self._get_value_key()}.'
 
     def make_schema(self) -> dict[str, Any]:
@@ -201,7 +201,7 @@ class Each(ScaleCriteria):
     given: bool = False
     ranked: bool = False
 
-    def write_request(self) -> str:
+    def write_answer_request(self) -> str:
         scale = '"yes" or "no"' if self.high == 1 else f"<{self.low} (worst) to {self.high} (best)>"
         return (
             f"List every {self.item}, and of each decide: {self.question}\n"
@@ -285,7 +285,7 @@ class ItemListing(ScaleCriteria):
     section: str
     low, high = 0, 1
 
-    def write_request(self) -> str:
+    def write_answer_request(self) -> str:
         return (
             f"List every {self.item} in the section {self.section}, each as a short sentence that can be understood by "
             "itself. Keep its citations, such as [2]. Do not judge it.\n"
@@ -349,7 +349,7 @@ class Checklist:
     def _sum_positive_weights(self) -> float:
         return math.fsum(weight for weight in self.weights.values() if weight > 0)
 
-    def write_request(self) -> str:
+    def write_answer_request(self) -> str:
         listed = "\n".join(f"{at}. {question}" for at, question in enumerate(self.weights, 1))
         return (
             f"Decide each of these, by itself:\n{listed}\n"
@@ -411,8 +411,8 @@ class Tree:
         """The best value on the scale."""
         return max(_list_leaf_scores(self.root))
 
-    def write_request(self) -> str:
-        return self._make_checklist_of_questions().write_request()
+    def write_answer_request(self) -> str:
+        return self._make_checklist_of_questions().write_answer_request()
 
     def make_schema(self) -> dict[str, Any]:
         return self._make_checklist_of_questions().make_schema()

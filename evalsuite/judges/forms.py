@@ -157,7 +157,7 @@ class Likert(ScaleCriteria):
         """The name of the score in a judge's answer."""
         return self.name or "score"
 
-    def write_request(self) -> str:
+    def write_answer_request(self) -> str:
         return (
             f"Score from {self.low} (worst) to {self.high} (best): {self.question or self.name}"
             f'{self._format_anchors()}\nReply with one JSON object: {{"reason": "<in one or two sentences>", "score": '
@@ -225,7 +225,7 @@ class ScoresForm:
         listed = "; ".join(aspect.describe_scale() for aspect in self.aspects)
         return f"Score the answer on {listed}. The highest number is the best."
 
-    def write_request(self, lead: Lead = "Reply") -> str:
+    def write_answer_request(self, lead: Lead = "Reply") -> str:
         *most, last = (f"`{aspect.label}: `" for aspect in self.aspects)
         lines = f"one line for each: {', '.join(most)} and {last}, each" if most else f"one line: {last},"
         return f"{self.write_judging_task()} {lead} with {lines} followed by your number."
@@ -251,7 +251,7 @@ class PairedScores:
     def write_judging_task(self) -> str:
         return f"Score both answers on {self.aspect.describe_scale()}. The highest number is the best."
 
-    def write_request(self, lead: Lead = "Reply") -> str:
+    def write_answer_request(self, lead: Lead = "Reply") -> str:
         return (
             f"{self.write_judging_task()} {lead} with two lines: `Score of answer 1: ` and `Score of answer 2: `, each "
             "followed by your number."
@@ -285,7 +285,7 @@ class ChoiceForm:
         meaning = f" {self.aspect.question}" if self.aspect.question else ""
         return f"Which answer is better in {self.aspect.name or 'this respect'}?{meaning}"
 
-    def write_request(self, lead: Lead = "Reply") -> str:
+    def write_answer_request(self, lead: Lead = "Reply") -> str:
         return _write_choice_request(self.write_judging_task(), lead, self._list_allowed_verdicts())
 
     def make_schema(self) -> dict[str, Any]:
@@ -333,7 +333,7 @@ class BestOfForm:
     aspect: Likert
     count: int  # The number of answers, at most 9.
 
-    def write_request(self) -> str:
+    def write_answer_request(self) -> str:
         task = ChoiceForm(self.aspect).write_judging_task().replace("better", "best")
         return _write_choice_request(task, "Reply", self._list_allowed_verdicts())
 

@@ -26,7 +26,7 @@ from evalsuite.judges.asking import (
 )
 from evalsuite.judges.forms import QUALITY, Likert, parse_aspect_score
 from evalsuite.judges.judgements import Assessment, Ballot, Opinion, find_better_answer
-from evalsuite.judges.prompts import SYSTEM_PROMPT, JudgedInput, write_messages
+from evalsuite.judges.prompts import SYSTEM_PROMPT, JudgedInput, make_prompt_messages
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
@@ -105,7 +105,7 @@ class Weighted:
     ) -> Judgement[WeightedScore]:
         steps, log = await self._request_evaluation_steps(aspect, model)
         request = REQUEST.format(aspect=aspect.describe_scale(), steps=steps)
-        prompt = write_messages(subject.format_parts(), request, subject.media)
+        prompt = make_prompt_messages(subject.format_parts(), request, subject.media)
 
         def ask_for_score(**params: Any) -> Awaitable[Judgement[int]]:
             wanted = {"attempts": self.attempts, **self.params, **params}

@@ -28,7 +28,9 @@ SWAPPED: Mapping[str, Any] = {"first": "second", "second": "first"}
 VERSION = 6
 UNDER_TEST = "the model under test"
 CANNOT_TELL: Literal["cannot tell"] = "cannot tell"
-ALONE = "alone"  # Key of the fact about the single judge that is asked before a panel (its verdict and calls).
+SINGLE_JUDGE_FACT = (
+    "alone"  # Key of the fact about the single judge that is asked before a panel (its verdict and calls).
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ class Form(Protocol):
     def write_judging_task(self) -> str:
         """Write the sentence that says what to judge, such as `Which answer is better?`."""
 
-    def write_request(self, lead: Lead = "Reply") -> str:
+    def write_answer_request(self, lead: Lead = "Reply") -> str:
         """Write the task and the form of the answer; if `lead` is "End", the judge may write other text first."""
 
     def make_schema(self) -> dict[str, Any]:
@@ -226,14 +228,14 @@ def write_signature(kind: str, models: Sequence[Model], *content: Any) -> str:
     return f"{kind}|judge:{'+'.join(names) or UNDER_TEST}|version:{VERSION}|hash:{hashed}"
 
 
-def write_judge_signature(judge: Judge, models: Sequence[Model], shown: Any = None) -> str:
+def make_judge_signature(judge: Judge, models: Sequence[Model], shown: Any = None) -> str:
     """Write the signature of a `Judge`; see `write_signature`."""
     return write_signature(
-        type(judge).__name__.lower(), models, judge.list_prompt_sentences(), write_stable_repr(judge), shown
+        type(judge).__name__.lower(), models, judge.list_prompt_sentences(), make_address_free_repr(judge), shown
     )
 
 
-def write_stable_repr(settings: Any) -> str:
+def make_address_free_repr(settings: Any) -> str:
     """Return the `repr` of settings without memory addresses, because they differ between processes."""
     return re.sub(r" at 0x[0-9a-f]+", "", repr(settings))
 

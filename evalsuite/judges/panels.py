@@ -17,7 +17,7 @@ from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.types import Message
 from evalsuite.judges.asking import Vote, ask_until_parsed, collect_vote, join_logs, strip_nonempty_text, wait_for_all
 from evalsuite.judges.judgements import Assessment, Form, RoundResult, collect_round, combine_rounds, make_ballots
-from evalsuite.judges.prompts import REASONS, SYSTEM_PROMPT, JudgedInput, Part, mark_sections, write_messages
+from evalsuite.judges.prompts import REASONS, SYSTEM_PROMPT, JudgedInput, Part, make_prompt_messages, mark_sections
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
@@ -111,9 +111,9 @@ class PromptWriter:
         """Write a prompt for one debater, who sees these speeches, each with its speaker."""
         sections = mark_sections([*subject.list_parts(), *((f"said by {speaker}", text) for speaker, text in speeches)])
         task = "" if stage == "secret ballot" else TASK.format(task=self.form.write_judging_task())
-        judgement = JUDGEMENT.format(name=debater.name) + REASONS + self.form.write_request("End")
+        judgement = JUDGEMENT.format(name=debater.name) + REASONS + self.form.write_answer_request("End")
         request = task + (TALK.format(name=debater.name) if stage == "talk" else judgement)
-        return write_messages(sections, request, subject.media, system=self.describe_debater(debater))
+        return make_prompt_messages(sections, request, subject.media, system=self.describe_debater(debater))
 
     def write_summary_prompt(self, subject: JudgedInput, speeches: Sequence[Part]) -> list[Message]:
         text = mark_sections([*subject.list_parts(), *((f"said by {speaker}", text) for speaker, text in speeches)])
@@ -121,7 +121,7 @@ class PromptWriter:
 
     def list_fixed_texts(self) -> Sequence[str]:
         """List the prompts' fixed texts, for the judge's signature."""
-        task, request = self.form.write_judging_task(), self.form.write_request("End")
+        task, request = self.form.write_judging_task(), self.form.write_answer_request("End")
         return (SYSTEM_PROMPT, ROLE_PROMPT, TASK, TALK, JUDGEMENT, REASONS, SUMMARY_PROMPT, task, request)
 
 

@@ -39,7 +39,7 @@ def mark_sections(parts: Iterable[Part]) -> str:
     return "\n\n".join([lead, *marks])
 
 
-def write_messages(
+def make_prompt_messages(
     sections: str, request: str, media: tuple[Mapping[str, Any], ...] = (), *, system: str = SYSTEM_PROMPT
 ) -> list[Message]:
     """Write a judge's prompt: a system message, then a message with the marked sections and the request."""

@@ -31,17 +31,17 @@ from evalsuite.judges.judgements import (
     Opinion,
     declare_scores,
     is_mostly_decided,
+    make_address_free_repr,
     write_signature,
-    write_stable_repr,
 )
 from evalsuite.judges.prompts import (
     SYSTEM_PROMPT,
     Part,
     list_media,
     make_field_sections,
+    make_prompt_messages,
     map_sections_to_fields,
     mark_sections,
-    write_messages,
 )
 from evalsuite.judges.scorers import JudgeScorer, Levels, Sampled, make_aspects, make_judge_scorer
 
@@ -362,7 +362,7 @@ class Rubric:
         if isinstance(criteria, Template):
             question = Message("user", criteria.write_prompt(shown.parts), parts=shown.media)
             return await collect_vote(ask_until_parsed(model, [question], criteria.read_answer, **options), name, model)
-        prompt = write_messages(mark_sections(shown.parts), self.write_instruction(criteria), shown.media)
+        prompt = make_prompt_messages(mark_sections(shown.parts), self.write_instruction(criteria), shown.media)
         asked = OrCannotTell(criteria) if self.cannot_tell else criteria
         call = self.structured.ask_with_schema(model, prompt, asked.read_answer, asked.make_schema(), **options)
         return await collect_vote(call, name, model)
@@ -395,7 +395,7 @@ class Rubric:
         blocks = [
             f"Go through these steps first:{steps}" if steps else "",
             f"Examples of judgements:{examples}" if examples else "",
-            (OrCannotTell(criteria) if self.cannot_tell else criteria).write_request() if criteria else "",
+            (OrCannotTell(criteria) if self.cannot_tell else criteria).write_answer_request() if criteria else "",
         ]
         return "\n\n".join(block for block in blocks if block)
 
@@ -406,8 +406,8 @@ class Rubric:
         apart: list[str] = [CANNOT_TELL] if self.cannot_tell else []
         if isinstance(self.criteria, Each) and self.criteria.section:
             asked = (self.criteria.make_item_listing(), self.criteria.make_item_question())
-            apart += [criteria.write_request() for criteria in asked]
-        return write_signature("rubric", models, shown, write_stable_repr(self.criteria), settings, *apart)
+            apart += [criteria.write_answer_request() for criteria in asked]
+        return write_signature("rubric", models, shown, make_address_free_repr(self.criteria), settings, *apart)
 
 
 def _list_values(votes: Sequence[Vote[Reading]]) -> list[float]:

@@ -26,9 +26,9 @@ from evalsuite.judges.forms import QUALITY, BestOfForm, ChoiceForm, GradedChoice
 from evalsuite.judges.g_eval import FIVE_POINTS, MOST_SAMPLES, Weighted
 from evalsuite.judges.human_labels import WINS, make_people_facts
 from evalsuite.judges.judgements import (
-    ALONE,
     CANNOT_TELL,
     PREFERENCE,
+    SINGLE_JUDGE_FACT,
     Assessment,
     Ballot,
     Form,
@@ -38,8 +38,8 @@ from evalsuite.judges.judgements import (
     collect_round,
     combine_rounds,
     declare_scores,
+    make_judge_signature,
     sign_scores,
-    write_judge_signature,
 )
 from evalsuite.judges.panels import DebaterRole, Panel, Strategy, make_debaters
 from evalsuite.judges.prompts import (
@@ -49,8 +49,8 @@ from evalsuite.judges.prompts import (
     Part,
     find_media,
     format_conversation,
+    make_prompt_messages,
     redact_names,
-    write_messages,
 )
 from evalsuite.metrics.text import list_targets
 
@@ -239,7 +239,7 @@ class Sampled:
         return combine_rounds(self.form, rounds, self.quorum)
 
     def list_prompt_sentences(self) -> Sequence[str]:
-        return (SYSTEM_PROMPT, self._write_request())
+        return (SYSTEM_PROMPT, self._write_answer_request())
 
     async def _judge_in_one_order(self, subject: JudgedInput, model: Model, *, swapped: bool) -> RoundResult:
         repeats = range(self.repeats)
@@ -247,7 +247,9 @@ class Sampled:
         return collect_round(votes, join_logs(votes), swapped=swapped)
 
     async def _ask_for_vote(self, subject: JudgedInput, model: Model, repeat: int, *, swapped: bool) -> Vote[Opinion]:
-        prompt = write_messages(subject.format_parts(swapped=swapped), self._write_request(), subject.media)
+        prompt = make_prompt_messages(
+            subject.format_parts(swapped=swapped), self._write_answer_request(), subject.media
+        )
         # Vary the seed of repeated requests, because equal requests may get the same answer.
         seed = {"seed": int(self.params.get("seed") or 0) + repeat} if self.repeats > 1 else {}
         options: dict[str, Any] = {"attempts": self.attempts, **self.params, **seed}
@@ -259,8 +261,8 @@ class Sampled:
             call = self.structured.ask_with_schema(model, prompt, parse, self.form.make_schema(), **options)
         return await collect_vote(call, name, model, order="swapped" if swapped else "as given")
 
-    def _write_request(self) -> str:
-        return REASONS + self.form.write_request("End") if self.reasons else self.form.write_request()
+    def _write_answer_request(self) -> str:
+        return REASONS + self.form.write_answer_request("End") if self.reasons else self.form.write_answer_request()
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +274,7 @@ class OnDemand:
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         first = await self.alone(subject, model)
-        facts = {ALONE: {"verdict": first.opinion.verdict, "calls": first.calls}}
+        facts = {SINGLE_JUDGE_FACT: {"verdict": first.opinion.verdict, "calls": first.calls}}
         if len({ballot.opinion.verdict for ballot in first.ballots}) == 1:
             return replace(first, facts={**first.facts, **facts})
         debated = await self.panel(subject, model)
@@ -307,14 +309,14 @@ class BestOf:
         return Assessment(Opinion({PREFERENCE: wins[0]}), ballots, log, {"wins": wins})
 
     def list_prompt_sentences(self) -> Sequence[str]:
-        return (SYSTEM_PROMPT, BestOfForm(self.aspect, 3).write_request())
+        return (SYSTEM_PROMPT, BestOfForm(self.aspect, 3).write_answer_request())
 
     async def _ask_in_order(self, subject: JudgedInput, model: Model, first: int) -> Judgement[list[float]]:
         """Judge the answers in an order rotated to start at index `first`; return each answer's share (best: 1.0)."""
         answers, count = subject.answers, len(subject.answers)
         form = BestOfForm(self.aspect, count)
         shown = replace(subject, answers=answers[first:] + answers[:first]).format_parts()
-        prompt = write_messages(shown, form.write_request(), subject.media)
+        prompt = make_prompt_messages(shown, form.write_answer_request(), subject.media)
 
         def read_win_shares(text: str) -> list[float]:
             place = form.read_best_answer(text)
@@ -385,7 +387,7 @@ class JudgeScorer:
         return {PREFERENCE: opinion.scores.get(PREFERENCE, WINS[opinion.verdict]), **apart}
 
     def write_signature(self, models: Sequence[Model]) -> str:
-        return write_judge_signature(self.judge, models, [self.rivals, self.background, list(self.hide)])
+        return make_judge_signature(self.judge, models, [self.rivals, self.background, list(self.hide)])
 
     def given(
         self, *, background: str | None = None, hide: Sequence[str] | None = None, prefix: str | None = None

@@ -23,7 +23,7 @@ from evalsuite.metrics.tables.readings import parse_format, read_in_all_formats
 from evalsuite.output.reports.section import Cell, Chart, Column, Series, Table
 from evalsuite.results.tally import Estimate
 from evalsuite.samples.files import READERS
-from evalsuite.stats.correlation import Correlation, PairResamples, Statistic, pearson_r, spearman_rho
+from evalsuite.stats.correlation import Correlation, PairResamples, Statistic, compute_pearson_r, compute_spearman_rho
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -222,8 +222,8 @@ def _make_measures(
         return float(known.mean()) if len(known) else math.nan
 
     statistics: tuple[Statistic, ...] = (
-        lambda at: pearson_r(values[at], human[at]),
-        lambda at: spearman_rho(values[at], human[at]),
+        lambda at: compute_pearson_r(values[at], human[at]),
+        lambda at: compute_spearman_rho(values[at], human[at]),
         compute_mean_tau,
         lambda at: float(right[at].sum() / pairs[at].sum()) if pairs[at].any() else math.nan,
     )

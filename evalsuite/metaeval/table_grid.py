@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables import Format, read_reference_tables, table_score
-from evalsuite.metrics.tables.plain_data import write_rows
+from evalsuite.metrics.tables.plain_data import format_rows_as_markup
 from evalsuite.output.reports.section import Cell, Table, parse_columns
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ BETWEEN_TAGS = re.compile(r">\s+<")
 TEXT = re.compile(r"(?<=>)[^<>&]+(?=<)")  # Text without entities.
 
 
-def write_equal_notations(table: str, markup: Format) -> Iterator[tuple[str, str]]:
+def make_equal_notations(table: str, markup: Format) -> Iterator[tuple[str, str]]:
     """Yield the table in other notations, each with the notation's name; all notations look the same to a reader."""
     if markup == "latex":
         if RULES.search(table):
@@ -47,7 +47,7 @@ def write_equal_notations(table: str, markup: Format) -> Iterator[tuple[str, str
 def repeat_spanning_cells(table: str, markup: Format) -> str:
     """Write the table without spanning cells: repeat a spanning cell's text in every position that the cell covers."""
     grids = read_reference_tables(table, markup).tables
-    return "\n\n".join(write_rows([list(row) for row in grid.rows], markup, grid.name) for grid in grids)
+    return "\n\n".join(format_rows_as_markup([list(row) for row in grid.rows], markup, grid.name) for grid in grids)
 
 
 # Names of corruptions, from the mildest to the most severe.
@@ -64,7 +64,9 @@ def corrupt_table(table: str, markup: Format) -> Iterator[tuple[str, str]]:
     rng = random.Random(0)  # noqa: S311 - the same changes each time
 
     def write_changed_table(edit: Callable[[Rows], Rows]) -> str:
-        return "\n\n".join(write_rows(edit([[*row] for row in grid.rows]), markup, grid.name) for grid in grids)
+        return "\n\n".join(
+            format_rows_as_markup(edit([[*row] for row in grid.rows]), markup, grid.name) for grid in grids
+        )
 
     def write_cell_change(change: Callable[[str], str]) -> str:
         changed = list[str]()
@@ -111,7 +113,7 @@ MARKS = {
 BARS = "|x| + |y|"
 
 
-def write_near_pairs(table: str, markup: Format) -> Iterator[tuple[str, str, str]]:
+def make_slightly_changed_pairs(table: str, markup: Format) -> Iterator[tuple[str, str, str]]:
     """Yield each small change that the table allows, as a name, a reference table and a changed table."""
     grid = read_reference_tables(table, markup).tables[0]
     first, *body = grid.rows
@@ -119,12 +121,12 @@ def write_near_pairs(table: str, markup: Format) -> Iterator[tuple[str, str, str
     def write_table_with_cell(place: tuple[int, int], text: str) -> str:
         rows = [list(row) for row in grid.rows]
         rows[place[0]][place[1]] = text
-        return write_rows(rows, markup, grid.name)
+        return format_rows_as_markup(rows, markup, grid.name)
 
     def write_table_with_swapped_columns(one: int, two: int, last_row: int | None) -> str:
         order = [{one: two, two: one}.get(at, at) for at in range(len(first))]
         rows = [[row[at] for at in order] for row in grid.rows[:last_row]]
-        return write_rows([*rows, *map(list, grid.rows[len(rows) :])], markup, grid.name)
+        return format_rows_as_markup([*rows, *map(list, grid.rows[len(rows) :])], markup, grid.name)
 
     cells = {(row, at): cell for row, cells in enumerate(body, 1) for at, cell in enumerate(cells) if cell}
     if place := next(iter(cells), None):
@@ -180,12 +182,12 @@ def _score_changes(table: str, markup: Format) -> Iterator[tuple[str, str, float
     """Yield each change of a table, the rule for its score, the score, and whether the score meets the rule."""
     whole = table_score(table, table, format=markup).value
     yield "none", "stays 1", whole, abs(whole - 1) < SLACK
-    for change, changed in write_equal_notations(table, markup):
+    for change, changed in make_equal_notations(table, markup):
         score = table_score(changed, table, format=markup).value
         yield change, "stays 1", score, abs(score - 1) < SLACK
     content = table_score(repeat_spanning_cells(table, markup), table, format=markup).content
     yield "spans written out", "content stays 1", content, abs(content - 1) < SLACK
-    for change, wanted, answer in write_near_pairs(table, markup):
+    for change, wanted, answer in make_slightly_changed_pairs(table, markup):
         score = table_score(answer, wanted, format=markup).value
         same = answer == wanted
         yield change, "stays 1" if same else "below 1", score, (score > 1 - SLACK) == same

@@ -84,7 +84,7 @@ AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.a
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ServerAddress:
     """The address of a server."""
 
     shown: str  # The address without secrets, for messages and for the keys of stored requests.
@@ -119,7 +119,7 @@ def encode_login(login: Secret) -> str:
     return b64encode(login.reveal().encode()).decode()
 
 
-def parse_address(text: str) -> Address:
+def parse_address(text: str) -> ServerAddress:
     """Parse an address that the user wrote."""
     try:
         parts = urlsplit(text.strip().rstrip("/"))
@@ -131,7 +131,7 @@ def parse_address(text: str) -> Address:
         raise SettingsError(f"base URL {shown!r}: not an address; write http://host:port/v1")
     login, _, host = parts.netloc.rpartition("@")
     path = parts.path.rstrip("/")
-    return Address(
+    return ServerAddress(
         shown=redact(urlunsplit((parts.scheme, host, path, parts.query, ""))),
         root=urlunsplit((parts.scheme, host, path, "", "")),
         query=Secret(parts.query),
@@ -178,7 +178,7 @@ class Credentials:
                     f"are for {grant.model} at one address"
                 )
 
-    def resolve_address(self, base_url: str | None) -> Address:
+    def resolve_address(self, base_url: str | None) -> ServerAddress:
         """Parse a base URL, and add the login that the user gave for this address.
 
         If `base_url` is None, the variable `OPENAI_BASE_URL` has the address. If neither this variable nor OpenAI's key
@@ -209,7 +209,7 @@ class Credentials:
         advice = REFUSED if read_key(name, self._environ) is None else WITHHELD
         return replace(self._access, key_name=name, advice=advice.format(name=name))
 
-    def _find_key_variable(self, address: Address) -> str:
+    def _find_key_variable(self, address: ServerAddress) -> str:
         if not address.host.endswith(".azure.com"):
             return OPENAI_KEY
         names = (AZURE_KEY, AZURE_TOKEN, OPENAI_KEY)

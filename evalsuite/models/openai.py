@@ -26,7 +26,7 @@ from evalsuite.core.json_codec import dumps
 from evalsuite.core.redaction import redact
 from evalsuite.models import chat_format, embeddings_format, responses_format
 from evalsuite.models.chat_format import join_stream
-from evalsuite.models.credentials import OPENAI, Access, Address, parse_address
+from evalsuite.models.credentials import OPENAI, Access, ServerAddress, parse_address
 from evalsuite.models.failures import make_status_error, read_quota_wait, read_server_message
 from evalsuite.models.protocol import (
     BrokenConnection,
@@ -82,7 +82,7 @@ class OpenAIBackend:
     connections: int | None = None
 
     def __init__(
-        self, address: Address | str | None = None, access: Access | None = None, unknown_kind: str = ""
+        self, address: ServerAddress | str | None = None, access: Access | None = None, unknown_kind: str = ""
     ) -> None:
         self._unknown_kind = unknown_kind
         self._address = parse_address(address or OPENAI) if isinstance(address, str | None) else address

@@ -17,7 +17,7 @@ import httpx2
 from openai import AsyncAzureOpenAI, AsyncOpenAI, Omit
 
 from evalsuite.core.errors import BackendUnavailable
-from evalsuite.models.credentials import AZURE_TOKEN, Access, Address, encode_login
+from evalsuite.models.credentials import AZURE_TOKEN, Access, ServerAddress, encode_login
 from evalsuite.models.transport import ACCEPTED, AiohttpTransport, PreparedCall, ServerAnswer
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ NO_KEY = "none"  # Placeholder for a missing key, because the package requires a
 AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 
 
-def open_client(address: Address, access: Access, transport: AiohttpTransport) -> AsyncOpenAI:
+def open_client(address: ServerAddress, access: Access, transport: AiohttpTransport) -> AsyncOpenAI:
     """Open a client without retries of its own, because the gateway retries.
 
     The client sends the organisation, the project and the headers in `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and
@@ -80,7 +80,7 @@ def open_client(address: Address, access: Access, transport: AiohttpTransport) -
     return client
 
 
-def make_headers(address: Address, access: Access) -> dict[str, Any]:
+def make_headers(address: ServerAddress, access: Access) -> dict[str, Any]:
     """Return headers that replace the client's own, such as a login in place of a key; `Omit()` removes a header."""
     headers: dict[str, Any] = {
         "Content-Type": "application/json",
@@ -100,7 +100,7 @@ def make_headers(address: Address, access: Access) -> dict[str, Any]:
     return headers
 
 
-def _open_azure_client(address: Address, access: Access, shared_options: dict[str, Any]) -> AsyncOpenAI:
+def _open_azure_client(address: ServerAddress, access: Access, shared_options: dict[str, Any]) -> AsyncOpenAI:
     """Open a client for Azure's paths, with a key or an Entra ID token, and with the API version as a parameter."""
     query = shared_options.pop("default_query")
     version = query.pop("api-version", None) or os.environ.get("OPENAI_API_VERSION")
@@ -119,7 +119,7 @@ def _open_azure_client(address: Address, access: Access, shared_options: dict[st
     return _EntraClient(_make_default_azure_credential(address), **placed)
 
 
-def _make_default_azure_credential(address: Address) -> AsyncTokenCredential:
+def _make_default_azure_credential(address: ServerAddress) -> AsyncTokenCredential:
     try:
         from azure.identity.aio import DefaultAzureCredential
     except ImportError:
@@ -152,7 +152,7 @@ class OpenAIClient:
         headers: the headers that every call must send in addition to the client's own headers.
     """
 
-    def __init__(self, address: Address, access: Access) -> None:
+    def __init__(self, address: ServerAddress, access: Access) -> None:
         self._address = address
         self._transport = AiohttpTransport(access, tls=address.root.startswith("https://"))
         self.headers = make_headers(address, access)

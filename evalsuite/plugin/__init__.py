@@ -20,8 +20,8 @@ from evalsuite.plugin.collection import (
     add_parameters_to_samples,
     check_gates_and_modes,
     check_judge_and_sandboxes,
-    choose_items,
     count_collected_cases,
+    drop_and_order_items,
     mark_function,
     pytest_generate_tests,
     pytest_make_collect_report,
@@ -143,7 +143,7 @@ def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.It
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
 def pytest_choose_items(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     """Select this machine's shard and set the run's order, after -k and -m have selected items."""
-    choose_items(config, items)
+    drop_and_order_items(config, items)
     check_judge_and_sandboxes(session, items)
 
 

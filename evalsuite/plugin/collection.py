@@ -210,7 +210,7 @@ def _exit_for_problem(session: pytest.Session, items: list[pytest.Item], problem
     session.ihook.pytest_collectreport(report=pytest.CollectReport("", "failed", problem, []))
 
 
-def choose_items(config: pytest.Config, items: list[pytest.Item]) -> None:
+def drop_and_order_items(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Remove the items that other shards and parts run; if the run may end early, shuffle the items."""
     process = config.stash[PROCESS]
     settings = process.settings

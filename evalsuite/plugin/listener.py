@@ -28,7 +28,7 @@ from evalsuite.plugin.xdist import connect_worker, is_worker, stop_distributing,
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Benchmark
-    from evalsuite.engine.open_run import OpenRun
+    from evalsuite.engine.open_run import ActiveRun
     from evalsuite.engine.preparation import RunSpec
     from evalsuite.journal.planned import PlannedCase
     from evalsuite.results.run_folders import RunPart
@@ -81,11 +81,11 @@ class ReportListener:
         self._failures: dict[str, tuple[int, int]] = {}
         # Workers' requests arrive in one thread per worker, while reports arrive in the main thread.
         self._opening = threading.Lock()
-        self._run: OpenRun | None = None
+        self._run: ActiveRun | None = None
         self._failure: RunError | None = None
 
     @property
-    def run(self) -> OpenRun:
+    def run(self) -> ActiveRun:
         """The run with its folder, journal and gateway, made by the first thread that needs the run."""
         with self._opening:
             if self._failure is not None:
@@ -99,15 +99,15 @@ class ReportListener:
                     raise self._failure from error
             return self._run
 
-    def open_run(self) -> OpenRun:
+    def open_run(self) -> ActiveRun:
         """Return the run, which the main thread makes before the first case; end the session if it cannot be made."""
         try:
             return self.run
         except RunError as error:
             pytest.exit(f"evalsuite: {error}", INCOMPLETE)
 
-    def _open_new_run(self) -> OpenRun:
-        from evalsuite.engine.open_run import OpenRun
+    def _open_new_run(self) -> ActiveRun:
+        from evalsuite.engine.open_run import ActiveRun
         from evalsuite.plugin.hookspecs import HookCaller
 
         plan, part, reports = self._list_planned_cases(), self.spec.part, self.spec.reports_folder
@@ -128,7 +128,7 @@ class ReportListener:
             # Free the memory of the cases, because the journal stores them.
             self._worker_plan = self._worker_plan._replace(cases=[])
         order, watchers = self._list_items_in_planned_order(), HookCaller(self._config)
-        run = OpenRun(
+        run = ActiveRun(
             self.spec, plan, order, selection=selection, live=self.live, stop=self._stop_session, watchers=watchers
         )
         if self._worker_plan is not None:
@@ -317,7 +317,7 @@ class ReportListener:
         elif self.settings.baseline and self.has_opened_run and (report.failed or hasattr(report, "wasxfail")):
             add_baseline_answer_to_report(report, self.run.baseline)
 
-    def _store_reported_record(self, run: OpenRun, report: pytest.TestReport) -> None:
+    def _store_reported_record(self, run: ActiveRun, report: pytest.TestReport) -> None:
         case = report.nodeid
         sent = report.__dict__.pop(RECORD, None)
         if sent is not None:

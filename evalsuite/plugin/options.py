@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CONFIGURATION = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 """Files in which pytest looks for its configuration; pytest reads only one of these files."""
 
-FORMER = {
+REPLACED_SETTINGS = {
     "margin": "'quality no worse than baseline by 0.5'",
     "max_regression": "'* no worse than baseline by 0.02', a share of each metric's range",
     "on_undecided": "'* no worse than baseline', which too few cases leave without data (12)",
@@ -41,7 +41,7 @@ def add_options(parser: pytest.Parser) -> None:
     used to be options are still accepted as options.
     """
     group = parser.getgroup("evalsuite", "evalsuite: language-model benchmarks as cases")
-    for name in FORMER:
+    for name in REPLACED_SETTINGS:
         group.addoption(f"--{name.replace('_', '-')}", dest=f"evalsuite_{name}", default=None, help=argparse.SUPPRESS)
     for option in OPTIONS:
         how: dict[str, Any] = {"action": "store_true"}
@@ -129,7 +129,7 @@ def is_only_listing(config: pytest.Config) -> bool:
 
 def read_config_settings(config: pytest.Config) -> Settings:
     """Read the settings that the user gave; the command line takes precedence over ini files."""
-    for name, gate in FORMER.items():
+    for name, gate in REPLACED_SETTINGS.items():
         keys = {f"evalsuite_{name}", f"evalsuite_{name}s"}
         if config.getoption(f"evalsuite_{name}") is not None or keys & list_ini_keys(config):
             raise SettingsError(f"evalsuite_{name} is gone: write the gate {gate}")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evalsuite.decisions.quarantine import Quarantine
     from evalsuite.engine.cases import Case, ShardAssigner
     from evalsuite.engine.solving import Prefetcher, RunModels, SolvedCase, UpcomingCases
-    from evalsuite.gateway.handle import CaseAsker
+    from evalsuite.gateway.handle import CaseCallProvider
     from evalsuite.gateway.loop import BackgroundLoop
     from evalsuite.journal.planned import PlannedCase
     from evalsuite.results.run_folders import RunPart
@@ -76,7 +76,9 @@ class CaseProcess:
     model_name: str | None  # The model under test; without one, the installed default model, or None.
     quarantine: Quarantine | None  # Cases excluded from decisions until a date; None without a quarantine file.
     workers: int  # The number of processes that run cases.
-    connect: Callable[[], tuple[BackgroundLoop, CaseAsker]]  # Makes the event loop and the connection to the gateway.
+    connect: Callable[
+        [], tuple[BackgroundLoop, CaseCallProvider]
+    ]  # Makes the event loop and the connection to the gateway.
     run_part: InitVar[RunPart | None]  # The part that this session runs; None if the session may not be divided.
     deselected: list[pytest.Item] = field(default_factory=list)  # Cases that the command line leaves out.
     # The number of cases of each benchmark before any selection, and how `--limit` chose the samples.
@@ -92,7 +94,7 @@ class CaseProcess:
         self.lists_all = run_part.lists_all if run_part else bool(self.settings.resume)
         self._assignment: ShardAssigner | None = None
         self._lock = threading.Lock()  # Use a lock, because test code may request a model in any thread.
-        self._connection: tuple[BackgroundLoop, CaseAsker] | None = None
+        self._connection: tuple[BackgroundLoop, CaseCallProvider] | None = None
         # The queue of cases, made in the test thread when the first case begins.
         self._queue: UpcomingCases | WorkerQueue | None = None
         self._prefetcher: Prefetcher | None = None
@@ -105,7 +107,7 @@ class CaseProcess:
             self._assignment = ShardAssigner(self.settings.shard, self.part)
         return self._assignment
 
-    def _get_connection(self) -> tuple[BackgroundLoop, CaseAsker]:
+    def _get_connection(self) -> tuple[BackgroundLoop, CaseCallProvider]:
         """Return the event loop and the connection to the gateway; the thread that first needs them makes them."""
         with self._lock:
             if self._connection is None:

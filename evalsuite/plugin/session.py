@@ -40,9 +40,9 @@ from evalsuite.plugin.xdist import get_worker_data, has_workers, is_worker
 from evalsuite.results.run_folders import RunFolder, RunPart
 
 if TYPE_CHECKING:
-    from evalsuite.engine.open_run import OpenRun
+    from evalsuite.engine.open_run import ActiveRun
     from evalsuite.engine.preparation import RunSpec
-    from evalsuite.gateway.handle import CaseAsker
+    from evalsuite.gateway.handle import CaseCallProvider
     from evalsuite.gateway.loop import BackgroundLoop
 
 
@@ -99,7 +99,7 @@ def _set_up_controller(config: pytest.Config) -> None:
     if has_workers(config) and runs:
         listener.import_model_client()
 
-    def open_gateway() -> tuple[BackgroundLoop, CaseAsker]:
+    def open_gateway() -> tuple[BackgroundLoop, CaseCallProvider]:
         access = listener.open_run().access
         return access.background, access.gateway
 
@@ -130,7 +130,7 @@ def _set_up_worker(config: pytest.Config) -> None:
     def stop_worker(reason: str) -> None:
         config.stash[PROCESS].stopping = reason
 
-    def connect_to_gateway() -> tuple[BackgroundLoop, CaseAsker]:
+    def connect_to_gateway() -> tuple[BackgroundLoop, CaseCallProvider]:
         from evalsuite.gateway.channel import GatewayProxy
         from evalsuite.gateway.loop import BackgroundLoop
 
@@ -227,7 +227,7 @@ def _is_missing_gated_cases(session: pytest.Session, listener: ReportListener) -
     return bool(read_command_line_gates(session.config)) or listener.is_missing_gated_cases()
 
 
-def _describe_interruption(session: pytest.Session, run: OpenRun, ending: str) -> str | None:
+def _describe_interruption(session: pytest.Session, run: ActiveRun, ending: str) -> str | None:
     """Explain why the session was interrupted; None if all tests ran, or if all gates were decided early.
 
     Args:
@@ -259,7 +259,7 @@ def _describe_collection_errors(config: pytest.Config) -> str:
     return f"{count} while collecting: {failed[0].nodeid}: {reason[-1].removeprefix('E ').strip()}"
 
 
-def _choose_exit_status(session: pytest.Session, listener: ReportListener, run: OpenRun, *, is_stopped: bool) -> int:
+def _choose_exit_status(session: pytest.Session, listener: ReportListener, run: ActiveRun, *, is_stopped: bool) -> int:
     """Choose between the exit status of the run and pytest's own exit status."""
     from evalsuite.decisions.verdict import Status
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
     from evalsuite.decisions.comparison import BaselineComparison
     from evalsuite.decisions.planning import PlannedBenchmark
-    from evalsuite.engine.open_run import OpenRun
+    from evalsuite.engine.open_run import ActiveRun
     from evalsuite.output.reports.write import RunReport
     from evalsuite.plugin.process import CaseProcess
     from evalsuite.results.runs import Run
@@ -53,7 +53,7 @@ def show_why_report_is_missing(terminal: pytest.TerminalReporter, reason: str) -
     terminal.write_line(f"{Status.INCOMPLETE.name.lower()}: no decision (exit status {Status.INCOMPLETE:d})")
 
 
-def show_verdict(terminal: pytest.TerminalReporter, run: OpenRun, verdict: Verdict, status: int) -> None:
+def show_verdict(terminal: pytest.TerminalReporter, run: ActiveRun, verdict: Verdict, status: int) -> None:
     """Show the verdict, and the session's exit status, which may be pytest's own."""
     folder = run.folder
     if status == Status.DETACHED:
@@ -138,7 +138,7 @@ def _make_relative_path(path: Path, config: pytest.Config) -> Path:
 NOT_TOLD = ("session", "terminalreporter", "lfplugin", "stepwiseplugin", "evalsuite-listener", "dsession")
 
 
-def report_decisions(config: pytest.Config, run: OpenRun) -> None:
+def report_decisions(config: pytest.Config, run: ActiveRun) -> None:
     """Report every decision to pytest's other plugins as a test; show missed gates and comparisons on the terminal.
 
     If the run was interrupted, no gate is reported as missed, because the run's gates are not decided.

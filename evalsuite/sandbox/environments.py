@@ -82,7 +82,7 @@ def get_own_environment() -> ProgramEnvironment:
     return ProgramEnvironment(OWN, get_own_interpreter(), packages, installed)
 
 
-def list_package_versions(folders: Iterable[str]) -> dict[str, str]:
+def map_package_versions(folders: Iterable[str]) -> dict[str, str]:
     """List the packages in these folders, each with its version, by normalised name."""
     versions: dict[str, str] = {}
     for package in distributions(path=list(folders)):
@@ -110,7 +110,7 @@ def provide_environment(name: str, notify: Callable[[str], None] = lambda _: Non
     if name in {OWN, AUTO}:
         return get_own_environment()
     interpreter, folder = _provide_packages(name, read_requirements(name), notify)
-    return ProgramEnvironment(name, interpreter, (folder,), list_package_versions([folder]))
+    return ProgramEnvironment(name, interpreter, (folder,), map_package_versions([folder]))
 
 
 _DESCRIBE = """

@@ -39,7 +39,7 @@ def run_query(database: bytes, sql: str, seconds: float) -> list[tuple[Any, ...]
     return rows
 
 
-def is_ordered(sql: str) -> bool:
+def is_row_order_significant(sql: str) -> bool:
     """Tell by the rule of Spider's evaluator whether the order of a query's rows matters."""
     return "order by" in sql.lower()
 
@@ -89,5 +89,9 @@ def compare_queries(database: bytes, gold: str, predicted: str, match: str, seco
     except FAILURES as error:
         yield {"failed": str(error) or type(error).__name__}
         return
-    same = set(wanted) == set(given) if match == "bird" else are_rows_equal(wanted, given, ordered=is_ordered(gold))
+    same = (
+        set(wanted) == set(given)
+        if match == "bird"
+        else are_rows_equal(wanted, given, ordered=is_row_order_significant(gold))
+    )
     yield {"same": same, "rows": [len(wanted), len(given)]}

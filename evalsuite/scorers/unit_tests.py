@@ -35,9 +35,22 @@ _AS_MODULE = "import sys as _sys\n_sys.modules['answer'] = _sys.modules['__main_
 PASSED, NOT_PLAIN = "passed", "not plain"
 # Names that show that a check needs the answer's process. Such a check uses the answer's output, input, files, source
 # code, or a shared module's state, such as a seed.
-BESIDE = frozenset({"stdin", "stdout", "stderr", "redirect_stdout", "redirect_stderr", "StringIO", "BytesIO", "argv"})
-BESIDE |= {"mock", "Mock", "MagicMock", "patch", "open", "Path", "tempfile", "inspect", "signature", "issubclass"}
-BESIDE |= {
+ANSWER_PROCESS_NAMES = frozenset(
+    {"stdin", "stdout", "stderr", "redirect_stdout", "redirect_stderr", "StringIO", "BytesIO", "argv"}
+)
+ANSWER_PROCESS_NAMES |= {
+    "mock",
+    "Mock",
+    "MagicMock",
+    "patch",
+    "open",
+    "Path",
+    "tempfile",
+    "inspect",
+    "signature",
+    "issubclass",
+}
+ANSWER_PROCESS_NAMES |= {
     "os",
     "shutil",
     "sqlite3",
@@ -81,7 +94,7 @@ class UnitTests:
         wanted = set(self.list_undefined_functions(check))
         for node in ast.walk(ast.parse(check)):
             name = getattr(node, "attr", getattr(node, "id", getattr(node, "name", None)))
-            if name in BESIDE or _compares_identity(node):
+            if name in ANSWER_PROCESS_NAMES or _compares_identity(node):
                 return True
             users = [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
             users += node.bases if isinstance(node, ast.ClassDef) else []

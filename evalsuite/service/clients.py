@@ -173,7 +173,7 @@ def _make_example() -> str:
 MINUTE = 60.0
 
 
-class Quota:
+class ClientQuota:
     """A client's limits per minute; it delays requests that would exceed them.
 
     Args:

@@ -25,13 +25,21 @@ from evalsuite.core.errors import EvalsuiteError, RequestRefused, SpendLimitReac
 from evalsuite.core.json_codec import decode_request, dumps, encode_completion
 from evalsuite.gateway.channel import encode_error
 from evalsuite.gateway.gateway import GRACE, Gateway
-from evalsuite.service.clients import CURRENT_CLIENT, MINUTE, Client, ClientRegistry, Quota, ShareUsedUp, is_loopback
+from evalsuite.service.clients import (
+    CURRENT_CLIENT,
+    MINUTE,
+    Client,
+    ClientQuota,
+    ClientRegistry,
+    ShareUsedUp,
+    is_loopback,
+)
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request, Usage
     from evalsuite.service.audit import AuditLog
     from evalsuite.service.store import ServiceStore
-    from evalsuite.service.upstreams import Upstreams
+    from evalsuite.service.upstreams import AllowedUpstreams
 
 # Maximum model names in metrics, because clients choose the names, and each name adds a permanent time series.
 MOST_MODELS = 100
@@ -115,7 +123,7 @@ class GatewayServer:
         gateway: Gateway,
         store: ServiceStore,
         clients: ClientRegistry,
-        upstreams: Upstreams,
+        upstreams: AllowedUpstreams,
         *,
         local: bool,
         audit: AuditLog | None = None,
@@ -123,7 +131,8 @@ class GatewayServer:
         self._gateway, self._store, self._clients, self._upstreams = gateway, store, clients, upstreams
         self._local, self._audit = local, audit
         self._quotas = {
-            client.name: Quota(client, earlier=store.read_latest_calls(client.name, MINUTE)) for client in clients.known
+            client.name: ClientQuota(client, earlier=store.read_latest_calls(client.name, MINUTE))
+            for client in clients.known
         }
         self.counts = AnswerCounts()
 

@@ -26,7 +26,7 @@ from evalsuite.service.audit import AuditLog
 from evalsuite.service.clients import ANYBODY, ClientRegistry, SharedLedger, is_loopback, read_clients
 from evalsuite.service.server import GatewayServer
 from evalsuite.service.store import ServiceStore, open_store
-from evalsuite.service.upstreams import Upstreams
+from evalsuite.service.upstreams import AllowedUpstreams
 
 if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
@@ -82,7 +82,7 @@ def _make_tls_context(service: ServiceSettings) -> ssl.SSLContext | None:
 async def _run_service(service: ServiceSettings, clients: ClientRegistry, tls: ssl.SSLContext | None) -> None:
     settings = service.settings
     audit = AuditLog(service.audit, _print_error) if service.audit else None
-    upstreams = Upstreams(service.models, service.upstreams, make_access_without_key(settings))
+    upstreams = AllowedUpstreams(service.models, service.upstreams, make_access_without_key(settings))
     prices = read_prices(settings.price)
     store = open_store(service.store, clients.known or (ANYBODY,), service.max_age)
     ledger = SharedLedger(settings.max_cost, clients.known or (ANYBODY,), store.read_paid_amounts())

@@ -24,7 +24,7 @@ OWN_HEADERS = frozenset(
 """Headers of a call that decide which server it reaches and who pays for it."""
 
 
-class Upstreams:
+class AllowedUpstreams:
     """The models and servers that a service may call; opens backends for them, and refuses requests for any other.
 
     Args:

@@ -15,7 +15,7 @@ from evalsuite.solvers.episode import Episode, ToolLoop
 from evalsuite.solvers.services import CaseExchange
 from evalsuite.solvers.tool_protocols import NativeProtocol, tool_loop
 from evalsuite.tools.simulated import GREETING, ConversationUser, Persona, make_user_model_message
-from evalsuite.tools.worlds import EpisodeTools, OpenWorld, ToolSource, World, make_state_facts, open_tools
+from evalsuite.tools.worlds import EpisodeTools, EpisodeWorld, ToolSource, World, make_state_facts, open_tools
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
@@ -136,7 +136,7 @@ def _open_persona_episode(
 class ApplicationEpisode:
     """One conversation between an application and a user."""
 
-    def __init__(self, application: Application, exchange: CaseExchange, worlds: Sequence[OpenWorld]) -> None:
+    def __init__(self, application: Application, exchange: CaseExchange, worlds: Sequence[EpisodeWorld]) -> None:
         self._application, self._exchange, self._worlds = application, exchange, worlds
         self.messages: list[Message] = []
         self.events: list[Mapping[str, Any]] = []

@@ -282,7 +282,7 @@ class PairResamples:
         return Correlation(statistic(np.flatnonzero(counted)), float(low), float(high))
 
 
-def pearson_r(one: NDArray[Any], two: NDArray[Any]) -> float:
+def compute_pearson_r(one: NDArray[Any], two: NDArray[Any]) -> float:
     """Compute Pearson's r; NaN for fewer than three pairs or a constant variable."""
     if len(one) < FEWEST:
         return np.nan
@@ -292,9 +292,9 @@ def pearson_r(one: NDArray[Any], two: NDArray[Any]) -> float:
     return max(-1.0, min(1.0, float((a * b).sum()) / spread)) if spread else np.nan
 
 
-def spearman_rho(one: NDArray[Any], two: NDArray[Any]) -> float:
-    """Compute Spearman's rho with mean ranks for ties; NaN if `pearson_r` would be NaN."""
-    return pearson_r(compute_mean_ranks(one), compute_mean_ranks(two)) if len(one) >= FEWEST else np.nan
+def compute_spearman_rho(one: NDArray[Any], two: NDArray[Any]) -> float:
+    """Compute Spearman's rho with mean ranks for ties; NaN if `compute_pearson_r` would be NaN."""
+    return compute_pearson_r(compute_mean_ranks(one), compute_mean_ranks(two)) if len(one) >= FEWEST else np.nan
 
 
 def compute_mean_ranks(values: NDArray[Any]) -> NDArray[np.float64]:
@@ -303,19 +303,19 @@ def compute_mean_ranks(values: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[places])
 
 
-def kendall_tau(one: NDArray[Any], two: NDArray[Any]) -> float:
-    """Compute Kendall's tau-b; NaN if `pearson_r` would be NaN."""
+def compute_kendall_tau(one: NDArray[Any], two: NDArray[Any]) -> float:
+    """Compute Kendall's tau-b; NaN if `compute_pearson_r` would be NaN."""
     from scipy.stats import kendalltau
 
     return float(kendalltau(one, two).statistic) if len(one) >= FEWEST else np.nan
 
 
 COEFFICIENTS: dict[str, Callable[[NDArray[Any], NDArray[Any]], float]] = {
-    "Pearson": pearson_r,
-    "Spearman": spearman_rho,
-    "Kendall": kendall_tau,
+    "Pearson": compute_pearson_r,
+    "Spearman": compute_spearman_rho,
+    "Kendall": compute_kendall_tau,
 }
-SLOW = "Kendall"
+SLOWEST_COEFFICIENT = "Kendall"
 SHARE_OF_SLOW = 5
 """Divisor of the resamples for Kendall's tau, which takes several times as long as the other coefficients."""
 
@@ -325,7 +325,7 @@ def compute_correlations(one: NDArray[Any], two: NDArray[Any], draws: PairResamp
     is_complete = ~(np.isnan(one) | np.isnan(two))
 
     def compute_correlation(name: str) -> Correlation:
-        resamples = len(draws) // SHARE_OF_SLOW if name == SLOW else None
+        resamples = len(draws) // SHARE_OF_SLOW if name == SLOWEST_COEFFICIENT else None
         coefficient = COEFFICIENTS[name]
         return draws.interval(lambda at: coefficient(one[at], two[at]), is_complete, resamples=resamples)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_ch
 from evalsuite.core.errors import SettingsError, ToolError, write_count
 from evalsuite.core.threads import call_maybe_async
 from evalsuite.core.types import CHANGES, Sample
-from evalsuite.gateway.handle import CaseEffects, Effect
+from evalsuite.gateway.handle import CaseEffects, NumberedToolCall
 from evalsuite.tools.execution import (
     Executor,
     Tool,
@@ -171,7 +171,7 @@ def describe_faults(worlds: Iterable[World]) -> list[str]:
 
 
 @dataclass(eq=False)
-class OpenWorld:
+class EpisodeWorld:
     """The world of one episode."""
 
     world: World  # The world's definition, with the faults to inject.
@@ -244,7 +244,7 @@ class OpenWorld:
                 await self._restore_state_from_calls(earlier)
         return self._made
 
-    async def _restore_state_from_calls(self, calls: Sequence[Effect]) -> None:
+    async def _restore_state_from_calls(self, calls: Sequence[NumberedToolCall]) -> None:
         restore = getattr(self._made, "restore", None)
         if callable(restore) and not isinstance(restore, Tool):
             result = restore([(call.name, call.arguments) for call in calls])
@@ -292,7 +292,7 @@ class OpenWorld:
         return convert_to_json(await call_maybe_async(world.state))
 
 
-async def make_state_facts(worlds: Sequence[OpenWorld]) -> dict[str, Any]:
+async def make_state_facts(worlds: Sequence[EpisodeWorld]) -> dict[str, Any]:
     """Make the facts about the worlds' final states; a record of a large state has only its changes."""
     states = [(state, world.changes) for world in worlds if (state := await world.read_final_state()) is not None]
     if not states:
@@ -311,7 +311,7 @@ LONGEST_MAKING = 120.0  # Maximum seconds for making a world, which may start a 
 class WorldExecutor:
     """Runs a method of a world's object as a tool."""
 
-    world: OpenWorld
+    world: EpisodeWorld
     method: str
     seconds: float | None = None  # Time limit of a call in seconds, in addition to the episode's limits.
     kind: str = "python"
@@ -341,7 +341,7 @@ class EpisodeTools:
     """The tools and worlds of an episode."""
 
     tools: list[Tool]  # The tools of all sources, in the sources' order.
-    worlds: list[OpenWorld]  # The worlds whose state the tools change.
+    worlds: list[EpisodeWorld]  # The worlds whose state the tools change.
     effects: CaseEffects  # Store of the episode's tool calls.
 
 
@@ -363,7 +363,7 @@ async def open_tools(
             elif isinstance(source, OpenableTools):
                 opened.tools.extend(await source.open(sample, effects, stack))
             else:
-                world = OpenWorld(source if isinstance(source, World) else World(source), sample, effects, stack)
+                world = EpisodeWorld(source if isinstance(source, World) else World(source), sample, effects, stack)
                 opened.worlds.append(world)
                 opened.tools.extend(await world.list_tools())
         yield opened

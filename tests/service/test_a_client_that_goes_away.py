@@ -20,7 +20,7 @@ from evalsuite.service import server as module
 from evalsuite.service.clients import ANYBODY, ClientRegistry, SharedLedger
 from evalsuite.service.server import GatewayServer
 from evalsuite.service.store import open_store
-from evalsuite.service.upstreams import Upstreams
+from evalsuite.service.upstreams import AllowedUpstreams
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,7 @@ def slow(messages: Any) -> str:
 
 
 async def _hang_up_and_come_back(store_file: Path) -> Any:
-    upstreams = Upstreams([MODEL], [])
+    upstreams = AllowedUpstreams([MODEL], [])
     store = open_store(str(store_file), (ANYBODY,), None)
     ledger = SharedLedger(None, (ANYBODY,), {})
     gateway = Gateway(upstreams.open_backend, store, Limiter(4), ledger, read_prices(()), lambda _: None)

@@ -19,9 +19,9 @@ from evalsuite.gateway.limiter import Limiter
 from evalsuite.models.credentials import Secret
 from evalsuite.service import server
 from evalsuite.service.audit import AuditLog
-from evalsuite.service.clients import CURRENT_CLIENT, MINUTE, Client, ClientRegistry, Quota
+from evalsuite.service.clients import CURRENT_CLIENT, MINUTE, Client, ClientQuota, ClientRegistry
 from evalsuite.service.store import SqliteStore
-from evalsuite.service.upstreams import Upstreams
+from evalsuite.service.upstreams import AllowedUpstreams
 from tests.unit.gateway.conftest import ScriptedBackend, echo, request
 
 TOKEN = "token-of-the-ci-server"
@@ -53,7 +53,7 @@ def test_no_minute_has_more_requests_or_begins_beyond_the_tokens(
 ) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
         clock = Clock(monkeypatch)
-        quota = Quota(Client("ci", max_rpm=max_rpm, max_tpm=max_tpm), clock)
+        quota = ClientQuota(Client("ci", max_rpm=max_rpm, max_tpm=max_tpm), clock)
         sent: list[tuple[float, int]] = []
         for pause, tokens in requests:
             clock.now += pause
@@ -66,7 +66,7 @@ def test_no_minute_has_more_requests_or_begins_beyond_the_tokens(
 
 def test_a_client_without_limits_never_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
-    quota = Quota(Client("ci"), clock)
+    quota = ClientQuota(Client("ci"), clock)
     for _ in range(1000):
         quota.record_tokens(asyncio.run(quota.admit_request()), 10**6)
     assert clock.now == 0
@@ -88,7 +88,7 @@ def test_a_restarted_gateway_counts_the_calls_of_the_last_minute(
         gateway = Gateway(lambda *_: ScriptedBackend(echo), store, Limiter(8))
         try:
             service = server.GatewayServer(
-                gateway, store, ClientRegistry([client]), Upstreams(["gpt-test"], []), local=True
+                gateway, store, ClientRegistry([client]), AllowedUpstreams(["gpt-test"], []), local=True
             )
             for text in texts:
                 await service.ask(request(text))

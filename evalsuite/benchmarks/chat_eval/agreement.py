@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class RunJudge:
+class MeasuredJudge:
     """A judge whose agreement is measured: the model of one run in one mode."""
 
     name: str
@@ -49,10 +49,10 @@ class RunJudge:
     view: RunView
 
 
-def list_run_judges(views: Sequence[RunView]) -> list[RunJudge]:
+def list_run_judges(views: Sequence[RunView]) -> list[MeasuredJudge]:
     """List one judge per run and mode, in the order of runs and modes."""
     return [
-        RunJudge(f"{view.label}, {name}", parse_mode(name), tally, view)
+        MeasuredJudge(f"{view.label}, {name}", parse_mode(name), tally, view)
         for view in views
         for name, tally in view.tally.groups("mode").items()
     ]
@@ -265,7 +265,7 @@ PUBLISHED_LINES: Mapping[str, tuple[str, Mapping[int, published.PairsResult]]] =
 }
 
 
-def draw_agreement_by_panel_size(judges: Sequence[RunJudge]) -> list[Chart | Passage]:
+def draw_agreement_by_panel_size(judges: Sequence[MeasuredJudge]) -> list[Chart | Passage]:
     """Draw panels' accuracy and kappa against the number of roles and of turns, as in the paper's figure 3."""
     by_roles = _map_curves_to_comparisons(judges, lambda mode: mode.roles, lambda mode: write_count(mode.turns, "turn"))
     by_turns = _map_curves_to_comparisons(judges, lambda mode: mode.turns, lambda mode: write_count(mode.roles, "role"))
@@ -274,12 +274,12 @@ def draw_agreement_by_panel_size(judges: Sequence[RunJudge]) -> list[Chart | Pas
 
 
 def _map_curves_to_comparisons(
-    judges: Sequence[RunJudge],
+    judges: Sequence[MeasuredJudge],
     get_size: Callable[[JudgingMode], int],
     describe_other_size: Callable[[JudgingMode], str],
 ) -> Lines:
     """Map each curve's label to comparisons by panel size; leave out curves with a single point."""
-    lines: dict[str, dict[int, RunJudge]] = {}
+    lines: dict[str, dict[int, MeasuredJudge]] = {}
     for judge in (judge for judge in judges if judge.mode.strategy):
         same = ", same role" if judge.mode.same_role else ""
         alike = f"{judge.mode.kind}:{judge.mode.strategy}, {describe_other_size(judge.mode)}{same}"
@@ -325,6 +325,6 @@ def _make_accuracy_and_kappa_charts(lines: Lines, axis: str) -> list[Chart]:
     ]
 
 
-def _join_model_names(judge: RunJudge) -> str:
+def _join_model_names(judge: MeasuredJudge) -> str:
     models = dict.fromkeys(vote.model for case in read_judged_cases(judge.tally) for vote in case.votes)
     return ", ".join(models) or judge.view.label

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.chat_eval import paper_results as published
 from evalsuite.benchmarks.chat_eval.agreement import (
+    MeasuredJudge,
     RatedResponses,
-    RunJudge,
     compare_modes,
     compute_kappa,
     draw_agreement_by_panel_size,
@@ -88,7 +88,7 @@ def _describe_prompts(views: Sequence[RunView]) -> str:
     return f" Prompts of `paper:` modes: {'; '.join(used)}." if used else ""
 
 
-def _tabulate_comparisons(judges: Sequence[RunJudge]) -> Table | None:
+def _tabulate_comparisons(judges: Sequence[MeasuredJudge]) -> Table | None:
     """Tabulate published and measured accuracy and kappa on comparisons; None without a judge."""
     if not judges:
         return None
@@ -103,14 +103,14 @@ def _make_row_of_published_result(result: published.PairsResult) -> tuple[Cell, 
     return (result.name, result.accuracy, result.kappa, None, 80)
 
 
-def _make_judge_row(judge: RunJudge) -> tuple[Cell, ...]:
+def _make_judge_row(judge: MeasuredJudge) -> tuple[Cell, ...]:
     compared = select_labelled_comparisons(judge.tally)
     unparsed = compared.mean("parsed")
     silent = None if unparsed is None else 1 - unparsed
     return (judge.name, compared.estimate("accuracy"), compute_kappa(judge.tally), silent, len(compared))
 
 
-def _tabulate_accuracy_by_category(judges: Sequence[RunJudge]) -> Table | None:
+def _tabulate_accuracy_by_category(judges: Sequence[MeasuredJudge]) -> Table | None:
     by_judge = {judge.name: select_labelled_comparisons(judge.tally).groups("category") for judge in judges}
     categories = sorted({category for groups in by_judge.values() for category in groups})
     if not categories:
@@ -123,7 +123,7 @@ def _tabulate_accuracy_by_category(judges: Sequence[RunJudge]) -> Table | None:
     return Table("Accuracy by question category", columns, rows)
 
 
-def _tabulate_panels_by_strategy(judges: Sequence[RunJudge]) -> Table | None:
+def _tabulate_panels_by_strategy(judges: Sequence[MeasuredJudge]) -> Table | None:
     panels = [judge for judge in judges if judge.mode.strategy]
     if not panels:
         return None
@@ -157,7 +157,7 @@ DIALOGUE_NOTE = (
 )
 
 
-def tabulate_dialogues(judges: Sequence[RunJudge]) -> Iterator[Table]:
+def tabulate_dialogues(judges: Sequence[MeasuredJudge]) -> Iterator[Table]:
     """Make one table per correlation coefficient; make none if the judges rated no response."""
     rated = [judge for judge in judges if len(judge.tally.where(task="dialogues"))]
     for sign, title in COEFFICIENTS.items() if rated else ():
@@ -215,13 +215,13 @@ class SuccessiveBallots:
         return bool(self.before != self.after)
 
 
-def tabulate_changed_minds(judges: Sequence[RunJudge]) -> Table | None:
+def tabulate_changed_minds(judges: Sequence[MeasuredJudge]) -> Table | None:
     """Tabulate how often debaters changed their ballot, by judge, task and turn; None without secret ballots."""
     rows = [row for judge in judges for task in ("pairs", "dialogues") for row in _make_changed_mind_rows(judge, task)]
     return Table("Minds changed in the debate", CHANGED_COLUMNS, rows, CHANGED_NOTE) if rows else None
 
 
-def _make_changed_mind_rows(judge: RunJudge, task: str) -> Iterator[tuple[Cell, ...]]:
+def _make_changed_mind_rows(judge: MeasuredJudge, task: str) -> Iterator[tuple[Cell, ...]]:
     """Yield a row per turn: the shares of ballots that changed, and that changed to or from people's verdict."""
     cases = judge.tally.where(lambda row: row.outcome != "error" and bool(row.facts.get("interim")), task=task)
     simultaneous = judge.mode.strategy != "one_by_one"

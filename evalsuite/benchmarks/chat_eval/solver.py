@@ -18,7 +18,7 @@ from evalsuite.core.keywords import GENERATION, refuse_unknown_names
 from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.judges.forms import ChoiceForm, Likert, PairedScores, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, Weighted
-from evalsuite.judges.judgements import Form, Judge, make_cut_off_fact, sign_scores, write_judge_signature
+from evalsuite.judges.judgements import Form, Judge, make_cut_off_fact, make_judge_signature, sign_scores
 from evalsuite.judges.panels import Panel, Strategy, make_debaters
 from evalsuite.judges.prompts import JudgedInput, redact_names
 from evalsuite.judges.scorers import Sampled
@@ -133,7 +133,7 @@ class JudgingSolver:
             chosen = choose_settings(self.released, mode, sample.tags["task"])
             facts["prompts"] = ", ".join(setting.file for setting in chosen.values()) or OWN_WORDS
         # Leave the model under test out of the signature, so that runs of several models have the same signature.
-        facts["signature"] = write_judge_signature(judge, [])
+        facts["signature"] = make_judge_signature(judge, [])
         try:
             assessment = await judge(subject, model)
         except JudgeError as error:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Numbers = Sequence[Sequence[float | None]]
 
 
-RIGHT: frozenset[CellVerdict] = EQUAL | {"sign missing"}  # The verdicts that count as a right value.
+RIGHT_VALUE_VERDICTS: frozenset[CellVerdict] = EQUAL | {"sign missing"}  # The verdicts that count as a right value.
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,7 @@ def measure_abilities(
     """
     if not comparison.tables:
         return {"formatting": form_share}
-    right = [pair for pair in comparison.cells if pair.verdict in RIGHT and read_cell_value(pair.wanted)]
+    right = [pair for pair in comparison.cells if pair.verdict in RIGHT_VALUE_VERDICTS and read_cell_value(pair.wanted)]
     wanted, predicted = _count_cell_values(comparison.wanted_cells), _count_cell_values(comparison.predicted)
     covered = (wanted & predicted).total()
     in_form = sum(pair.verdict == "same" for pair in right)
@@ -240,7 +240,9 @@ def measure_abilities(
     values = {
         "coverage": _divide_or_none(covered, wanted.total()),
         "formatting": form_share,
-        "reasoning": _divide_or_none(sum(pair.verdict in RIGHT for pair in derived), len(derived) + lost),
+        "reasoning": _divide_or_none(
+            sum(pair.verdict in RIGHT_VALUE_VERDICTS for pair in derived), len(derived) + lost
+        ),
         "comprehension": (placed + sum(sums) / len(sums)) / 2 if sums else placed,
         "pragmatics": (markup_share + (_divide_or_none(in_form, len(right)) or 0.0) + table_share) / 3,
         "hallucination_control": _divide_or_none(supported, len(answered)),

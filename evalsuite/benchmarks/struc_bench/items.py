@@ -102,7 +102,7 @@ def _average_item_ratings(ratings: Sequence[HumanScores], model: str, rater_numb
 
 
 NEURAL = ("bertscore", "bartscore", "bleurt")
-QUICK = 4  # Number of shipped items per format in a run without the option `each`.
+QUICK_ITEMS_PER_FORMAT = 4  # Number of shipped items per format in a run without the option `each`.
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class StrucBenchOptions:
     @classmethod
     def from_setup(cls, setup: Setup) -> StrucBenchOptions:
         """Read and check the options of a run."""
-        options = read_options("Struc-Bench", cls, {"each": 0 if setup.data else QUICK, **setup.args})
+        options = read_options("Struc-Bench", cls, {"each": 0 if setup.data else QUICK_ITEMS_PER_FORMAT, **setup.args})
         if options.p_prompt is not None:
             try:
                 require_table_placeholders(options.p_prompt)

@@ -82,7 +82,7 @@ def make_report(views: Sequence[RunView]) -> Section:
         _tabulate_table_scores(lines),
         *(replace(detail, folded=True) for detail in details),
         *(passage for line in lines for passage in warn_of_cut_off_answers(line.label, line.tally, "STRUC_BENCH")),
-        *(passage for line in lines for passage in _show_extreme_outputs(line)),
+        *(passage for line in lines for passage in _make_extreme_output_passages(line)),
     ]
     return Section(TITLE, tuple(blocks))
 
@@ -320,7 +320,7 @@ def _make_items_table(lines: Sequence[LabelledCases]) -> Table:
     return Table("The wanted tables", columns, list(rows.values()), note)
 
 
-def _show_extreme_outputs(line: LabelledCases) -> Iterator[Passage]:
+def _make_extreme_output_passages(line: LabelledCases) -> Iterator[Passage]:
     """Show the outputs with the lowest and highest table scores in folded passages; on a tie, show the first output."""
     for written, name in FORMAT_NAMES.items():
         rows = line.tally.where(format=written).scored(RANKED_BY).rows
@@ -410,7 +410,7 @@ def _correlate_with_ratings(
 
 def _correlate_raters(outputs: Sequence[Row], draws: PairResamples) -> list[list[Cell]]:
     """Correlate each person's scores with the others' mean scores, to compare metrics with people."""
-    from evalsuite.stats.correlation import COEFFICIENTS, SHARE_OF_SLOW, SLOW
+    from evalsuite.stats.correlation import COEFFICIENTS, SHARE_OF_SLOW, SLOWEST_COEFFICIENT
 
     sides = [_split_ratings(outputs, aspect) for aspect in range(len(ASPECTS))]
     several = sides[0][2].sum()
@@ -420,7 +420,7 @@ def _correlate_raters(outputs: Sequence[Row], draws: PairResamples) -> list[list
     for one, others, has in sides:
         for name, coefficient in COEFFICIENTS.items():
             statistic = partial(_average_rater_correlations, coefficient, one, others)
-            resamples = len(draws) // SHARE_OF_SLOW if name == SLOW else None
+            resamples = len(draws) // SHARE_OF_SLOW if name == SLOWEST_COEFFICIENT else None
             found = draws.interval(statistic, has, resamples=resamples)
             cells.append(Estimate.of(found.value, found.low, found.high))
     return [[OTHERS, int(several), *cells]]

@@ -135,7 +135,7 @@ RULES = "instruction_following"
 # Values of `facts["program"]`; each has a column in the table of programs, "missing" under the heading "no program".
 PROGRAM_STATES = ("ok", "failed", "package missing", "timed out", "printed nothing", "missing")
 # Charts show only the first of these metrics that has scores.
-PICTURED = ("judge", "rouge_l")
+CHART_METRICS = ("judge", "rouge_l")
 SHOWN_FILES = 20
 
 
@@ -196,9 +196,9 @@ def _write_metric_note(views: Sequence[RunView], metric: str) -> str:
 
 
 def _choose_chart_metric(views: Sequence[RunView]) -> list[str]:
-    """Return the metric to draw, in a list; the list is empty if no metric in `PICTURED` has scores."""
+    """Return the metric to draw, in a list; the list is empty if no metric in `CHART_METRICS` has scores."""
     measured = {metric for view in views for metric in view.tally.metrics()}
-    return [metric for metric in PICTURED if metric in measured][:1]
+    return [metric for metric in CHART_METRICS if metric in measured][:1]
 
 
 def _draw_charts(views: Sequence[RunView]) -> Iterator[Chart]:
@@ -284,7 +284,7 @@ def _tabulate_program_outcomes(views: Sequence[RunView]) -> Iterator[Table]:
 
 
 LEADERBOARD = Path(__file__).parent / "data" / "leaderboard.json"
-RANKED = tuple(skill for skill in SKILLS if skill != "NLU")
+LEADERBOARD_SKILLS = tuple(skill for skill in SKILLS if skill != "NLU")
 RANKING_METRIC = "judge"
 LEADERBOARD_TITLE = "As on the leaderboard"
 
@@ -310,7 +310,7 @@ def tabulate_leaderboard(views: Sequence[RunView], *, published: bool) -> Iterat
     """Yield a table with the leaderboard's columns if any case was judged; `published` adds the published rows."""
     rows: list[list[Cell]] = []
     for view in views:
-        scores = [compute_skill_score(view.tally, skill) for skill in RANKED]
+        scores = [compute_skill_score(view.tally, skill) for skill in LEADERBOARD_SKILLS]
         best = [pair[1] for subtask in SUBTASKS if subtask.table and (pair := find_best_mode(view.tally, subtask.name))]
         counts = ", ".join(f"{mode} {best.count(mode)}" for mode in dict.fromkeys(COLUMN_OF.values()))
         overall = None if None in scores else _compute_mean_of_measured(scores)
@@ -332,7 +332,11 @@ def tabulate_leaderboard(views: Sequence[RunView], *, published: bool) -> Iterat
             f" Rows marked as published: {board['source']}; their judge is not this run's, and "
             "in those of May 2026 the overall is not the mean of the five."
         )
-    heads = [Column("Run"), *(Column(skill, "percent", 2) for skill in (*RANKED, "Overall")), Column("Best modes")]
+    heads = [
+        Column("Run"),
+        *(Column(skill, "percent", 2) for skill in (*LEADERBOARD_SKILLS, "Overall")),
+        Column("Best modes"),
+    ]
     yield Table(LEADERBOARD_TITLE, heads, rows, note)
 
 

@@ -19,8 +19,8 @@ from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, HEADER, get_predi
 from evalsuite.builders.building import BuildProgress, open_build_folder, sum_file_sizes, write_atomically
 from evalsuite.builders.head_to_tail import dblp, dbpedia, goodreads, imdb, mag
 from evalsuite.builders.head_to_tail.drawing import (
-    Candidate,
-    Partition,
+    CandidateQuestion,
+    PopularityPartition,
     QuestionSource,
     QuestionTemplate,
     Selection,
@@ -110,7 +110,7 @@ def _write_drafted_templates(source: dbpedia.DbpediaSource, args: Namespace, fol
     return int(bool(failures))
 
 
-def _format_questions(selection: Selection, partitions: Mapping[str, Partition]) -> str:
+def _format_questions(selection: Selection, partitions: Mapping[str, PopularityPartition]) -> str:
     """Write the questions as `{"head": [[entity, template id, question, answer], ...], "torso": ..., "tail": ...}`.
 
     Within a bucket, questions are sorted by popularity, most popular first. An entity's rank is the share of the total
@@ -118,7 +118,7 @@ def _format_questions(selection: Selection, partitions: Mapping[str, Partition])
     a list.
     """
 
-    def make_sort_key(question: tuple[QuestionTemplate, Candidate]) -> tuple[object, ...]:
+    def make_sort_key(question: tuple[QuestionTemplate, CandidateQuestion]) -> tuple[object, ...]:
         template, each = question
         return partitions[template.entities].compute_share_above(each.popularity), each.entity, template.id, each.turn
 
@@ -134,7 +134,9 @@ def _format_questions(selection: Selection, partitions: Mapping[str, Partition])
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def _format_predicates_table(selection: Selection, popularity: Mapping[str, int], partition: Partition) -> str:
+def _format_predicates_table(
+    selection: Selection, popularity: Mapping[str, int], partition: PopularityPartition
+) -> str:
     """Write each used predicate with its popularity and its bucket, as tab-separated values."""
     lines = ["\t".join(HEADER)]
     for template, buckets in selection.questions.items():
@@ -145,7 +147,11 @@ def _format_predicates_table(selection: Selection, popularity: Mapping[str, int]
 
 
 def _format_stats(
-    source: str, seed: int, selection: Selection, partitions: Mapping[str, Partition], dropped: Mapping[str, str]
+    source: str,
+    seed: int,
+    selection: Selection,
+    partitions: Mapping[str, PopularityPartition],
+    dropped: Mapping[str, str],
 ) -> str:
     """Write the statistics as Markdown: shares of head, torso and tail, questions by template, dropped templates."""
     reasons = dict(dropped)
@@ -178,7 +184,7 @@ def _format_stats(
 _ENTITIES = ("Entities", "Bucket", "Number", "Share of entities", "Share of popularity", "Least popularity")
 
 
-def _make_bucket_rows(partitions: Mapping[str, Partition]) -> list[list[str]]:
+def _make_bucket_rows(partitions: Mapping[str, PopularityPartition]) -> list[list[str]]:
     rows = []
     for name, partition in partitions.items():
         shares = partition.compute_bucket_totals()

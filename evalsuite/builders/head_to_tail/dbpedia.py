@@ -54,7 +54,7 @@ class DbpediaSource(QuestionSource):
         self._questions = read_templates(templates or TEMPLATES)
         self.templates = self.paper_templates = tuple(self._questions)
         self.dropped = read_dropped_templates(templates or TEMPLATES)
-        self._read_dump(find_dump_file(folder, self.files[0]))
+        self._create_triple_table(find_dump_file(folder, self.files[0]))
         self.partitions = {name: partition_by_popularity(workspace, name) for name in ("entity", "predicate")}
         self.template_popularity = dict(workspace.run_sql("SELECT id, popularity FROM predicate"))
 
@@ -90,7 +90,7 @@ class DbpediaSource(QuestionSource):
 
         return list_questions
 
-    def _read_dump(self, path: Path) -> None:
+    def _create_triple_table(self, path: Path) -> None:
         """Read the triples; remove the common prefix of the entities' IRIs, and read other objects as null."""
         skip = len(_RESOURCE)
         with stream_triples(self._workspace, path) as stream:

@@ -33,7 +33,7 @@ class QuestionTemplate:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CandidateQuestion:
     """A possible question about an entity; a template's candidates are sorted by `turn`, then by `lot`."""
 
     entity: str
@@ -53,7 +53,7 @@ class Candidate:
 class CandidateList:
     """Possible questions of one template and bucket, sorted; `exhausted` means that no further questions exist."""
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[CandidateQuestion, ...]
     exhausted: bool
 
 
@@ -114,13 +114,15 @@ def make_shuffle_key_sql(seed: int, expression: str) -> str:
     return f"md5_number_lower('{seed}:' || {expression})"
 
 
-def partition_by_popularity(workspace: Workspace, entities: str) -> Partition:
+def partition_by_popularity(workspace: Workspace, entities: str) -> PopularityPartition:
     """Divide the entities in an SQL relation into buckets by the column `popularity`."""
-    return Partition(dict(workspace.run_sql(f"SELECT popularity, count(*) FROM {entities} GROUP BY popularity")))
+    return PopularityPartition(
+        dict(workspace.run_sql(f"SELECT popularity, count(*) FROM {entities} GROUP BY popularity"))
+    )
 
 
 def draw_entities(
-    workspace: Workspace, pool: str, partition: Partition, entity_counts: Mapping[QuestionTemplate, int]
+    workspace: Workspace, pool: str, partition: PopularityPartition, entity_counts: Mapping[QuestionTemplate, int]
 ) -> None:
     """Add to the table `drawn` the first `entity_counts[template]` entities of each template and bucket.
 
@@ -183,7 +185,7 @@ def add_namesake_counts(workspace: Workspace, query: str, entities: str) -> list
 def make_candidates(workspace: Workspace, templates: Iterable[QuestionTemplate], make_questions: QuestionMaker) -> Draw:
     """Make the possible questions about all entities in the table `drawn`."""
     left = {(template, bucket) for template, bucket, done in workspace.run_sql("FROM pools") if not done}
-    candidates: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+    candidates: dict[tuple[str, str], list[CandidateQuestion]] = defaultdict(list)
     by_id = {template.id: template for template in templates}
     for name, bucket, entity, popularity, ticket in workspace.run_sql("FROM drawn"):
         # While further entities can be drawn, take only one question per entity, so that questions cover many entities.
@@ -191,7 +193,9 @@ def make_candidates(workspace: Workspace, templates: Iterable[QuestionTemplate],
         cleaned = ((asked, drop_repeated_answers(answers)) for asked, answers in make_questions(by_id[name], entity))
         fitting = ((asked, answers) for asked, answers in cleaned if asked and is_suitable_question(asked, answers))
         chosen = enumerate(islice(fitting, turns))
-        candidates[name, bucket] += [Candidate(entity, popularity, turn, ticket, *words) for turn, words in chosen]
+        candidates[name, bucket] += [
+            CandidateQuestion(entity, popularity, turn, ticket, *words) for turn, words in chosen
+        ]
     for those in candidates.values():
         those.sort(key=lambda each: (each.turn, each.lot, each.entity))
     return {
@@ -210,7 +214,7 @@ class BucketTotals:
     popularity: int = 0
 
 
-class Partition:
+class PopularityPartition:
     """Entities of one type in three buckets, each with about a third of all popularity.
 
     By the paper's rule, entities are sorted by popularity, most popular first. The head is the shortest prefix with at
@@ -262,7 +266,7 @@ class QuestionSource:
     paper_templates: Sequence[QuestionTemplate]  # The paper's templates.
     # Templates of the user that are not used, by id, with the reason.
     dropped: Mapping[str, str] = MappingProxyType({})
-    partitions: Mapping[str, Partition]  # The popularity buckets of each type of entity.
+    partitions: Mapping[str, PopularityPartition]  # The popularity buckets of each type of entity.
     # Maps a template's id to the popularity of the predicate that the template asks for; empty if unknown.
     template_popularity: Mapping[str, int] = MappingProxyType({})
 
@@ -301,7 +305,7 @@ class Selection:
     """The chosen questions; each template has the same number of questions in every bucket."""
 
     # Maps a template, then a bucket, to the chosen questions.
-    questions: Mapping[QuestionTemplate, Mapping[str, Sequence[Candidate]]]
+    questions: Mapping[QuestionTemplate, Mapping[str, Sequence[CandidateQuestion]]]
     cap: int  # Maximum number of questions of a template in a bucket.
     # Templates without chosen questions, with those buckets for which no question could be made.
     empty: Mapping[QuestionTemplate, Sequence[str]]
@@ -351,7 +355,7 @@ def _select_questions(drawn: Draw, cap: int) -> Selection:
     chosen, empty = {}, {}
     for template, buckets in drawn.items():
         seen = set(asked)
-        fresh: dict[str, list[Candidate]] = {bucket: [] for bucket in BUCKETS}
+        fresh: dict[str, list[CandidateQuestion]] = {bucket: [] for bucket in BUCKETS}
         for bucket, unseen in fresh.items():
             for candidate in buckets[bucket].candidates:
                 if candidate.question_key not in seen:

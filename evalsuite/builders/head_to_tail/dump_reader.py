@@ -181,7 +181,7 @@ def read_first_line(blocks: Iterator[bytes], path: Path) -> tuple[str, Iterator[
     return line.decode(), chain((rest,), blocks)
 
 
-def check_line_lengths(blocks: Iterable[bytes]) -> Iterator[bytes]:
+def refuse_long_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the blocks; raise an error if a line is too long."""
     length = 0
     for block in blocks:

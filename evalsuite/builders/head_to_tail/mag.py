@@ -81,7 +81,7 @@ _TITLE_HASH_SQL = "hash(coalesce(PaperTitle, lower(OriginalTitle)))"
 
 
 @dataclass(frozen=True, slots=True)
-class Paper:
+class MagPaper:
     """A paper or another document in the Microsoft Academic Graph."""
 
     name: str
@@ -177,7 +177,7 @@ class MagSource(QuestionSource):
                 FROM {stream}
             """)
 
-    def _load_papers_by_id(self) -> dict[str, Paper]:
+    def _load_papers_by_id(self) -> dict[str, MagPaper]:
         wanted = ("PaperId", "DocType", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue", "Doi")
         columns = dict.fromkeys(wanted, "VARCHAR") | {"Year": "INTEGER"}
         with self._stream_tsv_file("Papers", columns) as stream:
@@ -187,7 +187,7 @@ class MagSource(QuestionSource):
                 FROM {stream} SEMI JOIN {make_drawn_ids_sql(*_PAPER_QUESTIONS)} ON id = PaperId
             """
             rows = add_namesake_counts(self._workspace, shown, "paper")
-        return {id_: Paper(*columns) for id_, *columns in rows}
+        return {id_: MagPaper(*columns) for id_, *columns in rows}
 
     def _load_authors(self) -> dict[str, list[str | None]]:
         """Map each paper to the names of its authors in order; an empty list if a name is missing."""

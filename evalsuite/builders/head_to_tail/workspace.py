@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.builders.head_to_tail.dump_reader import (
     LONGEST,
     Check,
-    check_line_lengths,
     decompress_file,
     drop_carriage_returns,
     drop_comments,
     find_malformed_line,
     open_pipe,
     read_first_line,
+    refuse_long_lines,
     replace_surrogates,
 )
 from evalsuite.core.errors import DatasetError, EvalsuiteError, SettingsError
@@ -120,7 +120,7 @@ def stream_tsv(
     types = {head: columns.get(head, "VARCHAR") for head in heads}
     check = partial(_find_row_defect, types=types)
     make_sql = partial(_make_csv_reader_sql, delimiter="\t", types=types)
-    with _stream_dump(workspace, path, check_line_lengths(blocks), make_sql, check, skip=0 if header else 1) as stream:
+    with _stream_dump(workspace, path, refuse_long_lines(blocks), make_sql, check, skip=0 if header else 1) as stream:
         yield stream
 
 
@@ -130,7 +130,7 @@ def stream_json_rows(workspace: Workspace, path: Path, fields: Mapping[str, Any]
     `fields` maps the wanted fields to their SQL types, such as `[{"id": "VARCHAR"}]` for a list of objects. Every line
     must have all fields in `fields`, but a value may be null.
     """
-    blocks = replace_surrogates(check_line_lengths(decompress_file(path, workspace.progress.advance)))
+    blocks = replace_surrogates(refuse_long_lines(decompress_file(path, workspace.progress.advance)))
     # Do not use the database's JSON reader, because it keeps a whole pipe in memory. Read each line as one column and
     # parse it. The delimiter U+0001 cannot occur in JSON.
     table = partial(_make_csv_reader_sql, delimiter="\x01", types={"line": "VARCHAR"})
@@ -149,7 +149,7 @@ def stream_triples(workspace: Workspace, path: Path) -> AbstractContextManager[s
     `#` are comments.
     """
     types = dict.fromkeys(("subject", "predicate", "object", "dot"), "VARCHAR")
-    blocks = drop_comments(check_line_lengths(decompress_file(path, workspace.progress.advance)))
+    blocks = drop_comments(refuse_long_lines(decompress_file(path, workspace.progress.advance)))
     make_sql = partial(_make_csv_reader_sql, delimiter=" ", types=types)
     return _stream_dump(workspace, path, blocks, make_sql, _find_triple_defect)
 

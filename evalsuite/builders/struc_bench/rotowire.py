@@ -21,7 +21,7 @@ from evalsuite.core.errors import DatasetError, write_count
 from evalsuite.core.option_values import declare_arguments
 from evalsuite.metrics.numbers import NUMBER_WORDS, ONES
 from evalsuite.metrics.tables import CellGrid, read_tables
-from evalsuite.metrics.tables.plain_data import write_rows
+from evalsuite.metrics.tables.plain_data import format_rows_as_markup
 
 if TYPE_CHECKING:
     Rows = dict[str, dict[str, str]]
@@ -40,7 +40,7 @@ class Game:
 def format_tables(tables: Iterable[CellGrid]) -> str:
     """Write tables as raw text, separated by blank lines."""
     return "\n\n".join(
-        write_rows([[" ".join(cell.split()) for cell in row] for row in table.rows], "markdown", table.name)
+        format_rows_as_markup([[" ".join(cell.split()) for cell in row] for row in table.rows], "markdown", table.name)
         for table in tables
     )
 

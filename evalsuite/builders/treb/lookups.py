@@ -142,7 +142,7 @@ QUOTED = ", those that have commas in quotation marks"
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class RowCondition:
     """A condition on rows as words (`"Rating" is at least 4`), as a pandas mask, and as a function of a row's index."""
 
     words: str
@@ -150,16 +150,16 @@ class Condition:
     holds: Callable[[int], bool]
 
 
-def choose_equality_condition(sheet: Sheet, random: Random) -> Condition | None:
+def choose_equality_condition(sheet: Sheet, random: Random) -> RowCondition | None:
     """Make a condition that a column equals one of its recurring values; None if no column has recurring values."""
     if not sheet.grouping_columns:
         return None
     name = random.choice(list(sheet.grouping_columns))
     value, cells = random.choice(sheet.grouping_columns[name]), sheet.columns[name]
-    return Condition(f'"{name}" is "{value}"', f"df[{name!r}] == {value!r}", lambda row: cells[row] == value)
+    return RowCondition(f'"{name}" is "{value}"', f"df[{name!r}] == {value!r}", lambda row: cells[row] == value)
 
 
-def choose_comparison_condition(sheet: Sheet, random: Random) -> Condition | None:
+def choose_comparison_condition(sheet: Sheet, random: Random) -> RowCondition | None:
     """Make a condition that compares a numeric column with one of its values; None if all rows or no rows meet it."""
     name = random.choice(list(sheet.comparable_columns))
     cells = sheet.comparable_columns[name]
@@ -175,7 +175,7 @@ def choose_comparison_condition(sheet: Sheet, random: Random) -> Condition | Non
 
     if not 0 < sum(map(is_met, range(len(cells)))) < len(cells):
         return None
-    return Condition(f'"{name}" is {words} {shown}', f"df[{name!r}] {sign} {shown}", is_met)
+    return RowCondition(f'"{name}" is {words} {shown}', f"df[{name!r}] {sign} {shown}", is_met)
 
 
 MOST_DIGITS = 7  # Maximum characters of a bound without its sign and its outer zeros.
@@ -187,20 +187,20 @@ _COMPARISONS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
 )
 
 
-def choose_combined_condition(sheet: Sheet, random: Random, *, both: bool) -> Condition | None:
+def choose_combined_condition(sheet: Sheet, random: Random, *, both: bool) -> RowCondition | None:
     """Combine an equality and a comparison: by "and" if `both` is true, otherwise by "or"."""
     text, number = choose_equality_condition(sheet, random), choose_comparison_condition(sheet, random)
     if text is None or number is None:
         return None
     word, sign, combine = ("and", "&", all) if both else ("or", "|", any)
-    return Condition(
+    return RowCondition(
         f"{text.words} {word} {number.words}",
         f"({text.program}) {sign} ({number.program})",
         lambda row: combine((text.holds(row), number.holds(row))),
     )
 
 
-def _make_pair_about_row_keys(sheet: Sheet, condition: Condition) -> TemplatePair | None:
+def _make_pair_about_row_keys(sheet: Sheet, condition: RowCondition) -> TemplatePair | None:
     if sheet.key_column is None:
         return None
     keys = [str(key) for row, key in enumerate(sheet.columns[sheet.key_column]) if condition.holds(row)]
@@ -216,7 +216,7 @@ def _make_pair_about_row_keys(sheet: Sheet, condition: Condition) -> TemplatePai
     return TemplatePair(question, ", ".join(keys), f"print(', '.join({shown}))")
 
 
-def _make_pair_about_row_count(sheet: Sheet, condition: Condition) -> TemplatePair | None:
+def _make_pair_about_row_count(sheet: Sheet, condition: RowCondition) -> TemplatePair | None:
     count = sum(condition.holds(row) for row in range(len(sheet.table.rows)))
     program = f"print(int(({condition.program}).sum()))"
     return make_number_pair(f"In how many rows of the data is it so that {condition.words}?", count, program)
@@ -224,8 +224,8 @@ def _make_pair_about_row_count(sheet: Sheet, condition: Condition) -> TemplatePa
 
 def _make_selection_template(
     name: str,
-    ask: Callable[[Sheet, Condition], TemplatePair | None],
-    choose: Callable[[Sheet, Random], Condition | None],
+    ask: Callable[[Sheet, RowCondition], TemplatePair | None],
+    choose: Callable[[Sheet, Random], RowCondition | None],
 ) -> PairMaker:
     """Make a template for questions about rows that meet a random condition; the ids of its pairs contain `name`."""
 

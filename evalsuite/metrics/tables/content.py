@@ -22,7 +22,7 @@ VERSION_OVERLAP = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Overlap:
+class TableOverlap:
     """The agreement of two tables, without cells that are blank in both and without blank lines of one table."""
 
     similarity: float = 0.0  # The sum of the similarities of aligned cells.
@@ -30,8 +30,8 @@ class Overlap:
     predicted: int = 0  # The number of predicted cells.
     wanted: int = 0  # The number of wanted cells.
 
-    def __add__(self, other: Overlap) -> Overlap:
-        return Overlap(*map(add, astuple(self), astuple(other)))
+    def __add__(self, other: TableOverlap) -> TableOverlap:
+        return TableOverlap(*map(add, astuple(self), astuple(other)))
 
     @property
     def f1(self) -> float:
@@ -108,7 +108,7 @@ class TablePair:
     right: ValueGrid  # The wanted table.
     rows: Pairs  # Aligned pairs of rows.
     columns: Pairs  # Aligned pairs of columns.
-    overlap: Overlap
+    overlap: TableOverlap
     displaced: bool = False  # Whether rows or columns are in another order than in the wanted table.
 
 
@@ -120,10 +120,10 @@ class ContentComparison:
     extra: tuple[ValueGrid, ...] = ()  # Predicted tables that are not a version of any wanted table.
 
     @property
-    def overlap(self) -> Overlap:
+    def overlap(self) -> TableOverlap:
         """The summed overlap of all pairs; unused predicted tables count as unwanted cells."""
         surplus = sum(table.counts.total() for table in self.extra)
-        return sum((pair.overlap for pair in self.pairs), Overlap(predicted=surplus))
+        return sum((pair.overlap for pair in self.pairs), TableOverlap(predicted=surplus))
 
     def compare_regardless_of_order(self) -> ContentComparison | None:
         """Return the comparison with rows and columns in any order; return None if this improves no pair of tables."""
@@ -212,7 +212,7 @@ def _align_and_compare_tables(
 ) -> TablePair:
     """Align a predicted table with a wanted table, and measure their overlap; `predicted` and `wanted` are indexes."""
     if not left.width or not right.width:
-        overlap = Overlap(predicted=left.counts.total(), wanted=right.counts.total())
+        overlap = TableOverlap(predicted=left.counts.total(), wanted=right.counts.total())
         return TablePair(predicted, wanted, left, right, [], [], overlap)
     rows, columns = align_tables(left.rows, right.rows, **order)
     rows = _pair_unaligned_lines(rows, len(left.rows), len(right.rows))
@@ -255,7 +255,7 @@ def _realign_in_any_order(pair: TablePair) -> TablePair:
     return best
 
 
-def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pairs) -> Overlap:
+def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pairs) -> TableOverlap:
     similarity, equal, blank = 0.0, 0, 0
     spans: set[tuple[bool, int]] = set()
     head = next((one for one, two in rows if two == right.head), None)
@@ -292,7 +292,7 @@ def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pa
                 similarity += alike * share
                 equal += alike == 1.0
     sizes = (_count_cells(side, rows, columns, place) - blank for place, side in enumerate((left, right)))
-    return Overlap(similarity, equal, *sizes)
+    return TableOverlap(similarity, equal, *sizes)
 
 
 def _rate_names(left: ValueGrid, right: ValueGrid, places: Iterable[tuple[CellPlace | None, CellPlace]]) -> list[float]:

@@ -43,7 +43,7 @@ CELL_TAGS = frozenset({"th", "td"})
 TABLE_TAGS = frozenset({"table", "caption", "tr", *CELL_TAGS})
 GROUP_TAGS = frozenset({"thead", "tbody", "tfoot"})
 LIST_TAGS = frozenset({"ul", "ol", "li"})
-APART = frozenset({"p", "div", "ul", "ol", "li", "pre", "h1", "h2", "h3", "h4", "h5", "h6", "br", "hr"})
+WORD_SEPARATING_TAGS = frozenset({"p", "div", "ul", "ol", "li", "pre", "h1", "h2", "h3", "h4", "h5", "h6", "br", "hr"})
 """Tags that separate words: the texts before, within and after them do not form one word."""
 BOLD_TAGS = frozenset({"b", "strong"})
 HIDDEN = frozenset({"script", "style", "template", "head"})
@@ -108,7 +108,7 @@ def _lay_out_row(
 
 
 @dataclass(slots=True)
-class _OpenTable:
+class _UnfinishedTable:
     """A table that is being read."""
 
     rows: list[list[HtmlCell]] = field(default_factory=list)  # A row that cells from above cover completely is empty.
@@ -160,8 +160,8 @@ class PageTables:
     """
 
     def __init__(self, markup: str) -> None:
-        self._tables: list[_OpenTable] = []
-        self._open_tables: list[_OpenTable] = []
+        self._tables: list[_UnfinishedTable] = []
+        self._open_tables: list[_UnfinishedTable] = []
         self._open_cells: list[HtmlCell] = []
         self._stream: list[tuple[str, str]] = []
         self._hidden = 0
@@ -188,7 +188,7 @@ class PageTables:
         """Handle an element's start tag."""
         self._hidden += tag in HIDDEN
         self._script = SCRIPTS.get(tag, "")
-        if tag in APART:
+        if tag in WORD_SEPARATING_TAGS:
             self.data(" ")
         if tag in BOLD_TAGS and self._open_cells:
             self._open_cells[-1].is_bold = True
@@ -201,7 +201,7 @@ class PageTables:
 
     def _start_table_element(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag == "table" or not self._open_tables:
-            self._open_tables.append(_OpenTable())
+            self._open_tables.append(_UnfinishedTable())
             self._tables.append(self._open_tables[-1])
         table = self._open_tables[-1]
         if tag == "tr":
@@ -238,7 +238,7 @@ class PageTables:
             self._separate_row_groups()
         if tag == "table":
             self._open_tables.pop()
-        if tag in APART:
+        if tag in WORD_SEPARATING_TAGS:
             self.data(" ")
 
     def data(self, text: str) -> None:

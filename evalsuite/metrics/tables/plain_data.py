@@ -68,14 +68,14 @@ def _is_flat_record(record: Mapping[str, Any]) -> bool:
     return not any(isinstance(value, dict | list) for value in record.values())
 
 
-def write_as_markup(table: Any, markup: Format) -> str:
+def convert_to_markup(table: Any, markup: Format) -> str:
     """Write a data frame or a list of rows or records as markup.
 
     In a text, only remove a byte order mark, and replace every other line end by a line feed.
     """
     if isinstance(table, str):
         return OTHER_LINE_END.sub("\n", table.removeprefix("\ufeff"))
-    return write_rows(_list_rows(table), markup)
+    return format_rows_as_markup(_list_rows(table), markup)
 
 
 def _list_rows(table: Any) -> list[list[str]]:
@@ -109,7 +109,7 @@ def _convert_cell_to_text(value: Any) -> str:
     return " ".join(text.split())
 
 
-def write_rows(rows: Sequence[Sequence[str]], markup: Format, name: str = "") -> str:
+def format_rows_as_markup(rows: Sequence[Sequence[str]], markup: Format, name: str = "") -> str:
     """Write rows of cell texts as markup, with a caption if a name is given."""
     if markup == "html":
         body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)

@@ -98,7 +98,7 @@ class ReleasedPage:
         present = {tag for tag, _, _ in self.elements}
         return next((tags for tag, tags in CELLS.items() if tag in present), ())
 
-    def write_tag_tree(self) -> str:
+    def flatten_tag_tree(self) -> str:
         """Return the flattened tag tree of the released script, with one character per tag.
 
         For each whitelisted tag among all descendants of a node, the script adds an opening tag, walks the subtree, and
@@ -128,7 +128,7 @@ def score_html_parts(prediction: str, reference: str) -> dict[str, float]:
     predicted, wanted = ReleasedPage(prediction), ReleasedPage(reference)
     tags = wanted.find_cell_tags()
     cells, wanted_cells = predicted.list_cells(tags), wanted.list_cells(tags)
-    tree, wanted_tree = predicted.write_tag_tree(), wanted.write_tag_tree()
+    tree, wanted_tree = predicted.flatten_tag_tree(), wanted.flatten_tag_tree()
     return {
         "num_cells_match": float(len(cells) == len(wanted_cells)),
         **_compute_similarities("cells_text", cells, wanted_cells),

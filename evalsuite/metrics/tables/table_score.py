@@ -18,7 +18,7 @@ from evalsuite.metrics.tables.alignment import MOST_ASSIGNED
 from evalsuite.metrics.tables.cells import EQUAL, INCOMPLETE, CellVerdict, compare_cells, strip_cell_markup
 from evalsuite.metrics.tables.content import ContentComparison, TablePair, ValueGrid, compare_content
 from evalsuite.metrics.tables.form import OF_MARKUP, FormFact, list_form_facts
-from evalsuite.metrics.tables.plain_data import write_as_markup
+from evalsuite.metrics.tables.plain_data import convert_to_markup
 from evalsuite.metrics.tables.readings import (
     LONGEST_TEXT,
     MOST_CELLS,
@@ -249,7 +249,7 @@ def match_tables(
         markup = detect_format(next(texts, "<table>"))
     else:
         markup = parse_format(format)
-    prediction, reference = write_as_markup(prediction, markup), write_as_markup(reference, markup)
+    prediction, reference = convert_to_markup(prediction, markup), convert_to_markup(reference, markup)
     order = {"row_order": row_order, "column_order": column_order}
     wanted = read_reference_tables(reference, markup) if len(reference) <= LONGEST_TEXT else None
     if wanted is None or wanted.size > MOST_CELLS:
@@ -398,7 +398,7 @@ def shorten_to_printable(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in shorten_line(text, LONGEST_SHOWN))
 
 
-def write_html_page(scores: Iterable[tuple[str, TableScore]]) -> str:
+def render_html_page(scores: Iterable[tuple[str, TableScore]]) -> str:
     """Write scores with their names as a complete HTML page."""
     return PAGE.format(body="\n".join(_render_score_as_html(score, f"{name}: ") for name, score in scores))
 

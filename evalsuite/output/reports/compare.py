@@ -75,7 +75,7 @@ def write_comparison(
     plain = {"runs": [run.folder.name for run in runs], "labels": labels, "tables": convert_tables(sections)}
     replace_file(target / "comparison.json", json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
     page = write_comparison_page(runs, labels, sections, target)
-    glance = render_terminal_table(make_glance_table(runs, labels))
+    glance = render_terminal_table(make_primary_metrics_table(runs, labels))
     return f"{glance}\n\ncomparison: {file}\npage:       {page}\n"
 
 
@@ -90,7 +90,7 @@ def make_run_labels(runs: Sequence[Run], given_labels: Sequence[str] = ()) -> li
 
 def make_comparison_sections(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
     """Build the comparison's sections."""
-    sections = [_make_runs_section(runs, labels), Section(GLANCE_TITLE, [make_glance_table(runs, labels)])]
+    sections = [_make_runs_section(runs, labels), Section(GLANCE_TITLE, [make_primary_metrics_table(runs, labels)])]
     for name in _list_benchmarks(runs):
         views = [
             make_run_view(run, name, label) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks
@@ -121,7 +121,7 @@ def _is_lower_better(runs: Sequence[Run], name: str, metric: str) -> bool:
     return any(run.lower_is_better(name, metric) for run in runs if name in run.benchmarks)
 
 
-def make_glance_table(runs: Sequence[Run], labels: Sequence[str]) -> Table:
+def make_primary_metrics_table(runs: Sequence[Run], labels: Sequence[str]) -> Table:
     """Make a table of primary metrics, with a row per benchmark and a column per run."""
     rows: list[list[Cell]] = []
     best: list[float | None] = []

@@ -11,7 +11,7 @@ from evalsuite.core.types import Usage
 from evalsuite.output.reports.section import Cell, Table, convert_cell, parse_columns
 
 if TYPE_CHECKING:
-    from evalsuite.decisions.planning import DetectableLoss, Expense
+    from evalsuite.decisions.planning import DetectableLoss, ExpectedCost
 
 EXPENSE_COLUMNS = parse_columns(
     "benchmark | cases: count | calls: count | prompt tokens: count | completion tokens: count | US dollars: number 2 "
@@ -23,7 +23,7 @@ LOSS_COLUMNS = parse_columns(
 )
 
 
-def tabulate_expenses(expenses: Sequence[Expense]) -> Table:
+def tabulate_expenses(expenses: Sequence[ExpectedCost]) -> Table:
     """Tabulate the expected cost of each benchmark, and the sum."""
     rows: list[list[Cell]] = [
         [each.planned.benchmark, each.planned.cases, *_make_usage_cells(each.usage), each.minutes] for each in expenses

@@ -8,7 +8,7 @@ import numpy as np
 
 from evalsuite.decisions.baseline import compare_to_baseline
 from evalsuite.decisions.gates import parse_gate
-from evalsuite.engine.case_record import list_grouping_metadata
+from evalsuite.engine.case_record import select_grouping_metadata
 from evalsuite.output.reports.markdown import render_sections
 from evalsuite.output.reports.report import make_baseline_section
 
@@ -62,7 +62,7 @@ def test_metadata_make_slices_like_tags(desk: Desk) -> None:
 
 def test_what_can_be_grouped_by_is_short_and_plain() -> None:
     metadata = {"source": "wiki", "hops": 2, "hard": True, "text": "x" * 41, "list": [1], "none": None, "no": ""}
-    assert list_grouping_metadata(metadata) == {"source": "wiki", "hops": "2", "hard": "True"}
+    assert select_grouping_metadata(metadata) == {"source": "wiki", "hops": "2", "hard": "True"}
 
 
 def test_a_value_that_all_questions_have_is_no_slice(desk: Desk) -> None:

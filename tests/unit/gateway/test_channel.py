@@ -14,7 +14,7 @@ import pytest
 from evalsuite.core.errors import CallFailed, InternalError, RequestRefused, SettingsError
 from evalsuite.core.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
 from evalsuite.gateway.channel import ChannelServer, GatewayProxy
-from evalsuite.gateway.handle import Effect
+from evalsuite.gateway.handle import NumberedToolCall
 from evalsuite.gateway.loop import BackgroundLoop
 
 if TYPE_CHECKING:
@@ -88,10 +88,10 @@ class Answers:
     async def record_cancellation(self, request: Request, seconds: float) -> None:
         self.cancelled.append((request, seconds))
 
-    async def read_tool_result(self, effect: Effect) -> Any:
+    async def read_tool_result(self, effect: NumberedToolCall) -> Any:
         return self.kept.get(effect.number)
 
-    async def store_tool_result(self, effect: Effect, result: Any) -> None:
+    async def store_tool_result(self, effect: NumberedToolCall, result: Any) -> None:
         self.kept[effect.number] = {"result": result, **asdict(effect)}
 
 
@@ -288,7 +288,7 @@ def test_a_worker_reports_the_requests_that_its_case_cancelled(wire: Wire) -> No
 def test_a_worker_s_tool_calls_are_kept_and_found_again(wire: Wire) -> None:
     gateway = Answers(lambda _: FULL)
     asker, loop, _ = wire.worker(gateway)
-    effect = Effect("test_x.py::test_x[1]", 2, 3, "send", {"to": "Ada"})
+    effect = NumberedToolCall("test_x.py::test_x[1]", 2, 3, "send", {"to": "Ada"})
     assert loop.submit(asker.read_tool_result(effect)).result(WAIT) is None
     loop.submit(asker.store_tool_result(effect, {"text": "sent"})).result(WAIT)
     assert loop.submit(asker.read_tool_result(effect)).result(WAIT) == {

@@ -30,7 +30,7 @@ from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import LostAnswer, Transient, WithheldAnswer
 from evalsuite.service.clients import ANYBODY, CURRENT_CLIENT, ClientRegistry, SharedLedger
 from evalsuite.service.server import GatewayServer
-from evalsuite.service.upstreams import Upstreams
+from evalsuite.service.upstreams import AllowedUpstreams
 from tests.unit.gateway.conftest import ScriptedBackend, now
 from tests.unit.gateway.random_servers import MemoryStore
 from tests.unit.gateway.scripted_answers import ANSWER, journal_of, script
@@ -406,7 +406,7 @@ def test_no_body_makes_a_server_that_keeps_to_its_bounds_pass_the_limit(
             ledger = SharedLedger(2.0, (ANYBODY,), {}) if service else Ledger(2.0)
             gateway = Gateway(lambda *_: backend, store, Limiter(8, clock=now), ledger, PRICES, clock=now)
             CURRENT_CLIENT.set(ANYBODY)
-            upstreams = Upstreams(["gpt-test"], [])
+            upstreams = AllowedUpstreams(["gpt-test"], [])
             asker = GatewayServer(gateway, store, ClientRegistry(), upstreams, local=True) if service else gateway
             request = Request("gpt-test", (Message("user", "x"),), {**params, "extra_body": extra, "api": api})
             for epoch in range(3):

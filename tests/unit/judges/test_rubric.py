@@ -208,7 +208,7 @@ def test_criteria_of_ones_own_are_signed_alike_in_every_process(scripted: Any) -
 
         worst, best = 0.0, 1.0
 
-        def write_request(self) -> str:
+        def write_answer_request(self) -> str:
             return "Is it short?"
 
         def make_schema(self) -> dict[str, Any]:

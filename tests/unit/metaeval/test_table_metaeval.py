@@ -22,7 +22,7 @@ from evalsuite.metaeval.agreement import (
     read_rated_tables,
     tabulate_agreements,
 )
-from evalsuite.metaeval.table_grid import MARKS, write_near_pairs
+from evalsuite.metaeval.table_grid import MARKS, make_slightly_changed_pairs
 from evalsuite.metrics.tables import read_reference_tables
 from evalsuite.stats.correlation import RESAMPLES, PairResamples
 
@@ -65,7 +65,7 @@ def test_the_grid_holds_on_every_shipped_item(capsys: pytest.CaptureFixture[str]
 def test_the_grid_tells_apart_what_looks_much_alike_and_keeps_identical_tables(tmp_path: Path) -> None:
     pairs = {
         name: (wanted, answer)
-        for name, wanted, answer in write_near_pairs("| # | % |\n|---|---|\n| 1 | 2 |", "markdown")
+        for name, wanted, answer in make_slightly_changed_pairs("| # | % |\n|---|---|\n| 1 | 2 |", "markdown")
     }
     assert {*MARKS, "bars in a cell", "two heads swapped", "two columns swapped"} == pairs.keys()
     assert pairs["bars in a cell"][0] == pairs["bars in a cell"][1]
@@ -76,7 +76,7 @@ def test_the_grid_tells_apart_what_looks_much_alike_and_keeps_identical_tables(t
 
 
 def test_a_change_that_a_table_has_no_place_for_is_left_out() -> None:
-    assert list(write_near_pairs("| a | a |\n|---|---|", "markdown")) == []
+    assert list(make_slightly_changed_pairs("| a | a |\n|---|---|", "markdown")) == []
 
 
 def test_a_broken_rule_of_the_grid_is_status_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

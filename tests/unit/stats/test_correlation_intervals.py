@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
-from evalsuite.stats.correlation import COEFFICIENTS, PairResamples, compute_correlations, pearson_r
+from evalsuite.stats.correlation import COEFFICIENTS, PairResamples, compute_correlations, compute_pearson_r
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,7 +52,7 @@ def test_pairs_of_one_cluster_are_drawn_together() -> None:
     # Two clusters, each a single point many times over: a draw holds one of them or both, so r is 1 or undefined.
     one = np.array([0.0] * 50 + [1.0] * 50)
     draws = PairResamples(["a"] * 50 + ["b"] * 50, resamples=50)
-    found = draws.interval(lambda at: pearson_r(one[at], one[at]))
+    found = draws.interval(lambda at: compute_pearson_r(one[at], one[at]))
     assert found.value == pytest.approx(1.0)
     # That every draw says the same proves nothing.
     assert math.isnan(found.low)

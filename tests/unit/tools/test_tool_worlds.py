@@ -21,7 +21,7 @@ from evalsuite.tools.worlds import World, open_tools
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalsuite.gateway.handle import Effect
+    from evalsuite.gateway.handle import NumberedToolCall
 
 SAMPLE = Sample(id="s", input="x")
 NOBODY: Any = None
@@ -60,12 +60,12 @@ class Kept:
     def __init__(self, *kept: tuple[str, Any, Any]) -> None:
         self.calls = list(kept)
 
-    async def read_tool_result(self, effect: Effect) -> Any:
+    async def read_tool_result(self, effect: NumberedToolCall) -> Any:
         at = effect.number - 1
         same = at < len(self.calls) and self.calls[at][:2] == (effect.name, effect.arguments)
         return self.calls[at][2] if same else None
 
-    async def store_tool_result(self, effect: Effect, result: Any) -> None:
+    async def store_tool_result(self, effect: NumberedToolCall, result: Any) -> None:
         self.calls.append((effect.name, effect.arguments, result))
 
 

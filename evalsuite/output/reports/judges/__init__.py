@@ -12,7 +12,7 @@ from typing import Any
 
 from evalsuite import stats
 from evalsuite.judges.human_labels import WINS
-from evalsuite.judges.judgements import ALONE
+from evalsuite.judges.judgements import SINGLE_JUDGE_FACT
 from evalsuite.output.reports.judges.agreement import tabulate_agreement, tabulate_people_agreement
 from evalsuite.output.reports.judges.ballots import JudgedCase, has_ballots, read_judged_cases, tabulate_biases
 from evalsuite.output.reports.judges.estimates import estimate_mean
@@ -127,8 +127,8 @@ DEBATE_NOTE = (
 
 def tabulate_debates(title: str, tally: Tally, prefix: str = "") -> Table | None:
     """Tabulate cases that one judge decided, cases that a panel debated, and all cases; None without cases."""
-    cases = [case for case in read_judged_cases(tally, prefix) if ALONE in case.facts]
-    debated = [case for case in cases if case.facts["calls"] > case.facts[ALONE]["calls"]]
+    cases = [case for case in read_judged_cases(tally, prefix) if SINGLE_JUDGE_FACT in case.facts]
+    debated = [case for case in cases if case.facts["calls"] > case.facts[SINGLE_JUDGE_FACT]["calls"]]
     settled = [case for case in cases if case not in debated]
     groups = (("decided by one judge", settled), ("debated", debated), ("all", cases))
     rows = [_make_debate_row(*group) for group in groups if group[1]]
@@ -140,11 +140,11 @@ def _make_debate_row(name: str, cases: Sequence[JudgedCase]) -> tuple[Cell, ...]
     labelled = [case for case in cases if case.facts.get("human") in WINS]
     if not labelled:
         return (name, len(cases), calls, 0, None, None, None, None, None)
-    alone = [_measure_agreement_with_people(case.facts[ALONE]["verdict"], case) for case in labelled]
+    alone = [_measure_agreement_with_people(case.facts[SINGLE_JUDGE_FACT]["verdict"], case) for case in labelled]
     joint = [_measure_agreement_with_people(case.verdict, case) for case in labelled]
     clusters = [case.cluster for case in labelled]
     before, after = (_estimate_mean_in_unit_interval(values, clusters) for values in (alone, joint))
-    further = sum(case.facts["calls"] - case.facts[ALONE]["calls"] for case in labelled) / len(labelled)
+    further = sum(case.facts["calls"] - case.facts[SINGLE_JUDGE_FACT]["calls"] for case in labelled) / len(labelled)
     if not further:
         return (name, len(cases), calls, len(labelled), before, after, None, None, None)
     found = stats.paired_difference(alone, joint, clusters=clusters, scale=1)

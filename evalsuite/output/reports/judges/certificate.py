@@ -87,7 +87,7 @@ def group_labels_by_case(people: Mapping[str, float], sheets: Sequence[Mapping[s
     return {case: [sheet[case] for sheet in sheets if case in sheet] or [label] for case, label in people.items()}
 
 
-def make_certificate(
+def make_judge_quality_section(
     judges: Sequence[JudgeResults],
     people: Mapping[str, float],
     sheets: Sequence[Mapping[str, float]] = (),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from evalsuite.benchmarks.struc_bench.abilities import (
     ERROR_FREE,
     ERROR_TYPES,
-    RIGHT,
+    RIGHT_VALUE_VERDICTS,
     TableComparison,
     find_table_differences,
     flag_error_types,
@@ -18,7 +18,7 @@ from evalsuite.benchmarks.struc_bench.abilities import (
 from evalsuite.metrics.tables import FORMATS, CellGrid, Format, read_tables, table_score
 from evalsuite.metrics.tables.cells import read_cell_value
 from evalsuite.metrics.tables.content import compare_content
-from evalsuite.metrics.tables.plain_data import write_rows
+from evalsuite.metrics.tables.plain_data import format_rows_as_markup
 
 WANTED = """\
 Team:
@@ -132,7 +132,7 @@ def test_an_output_without_a_loss_of_content_has_no_wrong_name_or_cell(
 ) -> None:
     content = compare_content(prediction, wanted)
     comparison = find_table_differences(content, wanted)
-    wrong = [cell for cell in comparison.cells if cell.verdict not in RIGHT]
+    wrong = [cell for cell in comparison.cells if cell.verdict not in RIGHT_VALUE_VERDICTS]
     if content.overlap.f1 == 1.0:
         assert not wrong
         assert not comparison.names
@@ -150,8 +150,8 @@ def test_a_full_score_has_no_error_and_full_coverage_and_every_loss_of_content_h
     rows: list[list[str]], data: st.DataObject, one: Format, other: Format
 ) -> None:
     changed = [[data.draw(st.just(cell) | WRITTEN) for cell in row] for row in rows]
-    wanted = write_rows([["Name", "Value"], *rows], one)
-    score = table_score(write_rows([["Name", "Value"], *changed], other), wanted, format=one)
+    wanted = format_rows_as_markup([["Name", "Value"], *rows], one)
+    score = table_score(format_rows_as_markup([["Name", "Value"], *changed], other), wanted, format=one)
     comparison = find_table_differences(score.match.content, score.match.wanted.tables)
     types = flag_error_types(comparison, score.facts)
     coverage = measure_abilities(comparison, source="", form_share=score.form, markup_share=1.0, table_share=1.0).get(

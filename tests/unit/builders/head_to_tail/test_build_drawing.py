@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
 from evalsuite.builders.head_to_tail.drawing import (
     BucketTotals,
-    Candidate,
     CandidateList,
+    CandidateQuestion,
     Draw,
-    Partition,
+    PopularityPartition,
     QuestionSource,
     QuestionTemplate,
     choose_questions,
@@ -39,7 +39,7 @@ def _entities(histogram: dict[int, int]) -> int:
 
 def test_each_bucket_takes_up_where_a_third_of_all_popularity_has_been_reached() -> None:
     # Sums from the top: 40, 70, 90, 100 of 100; thirds are reached at 34 and at 67.
-    cut = Partition({40: 1, 30: 1, 20: 1, 5: 2})
+    cut = PopularityPartition({40: 1, 30: 1, 20: 1, 5: 2})
     assert [cut.find_bucket(popularity) for popularity in (40, 30, 20, 5)] == ["head", "torso", "tail", "tail"]
     assert cut.compute_bucket_totals() == {
         "head": BucketTotals(1, 40),
@@ -50,7 +50,7 @@ def test_each_bucket_takes_up_where_a_third_of_all_popularity_has_been_reached()
 
 def test_the_paper_s_own_example_is_cut_as_the_paper_cuts_it() -> None:
     # In its appendix: A = 8; B = 4, C = D = 2; E to L = 1.
-    cut = Partition({8: 1, 4: 1, 2: 2, 1: 8})
+    cut = PopularityPartition({8: 1, 4: 1, 2: 2, 1: 8})
     assert cut.compute_bucket_totals() == {
         "head": BucketTotals(1, 8),
         "torso": BucketTotals(3, 8),
@@ -60,7 +60,7 @@ def test_the_paper_s_own_example_is_cut_as_the_paper_cuts_it() -> None:
 
 def test_equal_popularity_stays_on_one_side_where_a_third_is_reached_in_its_midst() -> None:
     # Of 60 in all, the ten entities of popularity 3 span the first third's end at 20.
-    cut = Partition({15: 1, 3: 10, 1: 15})
+    cut = PopularityPartition({15: 1, 3: 10, 1: 15})
     assert cut.compute_bucket_totals() == {
         "head": BucketTotals(11, 45),
         "torso": BucketTotals(),
@@ -69,29 +69,29 @@ def test_equal_popularity_stays_on_one_side_where_a_third_is_reached_in_its_mids
 
 
 def test_a_single_entity_that_outweighs_the_rest_is_the_head() -> None:
-    cut = Partition({1000: 1, 1: 3})
+    cut = PopularityPartition({1000: 1, 1: 3})
     assert cut.compute_bucket_totals()["head"] == BucketTotals(1, 1000)
     assert cut.compute_bucket_totals()["tail"] == BucketTotals(3, 3)
 
 
 def test_entities_without_any_popularity_are_tail() -> None:
-    assert Partition({0: 7}).compute_bucket_totals()["tail"] == BucketTotals(7, 0)
-    assert Partition({5: 1, 0: 7}).find_bucket(0) == "tail"
+    assert PopularityPartition({0: 7}).compute_bucket_totals()["tail"] == BucketTotals(7, 0)
+    assert PopularityPartition({5: 1, 0: 7}).find_bucket(0) == "tail"
 
 
 def test_no_entities_make_three_empty_buckets() -> None:
-    assert Partition({}).compute_bucket_totals() == dict.fromkeys(BUCKETS, BucketTotals())
+    assert PopularityPartition({}).compute_bucket_totals() == dict.fromkeys(BUCKETS, BucketTotals())
 
 
 def test_an_unknown_popularity_has_no_bucket() -> None:
     with pytest.raises(KeyError):
-        Partition({5: 1}).find_bucket(4)
+        PopularityPartition({5: 1}).find_bucket(4)
 
 
 @given(HISTOGRAMS)
 @settings(max_examples=100)
 def test_the_buckets_cover_all_entities_and_share_none(histogram: dict[int, int]) -> None:
-    shares = Partition(histogram).compute_bucket_totals()
+    shares = PopularityPartition(histogram).compute_bucket_totals()
     assert sum(share.entities for share in shares.values()) == _entities(histogram)
     assert sum(share.popularity for share in shares.values()) == sum(p * n for p, n in histogram.items())
 
@@ -99,7 +99,7 @@ def test_the_buckets_cover_all_entities_and_share_none(histogram: dict[int, int]
 @given(HISTOGRAMS)
 @settings(max_examples=100)
 def test_more_popular_entities_are_never_in_a_later_bucket(histogram: dict[int, int]) -> None:
-    cut = Partition(histogram)
+    cut = PopularityPartition(histogram)
     ranks = [BUCKETS.index(cut.find_bucket(popularity)) for popularity in sorted(histogram, reverse=True)]
     assert ranks == sorted(ranks)
 
@@ -109,7 +109,7 @@ def test_more_popular_entities_are_never_in_a_later_bucket(histogram: dict[int, 
 def test_head_and_head_with_torso_are_the_shortest_beginnings_that_reach_one_and_two_thirds(
     histogram: dict[int, int],
 ) -> None:
-    cut = Partition(histogram)
+    cut = PopularityPartition(histogram)
     for rank, bucket in enumerate(BUCKETS[:2], 1):
         inside = [p for p in histogram if BUCKETS.index(cut.find_bucket(p)) < rank]
         total = sum(p * histogram[p] for p in inside)
@@ -123,7 +123,7 @@ def test_head_and_head_with_torso_are_the_shortest_beginnings_that_reach_one_and
 @given(HISTOGRAMS)
 @settings(max_examples=100)
 def test_what_is_above_the_top_is_nothing_and_grows_downwards(histogram: dict[int, int]) -> None:
-    cut = Partition(histogram)
+    cut = PopularityPartition(histogram)
     above = [cut.compute_share_above(popularity) for popularity in sorted(histogram, reverse=True)]
     assert above == sorted(above)
     if cut.total:
@@ -132,8 +132,8 @@ def test_what_is_above_the_top_is_nothing_and_grows_downwards(histogram: dict[in
 
 
 def test_the_floor_of_an_empty_bucket_is_out_of_reach() -> None:
-    assert Partition({}).find_lowest_popularity("head") == 1
-    assert Partition({0: 4}).find_lowest_popularity("torso") == 1
+    assert PopularityPartition({}).find_lowest_popularity("head") == 1
+    assert PopularityPartition({0: 4}).find_lowest_popularity("torso") == 1
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ class Listed(QuestionSource):
 
     def __init__(self, counts: Mapping[str, Sequence[int]], questions: str = "{template} {bucket} {n}?") -> None:
         self.templates = self.paper_templates = tuple(QuestionTemplate(name, "thing") for name in counts)
-        self.partitions = {"thing": Partition({1: 1})}
+        self.partitions = {"thing": PopularityPartition({1: 1})}
         self.counts, self.questions = counts, questions
         self.draws: list[dict[str, int]] = []
 
@@ -208,9 +208,9 @@ class Listed(QuestionSource):
             for template in self.templates
         }
 
-    def _one(self, template: str, bucket: str, n: int) -> Candidate:
+    def _one(self, template: str, bucket: str, n: int) -> CandidateQuestion:
         question = self.questions.format(template=template, bucket=bucket, n=n)
-        return Candidate(f"{bucket}{n}", 1, 0, n, question, ("yes",))
+        return CandidateQuestion(f"{bucket}{n}", 1, 0, n, question, ("yes",))
 
 
 def _counts(source: Listed, per_template: int | None = None, target: int = 1000) -> dict[str, list[int]]:
@@ -264,9 +264,9 @@ def test_a_question_that_two_templates_make_is_asked_once_by_the_first_of_them()
 
 def test_a_question_that_differs_in_case_and_spacing_only_is_the_same() -> None:
     class Shouting(Listed):
-        def _one(self, template: str, bucket: str, n: int) -> Candidate:
+        def _one(self, template: str, bucket: str, n: int) -> CandidateQuestion:
             question = "WHERE  is it?" if template == "b" else "Where is it?"
-            return Candidate(bucket, 1, 0, n, f"{question} {bucket}", ("yes",))
+            return CandidateQuestion(bucket, 1, 0, n, f"{question} {bucket}", ("yes",))
 
     assert _counts(Shouting({"a": (1, 1, 1), "b": (1, 1, 1)})) == {"a": [1] * 3, "b": [0] * 3}
 

@@ -93,14 +93,14 @@ def test_real_tables_and_corrupted_copies_score_as_spelled_out(plain: ModuleType
 
 def test_a_flattened_tree_doubles_with_each_tag_around() -> None:
     # One tag: <p></p>. Two: <div>, the walk below it, </div>, and that walk once more.
-    assert len(ReleasedPage("<p>x</p>").write_tag_tree()) == 2
-    assert len(ReleasedPage("<div><p>x</p></div>").write_tag_tree()) == 6
-    assert len(ReleasedPage("<div>" * 10).write_tag_tree()) == 2**11 - 2
+    assert len(ReleasedPage("<p>x</p>").flatten_tag_tree()) == 2
+    assert len(ReleasedPage("<div><p>x</p></div>").flatten_tag_tree()) == 6
+    assert len(ReleasedPage("<div>" * 10).flatten_tag_tree()) == 2**11 - 2
 
 
 def test_nesting_up_to_the_limit_is_scored_and_past_it_refused() -> None:
     deep = "<div>" * 15
-    assert len(ReleasedPage(deep).write_tag_tree()) <= TREE_LIMIT
+    assert len(ReleasedPage(deep).flatten_tag_tree()) <= TREE_LIMIT
     assert h_score(deep, deep, format="html").format == 3.0
     with pytest.raises(ScoringError, match="more than 100,000 tags"):
         h_score("<div>" * 16, deep, format="html")

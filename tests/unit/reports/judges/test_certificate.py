@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalsuite.output.reports.judges.certificate import JudgeResults, make_certificate
+from evalsuite.output.reports.judges.certificate import JudgeResults, make_judge_quality_section
 from evalsuite.output.reports.section import Table
 from evalsuite.results.tally import Estimate, Row, Tally
 
@@ -20,7 +20,7 @@ def test_a_judge_that_agrees_with_most_people_on_every_case_has_full_agreement()
     judge = JudgeResults("judge", MAJORITY, len(CASES), 1.0, score="right", scale=(0.0, 1.0), tally=tally)
     (table,) = [
         block
-        for block in make_certificate([judge], people, sheets).blocks
+        for block in make_judge_quality_section([judge], people, sheets).blocks
         if isinstance(block, Table) and block.title == "Agreement with people"
     ]
     (row,) = table.rows
@@ -41,7 +41,7 @@ def test_evenly_divided_people_have_no_verdict_but_on_two_compared_answers_a_tie
         judge = JudgeResults("j", {"case": 0.5}, 1, 1.0, score="s", nominal=nominal, scale=(0.0, 1.0), tally=tally)
         (table,) = (
             block
-            for block in make_certificate([judge], {"case": 0.5}, labels).blocks
+            for block in make_judge_quality_section([judge], {"case": 0.5}, labels).blocks
             if isinstance(block, Table) and block.title == "Agreement with people"
         )
         assert table.note is not None
@@ -65,7 +65,7 @@ def _certify(scores: dict[str, float], people: dict[str, float], cluster_of: dic
         )
         for name, values in (("one", scores), ("other", people))
     ]
-    return [block for block in make_certificate(judges, people).blocks if isinstance(block, Table)]
+    return [block for block in make_judge_quality_section(judges, people).blocks if isinstance(block, Table)]
 
 
 def _measure_width(estimate: Estimate) -> float:
