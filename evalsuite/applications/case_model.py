@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evalsuite.applications.call_log import CallLog, LoggedCall
 from evalsuite.core.errors import CallFailed, EvalsuiteError, RequestRefused, RunError, SettingsError
 from evalsuite.core.types import Completion, Message, Request
-from evalsuite.gateway.handle import CaseCallProvider, CaseEffects, ModelHandle, convert_prompt
+from evalsuite.gateway.handle import CaseCallProvider, CaseToolCalls, ModelHandle, convert_prompt
 from evalsuite.gateway.loop import await_on_loop, refuse_work_in_forked_child
 from evalsuite.models.embeddings_format import decode_vector
 
@@ -46,7 +46,7 @@ class CaseModel(ModelHandle):
     def __init__(
         self,
         *args: Any,
-        effects: CaseEffects | None = None,
+        effects: CaseToolCalls | None = None,
         user_model: tuple[str, str | None] | None = None,
         **kwargs: Any,
     ) -> None:
@@ -54,7 +54,7 @@ class CaseModel(ModelHandle):
         self.user_model = user_model
         self.models: Mapping[str, str] = {}
         self.faults: FaultInjector | None = None
-        self.effects = effects or CaseEffects()
+        self.effects = effects or CaseToolCalls()
         self.effects.meter, self.effects.players = self.meter, self.players
         self.log = CallLog()
         self._api: CaseApi | None = None

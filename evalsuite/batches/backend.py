@@ -34,7 +34,7 @@ from evalsuite.core.errors import (
     SettingsError,
     write_count,
 )
-from evalsuite.gateway.concealment import UNLIMITED_REQUEST, Vault, make_request_keys
+from evalsuite.gateway.concealment import UNLIMITED_REQUEST, HashedSecrets, make_request_keys
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import Backend, RateLimited, Transient
 
@@ -121,7 +121,7 @@ class BatchBackend:
         keys = [
             key
             for each in asked
-            for key in make_request_keys(self.identity, Vault().conceal_request(each), with_older_keys=True)
+            for key in make_request_keys(self.identity, HashedSecrets().conceal_request(each), with_older_keys=True)
         ]
         sent = (key for key in keys if key in self._earlier and key not in self._waiting)
         key = next(sent, keys[0])

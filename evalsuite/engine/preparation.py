@@ -230,9 +230,9 @@ def _read_quarantine(settings: Settings, root: Path) -> Quarantine | None:
 
 def format_command(args: Sequence[str]) -> str:
     """Return pytest's command as the user could type it, without secrets in addresses and parameters."""
-    from evalsuite.gateway.concealment import Vault
+    from evalsuite.gateway.concealment import HashedSecrets
 
-    return redact(shlex.join(["pytest", *Vault().conceal_arguments(args)]))
+    return redact(shlex.join(["pytest", *HashedSecrets().conceal_arguments(args)]))
 
 
 def find_package_versions(program_env: str) -> dict[str, str]:

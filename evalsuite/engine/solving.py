@@ -18,7 +18,7 @@ from evalsuite.applications.case_model import CaseModel
 from evalsuite.core.errors import InternalError, JudgeError, ModelError, ScoringError, SettingsError, describe_error
 from evalsuite.engine.scoring import SCORER_SIGNATURE, check_callable, convert_scores, get_callable_name, get_own_judge
 from evalsuite.gateway.concealment import make_public_settings
-from evalsuite.gateway.handle import CaseCallProvider, CaseEffects, Meter
+from evalsuite.gateway.handle import CaseCallProvider, CaseToolCalls, UsageMeter
 from evalsuite.solvers.applications import run_solver
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class SolvedCase:
     simulator_usage: Usage  # The part of `usage` for models that simulated users or tools.
     seconds: float  # Wall-clock time of solving and judging, including waits for the limiter.
     solving_seconds: float  # Seconds until the answer was complete, minus those for which calls waited for the limiter.
-    fingerprints: Mapping[str, str]  # Hashes of the requests, as in `Meter.fingerprints`.
+    fingerprints: Mapping[str, str]  # Hashes of the requests, as in `UsageMeter.fingerprints`.
     faults: Sequence[str] = ()  # The injected faults, in order.
 
 
@@ -60,26 +60,26 @@ class RunModels:
         self._asker, self._settings, self._model = asker, make_public_settings(settings), model
         self._overrides = self._settings.model_params
 
-    def make_meter(self, scope: str) -> Meter:
+    def make_meter(self, scope: str) -> UsageMeter:
         """Return a meter of requests and usage for one case, or for another part of a session."""
-        return Meter(scope=scope, share_greedy=self._settings.share_greedy)
+        return UsageMeter(scope=scope, share_greedy=self._settings.share_greedy)
 
-    def get_model(self, epoch: int = 1, meter: Meter | None = None, case: str = "") -> CaseModel:
+    def get_model(self, epoch: int = 1, meter: UsageMeter | None = None, case: str = "") -> CaseModel:
         """Return the model under test; if `case` names a case, its tool calls are stored in the journal."""
-        effects, settings = CaseEffects(self._asker, case, epoch) if case else None, self._settings
+        effects, settings = CaseToolCalls(self._asker, case, epoch) if case else None, self._settings
         asked = self._asker, self._model, settings.model_base_url, epoch, self._overrides, meter
         # Without a user model, the judge plays the user.
         players = (settings.user_model, settings.user_base_url), (settings.judge_model, settings.judge_base_url)
         user_model = next(((name, base_url) for name, base_url in players if name), None)
         return CaseModel(*asked, effects=effects, user_model=user_model)
 
-    def get_judge(self, epoch: int = 1, meter: Meter | None = None, own_judge: str = "") -> CaseModel | None:
+    def get_judge(self, epoch: int = 1, meter: UsageMeter | None = None, own_judge: str = "") -> CaseModel | None:
         """Return the run's judge; without one, return the scorer's own judge (`own_judge`), or None if it has none."""
         name, base_url = self._settings.judge_model or own_judge, self._settings.judge_base_url
         overrides = self._settings.judge_params
         return CaseModel(self._asker, name, base_url, epoch, overrides, meter) if name else None
 
-    def require_judge(self, epoch: int = 1, meter: Meter | None = None) -> CaseModel:
+    def require_judge(self, epoch: int = 1, meter: UsageMeter | None = None) -> CaseModel:
         judge = self.get_judge(epoch, meter)
         if judge is None:
             raise SettingsError("this test asks a judge: name one with --judge-model")
@@ -89,7 +89,7 @@ class RunModels:
 async def solve_case(case: Case, models: RunModels) -> SolvedCase:
     """Solve and judge a case. Never raise an exception: a failure is part of the result."""
     started, meter = time.monotonic(), models.make_meter(case.storage_scope)
-    of_judge, transcript = Meter(meter), None
+    of_judge, transcript = UsageMeter(meter), None
     error: BaseException | None = None
     results: Sequence[tuple[Mapping[str, float | Score] | None, BaseException | None]] = ()
     model = models.get_model(case.epoch, meter, case.storage_scope)

@@ -30,14 +30,14 @@ SHORTEST_MASKED_SECRET = 8  # Minimum length of a secret that is masked in a ser
 MARK = "sha256:"
 
 
-class Vault:
+class HashedSecrets:
     """Maps hashes to the secrets that they replace."""
 
     def __init__(self) -> None:
         self._secrets: dict[str, str] = {}
 
     def __repr__(self) -> str:
-        return "Vault(***)"
+        return "HashedSecrets(***)"
 
     def conceal_request(self, request: Request) -> Request:
         """Hash the secret parameters of a request, and remove secrets from its address."""
@@ -134,7 +134,7 @@ class Vault:
 
 def make_public_settings(settings: Settings) -> Settings:
     """Hash the secrets in settings, because settings are written to files and sent to workers."""
-    return Vault().conceal_settings(settings)
+    return HashedSecrets().conceal_settings(settings)
 
 
 def require_secrets(settings: Settings, run: str) -> None:

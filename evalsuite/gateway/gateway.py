@@ -31,7 +31,7 @@ from evalsuite.core.types import Completion, Request, Usage
 from evalsuite.gateway.channel import decode_error, encode_error
 from evalsuite.gateway.concealment import (
     UNLIMITED_REQUEST,
-    Vault,
+    HashedSecrets,
     get_case_name,
     make_request_keys,
     remove_epoch,
@@ -103,12 +103,12 @@ class Gateway:
         prices: Mapping[str, Price] | None = None,
         on_hopeless: Callable[[EvalsuiteError], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
-        vault: Vault | None = None,
+        vault: HashedSecrets | None = None,
         patience: float = PATIENCE,
         call_timeout: float | None = None,
     ) -> None:
         self._patience, self._call_timeout = patience, call_timeout
-        self._vault = vault or Vault()
+        self._vault = vault or HashedSecrets()
         self.store, self.limiter, self.ledger = store, limiter, ledger or Ledger()
         self._open_backend, self._prices, self._on_hopeless = open_backend, prices or {}, on_hopeless
         self._clock = clock

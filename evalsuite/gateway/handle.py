@@ -81,7 +81,7 @@ DURING: ContextVar[ToolModelCalls | None] = ContextVar("DURING", default=None)
 """Collects the model calls of the tool call that runs in this context."""
 
 
-class CaseEffects:
+class CaseToolCalls:
     """The tool calls of one case, in the process that runs the case; not thread-safe.
 
     Args:
@@ -97,7 +97,7 @@ class CaseEffects:
         self._keeper, self._case, self._epoch = keeper, case, epoch
         self._numbers = itertools.count(1)
         self.recalled: list[NumberedToolCall] = []
-        self.meter, self.players = Meter(), Meter()
+        self.meter, self.players = UsageMeter(), UsageMeter()
         # The model calls of the tool call to which this object belongs; None if the object belongs to a whole case.
         self._outer: ToolModelCalls | None = None
 
@@ -130,7 +130,7 @@ class CaseEffects:
         If an interrupted tool call runs again, `@effect` functions that it had completed return their stored results.
         """
         calls = ToolModelCalls()
-        within = CaseEffects(self._keeper, f"{remove_epoch(effect.case)} call {effect.number}", effect.epoch)
+        within = CaseToolCalls(self._keeper, f"{remove_epoch(effect.case)} call {effect.number}", effect.epoch)
         within.meter, within.players, within._outer = self.meter, self.players, calls
         tokens = DURING.set(calls), CASE_EFFECTS.set((within, loop))
         try:
@@ -172,7 +172,7 @@ class CaseEffects:
             await self._keeper.store_tool_result(effect, calls.pack_result_with_calls(result))
 
 
-CASE_EFFECTS: ContextVar[tuple[CaseEffects, asyncio.AbstractEventLoop] | None] = ContextVar("effects", default=None)
+CASE_EFFECTS: ContextVar[tuple[CaseToolCalls, asyncio.AbstractEventLoop] | None] = ContextVar("effects", default=None)
 """The tool calls of the case whose solver runs in this context, and their event loop."""
 
 ROUTE: ContextVar[Any] = ContextVar("ROUTE", default=None)
@@ -238,7 +238,7 @@ def _measure_union(spans: Iterable[tuple[float, float]]) -> float:
     return covered
 
 
-class Meter:
+class UsageMeter:
     """Counts one case's requests and usage over all models.
 
     Equal requests are numbered, because each should get an answer of its own.
@@ -253,7 +253,7 @@ class Meter:
     """
 
     def __init__(
-        self, whole: Meter | None = None, scope: str = "", *, share_greedy: bool = False, plays: bool = False
+        self, whole: UsageMeter | None = None, scope: str = "", *, share_greedy: bool = False, plays: bool = False
     ) -> None:
         self._usages: list[Usage] = []
         self.plays = plays
@@ -334,15 +334,15 @@ class ModelHandle:
         base_url: str | None = None,
         epoch: int = 1,
         overrides: Mapping[str, Any] | None = None,
-        meter: Meter | None = None,
+        meter: UsageMeter | None = None,
         *,
         shared: bool = False,
     ) -> None:
         self._asker, self.name, self._base_url, self._epoch = asker, name, base_url, epoch
         self.overrides: Mapping[str, Any] = overrides or {}
-        self.meter = meter or Meter()
+        self.meter = meter or UsageMeter()
         self._shared = shared
-        self.players = Meter(self.meter, plays=True)  # Usage of models that simulate users and tools for the case.
+        self.players = UsageMeter(self.meter, plays=True)  # Usage of models that simulate users and tools for the case.
 
     async def chat(
         self,

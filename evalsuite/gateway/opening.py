@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.core.types import Usage
-from evalsuite.gateway.concealment import Vault
+from evalsuite.gateway.concealment import HashedSecrets
 from evalsuite.gateway.spend import Ledger, read_prices
 from evalsuite.models.credentials import MEBIBYTE, Access, AddressGrant, Credentials
 
@@ -87,7 +87,7 @@ def open_gateway(
     from evalsuite.gateway.limiter import Limiter
     from evalsuite.models.choice import open_backend
 
-    credentials, vault = make_credentials(settings), Vault()
+    credentials, vault = make_credentials(settings), HashedSecrets()
     # Ignore this session's prices for a gateway service, because the service's answers state their costs.
     prices = {} if settings.gateway else read_prices(settings.price)
     if settings.batch:

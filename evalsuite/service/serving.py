@@ -17,7 +17,7 @@ from aiohttp import web
 
 from evalsuite.core.errors import EvalsuiteError, RunError, SettingsError
 from evalsuite.core.redaction import redact
-from evalsuite.gateway.concealment import Vault
+from evalsuite.gateway.concealment import HashedSecrets
 from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.gateway.opening import make_access_without_key
@@ -93,7 +93,7 @@ async def _run_service(service: ServiceSettings, clients: ClientRegistry, tls: s
         ledger,
         prices,
         _print_error,
-        vault=Vault(),
+        vault=HashedSecrets(),
         patience=settings.patience,
         call_timeout=settings.call_timeout,
     )

@@ -17,7 +17,7 @@ from evalsuite.tools.execution import Tool, ToolDocument, ToolFailure
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
     from evalsuite.core.types import Sample
-    from evalsuite.gateway.handle import CaseEffects
+    from evalsuite.gateway.handle import CaseToolCalls
 
 LONGEST_START = 120.0  # Seconds that a server has to list its tools; its command may install packages first.
 LONGEST_PING = 5.0  # Seconds that a server has to answer a ping after a call of a tool failed.
@@ -43,7 +43,7 @@ class McpServer:
         if bool(self.command) == bool(self.url) or isinstance(self.command, str):
             raise SettingsError("McpServer needs either a command, as a list of words, or a url, and not both")
 
-    async def open(self, sample: Sample, effects: CaseEffects, stack: AsyncExitStack) -> list[Tool]:  # noqa: ARG002 - as of every source
+    async def open(self, sample: Sample, effects: CaseToolCalls, stack: AsyncExitStack) -> list[Tool]:  # noqa: ARG002 - as of every source
         """Connect to the server, and list its tools.
 
         Raises:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_ch
 from evalsuite.core.errors import SettingsError, ToolError, write_count
 from evalsuite.core.threads import call_maybe_async
 from evalsuite.core.types import CHANGES, Sample
-from evalsuite.gateway.handle import CaseEffects, NumberedToolCall
+from evalsuite.gateway.handle import CaseToolCalls, NumberedToolCall
 from evalsuite.tools.execution import (
     Executor,
     Tool,
@@ -52,7 +52,7 @@ class FaultyExecutor:
     executor: Executor
     # The kind and argument of each fault, by the number of the call; calls before a resume count, too.
     faults: Mapping[int, tuple[str, Any]]
-    effects: CaseEffects  # Store of the episode's tool calls.
+    effects: CaseToolCalls  # Store of the episode's tool calls.
     calls: int = 0  # Number of calls since the start or, after a resume, since the resume.
     results: list[Any] = field(default_factory=list)
 
@@ -97,7 +97,7 @@ with `@tool` methods, as a class does."""
 class OpenableTools(Protocol):
     """A source of tools, such as a server, that must be opened for each episode."""
 
-    async def open(self, sample: Sample, effects: CaseEffects, stack: AsyncExitStack) -> list[Tool]:
+    async def open(self, sample: Sample, effects: CaseToolCalls, stack: AsyncExitStack) -> list[Tool]:
         """Open the episode's tools; register on `stack` everything that must be closed when the episode ends."""
         ...
 
@@ -176,7 +176,7 @@ class EpisodeWorld:
 
     world: World  # The world's definition, with the faults to inject.
     sample: Sample  # The episode's sample.
-    effects: CaseEffects  # Store of the episode's tool calls, from the journal and from this run.
+    effects: CaseToolCalls  # Store of the episode's tool calls, from the journal and from this run.
     stack: AsyncExitStack  # Stack that closes the world at the end of the episode.
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     names: frozenset[str] = frozenset()
@@ -342,19 +342,19 @@ class EpisodeTools:
 
     tools: list[Tool]  # The tools of all sources, in the sources' order.
     worlds: list[EpisodeWorld]  # The worlds whose state the tools change.
-    effects: CaseEffects  # Store of the episode's tool calls.
+    effects: CaseToolCalls  # Store of the episode's tool calls.
 
 
 @asynccontextmanager
 async def open_tools(
-    sources: Sequence[ToolSource], sample: Sample, effects: CaseEffects | None = None
+    sources: Sequence[ToolSource], sample: Sample, effects: CaseToolCalls | None = None
 ) -> AsyncIterator[EpisodeTools]:
     """Open the tools and worlds of an episode; close them when the episode ends.
 
     Args:
         effects: the store of the case's tool calls; None stores no calls.
     """
-    effects = effects or CaseEffects()
+    effects = effects or CaseToolCalls()
     async with AsyncExitStack() as stack:
         opened = EpisodeTools([], [], effects)
         for source in sources:

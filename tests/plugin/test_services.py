@@ -200,9 +200,9 @@ class AnyModel:
     """What a service needs of a case's model where nothing is stored."""
 
     def __init__(self) -> None:
-        from evalsuite.gateway.handle import CaseEffects
+        from evalsuite.gateway.handle import CaseToolCalls
 
-        self.effects = CaseEffects()
+        self.effects = CaseToolCalls()
 
 
 def ask(url: str, **given: Any) -> Any:

@@ -13,7 +13,7 @@ from evalsuite.applications.case_model import CaseModel
 from evalsuite.core.errors import CallFailed, RequestRefused
 from evalsuite.core.types import Completion, Message, Request, Sample, Usage
 from evalsuite.gateway.concealment import EPOCH_MARK, make_request_keys
-from evalsuite.gateway.handle import CaseEffects, Meter, ModelHandle
+from evalsuite.gateway.handle import CaseToolCalls, ModelHandle, UsageMeter
 from evalsuite.solvers.applications import run_solver
 from tests.unit.gateway.scripted_answers import journal_of
 
@@ -29,7 +29,7 @@ def counting() -> Any:
 
 
 def handle(gateway: Gateway, case: str, epoch: int = 1, *, share_greedy: bool = False) -> ModelHandle:
-    return ModelHandle(gateway, "m", epoch=epoch, meter=Meter(scope=case, share_greedy=share_greedy))
+    return ModelHandle(gateway, "m", epoch=epoch, meter=UsageMeter(scope=case, share_greedy=share_greedy))
 
 
 async def ask(model: ModelHandle, times: int = 1, **params: Any) -> list[str]:
@@ -128,7 +128,7 @@ def test_a_peer_with_an_epoch_of_its_own_and_embeddings_share_an_answer(house: H
 
 
 def test_several_answers_of_one_request_are_refused_with_advice() -> None:
-    model = ModelHandle(None, "m", meter=Meter(scope="case"))  # type: ignore[arg-type] # it is not asked
+    model = ModelHandle(None, "m", meter=UsageMeter(scope="case"))  # type: ignore[arg-type] # it is not asked
     with pytest.raises(RequestRefused, match="n=3: a request has one answer; send it 3 times"):
         asyncio.run(model.chat("VOTE", n=3))
 
@@ -185,8 +185,8 @@ def test_requests_of_a_tool_call_count_although_the_tool_does_not_run_again(hous
     backend = house.Backend(counting())
 
     async def play(gateway: Gateway) -> tuple[list[str], Usage, Usage, Any]:
-        meter = Meter(scope="case")
-        model = CaseModel(gateway, "m", meter=meter, effects=CaseEffects(gateway, "case"))
+        meter = UsageMeter(scope="case")
+        model = CaseModel(gateway, "m", meter=meter, effects=CaseToolCalls(gateway, "case"))
 
         async def vote() -> dict[str, Any]:
             played = await model.player("player", epoch=1).chat("PLAY")

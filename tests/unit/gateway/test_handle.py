@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.core.types import Completion, Message, Request, ToolCall, Usage
-from evalsuite.gateway.handle import Meter, ModelHandle, convert_prompt
+from evalsuite.gateway.handle import ModelHandle, UsageMeter, convert_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,7 +65,7 @@ def test_what_the_user_sets_for_the_run_goes_over_what_a_benchmark_asks_for() ->
 
 
 def test_usage_is_counted_over_all_models_that_a_case_asks() -> None:
-    meter = Meter()
+    meter = UsageMeter()
     handle = ModelHandle(Asker(), "m", meter=meter)
     ask(handle, "1")
     ask(handle.peer("judge"), "2")
@@ -76,7 +76,7 @@ def test_usage_is_counted_over_all_models_that_a_case_asks() -> None:
 def test_the_cost_of_parallel_calls_does_not_depend_on_the_order_in_which_they_end() -> None:
     usages = []
     for costs in itertools.permutations((0.1, 0.2, 0.3)):
-        meter = Meter()
+        meter = UsageMeter()
         for cost in costs:
             meter.add_usage(Usage(1, 10, 5, cost))
         usages.append(meter.usage)

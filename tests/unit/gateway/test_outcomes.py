@@ -11,7 +11,7 @@ import pytest
 
 from evalsuite.core.errors import CallFailed, EvalsuiteError, ReplayMiss, RequestRefused
 from evalsuite.gateway.gateway import SLACK, STRETCH, Gateway
-from evalsuite.gateway.handle import Meter, ModelHandle
+from evalsuite.gateway.handle import ModelHandle, UsageMeter
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.journal.answers import Answers
 from evalsuite.journal.journal import Journal
@@ -101,9 +101,9 @@ def test_a_resumed_run_repeats_refusals_except_those_of_cases_that_ended_in_an_e
     virtual(main())
 
 
-async def hurried(gateway: Gateway, seconds: float) -> tuple[str, Meter]:
+async def hurried(gateway: Gateway, seconds: float) -> tuple[str, UsageMeter]:
     """A case that gives up after some seconds."""
-    meter = Meter(scope="case")
+    meter = UsageMeter(scope="case")
     try:
         async with asyncio.timeout(seconds):
             return (await ModelHandle(gateway, "m", meter=meter).chat("slow")).text, meter

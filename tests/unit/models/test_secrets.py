@@ -14,7 +14,7 @@ import pytest
 from evalsuite.core.errors import RequestRefused, SettingsError
 from evalsuite.core.settings import Settings, make_settings
 from evalsuite.core.types import Message, Request
-from evalsuite.gateway.concealment import Vault, require_secrets
+from evalsuite.gateway.concealment import HashedSecrets, require_secrets
 from evalsuite.models.choice import open_backend
 from evalsuite.models.credentials import Access, AddressGrant, Credentials, Secret
 from evalsuite.models.openai import OpenAIBackend
@@ -158,7 +158,7 @@ def test_an_answer_above_the_size_is_refused_while_it_arrives(
 
 
 def test_secret_parameters_are_hashed_where_they_are_kept_and_whole_where_they_are_sent() -> None:
-    vault = Vault()
+    vault = HashedSecrets()
     params = {
         "api_key": KEY,
         "extra_headers": {"X-Tenant": "acme"},
@@ -176,12 +176,12 @@ def test_secret_parameters_are_hashed_where_they_are_kept_and_whole_where_they_a
 
 def test_a_resumed_run_asks_again_for_what_its_folder_does_not_hold() -> None:
     settings = Settings(model="m", model_param=(f"api_key={KEY}", "temperature=0.5"))
-    public = Vault().conceal_settings(settings)
+    public = HashedSecrets().conceal_settings(settings)
     assert KEY not in repr(public.plain())
     assert public.model_param[1] == "temperature=0.5"
     with pytest.raises(SettingsError, match=r"give --model-param api_key=\.\.\. again"):
         require_secrets(public, "last")
-    login = Vault().conceal_settings(Settings(model="m", model_base_url="http://me:pw@host/v1"))
+    login = HashedSecrets().conceal_settings(Settings(model="m", model_base_url="http://me:pw@host/v1"))
     assert login.model_base_url == "http://***@host/v1"
     with pytest.raises(SettingsError, match="give --model-base-url again"):
         require_secrets(login, "last")

@@ -14,7 +14,7 @@ import pytest
 
 from evalsuite.core.errors import SettingsError, ToolError
 from evalsuite.core.types import Sample
-from evalsuite.gateway.handle import CaseEffects
+from evalsuite.gateway.handle import CaseToolCalls
 from evalsuite.tools import mcp_servers
 from evalsuite.tools.execution import ToolFailure
 from evalsuite.tools.mcp_servers import McpServer
@@ -140,7 +140,7 @@ def test_a_replay_neither_starts_a_server_nor_connects_to_it() -> None:
             raise AssertionError("a replay keeps nothing")
 
     async def use() -> Any:
-        effects = CaseEffects(Kept())
+        effects = CaseToolCalls(Kept())
         async with open_tools([McpServer(["no-such-program"])], SAMPLE, effects) as opened:
             (add,) = opened.tools
             return await effects.run_tool_once("add", {}, lambda: add.executor.run_tool(add.document, {}, NOBODY))

@@ -11,7 +11,7 @@ import pytest
 
 from evalsuite.core.errors import SettingsError, ToolError
 from evalsuite.core.types import Sample, Transcript
-from evalsuite.gateway.handle import CaseEffects
+from evalsuite.gateway.handle import CaseToolCalls
 from evalsuite.scorers import expect_state
 from evalsuite.solvers.tool_protocols import tool_loop
 from evalsuite.tools import tool
@@ -73,7 +73,7 @@ def seen(world: World, *calls: tuple[str, dict[str, Any]], keeper: Any = None) -
     """What an episode's calls observed, each asked for as an episode asks; and the state at the end."""
 
     async def episode() -> tuple[list[Any], Any]:
-        effects = CaseEffects(keeper)
+        effects = CaseToolCalls(keeper)
         async with open_tools([world], SAMPLE, effects) as opened:
             tools = {made.document.name: made for made in opened.tools}
             results = []
