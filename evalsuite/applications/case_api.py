@@ -161,4 +161,4 @@ class CaseApi:
         model = self._find(body["model"])
         name = body["model"] if model is self._model else None
         completion = await model.request_embeddings(texts, name=name, **params)
-        return make_json_answer(chat_api.make_embedding_list(body, completion))
+        return make_json_answer(chat_api.make_embeddings_answer(body, completion))

@@ -235,7 +235,7 @@ def parse_embedding_request(body: Mapping[str, Any]) -> tuple[list[str], dict[st
     return texts, {name: body[name] for name in ("dimensions", "user") if body.get(name) is not None}
 
 
-def make_embedding_list(body: Mapping[str, Any], completion: Completion) -> dict[str, Any]:
+def make_embeddings_answer(body: Mapping[str, Any], completion: Completion) -> dict[str, Any]:
     """Make the answer of the embeddings API, with vectors in base64 or as lists of numbers, as the client wants."""
     as_base64 = body.get("encoding_format") == "base64"
     data = [

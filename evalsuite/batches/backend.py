@@ -314,7 +314,7 @@ class BatchBackend:
         keys = self._batches.list_unanswered_keys(stored_batch.number)
         for file in state.files:
             results = await self._fetch_results(file)
-            if state.status == "cancelled":  # Its lines without a response are requests that somebody stopped.
+            if state.status == "cancelled":  # Here, a line without a response is a request that was stopped.
                 results = [(key, line) for key, line in results if json.loads(line).get("response")]
             self._batches.store_results(stored_batch.number, results)
             for key, result in results:

@@ -232,5 +232,5 @@ def _make_missing_answer_error(state: BatchState, message: str) -> Exception:
     hopeless = _is_model_refused(state) or not any(error.get("line") for error in state.errors)
     if state.status == "failed" and hopeless:
         return PermanentFailure(message)
-    # A completed batch has processed and billed every request; what an expired or failed one left was not billed.
+    # What a completed batch left unanswered may have been billed; what an expired or failed batch left was not.
     return LostAnswer(message) if state.status == "completed" else Transient(message)

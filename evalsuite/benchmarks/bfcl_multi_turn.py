@@ -152,7 +152,7 @@ class MultiTurnSolver:
                 episode.messages += messages or [Message("user", MORE_FUNCTIONS)]
                 episode.events.append({"kind": "user", "text": episode.messages[-1].content})
                 episode.malformed, before = 0, episode.turns
-                if await episode.request_answer() is None and episode.turns - before == MOST_STEPS:
+                if await episode.run_until_answer() is None and episode.turns - before == MOST_STEPS:
                     break
             return await episode.make_transcript()
 

@@ -26,7 +26,7 @@ def format_csv_sheet(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> s
 def parse_csv_sheet(
     path: Path, columns: Sequence[str], optional: Sequence[str] = ()
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the location (`line 3`) and the cells of each row of a sheet; missing cells and columns are empty.
+    """Yield the location (`line 3`) and the cells of each row; missing cells and `optional` columns are empty.
 
     Raises:
         DatasetError: the file cannot be read, or lacks one of the `columns`.

@@ -103,7 +103,7 @@ def refuse_unfit_run(folder: RunFolder, info: dict[str, Any]) -> None:
 def write_baseline(folder: RunFolder, target: Path, info: dict[str, Any]) -> None:
     """Copy the files of a run that a comparison needs into a baseline's folder."""
     if target.resolve() == folder.path.resolve() or (target / JOURNAL).exists():
-        raise RunError(f"{target} is a run, which this would overwrite: name another folder with --to")
+        raise RunError(f"{target} holds a run, which the baseline would overwrite: name another folder with --to")
     target.mkdir(parents=True, exist_ok=True)
     for name in BASELINE_FILES:
         shutil.copy(folder.path / name, target)

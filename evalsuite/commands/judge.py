@@ -21,7 +21,7 @@ from evalsuite.commands import make_declarations
 from evalsuite.commands.judged_again import AnswersToJudge, rejudge_answers
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.declarations import is_demonstration
-from evalsuite.core.errors import DatasetError, RunError, SettingsError, escape_for_terminal
+from evalsuite.core.errors import DatasetError, RunError, SettingsError, escape_for_terminal, write_count
 from evalsuite.core.json_codec import digest
 from evalsuite.core.option_values import declare_arguments, make_int_parser
 from evalsuite.core.protocols import Benchmark, JudgedScorer, Setup
@@ -91,7 +91,8 @@ def run_judge(options: argparse.Namespace) -> int:
     target = folder.path / AGAIN / "judge"
     target.mkdir(parents=True, exist_ok=True)
     store = target / "store.sqlite"
-    for scorer in answers.scorers:  # Check what is known before the judge is paid.
+    # Check `--passes` where the scale is known, before any judge is paid.
+    for scorer in answers.scorers:
         if isinstance(scorer, Rubric) and scorer.criteria and scorer.name in (options.score or [scorer.name]):
             check_passing_score(scorer.criteria, answers.passes)
     judges = _select_judge_results(
@@ -104,7 +105,7 @@ def run_judge(options: argparse.Namespace) -> int:
     sys.stdout.write(f"{convert_for_terminal(text)}\n{target / 'certificate.md'}\n")
     _write_scores(target / SCORES, judges)
     (target / "mutations.jsonl").write_text("".join(map(_encode_mutations, judges)), "utf-8")
-    # Count cases without an answer as missing, because the model may have failed where its answers are worst.
+    # Count cases without an answer as missing, because leaving them out could hide the model's worst cases.
     answered = {record.case for record in records}
     errors = [row for row in run.benchmarks[bench].tally if row.outcome == "error" and row.case not in answered]
     missing = [replace(row, scores={}, facts={}) for row in errors]
@@ -179,12 +180,12 @@ def combine_answers_with_scorers(
     if not scorers:
         raise RunError(f"{bench} declares no scorer that asks a judge; name the question with --criteria")
     samples = {sample.id: sample for sample in declared.load(setup).samples}
-    # The questions of a run of traces (--answers) are those of the traces.
+    # Skip this check for a run of traces (`--answers`), because its questions come from the traces.
     kept = [] if run.info.get("settings", {}).get("answers") else [each for each in records if each.sample in samples]
     if changed := [each.case for each in kept if _format_stored_input(samples[each.sample]) != each.input]:
         raise RunError(
-            f"{len(changed)} of {len(records)} questions of {bench} have changed since the run, such as the question "
-            f"of {changed[0]}; restore them, or name a question about the answers with --criteria"
+            f"the questions of {len(changed)} of {write_count(len(records), 'case')} of {bench} have changed since the "
+            f"run, such as that of {changed[0]}; restore them, or name a question about the answers with --criteria"
         )
     return AnswersToJudge(records, scorers, samples, getattr(options, "passes", None))
 
@@ -305,16 +306,16 @@ def choose_exit_status(decisions: Sequence[GateDecision], judges: Sequence[Judge
 
 
 HASH = re.compile(r"h[0-9a-f]{16}")
-"""Matches what `hash_content` returns; a column `content` of other texts is somebody's own."""
+"""Matches what `hash_content` returns; other texts in a column `content` are the user's own."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelSheet:
-    """What one person wrote into a sheet."""
+    """The labels and weights that one person entered."""
 
     path: Path
     written: Mapping[str, str]  # The labels as the person wrote them, by case; a row without a label is left out.
-    weights: Mapping[str, float]  # How many cases each case represents; empty if the sheet has no weights.
+    weights: Mapping[str, float]  # The number of cases that each case represents; empty without weights.
     contents: Mapping[str, str]  # The hash of the question and the answer that the person saw, by case.
 
     def convert_labels(self) -> dict[str, float]:

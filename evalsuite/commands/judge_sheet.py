@@ -178,7 +178,7 @@ def _write_new_file(path: Path, text: str) -> None:
 
 def _make_sheet_row(record: Record, weight: float) -> list[str]:
     answer = record.transcript.answer if record.transcript else ""
-    # The page shows all of a long text. CSV files with NUL bytes are refused when they are read.
+    # Shorten texts, because a spreadsheet's cell has a limit; replace NUL bytes, because no CSV file may contain them.
     shown = (shorten_to_beginning(text.replace("\0", "\ufffd"), LONGEST_CELL) for text in (record.input, answer))
     return [record.case, *shown, "", hash_content(record), repr(weight)]
 

@@ -21,7 +21,7 @@ from evalsuite.commands.judge import (
 )
 from evalsuite.commands.judged_again import AnswersToJudge
 from evalsuite.commands.report import AGAIN
-from evalsuite.core.errors import RunError, SettingsError, escape_for_terminal
+from evalsuite.core.errors import RunError, SettingsError, escape_for_terminal, write_count
 from evalsuite.core.option_values import declare_arguments
 from evalsuite.core.types import Record, Sample
 from evalsuite.decisions.gates import parse_gates
@@ -56,7 +56,7 @@ class _RunAnswers:
         return [case for case in self.records if case in other.records]
 
     def list_changed_cases(self, other: _RunAnswers) -> list[str]:
-        """List the cases that both runs answered, but with different questions."""
+        """List the cases that both runs answered, but whose questions differ."""
         cases = self.list_common_cases(other)
         return [case for case in cases if self.records[case].input != other.records[case].input]
 
@@ -94,8 +94,10 @@ def run_rank(options: argparse.Namespace) -> int:
         raise RunError(f"the runs have different benchmarks, {runs[0].benchmark} and {min(others)}")
     for first, second in combinations(runs, 2):
         if changed := first.list_changed_cases(second):
-            left_out = f"{len(changed)} cases left out, whose question differs between {first.run} and {second.run}"
-            sys.stdout.write(escape_for_terminal(f"{left_out}: {', '.join(changed[:3])}") + "\n")
+            left_out = f"left out because the question differs between {first.run} and {second.run}"
+            sys.stdout.write(
+                escape_for_terminal(f"{write_count(len(changed), 'case')} {left_out}: {', '.join(changed[:3])}") + "\n"
+            )
     target = runs[0].folder / AGAIN / "judge"
     target.mkdir(parents=True, exist_ok=True)
     found = [
@@ -132,7 +134,7 @@ def _compare_runs(
     cases = [case for case in first.list_common_cases(second) if case not in changed]
     if not cases:
         raise RunError(f"{first.run} and {second.run} have no question in common that both answered")
-    # Count a case as missing if a run failed to answer it, because the run may have failed where it is worse.
+    # Count a case as missing if a run failed to answer it, because leaving it out could hide the run's worst cases.
     failed = {
         case: row
         for one, other in ((first, second), (second, first))

@@ -107,9 +107,9 @@ def run_merge(options: argparse.Namespace) -> int:
     keep=(make_int_parser(0), 10),
 )
 def run_prune(options: argparse.Namespace) -> int:
-    """List or remove old runs, except the newest runs' baselines, runs named by the user, and runs in progress."""
+    """List or remove old runs, except runs named by the user or in progress, links, and baselines of runs that stay."""
     runs = sort_runs_newest_first(list_runs(options.reports))
-    # Leave links, too: the runs that they name may belong to another folder.
+    # Keep symbolic links, too, because their runs may be in another folder.
     staying = [
         each
         for number, each in enumerate(runs)

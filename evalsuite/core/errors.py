@@ -133,7 +133,7 @@ def escape_for_terminal(text: str) -> str:
 
 
 def get_message(error: BaseException) -> str:
-    """Return an exception's message; for an exception of a user's class whose `__str__` raises, say so instead."""
+    """Return an exception's message; if its `__str__` raises, return a text that states this."""
     try:
         return str(error)
     except Exception as failure:  # noqa: BLE001 - whatever the user's code raises

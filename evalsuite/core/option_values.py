@@ -168,7 +168,7 @@ name=RUN             a run's name or folder, or `last`
 --criteria QUESTION  the question about each answer, as in rubric(...); default: the scorers that the cases declare
 --scale LOW-HIGH     lowest and highest mark, for example 1-5; without --scale the answer is yes or no
 --format MARKUP      markdown, html or latex (default: that of the wanted table)
---any-order          rows may stand in any order
+--any-order          rows may be in any order
 --html FILE          also write the diff as a page
 """
 """Arguments of several commands; a command's table names them without a help text."""

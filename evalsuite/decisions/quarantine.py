@@ -155,7 +155,7 @@ def _list_unused_entries(run: Run, quarantine: Quarantine, matched_entries: Iter
         if entry.benchmark not in run.benchmarks:
             suggestion = suggest_names(entry.benchmark, run.benchmarks)
             if settings.get("shard") and "did you mean" not in suggestion:
-                continue  # Another shard may have all cases of a small benchmark.
+                continue  # Skip the entry, because another shard may have all cases of a small benchmark.
             yield f"the quarantine names {entry}, and no case of {entry.benchmark} is here{suggestion}"
         elif not in_part and entry not in matched_entries and entry not in quarantine.ended_entries:
             yield f"the quarantine names {entry}, which this suite does not have"

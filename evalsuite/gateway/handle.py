@@ -149,7 +149,7 @@ class CaseToolCalls:
         return self._keeper is not None
 
     async def begin_tool_call(self, name: str, arguments: Mapping[str, Any]) -> tuple[NumberedToolCall | None, Any]:
-        """Number a tool call; return the numbered call if the tool must run, otherwise None and the stored result."""
+        """Give a tool call its number; return the call if the tool must run, otherwise None and the stored result."""
         effect = NumberedToolCall(self._case, self._epoch, next(self._numbers), name, dict(arguments))
         kept = await self._keeper.read_tool_result(effect) if self._keeper is not None else None
         if kept is None:

@@ -25,7 +25,7 @@ class Database:
     """An open journal file, which any thread may use.
 
     Args:
-        read_only: whether the file is never written; it must then exist.
+        read_only: True opens the file, which must exist, for reading only.
 
     Attributes:
         lost_rows: the number of rows that could not be recovered when the file was repaired.

@@ -72,7 +72,7 @@ def _is_not_list_number(number: re.Match[str]) -> bool:
 def _is_name(word: re.Match[str]) -> bool:
     """Tell whether a capitalised word is a name, rather than the beginning of a sentence."""
     text, name = word.string, word[0]
-    # Look at a few characters only, because a search in all that precedes each word takes time squared.
+    # Look at 99 characters only, because a search in the whole text before each word takes quadratic time.
     before = text[max(0, word.start() - 99) : word.start()]
     begins = name != text.strip(" .!\n") and re.search(r"(?:^|[.!?:\n]|[-*•])[\s\"'(*_]*$", before)
     return not begins and name not in UNITS and not DATE.fullmatch(name)

@@ -201,7 +201,7 @@ def _check_rubric_options(criteria: Criteria | None, read: Any, levels: int, *, 
 
 
 def check_passing_score(criteria: Criteria, passes: float | None) -> None:
-    """Raise SettingsError if no score, or every score, on the criteria's scale would pass."""
+    """Raise SettingsError if `passes` is off the scale of the criteria."""
     if passes is not None and not criteria.worst <= passes <= criteria.best:
         raise SettingsError(f"passes={passes:g} is off the scale from {criteria.worst:g} to {criteria.best:g}")
 
@@ -261,7 +261,7 @@ class Rubric:
         shown = JudgedParts(self.make_prompt_sections(sample, transcript), self.list_media(sample, transcript))
         models = [judge.peer(name) for name in self.models] or [judge]
         seats = [(model, at) for model in models for at in range(self.samples)]
-        if self._is_answer_empty(criteria, sample, transcript):
+        if self._has_no_items_to_judge(criteria, sample, transcript):
             reading = Reading(criteria.worst, "the answer is empty")
             votes = [Vote(model.name, model.name, reading) for model in models]
         else:
@@ -299,7 +299,7 @@ class Rubric:
         instruction = self.write_instruction(self.criteria or read_sample_criteria(sample))
         return instruction.partition("\nReply with one JSON object")[0]
 
-    def _is_answer_empty(self, criteria: Criteria, sample: Sample, transcript: Transcript) -> bool:
+    def _has_no_items_to_judge(self, criteria: Criteria, sample: Sample, transcript: Transcript) -> bool:
         """Tell whether the answer is empty and therefore has no items to judge."""
         fields = self._choose_shown_fields(sample)
         holding = [fields.get(criteria.section)] if isinstance(criteria, Each) and criteria.section else fields.values()

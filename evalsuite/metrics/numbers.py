@@ -62,9 +62,9 @@ def parse_number(written: object) -> Number | None:
     """Read a number or its text; return None for anything else.
 
     A number may have a sign (also Unicode's minus and dashes), a decimal point (.5, 42.) and an exponent (1.5e3,
-    1.5x10^3). Commas or no-break spaces may separate thousands (1,234). Digits may be of any script and of full width.
-    One currency sign or percent sign and surrounding blanks are allowed. Numbers among words, fractions (1/2), decimal
-    commas and other units are not read.
+    1.5x10^3). Commas or no-break spaces may separate thousands (1,234). Digits of any script are read, also
+    full-width digits. One currency sign or percent sign and surrounding blanks are allowed. Numbers among words,
+    fractions (1/2), decimal commas and other units are not read.
     """
     if isinstance(written, str):
         chars = written.strip().translate(_IN_ASCII)

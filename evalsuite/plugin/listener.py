@@ -116,7 +116,7 @@ class ReportListener:
             # Whether the command line selects only some cases: by -k, -m, --lf, a file or an id.
             "narrowed": _is_selecting_cases(self._config) or any(arg.endswith(".py") for arg in self._config.args),
             # Benchmarks in the ini file's gates that only test files outside of this session declare.
-            "elsewhere": sorted(find_declared_benchmarks(absent, self._config, reports)) if absent else [],
+            "elsewhere": sorted(find_benchmarks_declared_elsewhere(absent, self._config, reports)) if absent else [],
             "collected": self._count_selected_cases(plan),
         }
         if part is not None and part.cases not in {0, self.case_count}:
@@ -171,7 +171,7 @@ class ReportListener:
         gated = self._list_gated_benchmarks()
         return (
             bool(self._list_benchmarks_of_wildcard_gate())
-            or find_declared_benchmarks(gated, self._config, self.spec.reports_folder) != gated
+            or find_benchmarks_declared_elsewhere(gated, self._config, self.spec.reports_folder) != gated
         )
 
     def _list_items_in_planned_order(self) -> list[str]:
@@ -395,7 +395,7 @@ def find_lowest_exit_status(config: pytest.Config) -> int:
     return INCOMPLETE if is_verdict_expected(config) and not is_worker(config) else 0
 
 
-def find_declared_benchmarks(names: Iterable[str], config: pytest.Config, reports_folder: Path) -> set[str]:
+def find_benchmarks_declared_elsewhere(names: Iterable[str], config: pytest.Config, reports_folder: Path) -> set[str]:
     """Find the named benchmarks that are declared in test files outside of this session's paths."""
     collected = _list_selected_paths(config)
     found: set[str] = set()

@@ -96,7 +96,7 @@ FILES = {
 
 
 def _name_own_files(config: pytest.Config, suffix: str) -> list[str]:
-    """Return the options for a further session's own files, because it would overwrite an earlier session's."""
+    """Return options that give a further session its own files, because earlier sessions' files must remain."""
     given = {option: getattr(config.option, name, None) for name, option in FILES.items()}
     paths = {option: Path(path) for option, path in given.items() if path}
     return [f"{option}={path.with_suffix('')}-{suffix}{path.suffix}" for option, path in paths.items()]

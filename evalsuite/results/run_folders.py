@@ -119,7 +119,7 @@ class RunFolder:
         if version != VERSION:
             raise RunError(f"{file} has version {version}, this evalsuite reads version {VERSION}")
         if isinstance(info.get("settings"), dict):
-            # Older versions wrote null for some settings that have another default now, such as lists.
+            # Drop nulls of older versions for settings whose default is no longer null.
             info["settings"] = {
                 name: value
                 for name, value in info["settings"].items()

@@ -248,7 +248,12 @@ class AnswerProcess:
         classes = {name: kind for name, kind in kinds.items() if isinstance(kind, type)}
         REFERRED.update(kind for kind in classes.values() if _has_own_methods(kind))
         _send_message(
-            token, {name: _list_bases(kind) for name, kind in classes.items() if issubclass(kind, BaseException)}
+            token,
+            {
+                name: _list_class_and_base_names(kind)
+                for name, kind in classes.items()
+                if issubclass(kind, BaseException)
+            },
         )
 
     def perform_request(self, token: str, request: str) -> None:
@@ -267,7 +272,13 @@ class AnswerProcess:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the answer may raise anything
             parts = [list(error.args), vars(error)]
             kind, text = type(error), str(error)[:500]
-            message = ["raised", _list_bases(kind), encode_value(parts, self._make_reference), text, kind.__module__]
+            message = [
+                "raised",
+                _list_class_and_base_names(kind),
+                encode_value(parts, self._make_reference),
+                text,
+                kind.__module__,
+            ]
         _send_message(token, message)
 
     def _find_object(self, reference: Any) -> Any:
@@ -281,7 +292,7 @@ class AnswerProcess:
         """Store an object of the answer; return its index and the names of its class and bases."""
         place = next((place for place, known in enumerate(self.objects) if known is value), len(self.objects))
         self.objects[place:] = self.objects[place:] or [value]
-        return [place, _list_bases(type(value))]
+        return [place, _list_class_and_base_names(type(value))]
 
 
 # Methods through which the answer's object could learn the expected value, or decide a test's result.
@@ -302,7 +313,7 @@ def _has_own_methods(kind: type) -> bool:
     return is_extended or issubclass(kind, enum.Enum)
 
 
-def _list_bases(kind: type) -> list[str]:
+def _list_class_and_base_names(kind: type) -> list[str]:
     """List the names of a class and its bases."""
     return [base.__name__ for base in kind.__mro__]
 

@@ -86,7 +86,7 @@ class ConversationSolver:
                 episode.messages.append(Message("user", line))
                 episode.events.append({"kind": "user", "text": line})
             is_agents_turn = False
-            answer = await episode.request_answer()
+            answer = await episode.run_until_answer()
             if answer is None:
                 return episode.find_limit() or "turn limit"
             spoken.append(("agent", answer))
@@ -106,7 +106,7 @@ class PersonaEpisode:
         """Send all new messages to the model that plays the user, and return the message that it writes."""
         self._episode.messages += map(make_user_model_message, spoken[self._heard :])
         self._heard = len(spoken) + 1
-        text = await self._episode.request_answer()
+        text = await self._episode.run_until_answer()
         return self._persona.parse_line(text or "", "it only used tools" if text is None else "an empty message")
 
     def take_call_events(self) -> list[Mapping[str, Any]]:
@@ -142,7 +142,7 @@ class ApplicationEpisode:
         self.events: list[Mapping[str, Any]] = []
         self._facts: dict[str, Any] = {}
 
-    async def request_answer(self) -> str:
+    async def run_until_answer(self) -> str:
         """Send the conversation so far to the application, and return its answer."""
         answer = await self._application.reply(list(map(encode_message, self.messages)), self._exchange)
         self._facts |= answer.facts

@@ -156,7 +156,7 @@ class ToolLoop:
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         async with open_tools(self.tools, sample, getattr(model, "effects", None)) as opened:
             episode = Episode(self, sample, model, opened)
-            await episode.request_answer()
+            await episode.run_until_answer()
             return await episode.make_transcript()
 
 
@@ -175,7 +175,7 @@ class Episode:
         self.malformed = self.tokens = self.turns = 0
         self.tool_seconds = self.dollars = 0.0
 
-    async def request_answer(self) -> str | None:
+    async def run_until_answer(self) -> str | None:
         """Run turns until the model answers; return the answer, or None if a limit ended the episode."""
         self.answer = None
         for _ in range(self.loop.max_turns):

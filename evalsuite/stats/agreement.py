@@ -196,11 +196,12 @@ def kappa_lower_bound(
     Here u is an exact upper bound of the observed disagreement, and l a lower bound of that by chance.
 
     The disagreement by chance is at least 2 s (1 - s), where s is the share of the most frequent label, averaged over
-    both raters. An item to which both give that label counts fully in s, and an item whose labels differ counts half.
-    For the share of items to which both give it, and of those to which neither does, an exact lower bound is used.
+    both raters. An item to which both give that label counts fully in s, and an item to which one of them does counts
+    half. Exact lower bounds are used for the share of items to which both raters give the label, and for the share of
+    items to which neither rater gives it.
 
     One half of the error probability is spent on the observed disagreement; the other half is divided among both shares
-    (Bonferroni). Rare labels widen the interval, because their shares have low lower bounds.
+    (Bonferroni). Rare labels lower the result, because their shares have low lower bounds.
     """
     groups: list[Hashable] = list(range(len(a)) if clusters is None else clusters)
     error = (1 - check_probability(confidence, "confidence")) / 2

@@ -92,8 +92,8 @@ def sum_clusters(values: Array, clusters: Labels | None) -> tuple[Array, Array]:
 def clustered_mean(values: Values, clusters: Labels | None = None) -> ClusteredMean:
     """Compute the mean, and its standard error from the spread of the clusters' summed residuals.
 
-    The squared standard error is the sum of r^2 / (1 - w) over the clusters, divided by n^2; r is the sum of a
-    cluster's residuals, w is the cluster's share of the values, and n is the number of all values. The estimator is the
+    The squared standard error is the sum of r^2 / (1 - w) over the clusters, divided by n^2. Here r is the sum of a
+    cluster's residuals, w the cluster's share of the values, and n the number of values. The estimator is the
     bias-reduced sandwich CR2 with Satterthwaite's degrees of freedom: Bell and McCaffrey, "Bias reduction in standard
     errors for linear regression with multi-stage samples" (Survey Methodology 28, 2002). For G clusters of equal size,
     the result equals Liang and Zeger's sandwich (Biometrika 73, 1986) with the factor G / (G - 1) and G - 1 degrees of

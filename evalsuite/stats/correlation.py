@@ -293,7 +293,7 @@ def compute_pearson_r(one: NDArray[Any], two: NDArray[Any]) -> float:
 
 
 def compute_spearman_rho(one: NDArray[Any], two: NDArray[Any]) -> float:
-    """Compute Spearman's rho with mean ranks for ties; NaN if `compute_pearson_r` would be NaN."""
+    """Compute Spearman's rho with mean ranks for ties; NaN for fewer than three pairs or a constant variable."""
     return compute_pearson_r(compute_mean_ranks(one), compute_mean_ranks(two)) if len(one) >= FEWEST else np.nan
 
 
@@ -304,7 +304,7 @@ def compute_mean_ranks(values: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def compute_kendall_tau(one: NDArray[Any], two: NDArray[Any]) -> float:
-    """Compute Kendall's tau-b; NaN if `compute_pearson_r` would be NaN."""
+    """Compute Kendall's tau-b; NaN for fewer than three pairs or a constant variable."""
     from scipy.stats import kendalltau
 
     return float(kendalltau(one, two).statistic) if len(one) >= FEWEST else np.nan

@@ -1,4 +1,4 @@
-"""Repeated attempts at one sample: the probability that at least one or all of them are right."""
+"""Repeated attempts at one sample: the probabilities that at least one attempt is right, and that all are."""
 
 from __future__ import annotations
 

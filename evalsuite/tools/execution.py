@@ -126,8 +126,8 @@ ASK_TO_USER = _make_tool_document(
     "One question to the user.",
 )
 
-LONGEST_NAME = 60  # Maximum characters of a name or fault in a message to the model.
-LONGEST_FAULT = 160
+LONGEST_NAME = 60  # Maximum characters of a name in a message to the model.
+LONGEST_FAULT = 160  # Maximum characters of a fault's text.
 FaultKind = Literal[
     "unknown_tool", "unknown_parameter", "missing_parameter", "wrong_type", "escaped_name", "after_finish"
 ]

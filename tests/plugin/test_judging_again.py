@@ -401,7 +401,7 @@ def test_answers_are_not_judged_against_questions_that_have_changed_since_the_ru
     question = next(record["input"] for record in own.records("base"))
     cases.write_text(cases.read_text("utf-8").replace(question, "Something else?"), "utf-8")
     assert main(["judge", "base", "--judge=function:leanings:leaning"]) == 2
-    assert "questions of own have changed since the run, such as the question of test_own.py" in capsys.readouterr().err
+    assert "cases of own have changed since the run, such as that of test_own.py" in capsys.readouterr().err
 
 
 def test_cases_without_an_answer_are_missing_for_the_gates_of_a_judge(

@@ -137,5 +137,5 @@ def test_answers_to_different_questions_are_not_compared(three: Suite, capsys: p
     capsys.readouterr()
     assert main(["judge", "later", "--against=short", "--judge=function:app:longer"]) == 0
     told = capsys.readouterr().out
-    assert "2 cases left out, whose question differs between later and short: test_capitals.py" in told
+    assert "2 cases left out because the question differs between later and short: test_capitals.py" in told
     assert sum(map(int, cells(told, "later", "short")[3:6])) == 4

@@ -46,8 +46,8 @@ SOURCES: dict[str, type[QuestionSource]] = {
     source=SOURCE         the knowledge source
     folder=--from DIR     the folder of the downloaded files
     --to FILE             the JSON file to write
-    --per-template N      maximum number of questions of each template in head, torso and tail each; by default as many
-        as are needed for 1,000 questions in each (3,000 for dbpedia)
+    --per-template N      maximum number of questions of each template in each of head, torso and tail; by default as
+        many as are needed for 1,000 questions in each (3,000 for dbpedia)
     --mix MIX             own (the default): questions that people may ask; paper: the paper's templates, including
         ISBN, ISSN and DOI, and as many questions of each template as the paper's scripts make
     --seed SEED           seed for the choice of questions; 0 by default

@@ -136,8 +136,8 @@ def find_only_profession(professions: str | None, template: QuestionTemplate) ->
     return [professions.replace("_", " ")] if kind == template else []
 
 
-# Maps each template to the SQL condition that a title or a person must meet, and to the question. The conditions format
-# Python tuples of texts, which are also valid SQL.
+# Maps each template to the SQL condition that a title or a person must meet, and to the question. The conditions
+# contain Python tuples of texts, because their `repr` is valid SQL.
 _TITLE_TEMPLATES = {
     START_YEAR: (f"kind IN {SERIES}", "In which year did the {kind} {name} first go on air?"),
     RELEASE_YEAR: (f"kind NOT IN {SERIES}", "In which year did the {kind} {name} come out?"),

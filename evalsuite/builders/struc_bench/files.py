@@ -190,8 +190,8 @@ INSTRUCTIONS: Mapping[Format, str] = {
 @declare_arguments(
     """
     folder=--from DIR  folder of .tex and .html files
-    --to PATH          a folder for html_test.json and latex_test.json; or one .json file named after one of the
-        formats, whose files alone are then read
+    --to PATH          a folder for html_test.json and latex_test.json; or one .json file named after a format,
+        which then is the only format built
 
     Every outermost table in the files of the folder and its subfolders becomes an item if it has a cell with text and
     scores 1.0 against itself. Tables are <table> elements in HTML; in LaTeX they are floats with their captions (table,

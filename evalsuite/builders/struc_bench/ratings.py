@@ -94,11 +94,11 @@ NO = frozenset({"", "no", "n", "0", "false", "-"})
     f"""
     sheets=SHEET+  filled-in copies, each named like its person
     --key FILE     the sheet's .key.json
-    --to FILE      such as data/struc_bench/{RATINGS}
+    --to FILE      the JSON file to write, such as data/struc_bench/{RATINGS}
 
     Joins the filled-in copies of a sheet, each by one person, with the sheet's key, and writes {RATINGS}, which belongs
-    beside the items. A line without marks is left out. An x, yes or 1 in its column marks a type of error; in a sheet
-    without any mark for errors, nobody looked for errors.
+    beside the items. A line without marks is left out. An x, yes or 1 in its column marks a type of error; a sheet
+    without error marks counts as not checked for errors.
     """,
     required=("key", "to"),
     sheets=Path,

@@ -312,9 +312,9 @@ EXPECTED = "RotoWire's *.json, or pairs of *.text and *.data"
 
     Reads RotoWire's JSON (box_score, home_line, vis_line, summary) or the paired .text and .data files of
     text-to-table. A table keeps the rows and columns of a box score in which the report mentions a value; other cells
-    are blank. The tables in .data files are reduced already. Every game whose report fills a table becomes an item.
-    With --larger-than-3x3, only games with a table of more than 3 rows and 3 columns become items; rows and columns of
-    names count.
+    are blank. The tables in .data files are reduced already. Every game whose report mentions a value of a table
+    becomes an item. With --larger-than-3x3, only games with a table of more than 3 rows and 3 columns become items;
+    rows and columns of names count.
     """,
     required=("source", "to"),
     source=Path,

@@ -234,16 +234,16 @@ def _has_cells_of_row(cells: Sequence[str], row: set[str]) -> bool:
 
 @declare_arguments(
     """
-    file=FILE  items, such as html_test.json, whose name stands for the format
+    file=FILE  items, such as html_test.json, whose name states the format
     --to FILE  the JSON file to write, named after the same format
-    --plain    the paper's ablation: ask for a plain description, without what to describe and without an example
+    --plain    the paper's ablation: ask for a description without listing what to describe, and without an example
 
     Asks a model to describe how the table of each item is built, without showing the code, and writes the items with
-    these descriptions for --mode format_cot. Beside them goes .instructions.jsonl for fine-tuning: one line per item,
-    {instruction, input, output}, with the description in the instruction. Answers are kept in .answers.sqlite beside
-    the output as they arrive; after an interrupt, the same command asks only for what is missing. A description that is
-    empty or holds the table's code is requested again, three times in all; items without one are named and left out,
-    and the exit status is 1.
+    these descriptions for --mode format_cot. Beside them, .instructions.jsonl is written for fine-tuning: one line
+    per item, {instruction, input, output}, with the description in the instruction. Answers are kept in
+    .answers.sqlite beside the output as they arrive; after an interrupt, the same command asks only for what is
+    missing. A description that is empty or holds the table's code is requested again, three times in all; items
+    without one are named and left out, and the exit status is 1.
     """,
     required=("to",),
     extend_parser=add_model_options,
@@ -285,14 +285,14 @@ EXAMPLE_TEXT = (
 
 @declare_arguments(
     """
-    file=FILE  items, such as html_test.json, whose name stands for the format
+    file=FILE  items, such as html_test.json, whose name states the format
     --to FILE  the JSON file to write, named after the same format
 
-    Asks a model to tell in prose what the table of each item says, as the paper did for its LaTeX and HTML items, and
+    Asks a model to describe the contents of each table in prose, as the paper did for its LaTeX and HTML items, and
     writes the items with these texts as their input. A text that lacks a value of the table (a cell, the name of a row
-    or column, the caption) or shows its code is requested again, three times in all, naming what is missing; items
+    or column, the caption) or shows its code is requested again, three times in all, with the missing values; items
     without a complete text are named and left out, and the exit status is 1. Answers are kept beside the output in
-    .answers.sqlite as they come: called again after an interrupt, it asks only for what is missing.
+    .answers.sqlite as they come; after an interrupt, the same command requests only the missing texts.
     """,
     required=("to",),
     extend_parser=add_model_options,

@@ -62,9 +62,9 @@ TRIES = 5  # Attempts per pair; an attempt fails if the random draw does not all
         which then makes all questions
     --out DIR       folder for the JSON files and csv/; for --data, call it .../treb
     --seed SEED     the same folder and seed give the same files (default 0)
-    --each EACH     pairs per template and table at most (default 1)
-    models=--model MODEL*              a model that makes questions for the other subtasks, named as for a run; the
-        first one writes them, all of them answer again as candidates; may be repeated
+    --each EACH     maximum pairs per template and table (default 1)
+    models=--model MODEL*              a model that makes questions for the other subtasks, named as for a run; may be
+        repeated; the first model writes the questions, and all models answer them as candidates
     judge_models=--judge-model MODEL*  a discriminator: only questions with its full marks are kept; the first one also
         compares answers and classifies questions; may be repeated (the paper has two)
     --judge-base-url URL               address of the judges' server

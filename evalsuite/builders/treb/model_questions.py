@@ -167,7 +167,11 @@ class QuestionPanel:
         return [said and bool(answer) for said, answer in zip(told["same"], answers, strict=True)], told["all_agree"]
 
     async def find_judged_subtask(self, pair: ModelPair, intended: str) -> str:
-        """Let a judge find a question's subtask (`intended` without judges); raise DraftDropped if it does not fit."""
+        """Return the subtask that a judge finds for a question; without judges, return `intended`.
+
+        Raises:
+            DraftDropped: the question does not suit the subtask that the judge found.
+        """
         if not self.judges:
             return intended
         kinds = "\n".join(f"- {name}: {task}" for name, task in words.TASKS.items())

@@ -66,7 +66,7 @@ IDLE = _parse_call_numbers(
     "chmod 90 -, fchmod 91 52, fchmodat 268 53, fchmodat2 452 452, chown 92 -, fchown 93 55, lchown 94 -, "
     "fchownat 260 54, utime 132 -, utimes 235 -, futimesat 261 -, utimensat 280 88"
 )
-# Calls that are allowed only for the calling process (pid 0) and the program's first process.
+# System calls that may target only the caller (pid 0) or the program's first process.
 OWN_ONLY: dict[str, tuple[int, int]] = {"prlimit64": (302, 261)}
 SIGNALS: dict[str, tuple[int, int]] = {"kill": (62, 129), "tgkill": (234, 131), "pidfd_send_signal": (424, 424)}
 # fcntl commands for leases and directory notices; they would disturb processes of the host.

@@ -143,7 +143,7 @@ def close_other_descriptors(descriptors: dict[int, int]) -> None:
     """
     # Open /dev/null for each program anew, because a shared descriptor would share locks and flags.
     descriptors = {STDIN: os.open("/dev/null", os.O_RDONLY), **descriptors}
-    # First move all descriptors to high numbers, because the number for one may still be in use by another.
+    # First move all descriptors to high numbers, because another descriptor may still occupy a wanted number.
     high = {n: fcntl.fcntl(descriptor, fcntl.F_DUPFD, len(descriptors)) for n, descriptor in descriptors.items()}
     for number, descriptor in high.items():
         os.dup2(descriptor, number, inheritable=number <= STDERR)

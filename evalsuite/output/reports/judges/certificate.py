@@ -139,7 +139,7 @@ def _tabulate_agreement(judges: Sequence[JudgeResults], sheets: int, tallies: Se
     rows = [(judge.name, *make_people_agreement_cells(tally)) for judge, tally in zip(judges, tallies, strict=True)]
     note = (
         f"Against the labels of {sheets} {'person' if sheets == 1 else 'people'}. Verdicts are compared with the "
-        "verdict of most people; if people are evenly divided, two compared answers tie, and another case has no "
+        "verdict of most people. If people are evenly divided, a comparison counts as a tie; any other case has no "
         f"verdict. Scores are compared with the mean of people's labels. {MEASURES_NOTE}"
     )
     return Table("Agreement with people", (Column("Judge"), *PEOPLE_COLUMNS), rows, note)

@@ -20,7 +20,7 @@ class JudgedRunPair:
     outcomes: Sequence[float]  # One result per answer of the first run: 1 for a win, 0.5 for a tie, 0 for a loss.
     lengths: Sequence[Sequence[int]]  # For each comparison, the lengths of both answers in characters.
     clusters: Sequence[str]  # The cluster of each compared case.
-    asked: int  # The number of cases in both runs, with those that a run failed to answer.
+    asked: int  # The cases with the same question in both runs, including those that a run failed to answer.
 
 
 def make_win_rates_section(comparisons: Sequence[JudgedRunPair]) -> Section:
@@ -43,7 +43,7 @@ def _tabulate_win_rates(comparisons: Sequence[JudgedRunPair]) -> Table:
         "The judge saw both answers in both orders; orders that contradict each other are a tie, and a tie is half a "
         "win. The win rate at equal lengths is a logistic regression's (length-controlled AlpacaEval, "
         "arXiv 2404.04475, without its term for the difficulty of instructions). Cases of one sample count together. "
-        "No verdict: a run has no answer, or the judge's could not be read."
+        "No verdict: a run has no answer, or the judge's answer could not be read."
     )
     return Table("Win rates", columns, [_make_win_rate_row(comparison) for comparison in comparisons], note)
 
