@@ -107,7 +107,7 @@ def test_no_run_is_overwritten_by_a_baseline(baseline: Suite, capsys: pytest.Cap
     before = (baseline.path / "reports" / "other" / "records.jsonl").read_bytes()
     for run in ("base", "other"):
         assert promote("base", "--to", f"reports/{run}") == 2
-        assert f"{run} is a run, which this would overwrite: name another folder" in capsys.readouterr().err
+        assert f"{run} holds a run, which the baseline would overwrite: name another folder" in capsys.readouterr().err
     assert (baseline.path / "reports" / "other" / "records.jsonl").read_bytes() == before
 
 

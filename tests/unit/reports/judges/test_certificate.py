@@ -45,7 +45,7 @@ def test_evenly_divided_people_have_no_verdict_but_on_two_compared_answers_a_tie
             if isinstance(block, Table) and block.title == "Agreement with people"
         )
         assert table.note is not None
-        assert "two compared answers tie, and another case has no verdict" in table.note
+        assert "a comparison counts as a tie; any other case has no verdict" in table.note
         found[nominal] = table.rows[0][1]
     assert (found[True].value, found[False]) == (1.0, None)
 
