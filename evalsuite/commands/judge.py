@@ -40,7 +40,7 @@ from evalsuite.output.reports.markdown import convert_for_terminal, format_decis
 from evalsuite.results.judge_labels import JUDGE_METRICS, estimate_corrected_score
 from evalsuite.results.run_folders import find_run_folder
 from evalsuite.results.runs import Run, load_run
-from evalsuite.results.tally import Tally
+from evalsuite.results.tally import Row, Tally
 
 SCORES = "scores.jsonl"  # File in the folder `again/judge` that contains the scores of all judges so far.
 TAKEN = ("judge_base_url", "judge_param", "judge_key_env", "max_connections", "max_rpm", "max_tpm", "max_cost", "price")
@@ -105,11 +105,8 @@ def run_judge(options: argparse.Namespace) -> int:
     sys.stdout.write(f"{convert_for_terminal(text)}\n{target / 'certificate.md'}\n")
     _write_scores(target / SCORES, judges)
     (target / "mutations.jsonl").write_text("".join(map(_encode_mutations, judges)), "utf-8")
-    # Count cases without an answer as missing, because leaving them out could hide the model's worst cases.
-    answered = {record.case for record in records}
-    errors = [row for row in run.benchmarks[bench].tally if row.outcome == "error" and row.case not in answered]
-    missing = [replace(row, scores={}, facts={}) for row in errors]
-    counted = [replace(judge, tally=Tally((*judge.tally, *missing))) for judge in judges]
+    unanswered = list_unanswered_rows(run, bench, records)
+    counted = [replace(judge, tally=Tally((*judge.tally, *unanswered))) for judge in judges]
     decisions = decide_judge_gates(gates, counted, people, bench, sheets, weights)
     sys.stdout.writelines(
         f"{format_decision_line(decision)}{describe_needed_labels(decision, len(people))}\n" for decision in decisions
@@ -157,6 +154,13 @@ def read_answered_records(run: Run, bench: str) -> list[Record]:
     if not answered:
         raise RunError(f"{run.folder.path} has no answer to judge")
     return answered
+
+
+def list_unanswered_rows(run: Run, bench: str, answered: Sequence[Record]) -> list[Row]:
+    """List the cases that ended in an error without an answer; for gates, they count as missing, not as left out."""
+    cases = {record.case for record in answered}
+    errors = (row for row in run.benchmarks[bench].tally if row.outcome == "error" and row.case not in cases)
+    return [replace(row, scores={}, facts={}) for row in errors]
 
 
 def combine_answers_with_scorers(

@@ -17,6 +17,7 @@ from evalsuite.commands.judge import (
     choose_exit_status,
     decide_judge_gates,
     judge_answers,
+    list_unanswered_rows,
     read_answered_records,
 )
 from evalsuite.commands.judged_again import AnswersToJudge
@@ -120,9 +121,9 @@ def run_rank(options: argparse.Namespace) -> int:
 def _read_run_answers(name: str, options: argparse.Namespace) -> _RunAnswers:
     run = load_run(find_run_folder(options.reports, name))
     benchmark = choose_benchmark(run, options.benchmark)
-    records = {record.case: record for record in read_answered_records(run, benchmark)}
-    errors = (row for row in run.benchmarks[benchmark].tally if row.outcome == "error" and row.case not in records)
-    failed = {row.case: row for row in errors}
+    answered = read_answered_records(run, benchmark)
+    failed = {row.case: row for row in list_unanswered_rows(run, benchmark, answered)}
+    records = {record.case: record for record in answered}
     return _RunAnswers(run.folder.path.name, run.folder.path, benchmark, records, failed)
 
 
@@ -158,10 +159,7 @@ def _compare_runs(
             judge=f"{judge}: {first.run} against {second.run}",
             asked=results.asked + len(failed),
             tally=Tally(
-                (
-                    *(replace(row, sample=first.records[row.case].sample) for row in results.tally),
-                    *(replace(row, scores={}, facts={}) for row in failed.values()),
-                )
+                (*(replace(row, sample=first.records[row.case].sample) for row in results.tally), *failed.values())
             ),
         )
         for results in found
