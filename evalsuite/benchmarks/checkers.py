@@ -103,8 +103,8 @@ def _evaluate_or_unparse(expression: ast.expr) -> Any:
 def read_tool_eyes_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckedOutput]:
     """Read `tmp/MODEL_res.jsonl` and `jsonl/MODEL_structured_data.jsonl` of the authors' evaluation.
 
-    The evaluator leaves the field `tool_reality` at 0, so `reality` is computed here: the score of tool selection
-    divided by the score of match.
+    Compute `reality` as the score of tool selection divided by the score of match, because the evaluator leaves the
+    field `tool_reality` at 0.
     """
     from evalsuite.benchmarks.tool_eyes.released import make_conversation_transcript
 

@@ -225,7 +225,7 @@ class ReportListener:
 
     @property
     def has_cases(self) -> bool:
-        """Whether this session has cases, as far as known."""
+        """Whether this session is known to have cases."""
         return bool(self.planned or self._worker_plan is not None)
 
     @property

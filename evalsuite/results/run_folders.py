@@ -119,7 +119,7 @@ class RunFolder:
         if version != VERSION:
             raise RunError(f"{file} has version {version}, this evalsuite reads version {VERSION}")
         if isinstance(info.get("settings"), dict):
-            # Drop nulls of older versions for settings whose default is no longer null.
+            # Drop nulls that older versions wrote for settings whose default is another value now.
             info["settings"] = {
                 name: value
                 for name, value in info["settings"].items()

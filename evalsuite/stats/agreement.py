@@ -241,8 +241,8 @@ def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
         A number up to 1 (full agreement), where 0 is agreement by chance; nan if all ratings are equal.
 
     Raises:
-        ValueError: there are fewer than two raters, the lists differ in length, no item has two ratings, or a rating is
-            not a number although the level needs numbers, or infinite at the level `interval`.
+        ValueError: there are fewer than two raters, the lists differ in length, or no item has two ratings; or the
+            level is `ordinal` or `interval` and a rating is not a number, or at `interval` infinite.
     """
     lengths = {len(rater) for rater in ratings}
     if len(ratings) < 2 or len(lengths) != 1:

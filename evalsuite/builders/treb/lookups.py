@@ -58,7 +58,7 @@ def ask_cell_by_position(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 def ask_cell_by_name(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Make a question-answer pair about the cell of a named column at a row number; None if it is empty."""
+    """Make a question-answer pair about the cell of a named column at a row number; None if the cell is empty."""
     name, row = random.choice(sheet.column_names), random.randrange(len(sheet.table.rows))
     question = f'What is in row {row + 1} of the data in the column "{name}"?'
     return _make_number_or_text_pair(question, sheet.columns[name][row], f"print(df[{name!r}].iloc[{row}])")

@@ -75,7 +75,7 @@ class JudgeResults:
     def find_people_verdict(self, labels: Sequence[float]) -> float | None:
         """Return the verdict of most people; None for a tie, or if the judge has no passing score.
 
-        If two answers are compared, return 0.5 for a tie instead of None.
+        If the labels compare two answers, return 0.5 for a tie instead of None.
         """
         verdicts = [verdict for label in labels if (verdict := self.find_verdict(label)) is not None]
         verdict = find_majority_verdict(verdicts) if verdicts else None

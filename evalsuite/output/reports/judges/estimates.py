@@ -66,7 +66,7 @@ def estimate_corrected_mean(
     Args:
         scores: one pair per case: people's score and the judge's score. People's score may be None; the cases that have
             it must be a random sample of all cases.
-        bounds: lowest and highest possible score, or None; see `ppi_mean`.
+        bounds: the lowest and the highest possible score; None has the meaning that `ppi_mean` describes.
         weights: weights of the labelled cases, in the cases' order, if some cases were more likely than others to be
             labelled.
         clusters: the group of related cases of each case; None if all cases are independent.
