@@ -13,7 +13,7 @@ from evalsuite.core.errors import JudgeError, ScoringError, SettingsError
 from evalsuite.core.types import Score, Transcript
 from evalsuite.engine.scoring import ScoresByName
 from evalsuite.judges import each_turn, pairwise
-from evalsuite.output.reports.judges.ballots import measure_biases, read_judged_cases
+from evalsuite.output.reports.judges.ballots import read_judged_cases, tabulate_biases
 from evalsuite.results.tally import Row, Tally
 
 if TYPE_CHECKING:
@@ -155,8 +155,8 @@ def test_a_case_without_verdict_shows_no_bias(scripted: Any) -> None:
     scores = judged(pairwise("old", cannot_tell=True), scripted(lambda _: "Verdict: cannot tell"))
     facts = scores["preference_cannot_tell"].facts
     assert (facts["verdict"], facts.get("people")) == ("cannot tell", None)
-    cases = read_judged_cases(Tally((make_row(numbers(scores), facts),)))
-    assert [bias.judge for bias in measure_biases(cases)] == [None] * 4
+    table = tabulate_biases("Biases", [("mine", Tally((make_row(numbers(scores), facts),)))])
+    assert [row[2] for row in table.rows] == [None] * 4
 
 
 def test_the_offer_is_part_of_the_signature_and_leaves_other_signatures_as_they_were(scripted: Any) -> None:

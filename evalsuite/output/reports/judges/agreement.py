@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal, TypeAlias
+from statistics import fmean
+from typing import Literal
 
 from evalsuite import stats
 from evalsuite.output.reports.judges.ballots import JudgedCase, read_judged_cases
@@ -27,9 +28,9 @@ from evalsuite.results.judge_labels import (
 )
 from evalsuite.results.tally import Estimate, RunView, Tally
 
-RatingSet: TypeAlias = 'tuple[str, Literal["nominal", "interval"], Sequence[Rating]]'
-JudgedValue = str | float
-RaterKind = Literal["judges", "epochs", "people"]
+Question = tuple[str, Literal["nominal", "interval"]]
+"""What was rated (`verdict`, or the name of a scored aspect), and the level of the values."""
+VERDICT: Question = ("verdict", "nominal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,56 +40,7 @@ class Rating:
     cluster: str  # The group of items that depend on each other, such as the two orders of one case.
     item: Hashable  # The rated item.
     rater: str  # The rater's name.
-    value: JudgedValue  # The rater's verdict or score.
-
-
-@dataclass(frozen=True, slots=True)
-class RaterAgreement:
-    """How raters agree on one question: on a verdict or on one scored aspect."""
-
-    kind: RaterKind  # What the raters are, such as `judges`.
-    question: str  # What was rated: `verdict`, or the name of an aspect.
-    raters: tuple[str, ...]  # The raters' names.
-    # Krippendorff's alpha, nominal for verdicts and interval for scores; None if it is undefined.
-    alpha: Estimate | None
-    # Cohen's kappa of each pair of raters, for verdicts only; None if it is undefined.
-    kappas: tuple[tuple[str, str, float | None], ...] = ()
-
-
-def measure_judge_agreement(cases: Sequence[JudgedCase]) -> list[RaterAgreement]:
-    """Measure how a judge's votes on the same case agree: on the verdict, or on each aspect of a single answer."""
-    verdicts: list[Rating] = []
-    scores: dict[str, list[Rating]] = defaultdict(list)
-    for case in cases:
-        for vote in case.votes:
-            if vote.verdict is not None:
-                verdicts.append(Rating(case.cluster, (case.case, vote.swapped), vote.judge, vote.verdict))
-            if case.verdict is None:
-                for aspect, score in vote.scores.items():
-                    scores[aspect].append(Rating(case.cluster, case.case, vote.judge, score))
-    return _measure_agreement_per_question("judges", verdicts, scores)
-
-
-def measure_epoch_agreement(cases: Sequence[JudgedCase]) -> list[RaterAgreement]:
-    """Measure how the results of a case (verdict or mean scores) agree over its epochs."""
-    verdicts: list[Rating] = []
-    scores: dict[str, list[Rating]] = defaultdict(list)
-    for case in cases:
-        epoch = f"epoch {case.epoch}"
-        if case.verdict is not None:
-            verdicts.append(Rating(case.cluster, case.sample, epoch, case.verdict))
-            continue
-        for aspect in dict.fromkeys(name for vote in case.votes for name in vote.scores):
-            values = [vote.scores[aspect] for vote in case.votes if aspect in vote.scores]
-            scores[aspect].append(Rating(case.cluster, case.sample, epoch, math.fsum(values) / len(values)))
-    return _measure_agreement_per_question("epochs", verdicts, scores)
-
-
-def _measure_agreement_per_question(
-    kind: RaterKind, verdicts: Sequence[Rating], scores: Mapping[str, Sequence[Rating]]
-) -> list[RaterAgreement]:
-    aspects: list[RatingSet] = [(aspect, "interval", ratings) for aspect, ratings in scores.items()]
-    return measure_agreement(kind, [("verdict", "nominal", verdicts), *aspects])
+    value: str | float  # The rater's verdict or score.
 
 
 def tabulate_agreement(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = "") -> Table | None:
@@ -96,9 +48,36 @@ def tabulate_agreement(title: str, judges: Sequence[tuple[str, Tally]], prefix: 
     rows: list[tuple[Cell, ...]] = []
     for name, tally in judges:
         cases = read_judged_cases(tally, prefix)
-        for agreement in (*measure_judge_agreement(cases), *measure_epoch_agreement(cases)):
-            rows += make_agreement_rows(name, agreement)
+        for kind, rated in (("judges", _list_ratings_by_vote(cases)), ("epochs", _list_ratings_by_epoch(cases))):
+            by_question: dict[Question, list[Rating]] = {VERDICT: []}
+            for question, rating in rated:
+                by_question.setdefault(question, []).append(rating)
+            for question, ratings in by_question.items():
+                rows += make_agreement_rows(name, kind, question, ratings)
     return Table(title, COLUMNS, rows, NOTE) if rows else None
+
+
+def _list_ratings_by_vote(cases: Sequence[JudgedCase]) -> Iterator[tuple[Question, Rating]]:
+    """Yield each vote's verdict on a case in one order, or its score of each aspect of a single answer."""
+    for case in cases:
+        for vote in case.votes:
+            if vote.verdict is not None:
+                yield VERDICT, Rating(case.cluster, (case.case, vote.swapped), vote.judge, vote.verdict)
+            if case.verdict is None:
+                for aspect, score in vote.scores.items():
+                    yield (aspect, "interval"), Rating(case.cluster, case.case, vote.judge, score)
+
+
+def _list_ratings_by_epoch(cases: Sequence[JudgedCase]) -> Iterator[tuple[Question, Rating]]:
+    """Yield the result of each case in its epoch: the verdict, or the mean score of each aspect."""
+    for case in cases:
+        epoch = f"epoch {case.epoch}"
+        if case.verdict is not None:
+            yield VERDICT, Rating(case.cluster, case.sample, epoch, case.verdict)
+            continue
+        for aspect in dict.fromkeys(name for vote in case.votes for name in vote.scores):
+            mean = fmean(vote.scores[aspect] for vote in case.votes if aspect in vote.scores)
+            yield (aspect, "interval"), Rating(case.cluster, case.sample, epoch, mean)
 
 
 COLUMNS = parse_columns(
@@ -111,33 +90,34 @@ NOTE = (
 )
 
 
-def make_agreement_rows(judge: str, agreement: RaterAgreement) -> list[tuple[Cell, ...]]:
-    """Make a row for all raters of a question, then a row for each pair of raters."""
-    things = agreement.alpha.n if agreement.alpha else None
+def make_agreement_rows(judge: str, kind: str, question: Question, ratings: Sequence[Rating]) -> list[tuple[Cell, ...]]:
+    """Make a row for all raters of a question and, if they gave verdicts, for each pair; none for a single rater.
+
+    Args:
+        kind: what the raters are, such as `judges`.
+    """
+    by_rater: dict[str, dict[Hashable, str | float]] = {}
+    for rating in ratings:
+        by_rater.setdefault(rating.rater, {})[rating.item] = rating.value
+    if len(by_rater) < 2:
+        return []
+    about, level = question
+    alpha = _estimate_alpha(ratings, level)
     rows: list[tuple[Cell, ...]] = [
-        (judge, agreement.question, f"all {len(agreement.raters)} {agreement.kind}", agreement.alpha, None, things)
+        (judge, about, f"all {len(by_rater)} {kind}", alpha, None, alpha.n if alpha else None)
     ]
-    return rows + [
-        (judge, agreement.question, f"{one}, {other}", None, kappa, None) for one, other, kappa in agreement.kappas
-    ]
-
-
-def measure_agreement(kind: RaterKind, questions: Iterable[RatingSet]) -> list[RaterAgreement]:
-    """Measure the agreement on every question, if at least two raters answered it."""
-    agreements = []
-    for question, level, ratings in questions:
-        raters = tuple(dict.fromkeys(rating.rater for rating in ratings))
-        if len(raters) > 1:
-            kappas = _compute_kappas(ratings, raters) if level == "nominal" else ()
-            agreements.append(RaterAgreement(kind, question, raters, _estimate_alpha(ratings, level), kappas))
-    return agreements
+    for (one, values), (other, others) in combinations(by_rater.items(), 2) if level == "nominal" else ():
+        both = [(value, others[item]) for item, value in values.items() if item in others]
+        kappa = stats.cohen_kappa(*zip(*both, strict=True)) if both else math.nan
+        rows.append((judge, about, f"{one}, {other}", None, None if math.isnan(kappa) else kappa, None))
+    return rows
 
 
 def _estimate_alpha(ratings: Sequence[Rating], level: Literal["nominal", "interval"]) -> Estimate | None:
     from evalsuite.stats.agreement import compute_alpha_replicates
     from evalsuite.stats.clustering import compute_jackknife_interval
 
-    values: dict[Hashable, list[JudgedValue]] = {}
+    values: dict[Hashable, list[str | float]] = {}
     clusters: dict[Hashable, str] = {}
     for rating in ratings:
         values.setdefault(rating.item, []).append(rating.value)
@@ -147,16 +127,6 @@ def _estimate_alpha(ratings: Sequence[Rating], level: Literal["nominal", "interv
         return None
     interval = compute_jackknife_interval(value, without, bounds=(-math.inf, 1.0))
     return Estimate.of(value, interval.low, interval.high, len(values))
-
-
-def _compute_kappas(ratings: Sequence[Rating], raters: Sequence[str]) -> tuple[tuple[str, str, float | None], ...]:
-    by_rater = {rater: {rating.item: rating.value for rating in ratings if rating.rater == rater} for rater in raters}
-    kappas: list[tuple[str, str, float | None]] = []
-    for one, other in combinations(raters, 2):
-        both = [(value, by_rater[other][item]) for item, value in by_rater[one].items() if item in by_rater[other]]
-        value = stats.cohen_kappa(*zip(*both, strict=True)) if both else math.nan
-        kappas.append((one, other, None if math.isnan(value) else value))
-    return tuple(kappas)
 
 
 MEASURES: tuple[tuple[Column, Callable[[Tally], Estimate | None]], ...] = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeGuard
 
@@ -25,11 +25,6 @@ class JudgeVote:
     # The verdict, converted to the original order of the answers; None if only one answer was scored.
     verdict: str | None
     scores: Mapping[str, float]  # Scores keyed by aspect for one answer, or by position for two answers.
-
-    @property
-    def first_shown(self) -> str:
-        """The answer that the judge saw first: `first` or `second`."""
-        return "second" if self.swapped else "first"
 
 
 _VOTE_FIELDS = {field.name for field in fields(JudgeVote)}
@@ -124,51 +119,28 @@ FAMILIES = {
 """Patterns for names of models, by family: models of one family share weights, data or makers."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairedChoice:
-    """One decision of a judge, used to measure a bias."""
+Choice = tuple[str, float, float | None]
+"""One decision of a judge, used to measure a bias towards an answer.
 
-    cluster: str  # The case's group of related cases.
-    judge: float  # The judge's choice: 1.0 for the answer that the bias favours, otherwise 0.0.
-    people: float | None = None  # People's choice: 1.0 for the favoured answer, otherwise 0.0; None if unknown.
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeBias:
-    """One bias of a judge, measured over many decisions."""
-
-    name: str  # The bias's name.
-    judge: Estimate | None  # The share of decisions that show the bias, such as choices of the favoured answer.
-    # The share without a bias: how often people chose the favoured answer, or one half; None if unknown.
-    expected: float | None = None
-    excess: Estimate | None = None  # `judge` minus `expected`, with an interval.
-
-    @property
-    def is_significant(self) -> bool:
-        """Whether the bias is significant: the interval of `excess` excludes zero."""
-        if self.excess is None or self.excess.low is None or self.excess.high is None:
-            return False
-        return not self.excess.low <= 0 <= self.excess.high
-
-
-def measure_biases(cases: Sequence[JudgedCase]) -> list[JudgeBias]:
-    """Measure all four biases over comparisons of two answers; a bias that these cases cannot show has no numbers."""
-    compared = [case for case in cases if case.verdict is not None]
-    return [
-        _measure_order_flips(compared),
-        _measure_choice_bias("prefers the first place", list(_list_first_place_choices(compared))),
-        _measure_choice_bias("prefers the longer answer", list(_list_longer_answer_choices(compared))),
-        _measure_choice_bias("prefers its own family", list(_list_own_family_choices(compared))),
-    ]
+A choice consists of the case's cluster, the judge's choice (1.0 for the favoured answer, otherwise 0.0), and people's
+choice (None if unknown).
+"""
 
 
 def tabulate_biases(title: str, judges: Sequence[tuple[str, Tally]], prefix: str = "") -> Table:
-    """Make a table of biases, with a row for each judge and bias."""
-    rows = [
-        _make_bias_row(name, bias)
-        for name, tally in judges
-        for bias in measure_biases(read_judged_cases(tally, prefix))
-    ]
+    """Make a table with a row for each judge and bias; a bias that the judge's comparisons cannot show has no numbers.
+
+    The table shows how often a judge's decisions show the bias, how often decisions without a bias would (people's
+    choices of the favoured answer, or one half), and the difference.
+    """
+    rows: list[tuple[Cell, ...]] = []
+    for name, tally in judges:
+        compared = [case for case in read_judged_cases(tally, prefix) if case.verdict is not None]
+        flips = _estimate_order_flips(compared)
+        rows.append((name, "changes with the order", flips, None, None, flips.n if flips else None, None))
+        for bias, list_choices in BIASES.items():
+            choices = [choice for case in compared for choice in list_choices(case)]
+            rows.append((name, bias, *_make_bias_cells(choices)))
     columns = parse_columns(
         "Judge | Bias | How often (%): percent | Unbiased (%): percent | Excess (%): percent | Cases: count | Flagged"
     )
@@ -183,13 +155,7 @@ BIAS_NOTE = (
 )
 
 
-def _make_bias_row(judge: str, bias: JudgeBias) -> tuple[Cell, ...]:
-    flagged = None if bias.excess is None else ("yes" if bias.is_significant else "no")
-    cases = bias.judge.n if bias.judge else None
-    return (judge, bias.name, bias.judge, bias.expected, bias.excess, cases, flagged)
-
-
-def _measure_order_flips(cases: Sequence[JudgedCase]) -> JudgeBias:
+def _estimate_order_flips(cases: Sequence[JudgedCase]) -> Estimate | None:
     values, clusters = [], []
     for case in cases:
         verdicts = {(vote.judge, vote.swapped): vote.verdict for vote in case.votes}
@@ -197,61 +163,66 @@ def _measure_order_flips(cases: Sequence[JudgedCase]) -> JudgeBias:
             if not swapped and (judge, True) in verdicts:
                 values.append(float(verdict != verdicts[judge, True]))
                 clusters.append(case.cluster)
-    return JudgeBias("changes with the order", estimate_share(values, clusters))
+    return estimate_share(values, clusters)
 
 
-def _list_first_place_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoice]:
+def _list_first_place_choices(case: JudgedCase) -> Iterator[Choice]:
     """Yield for each vote without a tie whether the judge chose the answer that was shown first."""
-    for case in cases:
-        # Count only judges that saw both orders: in one order alone, the better answers may be first by chance.
-        first, second = ({vote.judge for vote in case.votes if vote.swapped is swapped} for swapped in (False, True))
-        for vote in case.votes:
-            if vote.judge in first & second and vote.verdict != "tie":
-                yield PairedChoice(case.cluster, float(vote.verdict == vote.first_shown))
+    # Count only judges that saw both orders: in one order alone, the better answers may be first by chance.
+    first, second = ({vote.judge for vote in case.votes if vote.swapped is swapped} for swapped in (False, True))
+    for vote in case.votes:
+        if vote.judge in first & second and vote.verdict != "tie":
+            yield case.cluster, float(vote.verdict == ("second" if vote.swapped else "first")), None
 
 
-def _list_longer_answer_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoice]:
-    """Yield for each case whether the judge chose the longer answer, and whether people did."""
-    for case in cases:
-        first, second = case.facts.get("lengths") or (0, 0)
-        if first != second:
-            yield from _list_paired_choices(case, "first" if first > second else "second")
+def _list_longer_answer_choices(case: JudgedCase) -> Iterator[Choice]:
+    """Yield whether the judge chose the longer answer, and whether people did."""
+    first, second = case.facts.get("lengths") or (0, 0)
+    if first != second:
+        yield from _list_paired_choices(case, "first" if first > second else "second")
 
 
-def _list_own_family_choices(cases: Sequence[JudgedCase]) -> Iterator[PairedChoice]:
+def _list_own_family_choices(case: JudgedCase) -> Iterator[Choice]:
     """Yield whether the judge chose its own model family's answer; skip cases without exactly one such answer."""
-    for case in cases:
-        families = [find_model_family(system) for system in case.facts.get("systems") or ()]
-        own = {find_model_family(vote.model) for vote in case.votes}
-        if len(own) == 1 and own != {None} and [found in own for found in families].count(True) == 1:
-            yield from _list_paired_choices(case, "first" if families[0] in own else "second")
+    families = [find_model_family(system) for system in case.facts.get("systems") or ()]
+    own = {find_model_family(vote.model) for vote in case.votes}
+    if len(own) == 1 and own != {None} and [found in own for found in families].count(True) == 1:
+        yield from _list_paired_choices(case, "first" if families[0] in own else "second")
 
 
-def _list_paired_choices(case: JudgedCase, favoured: str) -> Iterator[PairedChoice]:
+BIASES: Mapping[str, Callable[[JudgedCase], Iterator[Choice]]] = {
+    "prefers the first place": _list_first_place_choices,
+    "prefers the longer answer": _list_longer_answer_choices,
+    "prefers its own family": _list_own_family_choices,
+}
+
+
+def _list_paired_choices(case: JudgedCase, favoured: str) -> Iterator[Choice]:
     """Yield one choice: whether judge and people chose the favoured answer; yield nothing for a tie."""
     human = case.facts.get("human")
-    if case.verdict == "tie" or human == "tie":
-        return
-    people = None if human is None else float(human == favoured)
-    yield PairedChoice(case.cluster, float(case.verdict == favoured), people)
+    if case.verdict != "tie" and human != "tie":
+        yield case.cluster, float(case.verdict == favoured), None if human is None else float(human == favoured)
 
 
-def _measure_choice_bias(name: str, choices: Sequence[PairedChoice]) -> JudgeBias:
-    chosen = estimate_share([choice.judge for choice in choices], [choice.cluster for choice in choices])
-    people = [choice.people for choice in choices if choice.people is not None]
+def _make_bias_cells(choices: Sequence[Choice]) -> tuple[Cell, ...]:
+    """Return the share of choices that show the bias, the share without a bias, the excess, the number, and a flag."""
+    chosen = estimate_share([judge for _, judge, _ in choices], [cluster for cluster, *_ in choices])
     if chosen is None:
-        return JudgeBias(name, None)
-    if len(people) < len(choices):
-        low, high = chosen.low, chosen.high
-        excess = Estimate(chosen.value - 0.5, low and low - 0.5, high and high - 0.5, chosen.n)
-        return JudgeBias(name, chosen, 0.5, excess)
-    return JudgeBias(name, chosen, math.fsum(people) / len(people), _estimate_excess_over_people(choices, people))
+        return (None,) * 5
+    people = [human for *_, human in choices if human is not None]
+    if len(people) == len(choices):
+        expected, excess = math.fsum(people) / len(people), _estimate_excess_over_people(choices, people)
+    else:
+        low, high = (bound if bound is None else bound - 0.5 for bound in (chosen.low, chosen.high))
+        expected, excess = 0.5, Estimate(chosen.value - 0.5, low, high, chosen.n)
+    flagged = excess.low is not None and excess.high is not None and not excess.low <= 0 <= excess.high
+    return (chosen, expected, excess, chosen.n, "yes" if flagged else "no")
 
 
-def _estimate_excess_over_people(choices: Sequence[PairedChoice], people: Sequence[float]) -> Estimate:
+def _estimate_excess_over_people(choices: Sequence[Choice], people: Sequence[float]) -> Estimate:
     from evalsuite.stats.paired import tango_interval
 
-    judge, clusters = [choice.judge for choice in choices], [choice.cluster for choice in choices]
+    clusters, judge = [cluster for cluster, *_ in choices], [chosen for _, chosen, _ in choices]
     if len(set(clusters)) == len(clusters):
         won = sum(one > other for one, other in zip(judge, people, strict=True))
         lost = sum(one < other for one, other in zip(judge, people, strict=True))

@@ -13,10 +13,8 @@ from evalsuite.output.reports.judges.agreement import (
     MEASURES_NOTE,
     PEOPLE_COLUMNS,
     Rating,
-    RatingSet,
     make_agreement_rows,
     make_people_agreement_cells,
-    measure_agreement,
 )
 from evalsuite.output.reports.judges.agreement import NOTE as AGREEMENT_NOTE
 from evalsuite.output.reports.judges.ballots import tabulate_biases
@@ -277,12 +275,7 @@ def tabulate_sheet_agreement(sheets: Sequence[Mapping[str, float]]) -> Table | N
         Rating(case, case, f"sheet {at}", label) for at, sheet in enumerate(sheets, 1) for case, label in sheet.items()
     ]
     verdicts = {rating.value for rating in ratings} <= {0.0, 0.5, 1.0}
-    question: RatingSet = ("labels", "nominal" if verdicts else "interval", ratings)
-    rows = [
-        row
-        for measurement in measure_agreement("people", [question])
-        for row in make_agreement_rows("people", measurement)
-    ]
+    rows = make_agreement_rows("people", "people", ("labels", "nominal" if verdicts else "interval"), ratings)
     note = f"No judge can be expected to exceed this by much. {AGREEMENT_NOTE}"
     return Table("People among themselves", AGREEMENT_COLUMNS, rows, note) if rows else None
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from evalsuite import stats
 from evalsuite.output.reports.section import Table, parse_columns
@@ -39,8 +38,7 @@ def estimate_mean(values: Sequence[float], clusters: Sequence[Hashable] | None =
     return Estimate(math.fsum(values) / len(values), low, high, len(values))
 
 
-@dataclass(frozen=True, slots=True)
-class CorrectedMean:
+class CorrectedMean(NamedTuple):
     """Three estimates of the mean of people's labels, with the true mean if it is known."""
 
     question: str  # The name of the score that is averaged.
@@ -110,11 +108,7 @@ def tabulate_corrected_means(title: str, means: Sequence[tuple[str, CorrectedMea
         "Judge | Mean of | Judge alone: number 3 | People alone: number 3 | Corrected: number 3 | Weight of the judge: "
         "number 2 | Labels: count | People, all: number 3"
     )
-    rows = [
-        (judge, one.question, one.naive, one.people_only, one.corrected, one.tuning, one.labelled, one.truth)
-        for judge, one in means
-    ]
-    return Table(title, columns, rows, note)
+    return Table(title, columns, [(judge, *one) for judge, one in means], note)
 
 
 def estimate_gain(value: float, replicates: Sequence[float], case_count: int) -> Gain:

@@ -8,14 +8,22 @@ from typing import Any
 import pytest
 
 from evalsuite.output.reports.judges import make_judge_tables
-from evalsuite.output.reports.judges.agreement import (
-    measure_epoch_agreement,
-    measure_judge_agreement,
-    tabulate_agreement,
-)
-from evalsuite.output.reports.judges.ballots import read_judged_cases
-from evalsuite.results.tally import RunView
+from evalsuite.output.reports.judges.agreement import tabulate_agreement
+from evalsuite.results.tally import Estimate, RunView
 from evalsuite.stats import cohen_kappa
+
+
+def agreement(made: Any, rows: list[Any], raters: str) -> dict[str, tuple[Estimate | None, list[float | None]]]:
+    """Alpha and the kappas of pairs by question, among the raters of one kind."""
+    table = tabulate_agreement("Agreement", [("mine", made.tally(rows))])
+    found: Any = {}
+    for _, question, who, alpha, kappa, _ in table.rows if table else ():
+        if str(who).startswith("all "):
+            kind = str(who)
+            found |= {question: (alpha, [])} if kind.endswith(raters) else {}
+        elif kind.endswith(raters):
+            found[question][1].append(kappa)
+    return found
 
 
 def panel(made: Any, name: str, **verdicts: str) -> Any:
@@ -24,10 +32,10 @@ def panel(made: Any, name: str, **verdicts: str) -> Any:
 
 def test_debaters_who_agree_have_alpha_and_kappa_one(made: Any) -> None:
     rows = [panel(made, f"s{at}", a=said, b=said) for at, said in enumerate(["first", "second", "tie"] * 3)]
-    (found,) = measure_judge_agreement(read_judged_cases(made.tally(rows)))
-    assert found.alpha is not None
-    assert found.alpha.value == pytest.approx(1.0)
-    assert [kappa for *_, kappa in found.kappas] == [pytest.approx(1.0)]
+    alpha, kappas = agreement(made, rows, "judges")["verdict"]
+    assert alpha is not None
+    assert alpha.value == pytest.approx(1.0)
+    assert kappas == [pytest.approx(1.0)]
 
 
 @pytest.mark.parametrize("ballots", ["none", [1, 2], {"a": 1}, 5, [{"judge": "a"}]])
@@ -52,11 +60,11 @@ def test_kappa_is_that_of_the_two_debaters_over_both_orders(made: Any) -> None:
         )
 
     rows = [both("s1", "first", "first", "second", "first"), both("s2", "tie", "tie", "first", "first")]
-    (found,) = measure_judge_agreement(read_judged_cases(made.tally(rows)))
+    alpha, kappas = agreement(made, rows, "judges")["verdict"]
     a, b = ["first", "second", "tie", "first"], ["first", "first", "tie", "first"]
-    assert [kappa for *_, kappa in found.kappas] == [pytest.approx(cohen_kappa(a, b))]
-    assert found.alpha is not None
-    assert found.alpha.n == 4, "each order is a thing of its own"
+    assert kappas == [pytest.approx(cohen_kappa(a, b))]
+    assert alpha is not None
+    assert alpha.n == 4, "each order is a thing of its own"
 
 
 def test_direct_scores_agree_on_each_aspect_by_themselves(made: Any) -> None:
@@ -65,32 +73,30 @@ def test_direct_scores_agree_on_each_aspect_by_themselves(made: Any) -> None:
         return made.row(name, None, ballots)
 
     rows = [scored("s1", 1, 5), scored("s2", 5, 1), scored("s3", 2, 4)]
-    found = {one.question: one.alpha for one in measure_judge_agreement(read_judged_cases(made.tally(rows)))}
-    assert found["clear"] is not None
-    assert found["clear"].value == pytest.approx(1.0)
-    assert found["deep"] is not None
-    assert found["deep"].value < 0
+    found = agreement(made, rows, "judges")
+    clear, deep = found["clear"][0], found["deep"][0]
+    assert clear is not None
+    assert clear.value == pytest.approx(1.0)
+    assert deep is not None
+    assert deep.value < 0
 
 
 def test_one_judge_has_nobody_to_agree_with(made: Any) -> None:
     tally = made.tally([panel(made, "s1", a="first"), panel(made, "s2", a="second")])
-    assert measure_judge_agreement(read_judged_cases(tally)) == []
     assert tabulate_agreement("Agreement", [("mine", tally)]) is None
 
 
 def test_verdicts_that_are_all_the_same_leave_agreement_undefined_not_perfect(made: Any) -> None:
-    (found,) = measure_judge_agreement(read_judged_cases(made.tally([panel(made, "s1", a="first", b="first")])))
-    assert found.alpha is None
-    assert found.kappas == (("a", "b", None),)
+    assert agreement(made, [panel(made, "s1", a="first", b="first")], "judges") == {"verdict": (None, [None])}
 
 
 def test_epochs_are_raters_of_the_same_sample(made: Any) -> None:
     verdicts = [("s1", "first"), ("s2", "second"), ("s3", "tie")]
     rows = [made.row(name, said, [made.ballot(said)], epoch=epoch) for name, said in verdicts for epoch in (1, 2)]
-    (found,) = measure_epoch_agreement(read_judged_cases(made.tally(rows)))
-    assert found.raters == ("epoch 1", "epoch 2")
-    assert found.alpha is not None
-    assert found.alpha.value == pytest.approx(1.0)
+    alpha, kappas = agreement(made, rows, "2 epochs")["verdict"]
+    assert alpha is not None
+    assert alpha.value == pytest.approx(1.0)
+    assert len(kappas) == 1
 
 
 def test_direct_scores_are_compared_over_epochs_by_the_mean_of_each_case(made: Any) -> None:
@@ -103,10 +109,10 @@ def test_direct_scores_are_compared_over_epochs_by_the_mean_of_each_case(made: A
         for name, epochs in given.items()
         for epoch, scores in enumerate(epochs, 1)
     ]  # fmt: skip
-    (found,) = measure_epoch_agreement(read_judged_cases(made.tally(rows)))
-    assert (found.question, found.raters) == ("clear", ("epoch 1", "epoch 2"))
-    assert found.alpha is not None
-    assert found.alpha.value == pytest.approx(1.0), "the means are the same, whatever the judges said"
+    (alpha, kappas) = agreement(made, rows, "2 epochs")["clear"]
+    assert alpha is not None
+    assert kappas == []
+    assert alpha.value == pytest.approx(1.0), "the means are the same, whatever the judges said"
     table = tabulate_agreement("Agreement", [("mine", made.tally(rows))])
     assert table is not None
     assert [row[2] for row in table.rows] == ["all 2 judges", "all 2 epochs"]

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from evalsuite.output.reports.judges.ballots import (
-    JudgeBias,
-    find_model_family,
-    measure_biases,
-    read_judged_cases,
-    tabulate_biases,
-)
+from evalsuite.output.reports.judges.ballots import find_model_family, read_judged_cases, tabulate_biases
 from evalsuite.output.reports.judges.estimates import estimate_share
 from evalsuite.results.tally import Estimate
 from evalsuite.stats import exact_interval
@@ -25,8 +19,19 @@ def value(estimate: Estimate | None) -> float | None:
     return None if estimate is None else estimate.value
 
 
-def measured(made: Any, rows: list[Any]) -> list[JudgeBias]:
-    return measure_biases(read_judged_cases(made.tally(rows)))
+class Bias(NamedTuple):
+    """A row of the table of biases, without its names."""
+
+    judge: Estimate | None
+    expected: float | None
+    excess: Estimate | None
+    cases: int | None
+    flagged: str | None
+
+
+def measured(made: Any, rows: list[Any]) -> list[Bias]:
+    cells: Any = [row[2:] for row in tabulate_biases("Biases", [("mine", made.tally(rows))]).rows]
+    return [Bias(*row) for row in cells]
 
 
 def both_orders(made: Any, name: str, as_given: str, swapped: str, **facts: Any) -> Any:
@@ -40,7 +45,13 @@ def test_a_judge_that_takes_the_first_place_always_flips_and_is_flagged(made: An
     assert value(found[FLIPS].judge) == 1.0
     assert value(found[FIRST].judge) == 1.0
     assert found[FIRST].expected == 0.5
-    assert found[FIRST].is_significant
+    assert found[FIRST].flagged == "yes"
+
+
+def test_the_excess_of_a_judge_that_never_takes_the_first_place_reaches_down_to_minus_a_half(made: Any) -> None:
+    excess = measured(made, [both_orders(made, f"s{at}", "second", "first") for at in range(20)])[FIRST].excess
+    assert excess is not None
+    assert (excess.value, excess.low) == (-0.5, -0.5)
 
 
 def test_a_judge_that_sticks_to_its_answers_has_no_position_bias(made: Any) -> None:
@@ -48,7 +59,7 @@ def test_a_judge_that_sticks_to_its_answers_has_no_position_bias(made: Any) -> N
     found = measured(made, [both_orders(made, f"s{at}", said, said) for at, said in enumerate(verdicts)])
     assert value(found[FLIPS].judge) == 0.0
     assert value(found[FIRST].excess) == 0.0
-    assert not found[FIRST].is_significant
+    assert found[FIRST].flagged == "no"
 
 
 def test_cases_of_one_source_are_one_case_of_a_bias(made: Any) -> None:
@@ -88,14 +99,14 @@ def test_length_is_held_against_people_on_the_same_cases(made: Any) -> None:
     ]
     longer = measured(made, rows)[LONGER]
     assert (value(longer.judge), longer.expected, value(longer.excess)) == (1.0, 0.5, 0.5)
-    assert longer.is_significant
+    assert longer.flagged == "yes"
 
 
 def test_a_judge_that_likes_what_people_like_is_not_biased_to_length(made: Any) -> None:
     rows = [made.row(f"s{at}", "first", [made.ballot("first")], lengths=[90, 10], human="first") for at in range(20)]
     longer = measured(made, rows)[LONGER]
     assert value(longer.excess) == 0.0
-    assert not longer.is_significant
+    assert longer.flagged == "no"
 
 
 def test_ties_of_either_and_equal_lengths_say_nothing_about_length(made: Any) -> None:
