@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +22,6 @@ from evalsuite.results.run_folders import RunFolder, find_run_folder
 if TYPE_CHECKING:
     import argparse
 
-    from evalsuite.plugin.mutants import Mutant
     from evalsuite.results.runs import Run
 
 PLUGINS = ("-p", "evalsuite.plugin", "-p", "evalsuite.plugin.mutants")
@@ -56,7 +56,7 @@ def run_attack(options: argparse.Namespace) -> int:
     survivors = 0
     with tempfile.TemporaryDirectory(prefix="evalsuite-attack-") as scratch:
         attack = _FaultReplayer(run, options.suite, options.reports, Path(scratch))
-        status, verdict = attack.replay_suite("", ())
+        status, verdict = attack.replay_suite("")
         if status:
             remedy = "attack a green run" if options.suite else "attack a green run, or name the suite, as for pytest"
             raise RunError(f"a replay of {folder.name} ends with status {status} ({verdict}): {remedy}")
@@ -64,7 +64,7 @@ def run_attack(options: argparse.Namespace) -> int:
             if not attack.is_applicable(name):
                 sys.stdout.write(f"{name:<10}not possible here: {mutant.summary}\n")
                 continue
-            status, verdict = attack.replay_suite(name, attack.make_arguments(name, mutant))
+            status, verdict = attack.replay_suite(name, mutant.options)
             # If pytest itself aborts, the exit status says nothing about the gates, so the fault counts as unnoticed.
             survivors += status in {0, pytest.ExitCode.INTERNAL_ERROR}
             told = {0: "STAYS GREEN", pytest.ExitCode.INTERNAL_ERROR: "NOT TESTED, because the session broke off"}.get(
@@ -95,23 +95,18 @@ class _FaultReplayer:
             return any(value != best[metric] for row in rows for metric, value in row.scores.items())
         return len(rows) > 1
 
-    def make_arguments(self, fault: str, mutant: Mutant) -> tuple[str, ...]:
-        """Make the pytest arguments that inject a fault; for the fault `chosen`, the arguments select a single case."""
-        if fault == "mistyped":
-            return tuple(f"--only-gate={replace_metric_name(gate.text)}" for gate in read_gates(self.run_))
-        return (*mutant.options, *((self._find_first_case(),) if fault == "chosen" else ()))
-
-    def replay_suite(self, fault: str, arguments: tuple[str, ...]) -> tuple[int, str]:
+    def replay_suite(self, fault: str, options: Sequence[str] = ()) -> tuple[int, str]:
         """Run the suite on the run's stored answers; return the session's exit status and the first reason for it."""
-        chosen = any("::" in argument for argument in arguments)
-        suite = [] if chosen else self.suite or self._list_suite_paths()
+        suite = [self._find_first_case()] if fault == "chosen" else self.suite or self._list_suite_paths()
+        if fault == "mistyped":
+            options = [f"--only-gate={replace_metric_name(gate.text)}" for gate in read_gates(self.run_)]
         label = fault or "unchanged"
         baselines = self.run_.info.get("settings", {}).get("baseline") or ()
         command = [
             *(sys.executable, "-m", "pytest", "-q", *PLUGINS, "-p", "no:cacheprovider"),
             *(f"--replay={self.run_.folder.path.resolve()}", f"--reports={self.scratch}", f"--run={label}"),
             *(f"--baseline={find_run_folder(self.reports, baseline).path.resolve()}" for baseline in baselines),
-            *arguments,
+            *options,
             *suite,
         ]
         if not self.suite and Path.cwd() in (runs := self.run_.folder.path.resolve().parent).parents:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from evalsuite.commands import make_declarations, print_lines
 from evalsuite.commands.score import print_score, read_table, score_pair, write_diff_page
@@ -20,6 +20,8 @@ from evalsuite.results.runs import Run, load_run
 
 if TYPE_CHECKING:
     import argparse
+
+    from evalsuite.core.declarations import Declarations
 
 
 @declare_arguments("""
@@ -120,7 +122,6 @@ def run_table_diff(options: argparse.Namespace) -> int:
     return 0
 
 
-T = TypeVar("T")
 DRIFT_STATUS = 11  # Exit status if the newest release has drifted from a reference; a regression has the same status.
 
 
@@ -160,31 +161,22 @@ def _load_releases(options: argparse.Namespace) -> list[Run]:
         runs = [load_run(find_run_folder(options.reports, name), declarations) for name in options.names]
         found = f"{runs[0].folder.name} alone was named"
     else:
-        folders = _find_finished_runs(options.reports)
-        runs = _read_undamaged_folders(folders, lambda folder: load_run(folder, declarations))
+        runs = _load_finished_runs(options.reports, declarations)
         found = f"{options.reports} holds {write_count(len(runs), 'finished run')}"
     if len(runs) < 2:
         raise RunError(f"a history needs two releases or more; {found}")
     return runs
 
 
-def _find_finished_runs(reports: Path) -> list[RunFolder]:
-    """Find all finished runs that are not shards, oldest first."""
-    folders = [RunFolder(path.parent) for path in sorted(reports.glob(f"*/{INFO}"))]
-    whole = [
-        (info.get("started", ""), folder.name, folder)
-        for folder, info in _read_undamaged_folders(folders, lambda folder: (folder, folder.info()))
-        if explain_interruption(info) is None and not info.get("settings", {}).get("shard")
-    ]
-    return [folder for *_, folder in sorted(whole, key=lambda release: release[:2])]
-
-
-def _read_undamaged_folders(folders: Iterable[RunFolder], read_folder: Callable[[RunFolder], T]) -> list[T]:
-    """Read the folders of undamaged runs; report each damaged folder on standard error."""
-    results = []
-    for folder in folders:
+def _load_finished_runs(reports: Path, declarations: Declarations) -> list[Run]:
+    """Read all finished runs that are not shards, oldest first; report each damaged run on standard error."""
+    runs = []
+    for path in sorted(reports.glob(f"*/{INFO}")):
+        folder = RunFolder(path.parent)
         try:
-            results.append(read_folder(folder))
+            info = folder.info()
+            if explain_interruption(info) is None and not info.get("settings", {}).get("shard"):
+                runs.append(load_run(folder, declarations))
         except RunError as error:
             sys.stderr.write(f"{folder.name} is left out: {escape_for_terminal(str(error))}\n")
-    return results
+    return sorted(runs, key=lambda run: (run.info.get("started", ""), run.folder.name))

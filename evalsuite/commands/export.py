@@ -37,7 +37,7 @@ def _list_case_rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
             yield {"run": run.folder.name, **flatten_record(record)}
 
 
-def _write_cases_as_csv(runs: Sequence[Run], target: Path) -> list[Path]:
+def _write_cases_as_csv(runs: Sequence[Run], target: Path) -> None:
     # Read the records twice, first to find the columns, because all rows together may not fit into memory.
     columns = list_columns(_list_case_rows(runs))
     with target.open("w", encoding="utf-8", newline="") as stream:
@@ -45,19 +45,17 @@ def _write_cases_as_csv(runs: Sequence[Run], target: Path) -> list[Path]:
         writer.writerow(map(escape_formula, columns))
         for row in _list_case_rows(runs):
             writer.writerow([escape_formula(row.get(name)) for name in columns])
-    return [target]
 
 
-def _write_cases_as_jsonl(runs: Sequence[Run], target: Path) -> list[Path]:
+def _write_cases_as_jsonl(runs: Sequence[Run], target: Path) -> None:
     with target.open("w", encoding="utf-8", errors="replace") as stream:
         for run in runs:
             for record in run.records:
                 plain = {"run": run.folder.name, **encode_record(record)}
                 stream.write(json.dumps(plain, ensure_ascii=False, default=dict) + "\n")
-    return [target]
 
 
-def _write_cases_as_parquet(runs: Sequence[Run], target: Path) -> list[Path]:
+def _write_cases_as_parquet(runs: Sequence[Run], target: Path) -> None:
     try:
         import duckdb
         import pandas as pd
@@ -69,14 +67,12 @@ def _write_cases_as_parquet(runs: Sequence[Run], target: Path) -> list[Path]:
     with duckdb.connect() as database:
         database.register("cases", frame)
         database.table("cases").write_parquet(str(target))
-    return [target]
 
 
-def _write_benchmarks_as_latex(runs: Sequence[Run], target: Path) -> list[Path]:
+def _write_benchmarks_as_latex(runs: Sequence[Run], target: Path) -> None:
     table = make_primary_metrics_table(runs, make_run_labels(runs))
     text = format_latex_table(table, "Benchmarks with 95% intervals.")
     target.write_text(f"% needs \\usepackage{{booktabs}}\n{text}", "utf-8")
-    return [target]
 
 
 def _write_inspect_logs(runs: Sequence[Run], target: Path) -> list[Path]:
@@ -90,14 +86,13 @@ def _write_inspect_logs(runs: Sequence[Run], target: Path) -> list[Path]:
     return files
 
 
-def _write_lm_eval_results(runs: Sequence[Run], target: Path) -> list[Path]:
+def _write_lm_eval_results(runs: Sequence[Run], target: Path) -> None:
     if len(runs) > 1:
         raise RunError("lm-eval's results are of one run; export each by itself")
     target.write_text(json.dumps(make_lm_eval_results(runs[0]), indent=1), "utf-8")
-    return [target]
 
 
-FORMATS: dict[str, tuple[Callable[[Sequence[Run], Path], list[Path]], str]] = {
+FORMATS: dict[str, tuple[Callable[[Sequence[Run], Path], list[Path] | None], str]] = {
     "csv": (_write_cases_as_csv, "cases.csv"),
     "parquet": (_write_cases_as_parquet, "cases.parquet"),
     "latex": (_write_benchmarks_as_latex, "benchmarks.tex"),
@@ -105,7 +100,7 @@ FORMATS: dict[str, tuple[Callable[[Sequence[Run], Path], list[Path]], str]] = {
     "inspect": (_write_inspect_logs, "inspect-logs"),
     "lm-eval": (_write_lm_eval_results, "results.json"),
 }
-"""The writer of each format, and the default of `-o`."""
+"""The writer of each format, which returns the files in the folder `-o` if it writes several; the default of `-o`."""
 
 
 @declare_arguments(
@@ -129,7 +124,7 @@ def run_export(options: argparse.Namespace) -> int:
     write, usual = FORMATS[options.format]
     target = options.output or Path(usual)
     target.parent.mkdir(parents=True, exist_ok=True)
-    print_lines(write(runs, target))
+    print_lines(write(runs, target) or [target])
     return 0
 
 

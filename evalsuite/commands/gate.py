@@ -83,11 +83,15 @@ def run_comment(options: argparse.Namespace) -> int:
     except SettingsError as error:
         refused, status = error, 2
         body = f"# ⚠️ no verdict\n\n- {escape_markdown(str(error))}\n\n{MARKER}none -->\n"
-    forge = find_comment_host(os.environ)
+    forge: CommentHost | str = ""
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        forge = _find_github_comment_host(os.environ)
+    elif os.environ.get("GITLAB_CI") == "true":
+        forge = _find_gitlab_comment_host(os.environ)
     if isinstance(forge, str):
         sys.stdout.write(f"{body}\n" if not forge else f"not posted: {forge}\n")
     else:
-        sys.stdout.write(f"{forge.post_comment(body, MARKER)}\n")
+        sys.stdout.write(f"{forge.post_comment(body)}\n")
     if refused is not None:
         raise refused
     return status
@@ -133,9 +137,9 @@ class CommentHost:
     edit: str  # The HTTP method that replaces a comment.
     own: Callable[[Mapping[str, Any]], bool]  # Tells whether a comment (JSON data) may be one of evalsuite's.
 
-    def post_comment(self, body: str, marker: str) -> str:
-        """Replace the earlier comment that contains the marker, or add a comment; describe what was done."""
-        ours = (each for each in self._list_comments() if marker in str(each.get("body")) and self.own(each))
+    def post_comment(self, body: str) -> str:
+        """Replace the earlier comment that contains the `MARKER`, or add a comment; describe what was done."""
+        ours = (each for each in self._list_comments() if MARKER in str(each.get("body")) and self.own(each))
         earlier = next((int(each["id"]) for each in ours), None)
         if earlier is None:
             self._call_api("POST", self.comments, {"body": body})
@@ -172,14 +176,8 @@ class CommentHost:
             raise CommentError(f"{method} {url} failed: {error}; run this job again") from None
 
 
-def find_comment_host(environment: Mapping[str, str]) -> CommentHost | str:
-    """Find the host of this CI job's comments; if no comment can be posted, return the reason ("" outside of CI)."""
-    if environment.get("GITHUB_ACTIONS") == "true":
-        return _find_github_comment_host(environment)
-    return _find_gitlab_comment_host(environment) if environment.get("GITLAB_CI") == "true" else ""
-
-
 def _find_github_comment_host(environment: Mapping[str, str]) -> CommentHost | str:
+    """Find the host of this CI job's comments; if no comment can be posted, return the reason."""
     repository = environment["GITHUB_REPOSITORY"]
     event = json.loads(Path(environment["GITHUB_EVENT_PATH"]).read_text("utf-8"))
     pull = event.get("pull_request")

@@ -92,11 +92,7 @@ def run_gateway(options: argparse.Namespace) -> int:
 
 
 MODELS = ("model", "judge_model", "user_model")
-ADDRESSES = (
-    ("model_base_url", "model_key_env"),
-    ("judge_base_url", "judge_key_env"),
-    ("user_base_url", "user_key_env"),
-)
+ADDRESSES = [(f"{role}_base_url", f"{role}_key_env") for role in ("model", "judge", "user")]
 
 
 def _forbid_abbreviations(parser: argparse.ArgumentParser) -> None:

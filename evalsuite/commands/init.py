@@ -53,9 +53,6 @@ PYTEST_FILES = {
 }
 """The files that may contain pytest's settings, in pytest's order of search, each with its section."""
 
-PYTEST_INI_NAMES = {"pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini"}
-"""Files from which pytest reads its settings even if they are empty."""
-
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
@@ -151,7 +148,8 @@ def _read_settings_file(file: Path, shown_folder: Path) -> SettingsFile | None:
             there = dict(parser[section]) if present else {}
     except (tomllib.TOMLDecodeError, configparser.Error, AttributeError, TypeError):
         there, present = {}, section in text
-    if not present and file.name not in PYTEST_INI_NAMES:
+    # From a file with its own name, pytest reads its settings even if the file is empty.
+    if not present and not file.stem.endswith("pytest"):
         return None
     gated = any(name in {"evalsuite_gate", "evalsuite_gates"} for name in there)
     return SettingsFile(shown_folder / file.name, section, gated)

@@ -26,7 +26,7 @@ from evalsuite.core.json_codec import digest
 from evalsuite.core.option_values import declare_arguments, make_int_parser
 from evalsuite.core.protocols import Benchmark, JudgedScorer, Setup
 from evalsuite.core.settings import make_settings
-from evalsuite.core.types import Metric, Record, Sample
+from evalsuite.core.types import Metric, Record
 from evalsuite.decisions.gates import JUDGE, Gate, GateDecision, decide_gates, parse_gates
 from evalsuite.decisions.measured import MeasuredBenchmark
 from evalsuite.decisions.verdict import Status
@@ -95,10 +95,11 @@ def run_judge(options: argparse.Namespace) -> int:
     for scorer in answers.scorers:
         if isinstance(scorer, Rubric) and scorer.criteria and scorer.name in (options.score or [scorer.name]):
             check_passing_score(scorer.criteria, answers.passes)
-    judges = _select_judge_results(
-        [results for name in options.judge for results in judge_answers(name, answers, options, store, people, seed)],
-        options.score,
-    )
+    judges = [one for name in options.judge for one in judge_answers(name, answers, options, store, people, seed)]
+    names = {judge.score for judge in judges}
+    if unknown := set(options.score) - names:
+        raise RunError(f"no judge gave the score {min(unknown)}; the judges gave {', '.join(sorted(names))}")
+    judges = [judge for judge in judges if judge.score in (options.score or names)]
     _require_labels_on_scale([sheet.written for sheet in filled_in], judges)
     text = render_sections([make_judge_quality_section(judges, people, sheets, weights)], ())
     (target / "certificate.md").write_text(text, "utf-8")
@@ -115,14 +116,6 @@ def run_judge(options: argparse.Namespace) -> int:
         if not judge.scores:
             sys.stdout.write(escape_for_terminal(f"no answer of {judge.name} could be read") + "\n")
     return int(choose_exit_status(decisions, judges))
-
-
-def _select_judge_results(judges: list[JudgeResults], scores: Sequence[str] | None) -> list[JudgeResults]:
-    """Keep the results for the named scores, or all results if no score is named; refuse scores that no judge gave."""
-    names = {judge.score for judge in judges}
-    if scores and (unknown := set(scores) - names):
-        raise RunError(f"no judge gave the score {min(unknown)}; the judges gave {', '.join(sorted(names))}")
-    return [judge for judge in judges if not scores or judge.score in scores]
 
 
 def _require_labels_on_scale(sheets: Sequence[Mapping[str, str]], judges: Sequence[JudgeResults]) -> None:
@@ -186,17 +179,14 @@ def combine_answers_with_scorers(
     samples = {sample.id: sample for sample in declared.load(setup).samples}
     # Skip this check for a run of traces (`--answers`), because its questions come from the traces.
     kept = [] if run.info.get("settings", {}).get("answers") else [each for each in records if each.sample in samples]
-    if changed := [each.case for each in kept if _format_stored_input(samples[each.sample]) != each.input]:
+    # Records store a question mark for each lone surrogate.
+    now = [format_input(samples[each.sample]).encode("utf-8", "replace").decode() for each in kept]
+    if changed := [each.case for each, text in zip(kept, now, strict=True) if text != each.input]:
         raise RunError(
             f"the questions of {len(changed)} of {write_count(len(records), 'case')} of {bench} have changed since the "
             f"run, such as that of {changed[0]}; restore them, or name a question about the answers with --criteria"
         )
     return AnswersToJudge(records, scorers, samples, getattr(options, "passes", None))
-
-
-def _format_stored_input(sample: Sample) -> str:
-    """Format a sample's input as records store it, with a question mark for each lone surrogate."""
-    return format_input(sample).encode("utf-8", "replace").decode()
 
 
 def _restore_setup(run: Run, benchmark: Benchmark, records: list[Record], place: str, judge: str) -> Setup:

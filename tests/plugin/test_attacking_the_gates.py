@@ -75,7 +75,7 @@ def test_a_fault_whose_session_breaks_off_does_not_count_as_noticed(
     numbers: Suite, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mutants, "MUTANTS", {"degraded": MUTANTS["degraded"]})
-    monkeypatch.setattr(_FaultReplayer, "replay_suite", lambda _self, name, _arguments: (3 if name else 0, ""))
+    monkeypatch.setattr(_FaultReplayer, "replay_suite", lambda _self, name, *_options: (3 if name else 0, ""))
     assert numbers.run(model("good"), "--gate=numbers.exact_match >= 0.9", "--run=r").ret == 0
     capsys.readouterr()
     assert main(["gate", "attack", "r"]) == 1
