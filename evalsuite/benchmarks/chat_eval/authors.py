@@ -57,7 +57,7 @@ class AuthorsSetting:
 
 @dataclass(frozen=True, slots=True)
 class AuthorsPromptWriter(PromptWriter):
-    """Fills the authors' templates; each prompt is a single user message without section marks."""
+    """Fills the authors' templates; its prompts have no section marks."""
 
     setting: AuthorsSetting
 
@@ -81,7 +81,12 @@ class AuthorsPromptWriter(PromptWriter):
             "final_prompt": "" if stage == "talk" else self.setting.final[debater.name],
             "chat_history": "\n".join(f"[{names.get(speaker, speaker)}]: {text}" for speaker, text in speeches),
         }
-        return [Message("user", Template(self.setting.template).safe_substitute(slots), parts=subject.media)]
+        prompt = Message("user", Template(self.setting.template).safe_substitute(slots), parts=subject.media)
+        if not speeches or "${chat_history}" in self.setting.template:
+            return [prompt]
+        # Templates of the authors' last code do not quote the debate, which follows as messages.
+        debate = [Message("assistant", f"{names.get(speaker, speaker)}: {text}") for speaker, text in speeches]
+        return [prompt, *debate, Message("user", slots["final_prompt"])]
 
     def write_summary_prompt(self, _: JudgedInput, speeches: Sequence[Part]) -> list[Message]:
         lines = "".join(f"[{speaker}] : {text}\n" for speaker, text in speeches)

@@ -106,6 +106,17 @@ def test_a_debate_uses_the_template_the_roles_and_the_final_form(judged: Any, fo
     assert "paper:one_by_one, dialogues: this project's own words" in shown
 
 
+def test_a_template_without_the_debate_is_followed_by_the_debate_as_messages(judged: Any, folder: Any) -> None:
+    data = folder()
+    write(data, "x", "General Public", "Critic", template=PAIRS.replace("${chat_history}", "(below)"))
+    run = judged(speak, "paper:one_by_one", data=data)
+    debates = [prompt for prompt in run.judge.prompts if prompt.startswith("Asked: Question 1?")]
+    heard = "General Public: I have looked at it, as General Public.\nCritic: I have looked at it, as Critic."
+    final = SCORES.replace("      ", "").rstrip()
+    assert [prompt.endswith(f"Speak, Critic!\n\n{heard.splitlines()[0]}\n") for prompt in debates].count(True) == 2
+    assert [prompt.endswith(f"{heard}\n{final}") for prompt in debates].count(True) == 2
+
+
 def test_parameters_of_the_declaration_override_those_of_the_file(judged: Any, folder: Any) -> None:
     data = folder()
     write(data, "faireval/x", "A", "B")
