@@ -40,7 +40,7 @@ class AuthorsSetting:
     strategy: Strategy
     turns: int
     template: str
-    final: Mapping[str, str]  # For each debater, the text that states the required form of the judgement.
+    final: Mapping[DebaterRole, str]  # For each debater, the text that states the required form of the judgement.
     summary: str  # The template of the summarizer's prompt.
     params: Mapping[str, Any]  # Generation parameters: temperature and maximum tokens.
 
@@ -78,7 +78,7 @@ class AuthorsPromptWriter(PromptWriter):
             "generated_text": first,
             "compared_text_one": first,
             "compared_text_two": "".join(others),
-            "final_prompt": "" if stage == "talk" else self.setting.final[debater.name],
+            "final_prompt": "" if stage == "talk" else self.setting.final[debater],
             "chat_history": "\n".join(f"[{names.get(speaker, speaker)}]: {text}" for speaker, text in speeches),
         }
         prompt = Message("user", Template(self.setting.template).safe_substitute(slots), parts=subject.media)
@@ -140,7 +140,7 @@ def _parse_panel_setting(text: str, path: Path, name: str) -> AuthorsSetting:
         turns=max(turns, 1),
         template=read_field(agents[0], "prompt_template", str, path, "agents"),
         final={
-            role.name: _read_optional_field(agent, "final_prompt_to_use", str, path, "agents") or ""
+            role: _read_optional_field(agent, "final_prompt_to_use", str, path, "agents") or ""
             for role, agent in zip(debaters, agents, strict=True)
         },
         summary=summary,

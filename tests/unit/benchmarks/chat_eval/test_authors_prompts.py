@@ -117,6 +117,17 @@ def test_a_template_without_the_debate_is_followed_by_the_debate_as_messages(jud
     assert [prompt.endswith(f"{heard}\n{final}") for prompt in debates].count(True) == 2
 
 
+def test_agents_of_one_name_have_final_prompts_of_their_own(judged: Any, folder: Any) -> None:
+    data = folder()
+    write(data, "faireval/x", "A", "A")
+    file = data / "llm_eval" / "faireval" / "x" / "config.yaml"
+    head, _, tail = file.read_text("utf-8").rpartition("The score of Assistant 1")
+    file.write_text(f"{head}Be strict.\n      The score of Assistant 1{tail}", "utf-8")
+    run = judged(speak, "paper:one_by_one", data=data)
+    final = [prompt for prompt in run.judge.prompts if "The score of Assistant 1: [score only]" in prompt]
+    assert ["Be strict." in prompt for prompt in final].count(True) == len(final) / 2
+
+
 def test_parameters_of_the_declaration_override_those_of_the_file(judged: Any, folder: Any) -> None:
     data = folder()
     write(data, "faireval/x", "A", "B")
