@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,7 +14,8 @@ from evalsuite.core.json_codec import dumps
 T = TypeVar("T")
 AGREEMENT = "agreement.json"  # File that states how often evalsuite's scorers agree with the benchmark's checker.
 NAMES = {
-    dict: "an object", list: "a list", str: "a string", int: "a whole number", float: "a number", bool: "true or false"
+    dict: "an object", list: "a list", str: "a string",
+    int: "a whole number", float: "a finite number", bool: "true or false",
 }  # fmt: skip
 
 
@@ -83,6 +85,8 @@ def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def require_type(value: Any, kind: type[T], path: Path, where: str) -> T:
     """Return the value, or raise DatasetError if it has another type. An int counts as a float, but a bool does not."""
     fits = isinstance(value, (int, float) if kind is float else kind)
+    # Python's parsers of JSON and YAML accept NaN, infinities, and whole numbers too large for a float.
+    fits = fits and not (kind is float and not abs(value) <= sys.float_info.max)
     if not fits or (isinstance(value, bool) and kind is not bool):
         found = shorten_to_beginning(dumps(value), 60)
         raise DatasetError(path, where, found, NAMES.get(kind, kind.__name__))

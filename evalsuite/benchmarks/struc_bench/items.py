@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -55,13 +54,7 @@ def read_human_scores(path: Path) -> list[HumanScores]:
 
 
 def _read_human_score(fields: Mapping[str, Any], path: Path, where: str) -> HumanScores:
-    scores = []
-    for aspect in ASPECTS:
-        scores.append(read_field(fields, aspect, float, path, where))
-        # Python's JSON parser accepts NaN, infinities, and whole numbers too large for a float.
-        if not abs(scores[-1]) <= sys.float_info.max:
-            raise DatasetError(path, f"{where}, field {aspect!r}", str(scores[-1])[:60], "a finite number")
-    content, form = map(float, scores)
+    content, form = (float(read_field(fields, aspect, float, path, where)) for aspect in ASPECTS)
     model, rater = (
         require_type(fields.get(name, ""), str, path, f"{where}, field {name!r}") for name in ("model", "rater")
     )

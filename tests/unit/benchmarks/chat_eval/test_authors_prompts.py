@@ -203,6 +203,8 @@ def test_settings_without_scores_are_left_out(judged: Any, folder: Any) -> None:
     [
         ("type: sequential", "type: random", "order, field 'type': found 'random', expected sequential or concurrent"),
         ("temperature: 0.25", "temperature: 2026-01-01", "llm, field 'temperature': found \"2026-01-01\""),
+        ("temperature: 0.25", "temperature: .nan", "llm, field 'temperature': found NaN, expected a finite number"),
+        ("temperature: 0.25", "temperature: -.inf", "llm, field 'temperature': found -Infinity, expected a finite"),
         ("max_tokens: 99", "max_tokens: '99'", "llm, field 'max_tokens': found \"99\", expected a whole number"),
         ("llm:", "llm: gpt-4\n    x:", "agents, field 'llm': found \"gpt-4\", expected an object"),
         ("role_description: |-", "role_description: [a]\n    x: |-", "field 'role_description': found"),

@@ -88,7 +88,8 @@ def dialogue(**changes: Any) -> str:
         ("topical_chat.json", "[3]", "record 1.*an object"),
         ("topical_chat.json", dialogue(source=None), "record 1.*'source'"),
         ("topical_chat.json", dialogue(scores={"naturalness": 4}), "'naturalness'.*found 4.*1 to 3"),
-        ("topical_chat.json", dialogue(scores={"coherence": "good"}), "'coherence'.*a number"),
+        ("topical_chat.json", dialogue(scores={"coherence": "good"}), "'coherence'.*a finite number"),
+        ("topical_chat.json", dialogue(scores={"naturalness": 10**400}), "'naturalness'.*a finite number"),
     ],
 )
 def test_what_is_not_in_the_published_format_is_named_with_its_place(
