@@ -10,14 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalsuite.applications.call_log import parse_tool_arguments
-from evalsuite.core.errors import (
-    BackendUnavailable,
-    EvalsuiteError,
-    ReplayMiss,
-    RequestRefused,
-    SettingsError,
-    SpendLimitReached,
-)
+from evalsuite.core import errors
 from evalsuite.core.json_codec import dumps, encode_tool_call, refuse_nan_or_infinity
 from evalsuite.core.types import Completion, Message, ToolCall, Usage
 from evalsuite.models.embeddings_format import decode_vector
@@ -25,12 +18,12 @@ from evalsuite.models.embeddings_format import decode_vector
 JSON = "application/json"
 EVENT_STREAM_TYPE = "text/event-stream"
 
-STATUS_OF: Mapping[type[EvalsuiteError], int] = {
-    RequestRefused: 400,
-    SettingsError: 400,
-    SpendLimitReached: 402,
-    ReplayMiss: 424,
-    BackendUnavailable: 503,
+STATUS_OF: Mapping[type[errors.EvalsuiteError], int] = {
+    errors.RequestRefused: 400,
+    errors.SettingsError: 400,
+    errors.SpendLimitReached: 402,
+    errors.ReplayMiss: 424,
+    errors.BackendUnavailable: 503,
 }
 
 
@@ -77,7 +70,7 @@ def make_error_answer(status: int, message: str, kind: str = "invalid_request_er
     return make_json_answer({"error": {"message": message, "type": kind, "param": None, "code": None}}, status)
 
 
-def make_failure_answer(error: EvalsuiteError) -> HttpAnswer:
+def make_failure_answer(error: errors.EvalsuiteError) -> HttpAnswer:
     """Make the HTTP answer for a model call that failed permanently."""
     status = getattr(error, "status", None) or STATUS_OF.get(type(error), 502)
     return make_error_answer(status, str(error), type(error).__name__)

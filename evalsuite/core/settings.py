@@ -6,17 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
+from evalsuite.core import option_values
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.keywords import refuse_misspelt_params
-from evalsuite.core.option_values import (
-    is_given,
-    list_named_baselines,
-    parse_accepted_changes,
-    parse_parameter,
-    parse_shard,
-    parse_value,
-    read_option_table,
-)
 from evalsuite.core.redaction import format_public_address
 
 
@@ -96,12 +88,12 @@ class Settings:
     @property
     def model_params(self) -> dict[str, Any]:
         """The values of `model_param`; numbers, true, false and null are read as JSON, all other values as text."""
-        return dict(parse_parameter("--model-param", text) for text in self.model_param)
+        return dict(option_values.parse_parameter("--model-param", text) for text in self.model_param)
 
     @property
     def judge_params(self) -> dict[str, Any]:
         """The values of `judge_param`; numbers, true, false and null are read as JSON, all other values as text."""
-        return dict(parse_parameter("--judge-param", text) for text in self.judge_param)
+        return dict(option_values.parse_parameter("--judge-param", text) for text in self.judge_param)
 
     def plain(self) -> dict[str, Any]:
         """Convert to JSON data, for workers and for the run's folder."""
@@ -205,7 +197,7 @@ allow_plain_workers project fresh  let --tx socket=HOST:PORT reach another host 
 """
 """Each option of a session: its name, placeholder, marks and help; `read_option_table` describes the marks."""
 
-OPTIONS = read_option_table(TABLE, {item.name: str(item.type) for item in fields(Settings)})
+OPTIONS = option_values.read_option_table(TABLE, {item.name: str(item.type) for item in fields(Settings)})
 """The options in the order of the table, with the types of the fields of `Settings`."""
 
 OWN_PACKAGES = ("auto", "own")  # For these values of `program_env`, no separate environment is built before collection.
@@ -239,8 +231,8 @@ MOST_EPOCHS = 5  # default of --epochs with --until-decided
 
 def make_settings(values: Mapping[str, Any]) -> Settings:
     """Make settings from a mapping of names to values; None and empty sequences count as not given."""
-    options = [option for option in OPTIONS if is_given(values.get(option.name))]
-    given = {option.name: parse_value(option, values[option.name]) for option in options}
+    options = [option for option in OPTIONS if option_values.is_given(values.get(option.name))]
+    given = {option.name: option_values.parse_value(option, values[option.name]) for option in options}
     for name in ("gateway", "resume", "replay", "shard", "answers"):
         # Refuse an empty value (an unset shell variable), because a run without the option would make more paid calls.
         if given.get(name) == "":
@@ -259,7 +251,7 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
     refuse_misspelt_params("--model-param", settings.model_params)
     refuse_misspelt_params("--judge-param", settings.judge_params)
     if settings.shard:
-        parse_shard(settings.shard)
+        option_values.parse_shard(settings.shard)
         if settings.can_end_early:
             raise SettingsError(
                 "--shard excludes --until-decided: the gates of a shard are decided when all shards have been joined"
@@ -283,7 +275,7 @@ def _derive_settings(given: Mapping[str, Any]) -> dict[str, Any]:
         derived["epochs"] = MOST_EPOCHS
     if "partial" in given or "only_gate" in given:
         derived["gate"] = () if "partial" in given else given["only_gate"]
-    if named := list_named_baselines(derived.get("gate", given.get("gate", ()))):
+    if named := option_values.list_named_baselines(derived.get("gate", given.get("gate", ()))):
         derived["baseline"] = tuple(dict.fromkeys([*given.get("baseline", ()), *named]))
     return derived
 
@@ -295,7 +287,7 @@ def _check_comparison_settings(settings: Settings) -> None:
         if (share := getattr(settings, name)) > 1:
             raise SettingsError(f"evalsuite_{name} {share:g}: a share is at most 1, for example 0.9")
     for text in settings.accept_change:
-        parse_accepted_changes(text)
+        option_values.parse_accepted_changes(text)
 
 
 def check_batch_options(settings: Settings) -> None:

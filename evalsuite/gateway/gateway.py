@@ -15,51 +15,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from evalsuite.core.errors import (
-    BackendUnavailable,
-    BatchNotAwaited,
-    CallFailed,
-    EvalsuiteError,
-    InternalError,
-    ModelError,
-    ReplayMiss,
-    RequestRefused,
-    RunError,
-    describe_error,
-)
+from evalsuite.core import errors
 from evalsuite.core.types import Completion, Request, Usage
+from evalsuite.gateway import concealment, spend
 from evalsuite.gateway.channel import decode_error, encode_error
-from evalsuite.gateway.concealment import (
-    UNLIMITED_REQUEST,
-    HashedSecrets,
-    get_case_name,
-    make_request_keys,
-    remove_epoch,
-    remove_epoch_mark,
-)
 from evalsuite.gateway.handle import NumberedToolCall, ToolModelCalls
-from evalsuite.gateway.spend import (
-    Ledger,
-    Price,
-    bound_completion_tokens,
-    bound_prompt_tokens,
-    encode_prompt,
-    estimate_prompt_tokens,
-    explain_unknown_price,
-    find_plausible_usage,
-    find_price,
-    limit_completion_tokens,
-)
 from evalsuite.gateway.upstream import RetrySchedule, Upstream
-from evalsuite.models.protocol import (
-    Backend,
-    LostAnswer,
-    PermanentFailure,
-    RateLimited,
-    Transient,
-    UnreachableServer,
-    WithheldAnswer,
-)
+from evalsuite.models import protocol
 
 if TYPE_CHECKING:
     from evalsuite.gateway.limiter import Limiter
@@ -96,24 +58,24 @@ class Gateway:
 
     def __init__(  # noqa: PLR0913, PLR0917 - the parts that it is made of, most given by name
         self,
-        open_backend: Callable[[str, str | None], Backend],
+        open_backend: Callable[[str, str | None], protocol.Backend],
         store: Store,
         limiter: Limiter,
-        ledger: Ledger | None = None,
-        prices: Mapping[str, Price] | None = None,
-        on_hopeless: Callable[[EvalsuiteError], None] = lambda _: None,
+        ledger: spend.Ledger | None = None,
+        prices: Mapping[str, spend.Price] | None = None,
+        on_hopeless: Callable[[errors.EvalsuiteError], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
-        vault: HashedSecrets | None = None,
+        vault: concealment.HashedSecrets | None = None,
         patience: float = PATIENCE,
         call_timeout: float | None = None,
     ) -> None:
         self._patience, self._call_timeout = patience, call_timeout
-        self._vault = vault or HashedSecrets()
-        self.store, self.limiter, self.ledger = store, limiter, ledger or Ledger()
+        self._vault = vault or concealment.HashedSecrets()
+        self.store, self.limiter, self.ledger = store, limiter, ledger or spend.Ledger()
         self._open_backend, self._prices, self._on_hopeless = open_backend, prices or {}, on_hopeless
         self._clock = clock
-        self._backends: dict[tuple[str, str | None], Backend] = {}
-        self._upstreams: dict[Backend, Upstream] = {}
+        self._backends: dict[tuple[str, str | None], protocol.Backend] = {}
+        self._upstreams: dict[protocol.Backend, Upstream] = {}
         self.notices: list[str] = []  # Messages about outages for the terminal.
         self._calls: dict[str, asyncio.Task[Completion]] = {}
         self._storing: set[asyncio.Task[Completion]] = set()  # Tasks that are storing the answers of calls.
@@ -132,11 +94,11 @@ class Gateway:
         """Answer a request, from the store if possible."""
         try:
             return await self._ask_model(request)
-        except EvalsuiteError:
+        except errors.EvalsuiteError:
             raise
         except Exception as error:
             # Convert exceptions of other classes, so that the callers in all processes get the same message.
-            raise InternalError(
+            raise errors.InternalError(
                 f"the gateway failed on a request to {request.model}: {type(error).__name__}: {error}"
             ) from error
 
@@ -144,7 +106,9 @@ class Gateway:
         """Return a completion from the store, from an equal call under way, or from a new call."""
         upstream = self._get_or_open_upstream(request)
         request = self._vault.conceal_request(request)
-        keys = make_request_keys(upstream.backend.identity, request, with_older_keys=self.store.has_older_keys)
+        keys = concealment.make_request_keys(
+            upstream.backend.identity, request, with_older_keys=self.store.has_older_keys
+        )
         key, outcomes = keys[0], self.store.outcomes
         self._cancelled.discard(key)
         cancelled = [outcomes.cancelled[each] for each in keys if each in outcomes.cancelled] if outcomes else []
@@ -160,7 +124,7 @@ class Gateway:
                     self._used[each] = kept.usage
                     return kept
             if outcomes:
-                case = get_case_name(request.draw)
+                case = concealment.get_case_name(request.draw)
                 failed = next(filter(None, (outcomes.find_error(each, case) for each in keys)), None)
                 if failed is not None:
                     raise decode_error(failed)
@@ -173,7 +137,7 @@ class Gateway:
 
     async def record_cancellation(self, request: Request, seconds: float) -> None:
         """Store that a case cancelled a request after `seconds`, so that a rerun repeats the cancellation."""
-        key, *_ = make_request_keys(
+        key, *_ = concealment.make_request_keys(
             self._get_or_open_upstream(request).backend.identity, self._vault.conceal_request(request)
         )
         self._cancelled.add(key)
@@ -184,12 +148,12 @@ class Gateway:
         """Read the result of a tool call from the journal; None if the journal has no result."""
         calls = self.store.tool_calls
         # Also look up the case's name with the epoch, because older journals contain this name.
-        names = (remove_epoch(effect.case), remove_epoch_mark(effect.case))
+        names = (concealment.remove_epoch(effect.case), concealment.remove_epoch_mark(effect.case))
         kept = next(filter(None, (calls.get(name, effect.epoch, effect.number) for name in names)), None)
         if kept is None or kept[:2] != (effect.name, effect.arguments):
             if calls.read_only:
                 instead = f"a call of {kept[0]} with {kept[1]!r:.200}" if kept else "nothing"
-                raise ReplayMiss(
+                raise errors.ReplayMiss(
                     f"the journal holds {instead} where {names[0]} (epoch {effect.epoch}) makes its tool call "
                     f"{effect.number}, {effect.name} with {effect.arguments!r:.200}; a replay never runs a tool"
                 )
@@ -199,17 +163,17 @@ class Gateway:
         return kept[2]
 
     async def store_tool_result(self, effect: NumberedToolCall, result: Any) -> None:
-        calls, case = self.store.tool_calls, remove_epoch(effect.case)
+        calls, case = self.store.tool_calls, concealment.remove_epoch(effect.case)
         with self._end_run_if_store_fails():
             if calls.read_only:
-                raise RunError("a replay never runs a tool")
+                raise errors.RunError("a replay never runs a tool")
             calls.store_call(case, effect.epoch, effect.number, effect.name, effect.arguments, result)
 
     @contextmanager
     def _end_run_if_store_fails(self) -> Iterator[None]:
         try:
             yield
-        except RunError as error:
+        except errors.RunError as error:
             # Further answers would be paid for but could not be stored, for example because the disk is full.
             self.lost = str(error)
             self._on_hopeless(error)
@@ -235,22 +199,22 @@ class Gateway:
         return self._upstreams[backend]
 
     async def _call_and_store_completion(self, key: str, upstream: Upstream, request: Request) -> Completion:
-        price = find_price(request.model, self._prices)
+        price = spend.find_price(request.model, self._prices)
         if price is None and upstream.backend.metered and self.ledger.limit is not None:
-            unavailable = BackendUnavailable(explain_unknown_price(request.model))
+            unavailable = errors.BackendUnavailable(spend.explain_unknown_price(request.model))
             self._report_unavailable_model(upstream, unavailable)
             raise unavailable
         try:
             completion = await self._send_request_with_retries(key, upstream, request, price)
-        except ModelError as error:
-            if self.store.outcomes and not self.store.read_only and not isinstance(error, BatchNotAwaited):
-                with suppress(RunError):
+        except errors.ModelError as error:
+            if self.store.outcomes and not self.store.read_only and not isinstance(error, errors.BatchNotAwaited):
+                with suppress(errors.RunError):
                     await self.store.outcomes.store_error(key, encode_error(error))
             raise
         # Store the backend's identity instead of the address, because the identity contains the address without
         # secrets.
         self._storing.add(self._calls[key])
-        address, draw = upstream.backend.identity, remove_epoch(request.draw)
+        address, draw = upstream.backend.identity, concealment.remove_epoch(request.draw)
         with self._end_run_if_store_fails():
             kept = await self.store.store_completion(
                 key, dataclasses.replace(request, base_url=address, draw=draw), completion
@@ -261,50 +225,50 @@ class Gateway:
         return kept
 
     async def _send_request_with_retries(
-        self, key: str, upstream: Upstream, request: Request, price: Price | None
+        self, key: str, upstream: Upstream, request: Request, price: spend.Price | None
     ) -> Completion:
         retries, limiter = RetrySchedule(self._clock, self._patience), upstream.limiter
         while True:
             try:
                 return await self._attempt_request(key, upstream, request, price, is_retry=retries.refusals > 0)
-            except (RateLimited, Transient) as error:
+            except (protocol.RateLimited, protocol.Transient) as error:
                 self._raise_if_server_absent(upstream, error, retries)
                 is_plain, refusing_since = limiter.pacing.plain, limiter.breaker.refusing_since
                 with limiter.count_retry_wait():
                     await asyncio.sleep(retries.compute_wait(error, is_unpaced=is_plain, refusing_since=refusing_since))
-            except PermanentFailure as error:
+            except protocol.PermanentFailure as error:
                 upstream.answered = False
-                gone = BackendUnavailable(str(error))
+                gone = errors.BackendUnavailable(str(error))
                 self._report_unavailable_model(upstream, gone)
                 raise gone from error
-            except BackendUnavailable as error:
+            except errors.BackendUnavailable as error:
                 self._report_unavailable_model(upstream, error)
                 raise
-            except WithheldAnswer as error:
-                raise RequestRefused(str(error)) from error
+            except protocol.WithheldAnswer as error:
+                raise errors.RequestRefused(str(error)) from error
 
     def _raise_if_server_absent(self, upstream: Upstream, error: Exception, retries: RetrySchedule) -> None:
-        absent = isinstance(error, UnreachableServer) and not upstream.answered
+        absent = isinstance(error, protocol.UnreachableServer) and not upstream.answered
         # Count these failures separately, because `RetrySchedule.failures` omits failures during an outage.
         retries.unreached += absent
         # Add up the probes of all requests, because a single request rarely gets its turn to probe a silent server.
         probed = upstream.limiter.breaker.probes + 1 if absent else 0
         if max(retries.unreached, probed) >= NEVER_REACHED:
-            gone = BackendUnavailable(f"{error}; is the server running, is --model-base-url right?")
+            gone = errors.BackendUnavailable(f"{error}; is the server running, is --model-base-url right?")
             self._report_unavailable_model(upstream, gone)
             raise gone from error
 
     async def _attempt_request(
-        self, key: str, upstream: Upstream, request: Request, price: Price | None, *, is_retry: bool
+        self, key: str, upstream: Upstream, request: Request, price: spend.Price | None, *, is_retry: bool
     ) -> Completion:
         """Make one call: reserve its maximum cost before the call, and book its actual cost after the call."""
-        UNLIMITED_REQUEST.set(request)
+        concealment.UNLIMITED_REQUEST.set(request)
         # Limit the answer's length only if spending is limited, because a limit could cut the answer off.
-        sent = limit_completion_tokens(request) if price and self.ledger.limit is not None else request
-        answer = bound_completion_tokens(sent)
-        text = encode_prompt(sent)
-        reserved = price.bound_cost(bound_prompt_tokens(sent, text), answer) if price else 0.0
-        call = _Call(key, sent, estimate_prompt_tokens(sent, text) + answer, reserved)
+        sent = spend.limit_completion_tokens(request) if price and self.ledger.limit is not None else request
+        answer = spend.bound_completion_tokens(sent)
+        text = spend.encode_prompt(sent)
+        reserved = price.bound_cost(spend.bound_prompt_tokens(sent, text), answer) if price else 0.0
+        call = _Call(key, sent, spend.estimate_prompt_tokens(sent, text) + answer, reserved)
         await self.ledger.reserve_cost(reserved)
         usage, answered = None, True
         try:
@@ -313,10 +277,10 @@ class Gateway:
             )
             usage = self._compute_usage_with_cost(upstream.backend, request, completion, price)
             self._record_call_end(call, "answered", usage)
-        except (LostAnswer, WithheldAnswer, asyncio.CancelledError) as error:
+        except (protocol.LostAnswer, protocol.WithheldAnswer, asyncio.CancelledError) as error:
             # A call without an attempt's number was never sent, so it cost nothing.
             if price and (stated := getattr(error, "usage", None)):
-                counted = find_plausible_usage(sent, Completion("", usage=stated))
+                counted = spend.find_plausible_usage(sent, Completion("", usage=stated))
                 usage = (
                     None if counted.estimated else dataclasses.replace(counted, cost=price.compute_usage_cost(counted))
                 )
@@ -332,9 +296,9 @@ class Gateway:
         finally:
             self.ledger.book_cost(reserved, usage, request.model, answered=answered)
 
-    async def _ask_backend(self, backend: Backend, call: _Call) -> Completion:
+    async def _ask_backend(self, backend: protocol.Backend, call: _Call) -> Completion:
         if self.lost:
-            raise RunError(f"not sent, because no answer can be stored: {self.lost}")
+            raise errors.RunError(f"not sent, because no answer can be stored: {self.lost}")
         if backend.metered and not self.store.read_only:
             # Record the call now, so that its possible cost is known even if the process dies during the call.
             call.attempt = self.store.record_call_start(call.key, call.reserved)
@@ -345,17 +309,17 @@ class Gateway:
                 completion = await self._vault.complete_request(backend, call.request)
             # If a shared gateway answered, keep the seconds that it measured.
             return completion if completion.seconds else dataclasses.replace(completion, seconds=self._clock() - sent)
-        except (EvalsuiteError, RateLimited, Transient):
+        except (errors.EvalsuiteError, protocol.RateLimited, protocol.Transient):
             raise
         except Exception as error:
             if limit.expired():
                 words = f"{backend.identity} gave no answer within {self._call_timeout:g} s (evalsuite_call_timeout)"
                 # Do not call a user's function again after its time limit, because the first call may still run.
-                raise (LostAnswer if backend.metered else CallFailed)(words) from error
+                raise (protocol.LostAnswer if backend.metered else errors.CallFailed)(words) from error
             # An unknown exception is an internal error if evalsuite's own backend raised it; from other backends, it is
             # a failed call.
-            kind = InternalError if type(backend).__module__.startswith("evalsuite.") else CallFailed
-            raise kind(f"{call.request.model}: {describe_error(error)}") from error
+            kind = errors.InternalError if type(backend).__module__.startswith("evalsuite.") else errors.CallFailed
+            raise kind(f"{call.request.model}: {errors.describe_error(error)}") from error
 
     def _record_call_end(
         self, call: _Call, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, error: str = ""
@@ -364,11 +328,11 @@ class Gateway:
             self.store.record_call_end(call.attempt, state, usage, error)
 
     def _compute_usage_with_cost(
-        self, backend: Backend, request: Request, completion: Completion, price: Price | None
+        self, backend: protocol.Backend, request: Request, completion: Completion, price: spend.Price | None
     ) -> Usage:
         if price is None and not backend.metered:
             return completion.usage
-        usage = find_plausible_usage(request, completion)
+        usage = spend.find_plausible_usage(request, completion)
         if price is None:
             return dataclasses.replace(usage, unpriced=usage.calls)
         return dataclasses.replace(usage, cost=price.compute_usage_cost(usage), unpriced=0)
@@ -386,7 +350,7 @@ class Gateway:
         """Describe each server that refuses everything, and the time until the server gets its next request."""
         return [words for upstream in list(self._upstreams.values()) if (words := upstream.describe_pause())]
 
-    def _report_unavailable_model(self, upstream: Upstream, error: BackendUnavailable) -> None:
+    def _report_unavailable_model(self, upstream: Upstream, error: errors.BackendUnavailable) -> None:
         """Report an unavailable model once, unless its backend answered earlier, because it may then recover."""
         if not (upstream.given_up or upstream.answered):
             upstream.give_up_on_backend(str(error))

@@ -24,18 +24,10 @@ from urllib.request import getproxies, proxy_bypass
 from evalsuite.core.errors import BackendUnavailable, EvalsuiteError, RequestRefused
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.redaction import redact
-from evalsuite.models import chat_format, embeddings_format, responses_format
+from evalsuite.models import chat_format, embeddings_format, protocol, responses_format
 from evalsuite.models.chat_format import join_stream
 from evalsuite.models.credentials import OPENAI, Access, ServerAddress, parse_address
 from evalsuite.models.failures import make_status_error, read_quota_wait, read_server_message
-from evalsuite.models.protocol import (
-    BrokenConnection,
-    LostAnswer,
-    PermanentFailure,
-    RateLimited,
-    Transient,
-    UnreachableServer,
-)
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -151,8 +143,8 @@ class OpenAIBackend:
         streamed = answer.headers.get("content-type", "").startswith("text/event-stream")
         try:
             plain = join_stream(content) if streamed else _parse_json(content)
-        except LostAnswer as error:
-            raise LostAnswer(self._mask_text(str(error))) from None
+        except protocol.LostAnswer as error:
+            raise protocol.LostAnswer(self._mask_text(str(error))) from None
         if streamed or b"\\" in content:  # A credential may be spread over a stream's events, or escaped.
             content = self._mask_credentials(dumps(plain).encode())
             plain = json.loads(content)
@@ -214,7 +206,7 @@ class OpenAIBackend:
             return [str(model["id"]) for model in json.loads(response.content)["data"]]
         except (ValueError, KeyError, TypeError):
             return None
-        except PermanentFailure as error:
+        except protocol.PermanentFailure as error:
             if " 404" in str(error):
                 return None
             raise
@@ -227,7 +219,7 @@ class OpenAIBackend:
 
         causes = list_causes(error)
         for cause in causes:
-            if isinstance(cause, EvalsuiteError | RateLimited | Transient):
+            if isinstance(cause, EvalsuiteError | protocol.RateLimited | protocol.Transient):
                 return cause.with_traceback(None)
         for cause in causes:
             if isinstance(cause, APIStatusError):
@@ -238,17 +230,17 @@ class OpenAIBackend:
         from evalsuite.models import transport
 
         if any(getattr(cause, "errno", None) in transport.NO_DESCRIPTOR for cause in causes):
-            return Transient(
+            return protocol.Transient(
                 f"no connection to {self.base_url}: this process may open no more files; a smaller --max-connections "
                 "or a larger `ulimit -n` helps"
             )
         words = self._mask_text(redact(transport.format_error_message(causes[-1])))
         if any(isinstance(cause, transport.UNREACHABLE) for cause in causes):
-            return UnreachableServer(f"cannot connect to {self.base_url}: {words}{self._describe_proxy()}")
+            return protocol.UnreachableServer(f"cannot connect to {self.base_url}: {words}{self._describe_proxy()}")
         if any(isinstance(cause, TimeoutError) for cause in causes):
-            return LostAnswer(f"{self.base_url} gave no answer within {self._access.silence_timeout:g} s")
+            return protocol.LostAnswer(f"{self.base_url} gave no answer within {self._access.silence_timeout:g} s")
         if any(isinstance(cause, transport.NETWORK) for cause in causes):
-            return BrokenConnection(f"the connection to {self.base_url} broke: {words}")
+            return protocol.BrokenConnection(f"the connection to {self.base_url} broke: {words}")
         return RequestRefused(f"the call to {self.base_url} could not be made: {words}")
 
     def _make_status_error(self, status: int, headers: Mapping[str, str], content: bytes) -> Exception:
@@ -337,4 +329,4 @@ def _parse_json(content: bytes) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise LostAnswer(f"the server's answer is not JSON: {content[:200]!r}") from error
+        raise protocol.LostAnswer(f"the server's answer is not JSON: {content[:200]!r}") from error

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from evalsuite.core.errors import SettingsError, shorten_with_note
 from evalsuite.core.types import Completion, Message, Sample, Transcript
+from evalsuite.tools import worlds
 from evalsuite.tools.execution import (
     ASK_TO_USER,
     FINISH,
@@ -22,16 +23,6 @@ from evalsuite.tools.execution import (
     ToolDocument,
     ToolFailure,
     convert_to_text,
-)
-from evalsuite.tools.worlds import (
-    EpisodeTools,
-    OpenableTools,
-    ToolSource,
-    World,
-    check_distinct_names,
-    describe_faults,
-    make_state_facts,
-    open_tools,
 )
 
 if TYPE_CHECKING:
@@ -109,7 +100,7 @@ class ToolLoop:
     """The solver for tool use, made by `react` and `tool_loop`; `react` describes the fields."""
 
     protocol: TurnProtocol  # The format in which turns are written and read.
-    tools: Sequence[ToolSource]
+    tools: Sequence[worlds.ToolSource]
     user: User | None = None
     max_turns: int = MAX_TURNS
     patience: int | None = None
@@ -124,7 +115,7 @@ class ToolLoop:
     def __post_init__(self) -> None:
         tools: object = self.tools
         for source in tools if isinstance(tools, Collection) else [None]:
-            if not (callable(source) or isinstance(source, Tool | OpenableTools | World)):
+            if not (callable(source) or isinstance(source, Tool | worlds.OpenableTools | worlds.World)):
                 wrong = f"{tools!r:.200} as" if source is None else f"{source!r:.200} among"
                 raise SettingsError(
                     f"a tool-using solver was given {wrong} its tools; tools are a list of @tool functions, worlds and "
@@ -145,16 +136,16 @@ class ToolLoop:
                     "unless it is of seconds or dollars"
                 )
         finish = {FINISH.name} if self.protocol.finishes else set[str]()
-        check_distinct_names(self.tools, finish | ({ASK_TO_USER.name} if self.user else set()))
+        worlds.check_distinct_names(self.tools, finish | ({ASK_TO_USER.name} if self.user else set()))
 
     @property
     def tags(self) -> Mapping[str, str]:
         """The tag `faults`, which all cases have: the faults that worlds inject; {} without such faults."""
-        faults = describe_faults(source for source in self.tools if isinstance(source, World))
+        faults = worlds.describe_faults(source for source in self.tools if isinstance(source, worlds.World))
         return {"faults": ", ".join(faults)} if faults else {}
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        async with open_tools(self.tools, sample, getattr(model, "effects", None)) as opened:
+        async with worlds.open_tools(self.tools, sample, getattr(model, "effects", None)) as opened:
             episode = Episode(self, sample, model, opened)
             await episode.run_until_answer()
             return await episode.make_transcript()
@@ -163,7 +154,7 @@ class ToolLoop:
 class Episode:
     """The state of one episode, with the methods that run its turns."""
 
-    def __init__(self, loop: ToolLoop, sample: Sample, model: Model, opened: EpisodeTools) -> None:
+    def __init__(self, loop: ToolLoop, sample: Sample, model: Model, opened: worlds.EpisodeTools) -> None:
         self.loop, self.sample, self.model = loop, sample, model
         self.worlds, self.effects = opened.worlds, opened.effects
         self.registry = Registry(self.add_controls(opened.tools))
@@ -191,7 +182,7 @@ class Episode:
 
     async def make_transcript(self) -> Transcript:
         """Make the episode's transcript; it contains the final states of the worlds."""
-        facts = {**self.make_facts(), **await make_state_facts(self.worlds)}
+        facts = {**self.make_facts(), **await worlds.make_state_facts(self.worlds)}
         return Transcript(self.answer or "", tuple(self.messages), self.reasoning, tuple(self.events), facts)
 
     def find_limit(self) -> str:
@@ -335,7 +326,7 @@ class Episode:
         for call in calls:
             faults.update(dict.fromkeys(call["faults"], 1))
         faults["tool_failed"] += sum(call["failed"] and not call["faults"] for call in calls)
-        injected = describe_faults(opened.world for opened in self.worlds)
+        injected = worlds.describe_faults(opened.world for opened in self.worlds)
         return {
             **({"injected": injected} if injected else {}),
             "turns": len(turns),

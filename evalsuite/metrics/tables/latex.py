@@ -7,19 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
+from evalsuite.metrics.tables import latex_text
 from evalsuite.metrics.tables.grid import WIDEST_SPAN, CellGrid, Span, normalise_text
-from evalsuite.metrics.tables.latex_text import (
-    BOLD,
-    CAPTIONS,
-    NICE,
-    ROW_END_MACROS,
-    RULES,
-    TABULARRAY,
-    TABULARS,
-    LatexSource,
-    TextReader,
-    read_caption,
-)
 
 MOST_COLUMNS = 1000  # Maximum columns, because a short specification can request a million: `*{999}{*{999}{...}}`.
 DEEPEST = 8
@@ -105,11 +94,11 @@ class Tabular:
         caption: the caption within the environment; empty without a caption.
     """
 
-    def __init__(self, source: LatexSource, begin: int, head: tuple[int, int] = (0, 0)) -> None:
+    def __init__(self, source: latex_text.LatexSource, begin: int, head: tuple[int, int] = (0, 0)) -> None:
         self.source, self.end = source, source.partner[begin]
         self.caption = ""
         self._rows: list[list[SpanningCell]] = [[]]
-        self._text = TextReader(source)
+        self._text = latex_text.TextReader(source)
         self._cell = SpanningCell()
         self._head_starts = self._refused = self._filled = 0
         self._has_first_head = self._is_bold = self._draws_rules = False
@@ -120,7 +109,7 @@ class Tabular:
         columns, place = self._text.read_column_specification(source.tokens[begin].value, begin + 1)
         self.alignment = read_column_letters(columns)
         self._borders = columns.count("|")
-        if source.tokens[begin].value in TABULARRAY | NICE:
+        if source.tokens[begin].value in latex_text.TABULARRAY | latex_text.NICE:
             self._read_options(begin, place)
         self._read_rows(*head)
         self._read_rows(self._skip_code_before(place), self.end)
@@ -166,7 +155,7 @@ class Tabular:
 
     def _is_row_end(self, place: int) -> bool:
         token = self.source.tokens[place]
-        return (token.kind == "sign" and token.value == "\\") or self._is_macro(place, ROW_END_MACROS)
+        return (token.kind == "sign" and token.value == "\\") or self._is_macro(place, latex_text.ROW_END_MACROS)
 
     def read_table(self, caption: str = "") -> CellGrid:
         """Build the table; `caption` is used if the environment contains no caption."""
@@ -243,8 +232,8 @@ class Tabular:
 
     def _read_table_macro(self, name: str, place: int) -> int:
         """Read a macro: a caption, rows, the end of a head, or text of the cell; return the index after the macro."""
-        if name in CAPTIONS:
-            self.caption, place = read_caption(self.source, place)
+        if name in latex_text.CAPTIONS:
+            self.caption, place = latex_text.read_caption(self.source, place)
             return place
         if name in TABLE_HEADS and (end := self.source.find_group_end(place + 1)) > place + 1:
             self._read_rows(self.source.skip_blank(place + 1) + 1, end - 1)
@@ -277,9 +266,9 @@ class Tabular:
         """Read a token as text of the current cell; return the index after the token and the token's arguments."""
         if self.source.tokens[place].kind != "macro":
             return self._text.read_token(place)
-        if self._is_macro(place, BOLD):
+        if self._is_macro(place, latex_text.BOLD):
             self._is_bold = True
-        elif self._is_macro(place, RULES):
+        elif self._is_macro(place, latex_text.RULES):
             self._rules.append(len(self._rows) - 1)
             self._refused += bool(self._rows[-1]) or self._text.has_text
         if self._is_macro(place, SPANNING):
@@ -367,14 +356,14 @@ def read_latex(text: str) -> list[CellGrid]:
     A cell's text includes groups, the arguments of formatting macros and inner tabulars. A cell with `multicolumn` or
     `multirow` fills all positions that it spans. A longtable's feet and later heads are ignored.
     """
-    source = LatexSource(text)
+    source = latex_text.LatexSource(text)
     outermost = _Float(len(source.tokens))
     floats, open_, tables, place, head = [outermost], [outermost], list[Tabular](), 0, (0, 0)
     while place < len(source.tokens):
         token = source.tokens[place]
         while len(open_) > 1 and place >= open_[-1].end:
             open_.pop()
-        if token.kind == "begin" and token.value in TABULARS and not source.is_begin_in_prose(place):
+        if token.kind == "begin" and token.value in latex_text.TABULARS and not source.is_begin_in_prose(place):
             open_[-1].tables.append(len(tables))
             tables.append(Tabular(source, place, head if token.value in HEAD_APART else (0, 0)))
             place, head = tables[-1].end, (0, 0)
@@ -387,8 +376,8 @@ def read_latex(text: str) -> list[CellGrid]:
         elif token.kind == "begin" and token.value in FLOATS:
             floats.append(_Float(source.partner[place]))
             open_.append(floats[-1])
-        elif token.kind == "macro" and token.value in CAPTIONS:
-            caption, place = read_caption(source, place)
+        elif token.kind == "macro" and token.value in latex_text.CAPTIONS:
+            caption, place = latex_text.read_caption(source, place)
             open_[-1].captions.append(caption)
             continue
         place += 1
