@@ -23,17 +23,10 @@ class CommandForm(NamedTuple):
 
 
 MODULES = {
-    "attack": "commands.attack",
-    "benchmark": "commands.score_benchmark",
-    "build": "builders",
-    "cases": "commands.export",
-    "doctor": "commands.suites",
-    "label": "commands.judge_sheet",
-    "plan": "commands.suites",
-    "rank": "commands.rank",
-    "ray": "commands.gateway",
-    "traces": "commands.traces",
-}
+    "attack": "commands.attack", "benchmark": "commands.score_benchmark", "build": "builders",
+    "cases": "commands.export", "doctor": "commands.suites", "label": "commands.judge_sheet",
+    "plan": "commands.suites", "rank": "commands.rank", "ray": "commands.gateway", "traces": "commands.traces",
+}  # fmt: skip
 """Modules of the subcommands that are not implemented in the module `commands.COMMAND`."""
 
 TABLE = """

@@ -20,20 +20,7 @@ from evalsuite.core.errors import (
 )
 
 __all__ = [
-    "BackendUnavailable",
-    "CallFailed",
-    "DatasetError",
-    "EvalsuiteError",
-    "JudgeError",
-    "ModelError",
-    "ReplayMiss",
-    "RequestRefused",
-    "RunError",
-    "SandboxError",
-    "SandboxUnavailable",
-    "ScoringError",
-    "SettingsError",
-    "SolverError",
-    "SpendLimitReached",
-    "ToolError",
-]
+    "BackendUnavailable", "CallFailed", "DatasetError", "EvalsuiteError", "JudgeError", "ModelError", "ReplayMiss",
+    "RequestRefused", "RunError", "SandboxError", "SandboxUnavailable", "ScoringError", "SettingsError", "SolverError",
+    "SpendLimitReached", "ToolError",
+]  # fmt: skip

@@ -23,17 +23,10 @@ from evalsuite.core.types import Completion, Message, ToolCall
 
 PATH = re.compile(r"/models/(?P<model>[^:]+):(?P<method>generateContent|streamGenerateContent)")
 SENT: Mapping[str, str] = {
-    "frequencyPenalty": "frequency_penalty",
-    "logprobs": "top_logprobs",
-    "maxOutputTokens": "max_tokens",
-    "presencePenalty": "presence_penalty",
-    "responseLogprobs": "logprobs",
-    "seed": "seed",
-    "stopSequences": "stop",
-    "temperature": "temperature",
-    "topK": "top_k",
-    "topP": "top_p",
-}
+    "frequencyPenalty": "frequency_penalty", "logprobs": "top_logprobs", "maxOutputTokens": "max_tokens",
+    "presencePenalty": "presence_penalty", "responseLogprobs": "logprobs", "seed": "seed", "stopSequences": "stop",
+    "temperature": "temperature", "topK": "top_k", "topP": "top_p",
+}  # fmt: skip
 """Generation parameters, and their names in chat completions."""
 # Accept labels and safety settings, but ignore their values, because these concern only Gemini's servers.
 READ_FIELDS = frozenset(

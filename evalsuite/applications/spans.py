@@ -23,16 +23,7 @@ KEPT = ("gen_ai.", "llm.", "openinference.", "retrieval.", "langsmith.", "reques
 OPERATIONS = {"agent": "invoke_agent", "llm": "chat", "tool": "execute_tool", "retriever": "retrieval"}
 """GenAI operations by the kinds of spans of OpenInference and LangSmith."""
 NAMES = {"tool": ("gen_ai.tool.name", "tool.name"), "agent": ("gen_ai.agent.name",)}
-EXECUTION_VALUES = {
-    "execute_tool": (
-        "gen_ai.tool.call.arguments",
-        "gen_ai.tool.call.result",
-        "input.value",
-        "output.",
-        "tool.parameters",
-    ),
-    "invoke_agent": ("output.",),
-}
+EXECUTION_VALUES = {"execute_tool": ("input.value", "output.", "tool.parameters"), "invoke_agent": ("output.",)}
 """Attributes that hold arguments and results, by operation; spans of other operations repeat messages in them."""
 ROLES = {"tool-call": "assistant", "tool-response": "user"}
 """Roles that smolagents has in its own messages, and the roles that it sends to a model instead."""

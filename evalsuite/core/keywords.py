@@ -21,19 +21,15 @@ from typing import Any, TypeVar
 
 from evalsuite.core.errors import SettingsError
 
-GENERATION = frozenset(
-    {
-        *("temperature", "top_p", "top_k", "min_p", "typical_p", "seed", "stop"),
-        *("max_tokens", "max_completion_tokens", "max_output_tokens", "min_tokens", "ignore_eos"),
-        *("presence_penalty", "frequency_penalty", "repeat_penalty", "repetition_penalty", "logit_bias"),
-        *("logprobs", "top_logprobs", "response_format", "json_schema", "grammar"),
-        *("guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs"),
-        *("reasoning", "reasoning_effort", "reasoning_format", "thinking", "thinking_budget", "verbosity"),
-        *("tool_choice", "parallel_tool_calls", "modalities", "prediction", "service_tier", "store"),
-        *("user", "metadata", "safety_identifier", "prompt_cache_key", "chat_template_kwargs", "extra_body"),
-        "cache_prompt",
-    }
-)
+GENERATION = frozenset({
+    "temperature", "top_p", "top_k", "min_p", "typical_p", "seed", "stop", "max_tokens", "max_completion_tokens",
+    "max_output_tokens", "min_tokens", "ignore_eos", "presence_penalty", "frequency_penalty", "repeat_penalty",
+    "repetition_penalty", "logit_bias", "logprobs", "top_logprobs", "response_format", "json_schema", "grammar",
+    "guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs", "reasoning",
+    "reasoning_effort", "reasoning_format", "thinking", "thinking_budget", "verbosity", "tool_choice",
+    "parallel_tool_calls", "modalities", "prediction", "service_tier", "store", "user", "metadata",
+    "safety_identifier", "prompt_cache_key", "chat_template_kwargs", "extra_body", "cache_prompt",
+})  # fmt: skip
 PARAMS = "params"  # the argument that contains parameters whose names are not checked
 CLOSE = 0.9
 """Similarity (`difflib.SequenceMatcher.ratio`) from which a name counts as a misspelling of another:

@@ -184,12 +184,10 @@ MOST_TOKENS = 10**9  # Maximum plausible tokens of one call; a larger count from
 LIMITS = {"chat": ("max_tokens", "max_completion_tokens"), "responses": ("max_output_tokens",)}
 """The fields of a body that limit an answer, by API; embeddings have no answer to limit."""
 
-BOUNDS = frozenset(
-    {
-        *("max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "max_length"),
-        *("maxOutputTokens", "max_tokens_to_sample", "n_predict", "num_predict"),
-    }
-)
+BOUNDS = frozenset({
+    "max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "max_length", "maxOutputTokens",
+    "max_tokens_to_sample", "n_predict", "num_predict",
+})  # fmt: skip
 """Fields that set the maximum length of an answer on some server, at any depth of a body."""
 
 BUDGETS = frozenset({"budget_tokens", "thinking_budget", "thinking_token_budget", "thinkingBudget"})

@@ -30,13 +30,9 @@ MEMORY_SECONDS = 300.0
 END_SECONDS = 2.0
 # Imports that take 0.5 s or more, keyed by the name that appears in a program.
 HEAVY = {
-    "scipy": "scipy.stats",
-    "matplotlib": "matplotlib.pyplot",
-    "seaborn": "seaborn",
-    "statsmodels": "statsmodels.api",
-    "sklearn": "sklearn.linear_model",
-    "networkx": "networkx",
-}
+    "scipy": "scipy.stats", "matplotlib": "matplotlib.pyplot", "seaborn": "seaborn", "statsmodels": "statsmodels.api",
+    "sklearn": "sklearn.linear_model", "networkx": "networkx",
+}  # fmt: skip
 PACKET = 1 << 16
 
 

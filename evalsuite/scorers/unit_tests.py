@@ -35,34 +35,11 @@ _AS_MODULE = "import sys as _sys\n_sys.modules['answer'] = _sys.modules['__main_
 PASSED, NOT_PLAIN = "passed", "not plain"
 # Names that show that a check needs the answer's process. Such a check uses the answer's output, input, files, source
 # code, or a shared module's state, such as a seed.
-ANSWER_PROCESS_NAMES = frozenset(
-    {"stdin", "stdout", "stderr", "redirect_stdout", "redirect_stderr", "StringIO", "BytesIO", "argv"}
-)
-ANSWER_PROCESS_NAMES |= {
-    "mock",
-    "Mock",
-    "MagicMock",
-    "patch",
-    "open",
-    "Path",
-    "tempfile",
-    "inspect",
-    "signature",
-    "issubclass",
-}
-ANSWER_PROCESS_NAMES |= {
-    "os",
-    "shutil",
-    "sqlite3",
-    "seed",
-    "warnings",
-    "warns",
-    "logging",
-    "assertLogs",
-    "assertWarns",
-    "vars",
-    "pickle",
-}
+ANSWER_PROCESS_NAMES = frozenset({
+    "stdin", "stdout", "stderr", "redirect_stdout", "redirect_stderr", "StringIO", "BytesIO", "argv", "mock", "Mock",
+    "MagicMock", "patch", "open", "Path", "tempfile", "inspect", "signature", "issubclass", "os", "shutil", "sqlite3",
+    "seed", "warnings", "warns", "logging", "assertLogs", "assertWarns", "vars", "pickle",
+})  # fmt: skip
 NO_PROGRAM = "the answer contains no program"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
@@ -37,13 +37,6 @@ from evalsuite.tools.state_changes import (
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
 
-_WORDS = {
-    "fails": "fails at call",
-    "slow": "is slow at call",
-    "stale": "is stale at call",
-    "poisoned": "is poisoned at call",
-}
-
 
 @dataclass(slots=True)
 class FaultyExecutor:
@@ -61,17 +54,9 @@ class FaultyExecutor:
         """The kind of the executor into whose calls faults are injected."""
         return self.executor.kind
 
-    @property
-    def timed(self) -> bool:
-        return getattr(self.executor, "timed", False)
-
-    @property
-    def lock(self) -> AbstractAsyncContextManager[None]:
-        return getattr(self.executor, "lock", nullcontext())
-
-    @property
-    def seconds(self) -> float | None:
-        return getattr(self.executor, "seconds", None)
+    def __getattr__(self, name: str) -> Any:
+        """Pass on the attributes `timed`, `lock` and `seconds`, which not every executor has."""
+        return getattr(self.executor, name)
 
     async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:
         self.calls += 1
@@ -167,7 +152,11 @@ class World:
 
 def describe_faults(worlds: Iterable[World]) -> list[str]:
     """Describe each injected fault in a line such as "search fails at call 2", for records and tags."""
-    return [f"{tool} {_WORDS[kind]} {at}" for world in worlds for (tool, at), (kind, _) in sorted(world.faults.items())]
+    return [
+        f"{tool} {kind if kind == 'fails' else f'is {kind}'} at call {at}"
+        for world in worlds
+        for (tool, at), (kind, _) in sorted(world.faults.items())
+    ]
 
 
 @dataclass(eq=False)

@@ -12,26 +12,7 @@ from evalsuite.metrics.tables.released import HScore, h_score
 from evalsuite.metrics.tables.table_score import TableScore, table_score, table_scores
 
 __all__ = [
-    "FORMATS",
-    "VARIANTS",
-    "CellF1",
-    "CellGrid",
-    "FormFact",
-    "Format",
-    "HScore",
-    "TableScore",
-    "Variant",
-    "cell_f1",
-    "describe_form",
-    "grits_content",
-    "grits_topology",
-    "h_score",
-    "read_reference_tables",
-    "read_tables",
-    "rms",
-    "strip_answer",
-    "table_score",
-    "table_scores",
-    "teds",
-    "teds_structure",
-]
+    "FORMATS", "VARIANTS", "CellF1", "CellGrid", "FormFact", "Format", "HScore", "TableScore", "Variant", "cell_f1",
+    "describe_form", "grits_content", "grits_topology", "h_score", "read_reference_tables", "read_tables", "rms",
+    "strip_answer", "table_score", "table_scores", "teds", "teds_structure",
+]  # fmt: skip
