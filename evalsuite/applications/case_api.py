@@ -22,7 +22,7 @@ from evalsuite.core.errors import EvalsuiteError
 from evalsuite.core.types import Completion, Message
 
 if TYPE_CHECKING:
-    from evalsuite.applications.span_receiver import SpanCollector
+    from evalsuite.applications.spans import SpanCollector
 
 PATHS = ("/chat/completions", "/responses", "/messages", "/embeddings", "/models", "/models/NAME:generateContent")
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.applications.span_receiver import require_opentelemetry
+from evalsuite.applications.spans import require_opentelemetry
 from evalsuite.core.errors import SettingsError, write_count
 from evalsuite.core.json_codec import decode_record
 from evalsuite.gateway.concealment import remove_epoch_mark

@@ -263,8 +263,7 @@ class Application:
         exchange.model.models = self.models
         if not self.spans:
             return await self.target.reply(question, exchange)
-        from evalsuite.applications.span_receiver import SpanCollector
-        from evalsuite.applications.spans import read_span
+        from evalsuite.applications.spans import SpanCollector, read_span
 
         model = exchange.model
         collector = model.api.spans = SpanCollector(uuid4().hex)
@@ -348,7 +347,7 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
     if spans:
         if url is not None:
             raise SettingsError("application: spans are for functions and programs; a service has its own exporter")
-        from evalsuite.applications.span_receiver import require_opentelemetry
+        from evalsuite.applications.spans import require_opentelemetry
 
         require_opentelemetry("application(..., spans=True)")
     named = dict(models or {})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiohttp import web
 
-from evalsuite.applications.span_receiver import SpanCollector
+from evalsuite.applications.spans import SpanCollector
 from evalsuite.engine.span_export import ENDPOINTS, RunSpanExporter
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.applications import span_receiver
+from evalsuite.applications import spans
 from evalsuite.applications.case_api import CaseApi
 from evalsuite.applications.case_model import CaseModel
 from evalsuite.applications.chat_api import BadRequest
-from evalsuite.applications.span_receiver import SpanCollector
+from evalsuite.applications.spans import SpanCollector
 from evalsuite.core.errors import SettingsError, SolverError
 from evalsuite.solvers import application
 
@@ -183,8 +183,8 @@ def test_nested_and_enormous_exports_are_refused(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(BadRequest, match="RecursionError"):
         SpanCollector("1" * 32).receive_export(b'{"a":' * 100_000)
     with pytest.raises(BadRequest, match="more than 32 MiB"):
-        SpanCollector("1" * 32).receive_export(b" " * (span_receiver.LARGEST_TRACE + 1))
-    monkeypatch.setattr(span_receiver, "MOST_SPANS", 1)
+        SpanCollector("1" * 32).receive_export(b" " * (spans.LARGEST_TRACE + 1))
+    monkeypatch.setattr(spans, "MOST_SPANS", 1)
     collector = SpanCollector("1" * 32)
     collector.receive_export(json.dumps(one_span(spanId="a")).encode())
     collector.receive_export(json.dumps(one_span(spanId="a")).encode())
@@ -222,6 +222,6 @@ def test_the_switch_is_refused_where_it_cannot_work(monkeypatch: pytest.MonkeyPa
     with pytest.raises(SettingsError, match="a service has its own exporter"):
         application(url="http://127.0.0.1:1/ask", spans=True)
     for missing in ("evalsuite.absent", "absent.package"):
-        monkeypatch.setattr(span_receiver, "OPEN_TELEMETRY", missing)
+        monkeypatch.setattr(spans, "OPEN_TELEMETRY", missing)
         with pytest.raises(SettingsError, match=r"pip install 'evalsuite\[otel\]'"):
             application("true", spans=True)

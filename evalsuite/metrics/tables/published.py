@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables.grid import CellGrid
-from evalsuite.metrics.tables.sequences import compute_matching_ratio
+from evalsuite.metrics.tables.released import compute_matching_ratio
 from evalsuite.metrics.tables.table_score import match_tables
 
 Rewards = NDArray[np.float64]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -17,7 +18,6 @@ from evalsuite.metrics.tables.grid import VARIANTS, Format, Variant
 from evalsuite.metrics.tables.html import WHITELIST, parse_html
 from evalsuite.metrics.tables.raw_text import LINE_END
 from evalsuite.metrics.tables.readings import parse_format
-from evalsuite.metrics.tables.sequences import compute_levenshtein_similarity, compute_matching_ratio
 
 HTML_CONTENT = ("cells_text_levenshtein_score", "cells_text_difflib_score")
 HTML_FORMAT = ("num_cells_match", "struct_levenshtein_score", "struct_difflib_score")
@@ -317,6 +317,28 @@ def _read_markdown(text: str) -> list[list[str]]:
     if not any(row[-1] for row in rows):
         rows = [row[:-1] for row in rows]
     return rows
+
+
+def compute_levenshtein_similarity(prediction: Sequence[str], reference: Sequence[str]) -> float:
+    """Return one minus the edit distance divided by twice the reference's length; 0.0 if the reference is empty.
+
+    Source: the scripts released with Struc-Bench (arXiv 2309.08963). The measure is not symmetrical: an empty
+    prediction scores 0.5, and a prediction more than twice as long as the reference may score below 0.
+    """
+    import Levenshtein
+
+    if not reference:
+        return 0.0
+    # `score_hint` is a guess of the distance; it can save time and never changes the result.
+    distance = Levenshtein.distance(prediction, reference, score_hint=len(reference) // 32)
+    return 1.0 - distance / (2 * len(reference))
+
+
+def compute_matching_ratio(prediction: Sequence[str], reference: Sequence[str]) -> float:
+    """Return difflib's ratio: twice the number of matched elements over both lengths' sum; 1.0 if both are empty."""
+    if list(prediction) == list(reference):
+        return 1.0  # For equal sequences, difflib would compute the same more slowly.
+    return SequenceMatcher(None, prediction, reference).ratio()
 
 
 def _compute_similarities(prefix: str, predicted: Sequence[str], wanted: Sequence[str]) -> dict[str, float]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evalsuite.tools.state_changes import apply_changes, compress_state, decompress_state, list_changes
+from evalsuite.tools.worlds import apply_changes, compress_state, decompress_state, list_changes
 
 SEED = secrets.randbits(32)
 

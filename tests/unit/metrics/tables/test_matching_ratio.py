@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evalsuite.metrics.tables.sequences import compute_matching_ratio
+from evalsuite.metrics.tables.released import compute_matching_ratio
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
