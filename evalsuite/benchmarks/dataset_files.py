@@ -99,3 +99,8 @@ def read_field(record: Mapping[str, Any], name: str, kind: type[T], path: Path, 
         there_is = f"only the fields {', '.join(map(repr, record))}" if record else "an empty object"
         raise DatasetError(path, where, there_is, f"the field {name!r}")
     return require_type(record[name], kind, path, f"{where}, field {name!r}".removeprefix(", "))
+
+
+def read_optional_field(record: Mapping[str, Any], name: str, kind: type[T], path: Path, where: str) -> T:
+    """Return one field of a record, or an empty value of its type if the field is missing or null."""
+    return kind() if record.get(name) is None else read_field(record, name, kind, path, where)

@@ -20,9 +20,16 @@ from contextlib import asynccontextmanager
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
-from evalsuite.benchmarks.dataset_files import read_field, read_json, read_json_records, read_text, require_type
+from evalsuite.benchmarks.dataset_files import (
+    read_field,
+    read_json,
+    read_json_records,
+    read_optional_field,
+    read_text,
+    require_type,
+)
 from evalsuite.core.errors import DatasetError, ScoringError, SettingsError
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.keywords import read_options
@@ -35,7 +42,6 @@ from evalsuite.judges.prompts import mark_sections
 from evalsuite.tools.execution import ToolFailure, convert_to_json
 from evalsuite.tools.worlds import EpisodeWorld, World, open_tools
 
-T = TypeVar("T")
 TASKS, POLICY, SPLITS = "tasks.json", "policy.md", "split_tasks.json"
 DEFAULT_BASIS = ["DB", "COMMUNICATE"]  # The criteria that are rewarded if a task names none.
 DATA_METHODS = {"agent_data": "update_db", "user_data": "update_user_db"}
@@ -103,7 +109,7 @@ def _list_initial_calls(
 
     An entry consists of the method's name, positional arguments, named arguments, and True if the call is a tool call.
     """
-    given = _read_optional(state, "initialization_data", dict, path, where)
+    given = read_optional_field(state, "initialization_data", dict, path, where)
     actions = _read_objects(state, "initialization_actions", "func_name", path, where)
     written = [call for message in history for call in message.get("tool_calls") or []]
     return [
@@ -113,23 +119,18 @@ def _list_initial_calls(
     ]
 
 
-def _read_optional(record: Mapping[str, Any], name: str, kind: type[T], path: Path, where: str) -> T:
-    """Return one field of a record, or an empty value of its type if the field is missing or null."""
-    return kind() if record.get(name) is None else read_field(record, name, kind, path, where)
-
-
 def _read_texts(record: Mapping[str, Any], name: str, path: Path, where: str) -> list[str]:
     field = f"{where}, field {name!r}"
-    return [require_type(text, str, path, field) for text in _read_optional(record, name, list, path, where)]
+    return [require_type(text, str, path, field) for text in read_optional_field(record, name, list, path, where)]
 
 
 def _read_objects(record: Mapping[str, Any], name: str, key: str, path: Path, where: str) -> list[dict[str, Any]]:
     """Read an optional list of objects that each have a text in the field `key`."""
     field = f"{where}, field {name!r}"
-    objects = [require_type(one, dict, path, field) for one in _read_optional(record, name, list, path, where)]
+    objects = [require_type(one, dict, path, field) for one in read_optional_field(record, name, list, path, where)]
     for one in objects:
         read_field(one, key, str, path, field)
-        _read_optional(one, "arguments", dict, path, field)
+        read_optional_field(one, "arguments", dict, path, field)
     return objects
 
 
@@ -179,9 +180,9 @@ def load_dataset(setup: Setup) -> Dataset:
 
 def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
     scenario = read_field(task, "user_scenario", dict, path, where)
-    state = _read_optional(task, "initial_state", dict, path, where)
+    state = read_optional_field(task, "initial_state", dict, path, where)
     history = _read_message_history(state, path, where)
-    criteria = _read_optional(task, "evaluation_criteria", dict, path, where) or {"reward_basis": []}
+    criteria = read_optional_field(task, "evaluation_criteria", dict, path, where) or {"reward_basis": []}
     basis = _read_texts({"reward_basis": DEFAULT_BASIS, **criteria}, "reward_basis", path, where)
     goal, knowledge = _write_customer_goal_and_knowledge(scenario, path, where)
     return Sample(
@@ -210,13 +211,13 @@ def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
 
 
 def _write_customer_goal_and_knowledge(scenario: Mapping[str, Any], path: Path, where: str) -> tuple[str, str]:
-    persona = [text] if (text := _read_optional(scenario, "persona", str, path, where)) else []
+    persona = [text] if (text := read_optional_field(scenario, "persona", str, path, where)) else []
     instructions = scenario.get("instructions")
     if isinstance(instructions, str):
         return "\n\n".join([*persona, instructions]), "nothing more"
     instructions = require_type(instructions, dict, path, f"{where}, field 'instructions'")
     goal, knowledge = (
-        [_read_optional(instructions, name, str, path, where) for name in names]
+        [read_optional_field(instructions, name, str, path, where) for name in names]
         for names in (("reason_for_call", "task_instructions"), ("known_info", "unknown_info"))
     )
     return "\n\n".join(filter(None, [*persona, *goal])), "\n\n".join(filter(None, knowledge)) or "nothing more"

@@ -122,9 +122,8 @@ class RatedResponses:
         """
         from evalsuite.stats.correlation import rank_interval
 
-        value, interval = rank_interval(
-            [self._list_values_and_ratings(one) for one in aspects], self._list_dialogue_ids(), coefficient
-        )
+        pairs = [self._list_values_and_ratings(one) for one in aspects]
+        value, interval = rank_interval(pairs, [str(row.facts["dialogue"]) for row in self.rows], coefficient)
         return Estimate.of(value, interval.low, interval.high, len(self.rows))
 
     def select_overall(self) -> RatedResponses:
@@ -158,18 +157,12 @@ class RatedResponses:
     def _list_values_and_ratings(self, aspect: str) -> tuple[list[float], list[float]]:
         return [values[aspect] for values in self.values], [row.facts["human"][aspect] for row in self.rows]
 
-    def _list_dialogue_ids(self) -> list[str]:
-        return [str(row.facts["dialogue"]) for row in self.rows]
-
-    def compute_jackknife_correlations(
-        self, coefficient: Coefficient, aspects: Sequence[str]
-    ) -> tuple[float, list[float]]:
+    def compute_jackknife_correlations(self, coefficient: Coefficient) -> tuple[float, list[float]]:
         """Return the correlation (mean over aspects) of all dialogues, then without each in turn; NaN if undefined."""
         from evalsuite.stats.correlation import compute_rank_replicates
 
-        return compute_rank_replicates(
-            [self._list_values_and_ratings(one) for one in aspects], self._list_dialogue_ids(), coefficient
-        )
+        pairs = [self._list_values_and_ratings(one) for one in ASPECT_NAMES]
+        return compute_rank_replicates(pairs, [str(row.facts["dialogue"]) for row in self.rows], coefficient)
 
 
 def estimate_corrected_means(judges: Sequence[tuple[str, Tally]]) -> list[tuple[str, CorrectedMean]]:
@@ -240,7 +233,7 @@ def compare_modes(views: Sequence[RunView]) -> list[Table]:
             if both := _pair_rows(select_dialogues(first), select_dialogues(second)):
                 (rho, least), (other_rho, most) = (
                     RatedResponses(rows, [row.facts["judged"] for row in rows]).compute_jackknife_correlations(
-                        "spearman", ASPECT_NAMES
+                        "spearman"
                     )
                     for rows in zip(*both, strict=True)
                 )

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, HUMAN_ASPECTS
-from evalsuite.benchmarks.dataset_files import read_field, read_text, require_type
+from evalsuite.benchmarks.dataset_files import read_field, read_optional_field, read_text, require_type
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.types import Message
 from evalsuite.judges.asking import wait_for_all
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
     from evalsuite.judges.prompts import JudgedInput, Part
 
-T = TypeVar("T")
 FOLDER = "llm_eval"  # Folder of all configurations; `agentverse/tasks/llm_eval` in the authors' repository.
 SLOTS = {"pairs": ("compared_text_one", "compared_text_two"), "dialogues": ("generated_text", "reference_text")}
 SETS = {"pairs": "faireval", "dialogues": "topical_chat"}
@@ -123,16 +122,18 @@ def _parse_panel_setting(text: str, path: Path, name: str) -> AuthorsSetting:
     if order not in ORDERS:
         raise DatasetError(path, "order, field 'type'", repr(order[:60]), " or ".join(ORDERS))
     at_once = order == "concurrent"
-    manipulator = _read_optional_field(agents[0], "memory_manipulator", dict, path, "agents") or {}
-    summary = _read_optional_field(manipulator, "summary_template", str, path, "memory_manipulator") or ""
+    manipulator = read_optional_field(agents[0], "memory_manipulator", dict, path, "agents")
+    summary = read_optional_field(manipulator, "summary_template", str, path, "memory_manipulator")
     turns = read_field(environment, "max_turns", int, path, "environment") // (1 if at_once else len(agents))
-    roles = [_read_optional_field(agent, "role_description", str, path, "agents") or "" for agent in agents]
+    roles = [read_optional_field(agent, "role_description", str, path, "agents") for agent in agents]
     debaters = [
         DebaterRole(read_field(agent, "name", str, path, "agents"), role.strip())
         for agent, role in zip(agents, roles, strict=True)
     ]
-    llm = _read_optional_field(agents[0], "llm", dict, path, "agents") or {}
-    params = {name: _read_optional_field(llm, name, kind, path, "llm") for name, kind in PARAMS.items()}
+    llm = read_optional_field(agents[0], "llm", dict, path, "agents")
+    params = {
+        name: read_field(llm, name, kind, path, "llm") for name, kind in PARAMS.items() if llm.get(name) is not None
+    }
     return AuthorsSetting(
         file=name,
         debaters=tuple(debaters),
@@ -140,17 +141,12 @@ def _parse_panel_setting(text: str, path: Path, name: str) -> AuthorsSetting:
         turns=max(turns, 1),
         template=read_field(agents[0], "prompt_template", str, path, "agents"),
         final={
-            role: _read_optional_field(agent, "final_prompt_to_use", str, path, "agents") or ""
+            role: read_optional_field(agent, "final_prompt_to_use", str, path, "agents")
             for role, agent in zip(debaters, agents, strict=True)
         },
         summary=summary,
-        params={name: value for name, value in params.items() if value is not None},
+        params=params,
     )
-
-
-def _read_optional_field(record: Mapping[str, Any], name: str, kind: type[T], path: Path, where: str) -> T | None:
-    """Return one field of a record, or None if it is missing or null; raise DatasetError if it has another type."""
-    return None if record.get(name) is None else read_field(record, name, kind, path, where)
 
 
 def choose_settings(settings: Sequence[AuthorsSetting], mode: Any, task: str) -> dict[str, AuthorsSetting]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -49,9 +48,12 @@ def make_report(views: Sequence[RunView]) -> Section:
     judges = list_run_judges(views)
     comparing = [judge for judge in judges if len(select_labelled_comparisons(judge.tally))]
     named = [(judge.name, judge.tally) for judge in judges]
+    theirs = map(_make_row_of_published_result, (*published.PEOPLE, *published.JUDGES))
     blocks: list[Block | None] = [
         _make_preface(views),
-        _tabulate_comparisons(comparing),
+        Table("Comparisons (table 1)", PAIR_COLUMNS, [*theirs, *map(_make_judge_row, comparing)])
+        if comparing
+        else None,
         *compare_modes(views),
         _tabulate_accuracy_by_category(comparing),
         *tabulate_dialogues(judges),
@@ -68,32 +70,16 @@ def make_report(views: Sequence[RunView]) -> Section:
 
 def _make_preface(views: Sequence[RunView]) -> Passage:
     sources = "; ".join(dict.fromkeys(f"{view.label}: {view.source}" for view in views if view.source))
+    rows = [row for view in views for row in view.tally if "prompts" in row.facts]
+    prompts = dict.fromkeys(f"{row.tags['mode']}, {row.tags['task']}: {row.facts['prompts']}" for row in rows)
     return Passage(
         "What is measured",
         f"The model under test is the judge; people's verdicts and ratings are the right answers. {UNPARSED}"
         + (f" Samples: {sources}." if sources else "")
-        + _describe_prompts(views)
+        # Prompts of `paper:` modes are from the authors' files, or have this project's own wording.
+        + (f" Prompts of `paper:` modes: {'; '.join(prompts)}." if prompts else "")
         + f"\n\n{PUBLISHED_NOTE}",
     )
-
-
-def _describe_prompts(views: Sequence[RunView]) -> str:
-    """State which prompts the `paper:` modes used: the authors' files or this project's own wording."""
-    used = dict.fromkeys(
-        f"{row.tags['mode']}, {row.tags['task']}: {row.facts['prompts']}"
-        for view in views
-        for row in view.tally
-        if "prompts" in row.facts
-    )
-    return f" Prompts of `paper:` modes: {'; '.join(used)}." if used else ""
-
-
-def _tabulate_comparisons(judges: Sequence[MeasuredJudge]) -> Table | None:
-    """Tabulate published and measured accuracy and kappa on comparisons; None without a judge."""
-    if not judges:
-        return None
-    theirs = [_make_row_of_published_result(row) for row in (*published.PEOPLE, *published.JUDGES)]
-    return Table("Comparisons (table 1)", PAIR_COLUMNS, [*theirs, *map(_make_judge_row, judges)])
 
 
 PAIR_COLUMNS = parse_columns("Judge | Accuracy: percent | Kappa: number 2 | No verdict: percent | Pairs: count")
@@ -199,22 +185,6 @@ CHANGED_NOTE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SuccessiveBallots:
-    """One debater's ballots after two successive turns."""
-
-    sample: str
-    turn: int  # Number of the earlier turn, from 1.
-    before: Any  # The verdict or the scores after the earlier turn.
-    after: Any  # The verdict or the scores after the later turn.
-    people: str | None  # People's verdict on a comparison; None for a dialogue response, which people rate by scores.
-    informed: bool = True  # Whether the debater saw a new speech between the two ballots.
-
-    @property
-    def has_changed(self) -> bool:
-        return bool(self.before != self.after)
-
-
 def tabulate_changed_minds(judges: Sequence[MeasuredJudge]) -> Table | None:
     """Tabulate how often debaters changed their ballot, by judge, task and turn; None without secret ballots."""
     rows = [row for judge in judges for task in ("pairs", "dialogues") for row in _make_changed_mind_rows(judge, task)]
@@ -225,24 +195,30 @@ def _make_changed_mind_rows(judge: MeasuredJudge, task: str) -> Iterator[tuple[C
     """Yield a row per turn: the shares of ballots that changed, and that changed to or from people's verdict."""
     cases = judge.tally.where(lambda row: row.outcome != "error" and bool(row.facts.get("interim")), task=task)
     simultaneous = judge.mode.strategy != "one_by_one"
-    ballots = [two for row in cases for two in pair_ballots(row, judge.mode.turns, simultaneous=simultaneous)]
-    for turn, informed in sorted({(two.turn, two.informed) for two in ballots}):
-        some = [two for two in ballots if (two.turn, two.informed) == (turn, informed)]
-        samples = [two.sample for two in some]
-        changed = [float(two.has_changed) for two in some]
-        towards = [float(two.has_changed and two.after == two.people) for two in some]
-        away = [float(two.has_changed and two.before == two.people) for two in some]
-        compared = [estimate_share(side, samples) if task == "pairs" else None for side in (towards, away)]
+    by_turn: dict[tuple[int, bool], list[tuple[str, float, float, float]]] = {}
+    for row in cases:
+        people = row.facts["human"]
+        for turn, informed, before, after in pair_ballots(row, judge.mode.turns, simultaneous=simultaneous):
+            changed = before != after
+            shares = float(changed), float(changed and after == people), float(changed and before == people)
+            by_turn.setdefault((turn, informed), []).append((row.sample, *shares))
+    for (turn, informed), ballots in sorted(by_turn.items()):
+        samples, *sides = zip(*ballots, strict=True)
+        share, *compared = (estimate_share(side, samples) for side in sides)
         label = f"{turn} to {turn + 1}{'' if informed else ', nothing new'}"
-        yield judge.name, task, label, estimate_share(changed, samples), *compared, len(some)
+        yield judge.name, task, label, share, *(compared if task == "pairs" else (None, None)), len(ballots)
 
 
-def pair_ballots(row: Row, turns: int, *, simultaneous: bool = False) -> Iterator[SuccessiveBallots]:
+def pair_ballots(row: Row, turns: int, *, simultaneous: bool = False) -> Iterator[tuple[int, bool, Any, Any]]:
     """Pair each ballot with the same debater's next ballot, separately for each order of the answers.
 
     Args:
         simultaneous: whether all debaters speak at the same time. If so, no debater sees a new speech between the last
             two ballots.
+
+    Yields:
+        The number of the earlier turn (from 1), whether the debater saw a new speech between the two ballots, and the
+        verdict or the scores of both ballots.
     """
     ballots = [(ballot, ballot["turn"]) for ballot in row.facts["interim"]]
     ballots += [(ballot, turns) for ballot in row.facts.get("ballots", ())]
@@ -250,14 +226,11 @@ def pair_ballots(row: Row, turns: int, *, simultaneous: bool = False) -> Iterato
         (ballot["judge"], ballot["swapped"], turn): ballot["scores"] if ballot["verdict"] is None else ballot["verdict"]
         for ballot, turn in ballots
     }
-    human = row.facts["human"]
-    people = human if isinstance(human, str) else None
     first = next((debater for debater, _, _ in opinions), None)
     for (debater, swapped, turn), opinion in opinions.items():
-        informed = turn + 1 < turns or not (simultaneous or debater == first)
         following = (debater, swapped, turn + 1)
         if following in opinions:
-            yield SuccessiveBallots(row.sample, turn, opinion, opinions[following], people, informed)
+            yield turn, turn + 1 < turns or not (simultaneous or debater == first), opinion, opinions[following]
 
 
 SHOWN = 2  # Maximum judgements shown per judge; records.jsonl has all judgements.

@@ -16,10 +16,11 @@ from evalsuite.stats import cohen_kappa
 def agreement(made: Any, rows: list[Any], raters: str) -> dict[str, tuple[Estimate | None, list[float | None]]]:
     """Alpha and the kappas of pairs by question, among the raters of one kind."""
     table = tabulate_agreement("Agreement", [("mine", made.tally(rows))])
-    found: Any = {}
-    for _, question, who, alpha, kappa, _ in table.rows if table else ():
-        if str(who).startswith("all "):
-            kind = str(who)
+    found: dict[str, tuple[Estimate | None, list[float | None]]] = {}
+    rated: Any = table.rows if table else ()
+    for _, question, who, alpha, kappa, _ in rated:
+        if who.startswith("all "):
+            kind = who
             found |= {question: (alpha, [])} if kind.endswith(raters) else {}
         elif kind.endswith(raters):
             found[question][1].append(kappa)
