@@ -1,5 +1,7 @@
 """TReB's templates for Table General Operations and Table Distribution Testing."""
 
+# ruff: noqa: RUF001 - Chinese punctuation
+
 from __future__ import annotations
 
 import math
@@ -8,7 +10,10 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from evalsuite.builders.treb.lookups import (
+    TEXT_ONLY,
     PairMaker,
+    Parts,
+    Phrase,
     TemplatePair,
     choose_comparison_condition,
     choose_equality_condition,
@@ -19,38 +24,39 @@ from evalsuite.builders.treb.sheet import MOST_FLAGS, Sheet, is_meaningless_name
 
 SMALLEST_STATISTIC = 0.1  # Minimum absolute value of a nonzero answer, because answers have two decimals.
 # Each statistic's name, Python function and pandas method.
-STATISTICS: tuple[tuple[str, Callable[[Sequence[float]], float], str], ...] = (
-    ("sum", math.fsum, "sum"),
-    ("mean", statistics.fmean, "mean"),
-    ("median", statistics.median, "median"),
-    ("greatest value", max, "max"),
-    ("smallest value", min, "min"),
-    ("sample standard deviation", statistics.stdev, "std"),
+STATISTICS: tuple[tuple[Phrase, Callable[[Sequence[float]], float], str], ...] = (
+    (("sum", "总和"), math.fsum, "sum"),
+    (("mean", "平均值"), statistics.fmean, "mean"),
+    (("median", "中位数"), statistics.median, "median"),
+    (("greatest value", "最大值"), max, "max"),
+    (("smallest value", "最小值"), min, "min"),
+    (("sample standard deviation", "样本标准差"), statistics.stdev, "std"),
 )
-_EXTREMES = (("greatest", max, "idxmax"), ("smallest", min, "idxmin"))
+_EXTREMES = ((("greatest", "最大"), max, "idxmax"), (("smallest", "最小"), min, "idxmin"))
 
 
 def ask_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Make a question-answer pair about a statistic of a column; None if the statistic is too small."""
     name = random.choice(list(sheet.arithmetic_columns))
     words, compute, method = random.choice(STATISTICS if name in sheet.summable_columns else STATISTICS[1:])
-    question = f'What is the {words} of the column "{name}"'
+    form = ('What is the {} of the column "{}"', "“{1}”列的{0}是多少")
     value = compute(_drop_missing_cells(sheet.numeric_columns[name]))
-    return _make_statistic_pair(question, value, f"df[{name!r}].{method}()")
+    return _make_statistic_pair(form, [words, name], value, f"df[{name!r}].{method}()")
 
 
 def ask_statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
     """Make a question-answer pair about a statistic of rows that meet a condition; None if the table is unsuited."""
     condition = random.choice([choose_equality_condition, choose_comparison_condition])(sheet, random)
     name = random.choice(list(sheet.arithmetic_columns)) if condition else ""
-    if condition is None or f'"{name}"' in condition.words:
+    if condition is None or f'"{name}"' in condition.words[0]:
         return None
     words, compute, method = random.choice((STATISTICS if name in sheet.summable_columns else STATISTICS[1:])[:-1])
     values = _drop_missing_cells([cell for row, cell in enumerate(sheet.numeric_columns[name]) if condition.holds(row)])
     if len(values) < 2:
         return None
-    question = f'What is the {words} of the column "{name}" over the rows where {condition.words}'
-    return _make_statistic_pair(question, compute(values), f"df.loc[{condition.program}, {name!r}].{method}()")
+    form = ('What is the {} of the column "{}" over the rows where {}', "在{2}的行中，“{1}”列的{0}是多少")
+    expression = f"df.loc[{condition.program}, {name!r}].{method}()"
+    return _make_statistic_pair(form, [words, name, condition.words], compute(values), expression)
 
 
 def ask_share(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -65,9 +71,9 @@ def ask_share(sheet: Sheet, random: Random) -> TemplatePair | None:
     part = math.fsum(_drop_missing_cells([cell for row, cell in enumerate(cells) if condition.holds(row)]))
     if not 0 < part < whole:
         return None
-    question = f'What percentage of the sum of "{name}" is in the rows where {condition.words}'
+    form = ('What percentage of the sum of "{}" is in the rows where {}', "{1}的行占“{0}”列总和的百分之多少")
     share = f"100 * df.loc[{condition.program}, {name!r}].sum() / df[{name!r}].sum()"
-    return _make_rounded_pair(question, 100 * part / whole, share)
+    return _make_rounded_pair(form, [name, condition.words], 100 * part / whole, share)
 
 
 def ask_extreme_row(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -77,9 +83,11 @@ def ask_extreme_row(sheet: Sheet, random: Random) -> TemplatePair | None:
     extreme = pick(_drop_missing_cells(cells))
     if sheet.key_column is None or cells.count(extreme) > 1:
         return None
-    question = f'Which value has the column "{sheet.key_column}" in the row with the {words} value of "{name}"?'
+    english = 'Which value has the column "{}" in the row with the {} value of "{}"?'
+    chinese = "“{2}”{1}的那一行中，“{0}”列的值是什么？"
     program = f"print(df.loc[df[{name!r}].{method}(), {sheet.key_column!r}])"
-    return make_text_pair(question, str(sheet.columns[sheet.key_column][cells.index(extreme)]), program)
+    answer = str(sheet.columns[sheet.key_column][cells.index(extreme)])
+    return make_text_pair((english, chinese), [sheet.key_column, words, name], answer, program)
 
 
 def ask_distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -94,9 +102,10 @@ def ask_distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
     if not names:
         return None
     name = random.choice(names)
-    question = f'How many different values are in the column "{name}", empty cells aside?'
+    english = 'How many different values are in the column "{}", empty cells aside?'
+    chinese = "不计空单元格，“{}”列有多少个不同的值？"
     values = sheet.grouping_columns.get(name) or {*numbers[name]}
-    return make_number_pair(question, len(values), f"print(df[{name!r}].nunique())")
+    return make_number_pair((english, chinese), [name], len(values), f"print(df[{name!r}].nunique())")
 
 
 def ask_rank(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -107,12 +116,14 @@ def ask_rank(sheet: Sheet, random: Random) -> TemplatePair | None:
         return None
     key = sheet.columns[sheet.key_column][row]
     above = sum(cell > value for cell in _drop_missing_cells(sheet.numeric_columns[name]))
-    question = (
-        f'What is the rank of the row where "{sheet.key_column}" is "{key}" by "{name}", that is, one more than the '
-        "number of rows with a greater value?"
+    english = (
+        'What is the rank of the row where "{}" is "{}" by "{}", that is, one more than the number of rows with a '
+        "greater value?"
     )
+    chinese = "按“{2}”从大到小，“{0}”为“{1}”的行排第几（即该列值更大的行数加一）？"
     ranks = f"df[{name!r}].rank(ascending=False, method='min')"
-    return make_number_pair(question, above + 1, f"print(int({ranks}[df[{sheet.key_column!r}] == {key!r}].iloc[0]))")
+    program = f"print(int({ranks}[df[{sheet.key_column!r}] == {key!r}].iloc[0]))"
+    return make_number_pair((english, chinese), [sheet.key_column, str(key), name], above + 1, program)
 
 
 def ask_best_group(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -128,9 +139,10 @@ def ask_best_group(sheet: Sheet, random: Random) -> TemplatePair | None:
     best = sorted(means.values())[-2:]
     if len(means) < 2 or math.isclose(*best):
         return None
-    question = f'For which value of the column "{group}" is the mean of "{name}" greatest?'
+    english = 'For which value of the column "{}" is the mean of "{}" greatest?'
+    chinese = "“{0}”列取哪个值时，“{1}”的平均值最大？"
     program = f"print(df.groupby({group!r})[{name!r}].mean().idxmax())"
-    return make_text_pair(question, max(means, key=means.__getitem__), program)
+    return make_text_pair((english, chinese), [group, name], max(means, key=means.__getitem__), program)
 
 
 def ask_correlation(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -146,8 +158,8 @@ def ask_correlation(sheet: Sheet, random: Random) -> TemplatePair | None:
     if len(paired) < 3 or any(len(set(values)) < 2 for values in zip(*paired, strict=True)):
         return None
     value = statistics.correlation(*zip(*paired, strict=True))
-    question = f'What is Pearson\'s correlation of the columns "{first}" and "{second}"'
-    return _make_rounded_pair(question, value, f"df[{first!r}].corr(df[{second!r}])")
+    form = ('What is Pearson\'s correlation of the columns "{}" and "{}"', "“{0}”列与“{1}”列的皮尔逊相关系数是多少")
+    return _make_rounded_pair(form, [first, second], value, f"df[{first!r}].corr(df[{second!r}])")
 
 
 OPERATION_TEMPLATES = (
@@ -160,19 +172,20 @@ def _drop_missing_cells(cells: Sequence[float | None]) -> list[float]:
     return [cell for cell in cells if cell is not None]
 
 
-def _make_statistic_pair(question: str, value: float, expression: str) -> TemplatePair | None:
+def _make_statistic_pair(form: Phrase, parts: Parts, value: float, expression: str) -> TemplatePair | None:
     """Make a question and its answer with two decimals; None if the value is too small for two decimals."""
-    return None if 0 < abs(value) < SMALLEST_STATISTIC else _make_rounded_pair(question, value, expression)
+    return None if 0 < abs(value) < SMALLEST_STATISTIC else _make_rounded_pair(form, parts, value, expression)
 
 
 def _make_rounded_pair(
-    question: str, value: float, expression: str, digits: int = 2, setup: str = ""
+    form: Phrase, parts: Parts, value: float, expression: str, digits: int = 2, setup: str = ""
 ) -> TemplatePair | None:
     """Make a question with a rounded answer; None if the rounding is ambiguous (0.125 may become 0.12 or 0.13)."""
     if math.isclose(abs(value) * 10**digits % 1, 0.5, abs_tol=1e-6):
         return None
     program = f"{setup}print(round(float({expression}), {digits}))"
-    return make_number_pair(f"{question}, rounded to {digits} decimals?", round(value, digits), program)
+    rounded = (f"{form[0]}, rounded to {digits} decimals?", f"{form[1]}（保留{digits}位小数）？")
+    return make_number_pair(rounded, parts, round(value, digits), program)
 
 
 LEVEL, CLOSE = 0.05, 0.001
@@ -185,9 +198,10 @@ def ask_normal(sheet: Sheet, random: Random) -> TemplatePair | None:
     from scipy import stats
 
     name, values = _choose_testable_column(sheet, random)
-    question = f'Is the column "{name}" compatible with a normal distribution (Shapiro-Wilk test, 5% level)?'
+    english = 'Is the column "{}" compatible with a normal distribution (Shapiro-Wilk test, 5% level)?'
+    chinese = "“{}”列是否符合正态分布（Shapiro-Wilk检验，5%显著性水平）？"
     test = f"stats.shapiro(df[{name!r}].dropna()).pvalue"
-    return _make_yes_or_no_pair(question, stats.shapiro(values).pvalue, test) if values else None
+    return _make_yes_or_no_pair((english, chinese), name, stats.shapiro(values).pvalue, test) if values else None
 
 
 def ask_normality_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -195,9 +209,12 @@ def ask_normality_statistic(sheet: Sheet, random: Random) -> TemplatePair | None
     from scipy import stats
 
     name, values = _choose_testable_column(sheet, random)
-    question = f'What is the statistic W of the Shapiro-Wilk test for the column "{name}"'
+    english = 'What is the statistic W of the Shapiro-Wilk test for the column "{}"'
+    chinese = "对“{}”列做Shapiro-Wilk检验，统计量W是多少"
     test = f"stats.shapiro(df[{name!r}].dropna()).statistic"
-    return _make_rounded_pair(question, float(stats.shapiro(values).statistic), test, 3, IMPORT) if values else None
+    if not values:
+        return None
+    return _make_rounded_pair((english, chinese), [name], float(stats.shapiro(values).statistic), test, 3, IMPORT)
 
 
 def ask_uniform(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -205,16 +222,17 @@ def ask_uniform(sheet: Sheet, random: Random) -> TemplatePair | None:
     from scipy import stats
 
     name, values = _choose_testable_column(sheet, random)
-    question = (
-        f'Is the column "{name}" compatible with a uniform distribution between its smallest and its greatest '
-        "value (Kolmogorov-Smirnov test, 5% level)?"
+    english = (
+        'Is the column "{}" compatible with a uniform distribution between its smallest and its greatest value '
+        "(Kolmogorov-Smirnov test, 5% level)?"
     )
+    chinese = "“{}”列是否符合其最小值与最大值之间的均匀分布（Kolmogorov-Smirnov检验，5%显著性水平）？"
     column = f"column = df[{name!r}].dropna()\n"
     test = "stats.kstest(column, 'uniform', args=(column.min(), column.max() - column.min())).pvalue"
     if not values:
         return None
     found = stats.kstest(values, "uniform", args=(min(values), max(values) - min(values)))
-    return _make_yes_or_no_pair(question, found.pvalue, test, column)
+    return _make_yes_or_no_pair((english, chinese), name, found.pvalue, test, column)
 
 
 def ask_skewness(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -222,9 +240,10 @@ def ask_skewness(sheet: Sheet, random: Random) -> TemplatePair | None:
     from scipy import stats
 
     name, values = _choose_testable_column(sheet, random)
-    question = f'What is the skewness of the column "{name}" (adjusted Fisher-Pearson)'
+    english = 'What is the skewness of the column "{}" (adjusted Fisher-Pearson)'
+    chinese = "“{}”列的偏度（调整后的Fisher-Pearson）是多少"
     value = float(stats.skew(values, bias=False)) if values else math.nan
-    return _make_rounded_pair(question, value, f"df[{name!r}].skew()") if values else None
+    return _make_rounded_pair((english, chinese), [name], value, f"df[{name!r}].skew()") if values else None
 
 
 def ask_evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
@@ -238,9 +257,10 @@ def ask_evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
     # The chi-square approximation needs an expected frequency of at least five. Equal frequencies need no test.
     if sum(counts) < 5 * len(counts) or len(set(counts)) == 1:
         return None
-    question = f'Are the values of the column "{name}" equally frequent (chi-square test, 5% level)?'
+    english = 'Are the values of the column "{}" equally frequent (chi-square test, 5% level)?'
+    chinese = "“{}”列各个值的出现次数是否相等（卡方检验，5%显著性水平）？"
     test = f"stats.chisquare(df[{name!r}].value_counts()).pvalue"
-    return _make_yes_or_no_pair(question, stats.chisquare(counts).pvalue, test)
+    return _make_yes_or_no_pair((english, chinese), name, stats.chisquare(counts).pvalue, test)
 
 
 DISTRIBUTION_TEMPLATES: tuple[PairMaker, ...] = (
@@ -256,9 +276,12 @@ def _choose_testable_column(sheet: Sheet, random: Random) -> tuple[str, list[flo
     return name, present.get(name, [])
 
 
-def _make_yes_or_no_pair(question: str, pvalue: float, expression: str, setup: str = "") -> TemplatePair | None:
+def _make_yes_or_no_pair(
+    form: Phrase, name: str, pvalue: float, expression: str, setup: str = ""
+) -> TemplatePair | None:
     """Make a question that a test's p-value answers; return None if the p-value is close to the significance level."""
     if abs(pvalue - LEVEL) < CLOSE:  # P-values may differ slightly between implementations.
         return None
     program = f"{IMPORT}{setup}print('Yes' if {expression} >= {LEVEL} else 'No')"
-    return make_text_pair(f"{question} Yes or No?", "Yes" if pvalue >= LEVEL else "No", program)
+    answer = "Yes" if pvalue >= LEVEL else "No"
+    return make_text_pair(form, [name], answer, program, (f" Yes or No?{TEXT_ONLY[0]}", "只回答“是”或“否”。"))

@@ -209,10 +209,11 @@ def test_a_table_with_chinese_names_has_its_questions_in_chinese(built: BuiltPai
     assert not any("question_en" in record for record in built.records if "employees" in record["id"])
 
 
-@pytest.mark.parametrize("ending", FORMS)
-def test_a_question_in_an_unknown_form_stays_as_it_is(ending: str) -> None:
-    odd = lookups.TemplatePair(f'What is the sum of the column "a"b", really? Answer with {ending}.', "1", "print(1)")
-    assert translate_pair(odd) is odd
+def test_a_name_with_quotation_marks_is_asked_for_in_chinese() -> None:
+    sheet = Sheet("t", parse_csv('name,"5"" pipes",votes\na,4,7\nb,9,3\nc,2,5\n', 1))
+    (pair, *_) = (pair for _, pair in _make_template_pairs(sheet, Random(3), 1) if '5" pipes' in pair.question)
+    assert '5" pipes' in translate_pair(pair).question
+    assert translate_pair(pair).question.endswith(("只回答该内容。", "只回答数字。"))
 
 
 def test_what_does_not_add_up_is_never_summed() -> None:
@@ -240,10 +241,10 @@ def test_no_question_is_asked_twice() -> None:
 
 def test_a_pair_whose_program_says_something_else_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     def lying(sheet: Sheet, random: Random) -> lookups.TemplatePair:
-        return lookups.make_number_pair("How many rows?", len(sheet.table.rows) + 1, "print(len(df))")
+        return lookups.make_number_pair(("How many rows?", ""), [], len(sheet.table.rows) + 1, "print(len(df))")
 
     def failing(sheet: Sheet, random: Random) -> lookups.TemplatePair:
-        return lookups.make_number_pair("How many?", 1, "print(df.nothing)")
+        return lookups.make_number_pair(("How many?", ""), [], 1, "print(df.nothing)")
 
     async def alone() -> BuiltPairs:
         built, sandbox = BuiltPairs(), Sandbox()
