@@ -32,8 +32,11 @@ DRIVER = Path(__file__).parent / "live_driver.py"
 SECONDS = 30.0
 MAX_OUTPUT = 1 << 20
 _STARTED = b"started\n"
-# Functions and modules that run code or commands given as text.
-_EXECUTES = {"eval", "exec", "compile", "os.system", "os.popen", "subprocess", "pexpect", "PythonREPL"}
+# Functions, and modules of functions, that run code or commands given as text.
+_EXECUTES = {
+    *("eval", "exec", "compile", "__import__", "builtins", "__builtins__", "PythonREPL"),
+    *("os.system", "os.popen", "os.*", "subprocess", "pexpect"),
+}
 # Files that are needed to resolve names and to check certificates; files that do not exist are left out.
 _NETWORK_FILES = (
     "/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl", "/etc/pki",
@@ -62,12 +65,13 @@ class LiveLibrary:
 
 @cache
 def find_code_executing_tools(folder: Path) -> frozenset[str]:
-    """Find each `<category>/<subcategory>` whose `tool.py` calls `eval`, `exec` or a shell; the files are not run."""
-    return frozenset("/".join(path.parts[-3:-1]) for path in folder.glob("*/*/tool.py") if _is_executing_code(path))
+    """Find each `<category>/<subcategory>` whose files name `eval`, `exec` or a shell; the files are not run."""
+    tools = [path.parent for path in folder.glob("*/*/tool.py")]
+    return frozenset("/".join(tool.parts[-2:]) for tool in tools if any(map(_is_executing_code, tool.rglob("*.py"))))
 
 
 def _is_executing_code(path: Path) -> bool:
-    """Tell whether a tool's file calls a function that runs code or commands, such as `eval`."""
+    """Tell whether a file names a function that runs code or commands, such as `eval`, by this name or an alias."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -75,8 +79,19 @@ def _is_executing_code(path: Path) -> bool:
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         # A file that cannot be parsed cannot be imported either, so it runs no code.
         return False
-    called = {ast.unparse(node.func) for node in ast.walk(module) if isinstance(node, ast.Call)}
-    return any(name in _EXECUTES or name.partition(".")[0] in _EXECUTES for name in called)
+    nodes = list(ast.walk(module))
+    imports: dict[str, str] = {}
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    for node in nodes:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            source = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            imports |= {alias.asname or alias.name: source + alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
+    names |= {*imports.values()}
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            names.add(f"{imports.get(node.value.id, node.value.id)}.{node.attr}")
+    return any(name in _EXECUTES or name.partition(".")[0] in _EXECUTES for name in names)
 
 
 @dataclass(frozen=True, slots=True)

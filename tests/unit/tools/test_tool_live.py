@@ -141,6 +141,32 @@ def test_tools_that_execute_code_need_a_switch_of_their_own(library: Path) -> No
     assert call(library, "run", origin="Execute/Python", code="1") == "done"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from subprocess import run as go\ndef tool(line):\n    return go(line, shell=True)",
+        "import subprocess as sp\ndef tool(line):\n    return sp.getoutput(line)",
+        "def tool(line):\n    import os as system\n    return system.popen(line).read()",
+        "from os import system\ndef tool(line):\n    return system(line)",
+        "from os import *\ndef tool(line):\n    return system(line)",
+        "def tool(code):\n    return list(map(eval, [code]))",
+        "run = exec\ndef tool(code):\n    run(code)",
+        "import builtins as b\ndef tool(code):\n    b.exec(code)",
+        "def tool(line):\n    return __import__('os').system(line)",
+        "from langchain.utilities import PythonREPL as R\ndef tool(code):\n    return R().run(code)",
+    ],
+)
+def test_a_tool_that_executes_code_under_another_name_or_in_another_file_is_found(tmp_path: Path, text: str) -> None:
+    for name, helper in (("Direct", ""), ("Helped", text)):
+        (tmp_path / "Execute" / name).mkdir(parents=True)
+        (tmp_path / "Execute" / name / "tool.py").write_text("from .helper import tool" if helper else text)
+        (tmp_path / "Execute" / name / "helper.py").write_text(helper)
+    (tmp_path / "Text" / "Plain").mkdir(parents=True)
+    plain = "import os, re, platform\nWORD = re.compile('a')\ndef tool():\n    return os.path.join(platform.system())"
+    (tmp_path / "Text" / "Plain" / "tool.py").write_text(plain)
+    assert find_code_executing_tools(tmp_path) == {"Execute/Direct", "Execute/Helped"}
+
+
 def test_a_tool_that_never_ends_is_stopped(library: Path) -> None:
     with pytest.raises(ToolFailure, match="no answer within 2 s"):
         call(library, "loop", seconds=2.0)
