@@ -54,7 +54,11 @@ def main() -> None:
     answers.flush()
     sys.path[:0] = ["/library"]
     answer = _call_published_function(json.loads(sys.stdin.buffer.read()))
-    answers.write(json.dumps(answer, default=str) + "\n")
+    try:
+        line = json.dumps(answer, default=str)
+    except Exception as error:  # noqa: BLE001 - a result that JSON cannot hold, whose text may raise anything
+        line = json.dumps(_make_error_answer(error))
+    answers.write(line + "\n")
     answers.flush()
     os._exit(0)
 

@@ -60,6 +60,9 @@ def crash():
 def flood():
     return "x" * 5_000_000
 
+def pairs():
+    return {(1, 2): 3}
+
 def late():
     import a_package_that_is_nowhere
 """
@@ -110,6 +113,7 @@ def test_what_goes_wrong_in_a_tool_is_a_failure(library: Path) -> None:
     for name, words in (
         ("fail", "LookupError: nothing there"),
         ("absent", "has no attribute 'absent'"),
+        ("pairs", "^TypeError: keys must be str"),
         ("crash", "ended without an answer"),
         ("flood", "more than 1048576 bytes"),
     ):
