@@ -248,7 +248,12 @@ class Episode:
         if isinstance(executor, _FinishExecutor):
             answer = await executor.run_tool(tool.document, arguments, self.model)
             return arguments, faults, executor.kind, answer, False
-        kept = await self.effects.run_tool_once(call.name, arguments, lambda: self.run_tool(tool, arguments))
+        passed: Mapping[str, Any] = arguments
+        if executor.kind == "live":
+            # Published documents declare lists and numbers as strings, too; the functions expect what the model wrote.
+            texts = {name for name, value in arguments.items() if isinstance(value, str)}
+            passed = {**arguments, **{name: call.arguments[name] for name in texts}}
+        kept = await self.effects.run_tool_once(call.name, arguments, lambda: self.run_tool(tool, passed))
         self.tool_seconds += kept["seconds"]
         return arguments, faults, executor.kind, kept["text"], kept["failed"]
 

@@ -148,6 +148,24 @@ def test_a_call_outside_the_recording_is_the_case_s_error(published: Path, backe
         run(setup(published, executor="recorded", recording=str(tmp_path)), backend)
 
 
+def test_a_live_tool_receives_values_as_the_model_wrote_them(
+    published: Path, play: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (published / "Tool_Library" / "Weather" / "One" / "tool.py").write_text("")
+    received: list[Any] = []
+
+    def echo(_: Any, call: bytes) -> dict[str, Any]:
+        received.append(json.loads(call)["arguments"]["town"])
+        return {"result": "clear"}
+
+    monkeypatch.setattr("evalsuite.tools.live.LiveExecutor._run_in_bubblewrap", echo)
+    written = [[10, 10, 2022], 3, "3", {"days": None}]
+    turns = [f"Thought: a\nAction: weather\nAction Input: {json.dumps({'town': value})}" for value in written]
+    given = setup(published, executor="live", library=str(published / "Tool_Library"), allow_network=True)
+    play(load_dataset(given).samples[0], [*turns, TURNS[-1]], given)
+    assert received == written
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
