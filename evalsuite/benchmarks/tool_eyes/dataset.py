@@ -14,7 +14,7 @@ from evalsuite.benchmarks.dataset_files import read_field, read_json_records, re
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Dataset, Setup
-from evalsuite.core.types import Sample, Transcript
+from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT
 from evalsuite.tools.execution import ASK_TO_USER, FINISH, ToolDocument, list_tool_documents
 from evalsuite.tools.live import find_code_executing_tools
@@ -26,11 +26,6 @@ CAPABILITIES = (
 )
 OVERALL = "overall"
 RELEASED_MODES = ("released", "released_5shot")  # Modes with the prompts and formulas of the authors' released code.
-
-
-def uses_released_code(sample: Sample) -> bool:
-    """Tell whether a sample uses the prompts and the scoring of the released code."""
-    return sample.tags["mode"] in RELEASED_MODES
 
 
 # A call with one of these faults is not real in the score `reality`. A value of a wrong type does not make a call
@@ -49,10 +44,6 @@ class Step:
     @property
     def is_well_formed(self) -> bool:
         return self.fault is None
-
-    @property
-    def share_of_real_calls(self) -> float:
-        return sum(map(is_real_call, self.calls)) / len(self.calls) if self.calls else 0.0
 
 
 def is_real_call(call: Mapping[str, Any]) -> bool:
@@ -76,6 +67,27 @@ def read_steps(transcript: Transcript) -> list[Step]:
 def is_finished(transcript: Transcript) -> bool:
     """Tell whether the model called finish within the limit of turns."""
     return bool(transcript.facts["ended"] == "finish")
+
+
+def combine_capabilities(
+    parts: Mapping[str, float | None], selection: float, alignment: float, log: Sequence[Mapping[str, Any]]
+) -> dict[str, float | Score]:
+    """Return the judged capabilities, their parts, and `overall`, the mean of all five capabilities.
+
+    Args:
+        parts: the judge's scores `intent`, `validity`, `integrity`, `match` and `quality` in [0, 1]; None if missing.
+        log: the judge's questions and answers, which are stored with the score `intent_comprehension`.
+    """
+    known = {name: value for name, value in parts.items() if value is not None}
+    intent = known.pop("intent")
+    capabilities = {
+        "intent_comprehension": intent,
+        "behaviour_planning": known["validity"] * known["integrity"],
+        "tool_selection": selection,
+        "answer_organisation": known.get("quality", 0.0),
+    }
+    overall = (alignment + sum(capabilities.values())) / len(CAPABILITIES)
+    return {**capabilities, **known, "intent_comprehension": Score(intent, log=log), OVERALL: overall}
 
 
 Executors = Literal["python", "simulated", "recorded", "live"]
@@ -115,9 +127,6 @@ class ToolEyesOptions:
             absent = value is None and name in {"queries", "patience", "max_tokens"}
             if not absent and (type(value) is not int or value < 1):
                 raise SettingsError(f"tool_eyes was given {name}={value!r}; it must be a whole number of at least 1")
-
-    def get_max_tokens(self, mode: str) -> int:
-        return self.max_tokens or (1024 if mode in RELEASED_MODES else 512)
 
 
 QUERIES = "scenario_data_raw.json"

@@ -105,7 +105,7 @@ class ToolEyesSolver:
             "patience": options.patience,
             "observation_limit": options.observation_limit,
         }
-        max_tokens = options.get_max_tokens(mode)
+        max_tokens = options.max_tokens or (1024 if mode in RELEASED_MODES else 512)
         # Set `outside=False` (no effects outside of the instance), because the shipped tools store all state in it.
         tools = [World(self.make_tools, outside=False)]
         if mode in RELEASED_MODES:

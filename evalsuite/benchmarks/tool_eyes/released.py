@@ -12,14 +12,14 @@ import asyncio
 import json
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import read_text
-from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, OVERALL, Step, is_finished, read_steps
+from evalsuite.benchmarks.tool_eyes.dataset import Step, combine_capabilities, is_finished, read_steps
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.types import Completion, Message, Sample, Score, Transcript
 from evalsuite.solvers.episode import Call, ParsedTurn
@@ -82,13 +82,21 @@ def read_prompts(folder: Path | None) -> ReleasedPrompts:
             "name a copy of their repository with --data=DIR (as DIR/tool_eyes)"
         )
     five_shot = _read_prompt_template(folder / FIVE_SHOT, DOCUMENTS_FIELD, EXAMPLES_FIELD)
-    runner, judge = folder / RUNNER, folder / JUDGE
+    runner, judge = _parse_python_file(folder / RUNNER), _parse_python_file(folder / JUDGE)
+    # The runner replies with the text under `format` to unreadable arguments. If an episode reaches `max_turn`, it adds
+    # the text under `value` as the model's last turn.
+    at_limit = [
+        statement
+        for node in ast.walk(runner)
+        if isinstance(node, ast.If) and "max_turn" in ast.dump(node.test) and "finish" in ast.dump(node.test)
+        for statement in node.body
+    ]
     return ReleasedPrompts(
         _read_prompt_template(folder / ZERO_SHOT, DOCUMENTS_FIELD),
         five_shot.replace(EXAMPLES_FIELD, read_text(folder / EXAMPLES)),
-        _find_reminder(_parse_python_file(runner), runner),
-        _find_turn_limit_message(_parse_python_file(runner), runner),
-        {name: _read_question(_parse_python_file(judge), function, judge) for name, function in _QUESTIONS.items()},
+        _find_text([runner], "format", folder / RUNNER, "no text under the key 'format'"),
+        _find_text(at_limit, "value", folder / RUNNER, "no message for an episode that reaches max_turn"),
+        {name: _read_question(judge, function, folder / JUDGE) for name, function in _QUESTIONS.items()},
     )
 
 
@@ -110,33 +118,14 @@ def _parse_python_file(path: Path) -> ast.Module:
         raise DatasetError(path, "", f"invalid Python ({error})", "the code as it was released") from error
 
 
-def _find_reminder(module: ast.Module, path: Path) -> str:
-    """Find the released runner's message for unreadable arguments: the value of the key `format` in a dict."""
-    for key, value in _list_text_pairs(module):
-        if key == "format":
-            return value
-    raise DatasetError(path, "", "no text under the key 'format'", "the code as it was released")
-
-
-def _find_turn_limit_message(module: ast.Module, path: Path) -> str:
-    """Find the message that the released runner adds as the model's last turn if an episode reaches `max_turn`."""
-    for node in ast.walk(module):
-        if isinstance(node, ast.If) and "max_turn" in ast.dump(node.test) and "finish" in ast.dump(node.test):
-            for statement in node.body:
-                for key, value in _list_text_pairs(statement):
-                    if key == "value":
-                        return value
-    raise DatasetError(path, "", "no message for an episode that reaches max_turn", "the code as it was released")
-
-
-def _list_text_pairs(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """Yield the key and value of each dict entry in a syntax tree for which both are string constants."""
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Dict):
-            for key, value in zip(inner.keys, inner.values, strict=True):
-                texts = [part.value for part in (key, value) if isinstance(part, ast.Constant)]
-                if len(texts) == 2 and all(isinstance(text, str) for text in texts):
-                    yield str(texts[0]), str(texts[1])
+def _find_text(nodes: Iterable[ast.AST], name: str, path: Path, problem: str) -> str:
+    """Find the first text under the key `name` in a dict of the syntax trees; raise DatasetError if there is none."""
+    for inner in (inner for node in nodes for inner in ast.walk(node) if isinstance(inner, ast.Dict)):
+        for key, value in zip(inner.keys, inner.values, strict=True):
+            texts = [part.value for part in (key, value) if isinstance(part, ast.Constant)]
+            if len(texts) == 2 and texts[0] == name and isinstance(texts[1], str):
+                return texts[1]
+    raise DatasetError(path, "", problem, "the code as it was released")
 
 
 def _read_question(module: ast.Module, name: str, path: Path) -> ReleasedQuestion:
@@ -200,7 +189,7 @@ class ReleasedReAct:
     finishes: bool = True
 
     def make_opening_messages(self, sample: Sample, documents: Sequence[ToolDocument]) -> tuple[Message, ...]:  # noqa: ARG002 - the protocol's signature
-        shown = self.system.replace(DOCUMENTS_FIELD, encode_documents(sample))
+        shown = self.system.replace(DOCUMENTS_FIELD, json.dumps(sample.metadata["documents"]))
         return (Message("system", shown), Message("user", str(sample.input)))
 
     def list_request_tools(self, documents: Sequence[ToolDocument]) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002 - likewise
@@ -223,11 +212,6 @@ class ReleasedReAct:
     def make_reminder_messages(self, completion: Completion, turn: ParsedTurn) -> Sequence[Message]:  # noqa: ARG002 - likewise
         """Reply to unreadable arguments with the authors' reminder, and to a missing tool name with a tool's error."""
         return [Message("user", self.reminder_text if turn.fault == "unparseable" else f"Function: {turn.words}")]
-
-
-def encode_documents(sample: Sample) -> str:
-    """Write the documents of a sample's tools as JSON, as the released code does."""
-    return json.dumps(sample.metadata["documents"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,22 +369,8 @@ async def judge_capabilities(
     last = len(matches) - 1
     counted = [match for at, match in enumerate(matches) if questions.steps[at].is_well_formed or at == last]
     match = sum(counted) / len(counted)
-    capabilities = {
-        "intent_comprehension": intent,
-        "behaviour_planning": validity * integrity,
-        "tool_selection": rules["reality"] * match,
-        "answer_organisation": quality,
-    }
-    return {
-        **capabilities,
-        "validity": validity,
-        "integrity": integrity,
-        "match": match,
-        "quality": quality,
-        # The log of all questions is stored with this score.
-        "intent_comprehension": Score(intent, log=questions.list_judge_log()),
-        OVERALL: (rules["format_alignment"] + sum(capabilities.values())) / len(CAPABILITIES),
-    }
+    parts = {"intent": intent, "validity": validity, "integrity": integrity, "match": match, "quality": quality}
+    return combine_capabilities(parts, rules["reality"] * match, rules["format_alignment"], questions.list_judge_log())
 
 
 class _JudgeQuestioner:
@@ -411,7 +381,7 @@ class _JudgeQuestioner:
 
     def __init__(self, sample: Sample, transcript: Transcript, judge: Model, prompts: ReleasedPrompts) -> None:
         self.judge, self.prompts = judge, prompts
-        self.common = {"document": encode_documents(sample), "query": str(sample.input)}
+        self.common = {"document": json.dumps(sample.metadata["documents"]), "query": str(sample.input)}
         written = [message.content for message in transcript.messages if message.role == "assistant"]
         self.steps = read_steps(transcript)
         if not is_finished(transcript):

@@ -70,9 +70,12 @@ def make_report(views: Sequence[RunView]) -> Section:
     """Make the section for one run, or for several runs side by side."""
     lines = list_cases_by_mode(views, name_run=False)
     failures, failures_chart = _tabulate_failures(lines)
+    measured = [
+        name for name in dict.fromkeys((*CAPABILITIES, *RULES)) if any(line.tally.values(name) for line in lines)
+    ]
     shown: list[Block] = [
         _make_preface(views, lines),
-        _tabulate_overall(lines),
+        _tabulate_by_scenario("Overall score by scenario", [OVERALL], lines),
         _tabulate_metrics("Five capabilities", (OVERALL, *CAPABILITIES), lines),
         _draw_radar(lines),
         _tabulate_rule_scores(lines),
@@ -82,7 +85,7 @@ def make_report(views: Sequence[RunView]) -> Section:
     folded: list[Table | Chart] = [
         _tabulate_query_counts(lines),
         _tabulate_metrics("Parts of the capabilities", _PARTS, lines, _PARTS_NOTE),
-        _tabulate_all_scores_by_scenario(lines),
+        _tabulate_by_scenario("All scores by scenario", measured, lines),
         _tabulate_anova(lines),
         *_tabulate_turns(lines),
         *(block for line in lines for block in _correlate_capabilities_over_samples(line)),
@@ -149,29 +152,18 @@ def _list_present_scenarios(lines: Sequence[LabelledCases]) -> list[str]:
     return [name for name in SCENARIOS if any(line.tally.groups("scenario").get(name) for line in lines)]
 
 
-def _tabulate_overall(lines: Sequence[LabelledCases]) -> Table:
-    """Tabulate the overall score by scenario (Table 2); the total comes first, because pages may cut off columns."""
+def _tabulate_by_scenario(title: str, metrics: Sequence[str], lines: Sequence[LabelledCases]) -> Table:
+    """Tabulate metrics by scenario (Table 2); the total comes first, because pages may cut off columns."""
     present = _list_present_scenarios(lines)
-    rows: list[list[Cell]] = [[line.label, *_list_means(line, OVERALL, present)] for line in lines]
-    return Table("Overall score by scenario", [Column("Run"), *_make_scenario_columns(present)], rows)
-
-
-def _tabulate_all_scores_by_scenario(lines: Sequence[LabelledCases]) -> Table:
-    present = _list_present_scenarios(lines)
-    scores = [name for name in dict.fromkeys((*CAPABILITIES, *RULES)) if any(line.tally.values(name) for line in lines)]
+    columns = [Column("Score"), Column("Run"), *(Column(name, "percent") for name in ("all", *present))]
     rows: list[list[Cell]] = [
-        [_format_heading(name), line.label, *_list_means(line, name, present)] for name in scores for line in lines
+        [_format_heading(metric), line.label, *(cases.share(metric) for cases in (line.tally, *by_scenario))]
+        for metric in metrics
+        for line in lines
+        for by_scenario in [[line.tally.where(scenario=name) for name in present]]
     ]
-    return Table("All scores by scenario", [Column("Score"), Column("Run"), *_make_scenario_columns(present)], rows)
-
-
-def _make_scenario_columns(scenarios: Sequence[str]) -> list[Column]:
-    return [Column(name, "percent") for name in ("all", *scenarios)]
-
-
-def _list_means(line: LabelledCases, metric: str, scenarios: Sequence[str]) -> list[Cell]:
-    """Return the mean of a metric over all cases, then in each scenario."""
-    return [line.tally.share(metric), *(line.tally.where(scenario=name).share(metric) for name in scenarios)]
+    first = int(metrics == [OVERALL])  # The title names the overall score.
+    return Table(title, columns[first:], [row[first:] for row in rows])
 
 
 def _tabulate_metrics(title: str, metrics: Sequence[str], lines: Sequence[LabelledCases], note: str = "") -> Table:

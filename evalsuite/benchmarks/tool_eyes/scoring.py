@@ -11,17 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.tool_eyes import released
 from evalsuite.benchmarks.tool_eyes.dataset import (
-    CAPABILITIES,
-    OVERALL,
     RELEASED_MODES,
     Step,
+    combine_capabilities,
     is_finished,
     is_real_call,
     read_steps,
-    uses_released_code,
 )
 from evalsuite.core.errors import JudgeError
-from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.forms import Likert, ScoresForm
 from evalsuite.judges.judgements import sign_scores, write_signature
@@ -30,6 +27,7 @@ from evalsuite.judges.prompts import Part, mark_sections
 if TYPE_CHECKING:
     from evalsuite.benchmarks.tool_eyes.released import ReleasedPrompts
     from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Setup
+    from evalsuite.core.types import Sample, Score, Transcript
 
 
 def make_scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
@@ -46,7 +44,7 @@ class RuleScores:
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
         """Return `format_alignment`, `reality` and `finished`, each in [0, 1]."""
-        if uses_released_code(sample):
+        if sample.tags["mode"] in RELEASED_MODES:
             return released.compute_rule_scores(sample, transcript)
         return compute_rule_scores(sample, transcript)
 
@@ -59,12 +57,15 @@ class JudgedCapabilities:
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         """Return scores in [0, 1] by name; see `judge_capabilities` in this module and in `released.py`."""
-        if uses_released_code(sample) and self.released:
+        if sample.tags["mode"] in RELEASED_MODES and self.released:
             scores = await released.judge_capabilities(sample, transcript, judge, self.released)
             asked, params = repr(self.released.questions), released.JUDGE_PARAMETERS
             return sign_scores(scores, write_signature("tool_eyes:released", [judge], asked, params))
         scores = await judge_capabilities(sample, transcript, judge)
-        return sign_scores(scores, write_signature("tool_eyes", [judge], list_judge_templates(), JUDGE_PARAMETERS))
+        templates = [
+            make_judge_prompt(name, (), "", (), native=native) for name in _CRITERIA for native in (False, True)
+        ]
+        return sign_scores(scores, write_signature("tool_eyes", [judge], templates, JUDGE_PARAMETERS))
 
 
 JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
@@ -83,9 +84,10 @@ def compute_rule_scores(sample: Sample, transcript: Transcript) -> dict[str, flo
     """
     steps = read_steps(transcript)
     valid = [step for step in steps if step.is_well_formed]
+    real = [sum(map(is_real_call, step.calls)) / max(1, len(step.calls)) for step in valid]
     return {
         "format_alignment": len(valid) / len(steps),
-        "reality": sum(step.share_of_real_calls for step in valid) / len(valid) if valid else 0.0,
+        "reality": sum(real) / len(real) if real else 0.0,
         "finished": float(is_finished(transcript)),
     }
 
@@ -108,21 +110,9 @@ async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Mode
     )
     if questions.problems:
         raise JudgeError(questions.problems[min(questions.problems)], questions.list_judge_log())
-    capabilities = {
-        "intent_comprehension": intent,
-        "behaviour_planning": validity * integrity,
-        "tool_selection": selection,
-        "answer_organisation": quality or 0.0,
-    }
-    parts = {"validity": validity, "integrity": integrity, "match": match, "quality": quality}
+    parts = {"intent": intent, "validity": validity, "integrity": integrity, "match": match, "quality": quality}
     alignment = compute_rule_scores(sample, transcript)["format_alignment"]
-    return {
-        **capabilities,
-        **{name: value for name, value in parts.items() if value is not None},
-        # The log of all questions is stored with this score.
-        "intent_comprehension": Score(intent, log=questions.list_judge_log()),
-        OVERALL: (alignment + sum(capabilities.values())) / len(CAPABILITIES),
-    }
+    return combine_capabilities(parts, selection, alignment, questions.list_judge_log())
 
 
 class _EpisodeJudgeQuestioner:
@@ -284,11 +274,6 @@ def make_judge_prompt(
         "Give your reasons in a few sentences; then end with one line that holds nothing but your score, from 1 "
         "(worst) to 10 (best):\nScore: <number>"
     )
-
-
-def list_judge_templates() -> list[str]:
-    """List the templates of all questions to the judge, from which the judge's signature is computed."""
-    return [make_judge_prompt(name, (), "", (), native=native) for name in _CRITERIA for native in (False, True)]
 
 
 def parse_score(text: str) -> float:

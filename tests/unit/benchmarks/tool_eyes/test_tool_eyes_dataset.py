@@ -18,6 +18,7 @@ from evalsuite.benchmarks.tool_eyes.dataset import (
     load_dataset,
     read_documents,
 )
+from evalsuite.benchmarks.tool_eyes.episodes import ToolEyesSolver
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
 from evalsuite.tools.execution import ASK_TO_USER, FINISH, Registry, Tool, ToolDocument
@@ -87,10 +88,8 @@ def test_fewer_queries_of_each_scenario_can_be_asked_for_and_the_source_says_so(
 def test_every_model_is_asked_alike(model: str) -> None:
     asked = Setup(model, modes=("paper",))
     assert load_dataset(asked).source == "shipped queries"
-    assert (ToolEyesOptions.from_setup(asked).patience, ToolEyesOptions.from_setup(asked).get_max_tokens("paper")) == (
-        None,
-        512,
-    )
+    loop = ToolEyesSolver(asked).loops["paper"]
+    assert (loop.patience, loop.params["max_tokens"]) == (None, 512)
 
 
 def test_several_modes_are_told_apart_by_tag_and_id() -> None:
