@@ -9,23 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import BackendUnavailable, ReplayMiss, RequestRefused
+from evalsuite.models.protocol import Backend
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request
-    from evalsuite.models.protocol import Backend
 
 EXPECTED = 'JSON lines {"id": ..., "answer": ...}, with or without "benchmark" where two benchmarks share an id'
 NAMES_SHOWN = 3
 
 
-class AnswersBackend:
+class AnswersBackend(Backend):
     """`answers:FILE`: the model's name in a run that scores ready-made answers.
 
     The name only identifies the run; this backend refuses every call.
     """
-
-    metered = False
-    connections: int | None = None
 
     def __init__(self, file: str, base_url: str | None = None) -> None:  # noqa: ARG002 - as every backend
         self._file = file
@@ -40,9 +37,6 @@ class AnswersBackend:
             f"this run scores the ready-made answers of {self._file}, so it asks no model; a judge is named "
             "with --judge-model"
         )
-
-    async def aclose(self) -> None:
-        """Do nothing, because this backend opens no connection."""
 
 
 class ReadyAnswers:
@@ -113,18 +107,12 @@ def _parse_answer_line(line: str, error_prefix: str) -> tuple[tuple[str, str], M
     return (benchmark, str(name)), {**record, "answer": answer.encode("utf-8", "replace").decode()}
 
 
-class ReplayBackend:
-    """Stands in for a backend in a replay; it is never called, because a replay reads stored answers."""
-
-    metered = False
-    connections: int | None = None
+class ReplayBackend(Backend):
+    """Stands in for a backend in a replay, which reads stored answers and needs neither a key nor a server."""
 
     def __init__(self, original: Backend, run: str) -> None:
         self.identity = original.identity
         self._run = run
-
-    def check(self) -> None:
-        """Do nothing, because a replay needs neither a key nor a server."""
 
     async def complete(self, request: Request) -> Completion:
         """Raise an error, because the gateway calls the backend only if the store has no answer."""
@@ -134,6 +122,3 @@ class ReplayBackend:
             f"it ends in {last_message[-80:]!r}); a replay "
             f"never asks a model: use --resume {self._run} to ask for what is missing"
         )
-
-    async def aclose(self) -> None:
-        """Do nothing, because this backend opens no connection."""

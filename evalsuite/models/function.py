@@ -19,7 +19,7 @@ from evalsuite.core.threads import RaisedInThread, call_maybe_async
 from evalsuite.core.types import Completion, Request, TokenLogprob, ToolCall, Usage
 from evalsuite.models.chat_format import read_usage, split_reasoning
 from evalsuite.models.embeddings_format import encode_vector
-from evalsuite.models.protocol import RateLimited, Transient
+from evalsuite.models.protocol import Backend, RateLimited, Transient
 
 OPENAI_FIELDS = frozenset(
     {"content", "reasoning_content", "tool_calls", "finish_reason", "usage", "logprobs", "embeddings", "role"}
@@ -27,7 +27,7 @@ OPENAI_FIELDS = frozenset(
 """Fields of an answer in the OpenAI API; other fields are the application's own."""
 
 
-class FunctionBackend:
+class FunctionBackend(Backend):
     """`function:package.module:name`.
 
     The function is called with the messages, a list of objects in the OpenAI chat format. It also gets `tools` and the
@@ -40,9 +40,6 @@ class FunctionBackend:
     function becomes the case's error. The function may call paid models, so the cost of a call is unknown unless the
     name `function:package.module:name` has a price.
     """
-
-    metered = False
-    connections: int | None = None
 
     def __init__(self, target: str, base_url: str | None = None) -> None:  # noqa: ARG002 - as every backend
         self.target = target
@@ -133,9 +130,6 @@ class FunctionBackend:
                 f"function:{self.target} returned {returned!r:.200}; it must return the answer's text, or an object "
                 "with `content`"
             ) from error
-
-    async def aclose(self) -> None:
-        """Do nothing, because calls in progress end by themselves."""
 
 
 def _select_accepted_arguments(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:

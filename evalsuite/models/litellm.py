@@ -13,16 +13,16 @@ from evalsuite.core.errors import BackendUnavailable, RequestRefused
 from evalsuite.core.redaction import redact
 from evalsuite.models.chat_format import build_body, parse_answer
 from evalsuite.models.failures import make_status_error
+from evalsuite.models.protocol import Backend
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request
 
 
-class LitellmBackend:
+class LitellmBackend(Backend):
     """`litellm:provider/name`, a model called through litellm, which reads keys from environment variables."""
 
     metered = True
-    connections: int | None = None
 
     def __init__(self, name: str, base_url: str | None = None) -> None:
         self.name, self.base_url = name, base_url

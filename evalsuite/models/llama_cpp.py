@@ -14,6 +14,7 @@ from evalsuite.core.errors import BackendUnavailable, SettingsError
 from evalsuite.models.choice import INSTALL_LOCAL
 from evalsuite.models.credentials import Access
 from evalsuite.models.openai import OpenAIBackend
+from evalsuite.models.protocol import Backend
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request
@@ -27,15 +28,12 @@ PASSIVE_WAIT_VARIABLES = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}
 """Variables that make OpenMP's threads wait without spinning."""
 
 
-class LlamaCppBackend:
+class LlamaCppBackend(Backend):
     """`local:smollm2` or `local:/path/model.gguf`, with optional settings such as `?context=2048&slots=2&threads=1`.
 
     The model uses one thread per core; threads sleep while they wait for each other. By default, OpenMP's threads spin;
     then one thread that shares its core with a test worker would make all threads several times slower.
     """
-
-    metered = False
-    connections: int | None
 
     def __init__(self, name: str, base_url: str | None = None) -> None:  # noqa: ARG002 - as every backend
         self.name, _, query = name.partition("?")

@@ -61,7 +61,7 @@ LARGEST_FILE = 2**30  # Maximum bytes of a batch's output, which has at most 50,
 SHORTEST_SECRET = 8  # Minimum characters of a masked secret, because shorter text may be part of an ordinary word.
 
 
-class OpenAIBackend:
+class OpenAIBackend(protocol.Backend):
     """Calls any model whose API uses OpenAI's formats.
 
     Args:
@@ -71,7 +71,6 @@ class OpenAIBackend:
     """
 
     metered = True
-    connections: int | None = None
 
     def __init__(
         self, address: ServerAddress | str | None = None, access: Access | None = None, unknown_kind: str = ""

@@ -61,7 +61,8 @@ class UnreachableServer(Outage):
 class Backend(Protocol):
     """The code that calls one kind of model at one address.
 
-    `check` and the first call check whether the model exists; creating a backend does not.
+    `check` and the first call check whether the model exists; creating a backend does not. A subclass inherits the
+    defaults: calls without cost, any number of connections, nothing to check or to close.
 
     Attributes:
         identity: the backend's kind and address without secrets; every key in the store includes both.
@@ -70,8 +71,8 @@ class Backend(Protocol):
     """
 
     identity: str
-    metered: bool
-    connections: int | None
+    metered: bool = False
+    connections: int | None = None
 
     def check(self) -> None:
         """Check whether the model can be called, without calling it.
@@ -79,6 +80,7 @@ class Backend(Protocol):
         Raises:
             BackendUnavailable: an extra, a key or a file is missing; the message states the remedy.
         """
+        return  # mypy takes a method without a statement for abstract.
 
     async def complete(self, request: Request) -> Completion:
         """Call the model once, without retries; the gateway sets `usage.cost`.
@@ -92,3 +94,4 @@ class Backend(Protocol):
 
     async def aclose(self) -> None:
         """Close the backend's connections, and end its processes."""
+        return  # As above.
