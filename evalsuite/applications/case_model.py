@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.applications.call_log import CallLog, LoggedCall
 from evalsuite.core.errors import CallFailed, EvalsuiteError, RequestRefused, RunError, SettingsError
-from evalsuite.core.types import Completion, Message, Request
+from evalsuite.core.types import Completion, Message, Prompt, Request
 from evalsuite.gateway.handle import CaseCallProvider, CaseToolCalls, ModelHandle, convert_prompt
 from evalsuite.gateway.loop import await_on_loop, refuse_work_in_forked_child
 from evalsuite.models.embeddings_format import decode_vector
@@ -67,13 +67,7 @@ class CaseModel(ModelHandle):
         """Await a call on the case's event loop, because a client of a model server works on one loop only."""
         return await await_on_loop(call, self._loop or asyncio.get_running_loop())
 
-    async def chat(
-        self,
-        prompt: str | Sequence[Message | Mapping[str, Any]],
-        *,
-        tools: Sequence[Mapping[str, Any]] = (),
-        **params: Any,
-    ) -> Completion:
+    async def chat(self, prompt: Prompt, *, tools: Sequence[Mapping[str, Any]] = (), **params: Any) -> Completion:
         """Ask the model (see `protocols.Model.chat`), and give distinct ids to tool calls that lack them."""
         messages, started, number = convert_prompt(prompt), time.monotonic(), next(self.log.numbers)
         with self._record_failure(number):
@@ -213,13 +207,7 @@ class BlockingModel:
         """The model's name, as the user gave it."""
         return self._model.name
 
-    def chat(
-        self,
-        prompt: str | Sequence[Message | Mapping[str, Any]],
-        *,
-        tools: Sequence[Mapping[str, Any]] = (),
-        **params: Any,
-    ) -> Completion:
+    def chat(self, prompt: Prompt, *, tools: Sequence[Mapping[str, Any]] = (), **params: Any) -> Completion:
         """Ask the model and wait; see `protocols.Model.chat`."""
         return self._wait_for_result(self._model.chat(prompt, tools=tools, **params))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from evalsuite.core.types import Completion, Message, Metric, Sample, Score, Transcript
+    from evalsuite.core.types import Completion, Metric, Prompt, Sample, Score, Transcript
     from evalsuite.output.reports.section import Section
     from evalsuite.results.tally import Estimate, RunView, Tally
 
@@ -27,13 +27,7 @@ class Model(Protocol):
     def overrides(self) -> Mapping[str, Any]:
         """Generation parameters that the user set for the whole run; they override a call's own parameters."""
 
-    async def chat(
-        self,
-        prompt: str | Sequence[Message | Mapping[str, Any]],
-        *,
-        tools: Sequence[Mapping[str, Any]] = (),
-        **params: Any,
-    ) -> Completion:
+    async def chat(self, prompt: Prompt, *, tools: Sequence[Mapping[str, Any]] = (), **params: Any) -> Completion:
         """Send a request to the model.
 
         Args:

@@ -173,6 +173,10 @@ def _join_text_parts(parts: Sequence[Any]) -> str:
     return "\n".join(part["text"] for part in parts if isinstance(part.get("text"), str))
 
 
+Prompt = str | Sequence[Message | Mapping[str, Any]]
+"""A user's message, or a whole conversation, whose messages may be given in the OpenAI format."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One item of a dataset.
@@ -197,7 +201,7 @@ class Sample:
         def __init__(
             self,
             id: str | int,  # noqa: A002 - the field's name
-            input: str | Sequence[Message | Mapping[str, Any]],  # noqa: A002 - likewise
+            input: Prompt,  # noqa: A002 - likewise
             target: Target = None,
             tags: Mapping[str, object] = ...,
             metadata: Mapping[str, Any] = ...,

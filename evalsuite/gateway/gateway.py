@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from evalsuite.gateway.limiter import Limiter
     from evalsuite.journal.answers import StoredToolCalls, UnansweredRequests
 
+CallEnd = Literal["answered", "failed", "refused"]
 PATIENCE = 900.0  # A request fails this many seconds after its first refusal or after the start of an outage.
 NEVER_REACHED = 3  # Number of failed attempts after which a server that never answered counts as absent.
 STRETCH, SLACK = 1.5, 1.0
@@ -321,9 +322,7 @@ class Gateway:
             kind = errors.InternalError if type(backend).__module__.startswith("evalsuite.") else errors.CallFailed
             raise kind(f"{call.request.model}: {errors.describe_error(error)}") from error
 
-    def _record_call_end(
-        self, call: _Call, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, error: str = ""
-    ) -> None:
+    def _record_call_end(self, call: _Call, state: CallEnd, usage: Usage | None = None, error: str = "") -> None:
         if call.attempt is not None:
             self.store.record_call_end(call.attempt, state, usage, error)
 
@@ -419,9 +418,7 @@ class Store(Protocol):
     def record_call_start(self, key: str, reserved: float = 0.0) -> int:
         """Record that a call is sent; return the attempt's number."""
 
-    def record_call_end(
-        self, attempt: int, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, error: str = ""
-    ) -> None:
+    def record_call_end(self, attempt: int, state: CallEnd, usage: Usage | None = None, error: str = "") -> None:
         """Record how a call ended."""
 
     def close(self) -> None:

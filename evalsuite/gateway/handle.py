@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from evalsuite.core.errors import RequestRefused
 from evalsuite.core.json_codec import Plain, decode_usage, digest, encode_request, encode_usage
-from evalsuite.core.types import Completion, Message, Request, Usage, convert_message
+from evalsuite.core.types import Completion, Message, Prompt, Request, Usage, convert_message
 from evalsuite.gateway.concealment import remove_epoch
 
 if TYPE_CHECKING:
@@ -344,13 +344,7 @@ class ModelHandle:
         self._shared = shared
         self.players = UsageMeter(self.meter, plays=True)  # Usage of models that simulate users and tools for the case.
 
-    async def chat(
-        self,
-        prompt: str | Sequence[Message | Mapping[str, Any]],
-        *,
-        tools: Sequence[Mapping[str, Any]] = (),
-        **params: Any,
-    ) -> Completion:
+    async def chat(self, prompt: Prompt, *, tools: Sequence[Mapping[str, Any]] = (), **params: Any) -> Completion:
         extra = params.get("extra_body")
         params |= self.overrides
         if extra and "extra_body" in self.overrides:
@@ -415,7 +409,7 @@ def _digest_prompt_and_params(request: Plain) -> dict[str, str]:
     return {"prompt": digest(prompt), "params": digest(request["params"])}
 
 
-def convert_prompt(prompt: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
+def convert_prompt(prompt: Prompt) -> tuple[Message, ...]:
     """Convert a prompt to messages; text becomes one message of the user."""
     if isinstance(prompt, str):
         return (Message("user", prompt),)

@@ -121,9 +121,12 @@ class ForeignScorer:
             judge.close_endpoints()
 
 
+AnyForeignScorer = PlainForeignScorer | ForeignScorer
+
+
 def make_foreign_scorer(
     package: str, metric: Any, measure: Measure, documents: Documents | None, *, judge: bool
-) -> PlainForeignScorer | ForeignScorer:
+) -> AnyForeignScorer:
     """Make a scorer that runs a metric by `measure`; raise SettingsError if the metric's package is not installed."""
     try:
         installed = version(package)
@@ -159,9 +162,7 @@ def make_score(value: Any, note: object = None) -> Score:
         raise ScoringError(f"the metric gave {value!r:.200} in place of a number; {str(note or '')[:200]}") from error
 
 
-def from_autoevals(
-    scorer: Any, *, documents: Documents | None = None, judge: bool = True
-) -> ForeignScorer | PlainForeignScorer:
+def from_autoevals(scorer: Any, *, documents: Documents | None = None, judge: bool = True) -> AnyForeignScorer:
     """Score with a scorer of autoevals; the score is named like the scorer, in snake_case.
 
     Args:
@@ -190,9 +191,7 @@ async def _score_with_autoevals(scorer: Any, case: ForeignCase) -> dict[str, Sco
     return {convert_to_snake_case(score.name): make_score(score.score, (score.metadata or {}).get("rationale"))}
 
 
-def from_deepeval(
-    metric: Any, *, documents: Documents | None = None, judge: bool = True
-) -> ForeignScorer | PlainForeignScorer:
+def from_deepeval(metric: Any, *, documents: Documents | None = None, judge: bool = True) -> AnyForeignScorer:
     """Score with a metric of DeepEval; the score is named like the metric, in snake_case.
 
     Args:
@@ -251,7 +250,7 @@ async def _score_with_deepeval(metric: Any, case: ForeignCase) -> dict[str, Scor
     return {convert_to_snake_case(made.__name__): make_score(made.score, made.reason)}
 
 
-def from_inspect(scorer: Any, *, judge: bool = True) -> ForeignScorer | PlainForeignScorer:
+def from_inspect(scorer: Any, *, judge: bool = True) -> AnyForeignScorer:
     """Score with a scorer of Inspect; the score is named like the scorer. A dictionary becomes one score per key.
 
     Args:
@@ -307,9 +306,7 @@ async def _score_with_inspect(scorer: Any, case: ForeignCase) -> dict[str, Score
     }
 
 
-def from_ragas(
-    metric: Any, *, documents: Documents | None = None, judge: bool = True
-) -> ForeignScorer | PlainForeignScorer:
+def from_ragas(metric: Any, *, documents: Documents | None = None, judge: bool = True) -> AnyForeignScorer:
     """Score with a metric of `ragas.metrics.collections`; the score is named like the metric.
 
     Args:

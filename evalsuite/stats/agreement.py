@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Literal
 
-from evalsuite.stats.clustering import jackknife_interval
+from evalsuite.stats.clustering import Replicates, jackknife_interval
 from evalsuite.stats.inputs import Array, Labels, check_probability, check_same_length, convert_labels, is_missing
 from evalsuite.stats.intervals import share_interval
+
+LabelPairs = Sequence[tuple[Hashable, Hashable]]  # For each item, the labels of both raters.
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +59,7 @@ def cohen_kappa(a: Labels, b: Labels) -> float:
     return (agreed * n - chance) / (n * n - chance)
 
 
-def clustered_kappa(
-    a: Labels, b: Labels, *, clusters: Sequence[Hashable] | None = None, confidence: float = 0.95
-) -> Kappa:
+def clustered_kappa(a: Labels, b: Labels, *, clusters: Labels | None = None, confidence: float = 0.95) -> Kappa:
     """Compute plain kappa with the jackknife's interval over clusters, widened if the raters disagree on few items.
 
     The jackknife's interval is too narrow if the raters disagree on few items. The interval is therefore extended to
@@ -124,7 +124,7 @@ def ac1_interval(
     b: Labels,
     *,
     categories: Sequence[Hashable] | None = None,
-    clusters: Sequence[Hashable] | None = None,
+    clusters: Labels | None = None,
     confidence: float = 0.95,
 ) -> Kappa:
     """Compute Gwet's AC1 with the jackknife's interval over clusters, widened if the raters disagree on few items.
@@ -155,27 +155,25 @@ def ac1_interval(
     return Kappa(value, _clip_coefficient(low), _clip_coefficient(high), len(a))
 
 
-def _compute_log_disagreement(pairs: Sequence[tuple[Hashable, Hashable]], category_count: int) -> float:
+def _compute_log_disagreement(pairs: LabelPairs, category_count: int) -> float:
     """Compute log(1 - AC1), the logarithm of (disagreement / disagreement by chance); nan for full agreement."""
     apart = sum(x != y for x, y in pairs)
     by_chance = 1 - _compute_ac1_chance_agreement(pairs, category_count)
     return math.log(apart / len(pairs) / by_chance) if apart else math.nan
 
 
-def _count_categories(pairs: Sequence[tuple[Hashable, Hashable]], categories: Sequence[Hashable] | None) -> int:
+def _count_categories(pairs: LabelPairs, categories: Sequence[Hashable] | None) -> int:
     """Count the distinct labels, both in the pairs and among the given categories; return at least 2."""
     found = {label for pair in pairs for label in pair}
     return max(2, len(found if categories is None else found.union(categories)))
 
 
-def _compute_ac1_chance_agreement(pairs: Sequence[tuple[Hashable, Hashable]], category_count: int) -> float:
+def _compute_ac1_chance_agreement(pairs: LabelPairs, category_count: int) -> float:
     counts, total = Counter(label for pair in pairs for label in pair), 2 * len(pairs)
     return math.fsum(count / total * (1 - count / total) for count in counts.values()) / (category_count - 1)
 
 
-def _group_pairs_by_cluster(
-    pairs: Sequence[tuple[Hashable, Hashable]], clusters: Sequence[Hashable]
-) -> list[list[tuple[Hashable, Hashable]]]:
+def _group_pairs_by_cluster(pairs: LabelPairs, clusters: Labels) -> list[list[tuple[Hashable, Hashable]]]:
     groups: dict[Hashable, list[tuple[Hashable, Hashable]]] = {}
     for pair, cluster in zip(pairs, clusters, strict=True):
         groups.setdefault(cluster, []).append(pair)
@@ -187,9 +185,7 @@ def _clip_coefficient(bound: float) -> float:
     return bound if math.isnan(bound) else min(1.0, max(-1.0, bound))
 
 
-def kappa_lower_bound(
-    a: Labels, b: Labels, *, clusters: Sequence[Hashable] | None = None, confidence: float = 0.95
-) -> float:
+def kappa_lower_bound(a: Labels, b: Labels, *, clusters: Labels | None = None, confidence: float = 0.95) -> float:
     """Compute a lower bound of Cohen's kappa that is exact for independent items, even if few items disagree.
 
     The value 1 - kappa is the observed disagreement divided by the disagreement by chance. Kappa is at least 1 - u / l.
@@ -263,9 +259,7 @@ def krippendorff_alpha(ratings: Sequence[Labels], *, level: Level) -> float:
     return compute_alpha_replicates(items, [0] * len(items), level=level)[0]
 
 
-def compute_alpha_replicates(
-    items: Sequence[Sequence[Hashable]], clusters: Sequence[Hashable], *, level: Level
-) -> tuple[float, list[float]]:
+def compute_alpha_replicates(items: Sequence[Sequence[Hashable]], clusters: Labels, *, level: Level) -> Replicates:
     """Compute alpha of all items, and alpha without each cluster's items, in order of the clusters' first appearance.
 
     Each entry of `items` is the list of one item's ratings. Alpha depends only on sums over items, so the sums without

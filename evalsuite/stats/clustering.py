@@ -13,6 +13,7 @@ from typing import TypeVar
 from evalsuite.stats.inputs import Array, Labels, Values, check_probability, check_same_length, convert_to_floats
 
 T = TypeVar("T")
+Replicates = tuple[float, list[float]]  # A statistic of all cases, and its values without each cluster in turn.
 ROUNDING = 1e-12  # Differences between values are rounding errors if their relative spread is smaller than this.
 _SAME = 1e-9  # An interval shows only rounding errors of equal values if its relative width is smaller than this.
 

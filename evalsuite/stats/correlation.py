@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from evalsuite.stats.clustering import NO_WIDTH, Interval, compute_jackknife_interval
-from evalsuite.stats.inputs import Array, Values, check_same_length, convert_to_floats
+from evalsuite.stats.clustering import NO_WIDTH, Interval, Replicates, compute_jackknife_interval
+from evalsuite.stats.inputs import Array, Labels, Values, check_same_length, convert_to_floats
 
 Variables = Sequence[tuple[Sequence[float], Sequence[float]]]
 
@@ -87,9 +87,7 @@ def welch_anova(*groups: Values) -> Significance:
     return Significance(float(result.statistic), float(result.pvalue))
 
 
-def compute_rank_replicates(
-    variables: Variables, clusters: Sequence[Hashable], coefficient: Coefficient
-) -> tuple[float, list[float]]:
+def compute_rank_replicates(variables: Variables, clusters: Labels, coefficient: Coefficient) -> Replicates:
     """Average the coefficients of several pairs of variables: once over all cases, and once without each cluster."""
     if len(clusters) < FEWEST:
         return math.nan, []
@@ -99,7 +97,7 @@ def compute_rank_replicates(
 
 
 def rank_interval(
-    variables: Variables, clusters: Sequence[Hashable], coefficient: Coefficient, *, confidence: float = 0.95
+    variables: Variables, clusters: Labels, coefficient: Coefficient, *, confidence: float = 0.95
 ) -> tuple[float, Interval]:
     """Average the coefficients of several pairs of variables, and compute a jackknife interval with a minimum width.
 
@@ -152,9 +150,7 @@ Coefficient = Literal["pearson", "spearman", "kendall"]
 CELLS_AT_ONCE = 2_000_000  # Maximum cells of all tables of counts in memory at once; each copy takes 16 MB.
 
 
-def compute_coefficient_replicates(
-    x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable], coefficient: Coefficient
-) -> tuple[float, list[float]]:
+def compute_coefficient_replicates(x: Values, y: Values, clusters: Labels, coefficient: Coefficient) -> Replicates:
     """Compute the coefficient of all cases, then without each cluster, in order of the clusters' first appearance."""
     rows, row_of = np.unique(np.asarray(x, dtype=float), return_inverse=True)
     columns, column_of = np.unique(np.asarray(y, dtype=float), return_inverse=True)

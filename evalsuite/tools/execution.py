@@ -141,9 +141,10 @@ class CallFault:
     words: str  # A sentence that explains the fault to the model.
 
 
-def convert_arguments(
-    document: ToolDocument, arguments: Mapping[str, Any]
-) -> tuple[dict[str, Any], tuple[CallFault, ...]]:
+CheckedArguments = tuple[dict[str, Any], tuple[CallFault, ...]]
+
+
+def convert_arguments(document: ToolDocument, arguments: Mapping[str, Any]) -> CheckedArguments:
     """Convert arguments to the types in the tool's document; return them and their faults.
 
     Values are converted only if nothing is lost; conversion is needed, because some published documents declare numbers
@@ -336,9 +337,7 @@ class Registry:
         """The documents of all tools, in the order in which the tools were given."""
         return tuple(tool.document for tool in self._tools.values())
 
-    def convert_call_arguments(
-        self, name: str, arguments: Mapping[str, Any]
-    ) -> tuple[dict[str, Any], tuple[CallFault, ...]]:
+    def convert_call_arguments(self, name: str, arguments: Mapping[str, Any]) -> CheckedArguments:
         """Convert a call's arguments to the types in the tool's document; also return the call's faults."""
         if name in self._tools:
             return convert_arguments(self._tools[name].document, arguments)
