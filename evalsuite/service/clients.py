@@ -100,31 +100,25 @@ CURRENT_CLIENT: ContextVar[Client] = ContextVar("asking", default=ANYBODY)
 """The client of the current request; if several clients wait for one call, the first client pays."""
 
 
-class ClientRegistry:
-    """Finds the client to which a token belongs.
+def find_client(clients: Sequence[Client], authorization: str) -> Client | None:
+    """Find the client by the token in an `Authorization` header; return None if the token is unknown.
 
     Args:
-        known: all registered clients; empty if everybody on this host may send requests.
+        clients: all registered clients; empty if everybody on this host may send requests.
     """
-
-    def __init__(self, known: Sequence[Client] = ()) -> None:
-        self.known = tuple(known)
-
-    def find_client(self, authorization: str) -> Client | None:
-        """Find the client by the token in an `Authorization` header; return None if the token is unknown."""
-        if not self.known:
-            return ANYBODY
-        # Ignore case in the name `Bearer` (RFC 9110).
-        token = re.sub("^bearer ", "", authorization, flags=re.IGNORECASE).strip().encode("utf-8", "replace")
-        owner = None
-        # Compare with all tokens in constant time, so that the time reveals nothing about the tokens.
-        for client in self.known:
-            if client.token and hmac.compare_digest(client.token.reveal().encode(), token):
-                owner = client
-        return owner
+    if not clients:
+        return ANYBODY
+    # Ignore case in the name `Bearer` (RFC 9110).
+    token = re.sub("^bearer ", "", authorization, flags=re.IGNORECASE).strip().encode("utf-8", "replace")
+    owner = None
+    # Compare with all tokens in constant time, so that the time reveals nothing about the tokens.
+    for client in clients:
+        if client.token and hmac.compare_digest(client.token.reveal().encode(), token):
+            owner = client
+    return owner
 
 
-def read_clients(path: Path) -> ClientRegistry:
+def read_clients(path: Path) -> list[Client]:
     """Read a file of clients: for each name, a JSON object with `token` and optional `share`, `max_rpm`, `max_tpm`."""
     try:
         text, mode = path.read_text("utf-8"), path.stat().st_mode
@@ -142,7 +136,7 @@ def read_clients(path: Path) -> ClientRegistry:
     tokens = [client.token.reveal() for client in clients if client.token]
     if len(set(tokens)) < len(tokens):
         raise SettingsError(f"--clients {path}: two clients have one token")
-    return ClientRegistry(clients)
+    return clients
 
 
 def _read_client(name: str, entry: Any, path: Path) -> Client:

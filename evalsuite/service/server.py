@@ -1,43 +1,30 @@
-"""The HTTP server of a gateway service, and its metrics in Prometheus's text format 0.0.4."""
+"""The HTTP server of a gateway service, its metrics in Prometheus's text format 0.0.4, and its audit log."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from evalsuite.applications import chat_api
 from evalsuite.applications.case_api import CaseApi
 from evalsuite.applications.case_model import CaseModel
-from evalsuite.applications.chat_api import (
-    BadRequest,
-    HttpAnswer,
-    make_error_answer,
-    make_failure_answer,
-    make_json_answer,
-    parse_body,
-)
-from evalsuite.core.errors import EvalsuiteError, RequestRefused, SpendLimitReached
+from evalsuite.core.errors import EvalsuiteError, RequestRefused, RunError, SettingsError, SpendLimitReached
 from evalsuite.core.json_codec import decode_request, dumps, encode_completion
 from evalsuite.gateway.channel import encode_error
 from evalsuite.gateway.gateway import GRACE, Gateway
-from evalsuite.service.clients import (
-    CURRENT_CLIENT,
-    MINUTE,
-    Client,
-    ClientQuota,
-    ClientRegistry,
-    ShareUsedUp,
-    is_loopback,
-)
+from evalsuite.service.clients import CURRENT_CLIENT, MINUTE, Client, ClientQuota, ShareUsedUp, find_client, is_loopback
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request, Usage
-    from evalsuite.service.audit import AuditLog
     from evalsuite.service.store import ServiceStore
     from evalsuite.service.upstreams import AllowedUpstreams
 
@@ -97,6 +84,59 @@ def _escape_label(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
+AUDIT_MODE = 0o600  # Only the file's owner may read the log of requests.
+
+
+class AuditLog:
+    """Appends one line of JSON per request to a file: time, client, model and cost, but no prompt, answer or token.
+
+    Args:
+        path: the file, which may exist; several gateways may share it.
+        complain: function that receives a message the first time that writing to the file fails.
+
+    Raises:
+        SettingsError: the file cannot be opened.
+    """
+
+    def __init__(self, path: Path, complain: Callable[[EvalsuiteError], None]) -> None:
+        self._path, self._complain, self._failing = path, complain, False
+        try:
+            # In append mode, lines of several processes do not mix.
+            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, AUDIT_MODE)
+        except OSError as error:
+            raise SettingsError(f"--audit {path}: {error.strerror or error}") from error
+
+    def write_entry(self, client: str, model: str, outcome: str, usage: Usage | None, seconds: float) -> None:
+        """Append the line of one request.
+
+        Args:
+            outcome: `answered`, or the name of the error.
+            usage: the answer's tokens and cost, also if the answer came from the store; None without an answer.
+            seconds: time between the request and its answer.
+        """
+        line = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "client": client,
+            "model": model,
+            "outcome": outcome,
+            "prompt_tokens": usage.prompt_tokens if usage else 0,
+            "completion_tokens": usage.completion_tokens if usage else 0,
+            "cost": round(usage.cost, 8) if usage else 0.0,
+            "seconds": round(seconds, 3),
+        }
+        try:
+            os.write(self._file, json.dumps(line).encode() + b"\n")
+        except OSError as error:
+            if not self._failing:
+                self._complain(RunError(f"--audit {self._path}: {error.strerror or error}; requests go on unlogged"))
+            self._failing = True
+        else:
+            self._failing = False
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
 EPOCH = "x-evalsuite-epoch"
 """The header that distinguishes repetitions of a request: equal requests of one epoch get one answer."""
 
@@ -122,7 +162,7 @@ class GatewayServer:
         self,
         gateway: Gateway,
         store: ServiceStore,
-        clients: ClientRegistry,
+        clients: Sequence[Client],
         upstreams: AllowedUpstreams,
         *,
         local: bool,
@@ -131,8 +171,7 @@ class GatewayServer:
         self._gateway, self._store, self._clients, self._upstreams = gateway, store, clients, upstreams
         self._local, self._audit = local, audit
         self._quotas = {
-            client.name: ClientQuota(client, earlier=store.read_latest_calls(client.name, MINUTE))
-            for client in clients.known
+            client.name: ClientQuota(client, earlier=store.read_latest_calls(client.name, MINUTE)) for client in clients
         }
         self.counts = AnswerCounts()
 
@@ -143,7 +182,7 @@ class GatewayServer:
         application.router.add_get("/metrics", self._report_metrics)
         application.router.add_get("/evalsuite/client", self._report_client_and_models)
         application.router.add_post("/evalsuite/ask", self._answer_session_request)
-        application.router.add_route("*", "/v1/{path:.*}", self._handle_openai_request)
+        application.router.add_route("*", "/v1/{path:.*}", self._answer_openai_request)
         return web.AppRunner(application, access_log=None, shutdown_timeout=GRACE, keepalive_timeout=SECONDS_IDLE)
 
     async def ask(self, request: Request) -> Completion:
@@ -187,23 +226,27 @@ class GatewayServer:
     ) -> web.StreamResponse:
         """Refuse a request from an unknown client or of another content type; let the handler answer others."""
         if self._local and not is_loopback((request.host or "").rpartition(":")[0] or request.host):
-            return _make_response(make_error_answer(403, f"this gateway is on loopback only, and not {request.host}"))
+            return _make_response(
+                chat_api.make_error_answer(403, f"this gateway is on loopback only, and not {request.host}")
+            )
         if request.path != "/health":
-            client = self._clients.find_client(request.headers.get("Authorization", ""))
+            client = find_client(self._clients, request.headers.get("Authorization", ""))
             if client is None:
                 words = "no client of this gateway has that token: set EVALSUITE_GATEWAY_TOKEN, or the API key"
-                return _make_response(make_error_answer(401, words, "authentication_error"))
+                return _make_response(chat_api.make_error_answer(401, words, "authentication_error"))
             CURRENT_CLIENT.set(client)
         if request.method == "POST" and request.content_type != "application/json":
             # Refuse all other content types, because a browser lets any web page send them to this address without
             # permission (CORS).
-            return _make_response(make_error_answer(415, f"Content-Type {request.content_type}: send application/json"))
+            return _make_response(
+                chat_api.make_error_answer(415, f"Content-Type {request.content_type}: send application/json")
+            )
         try:
             async with asyncio.timeout(SECONDS_TO_SEND):
                 await request.read()
         except TimeoutError:
             words = f"the request did not arrive whole within {SECONDS_TO_SEND:g} s"
-            refused = _make_response(make_error_answer(408, words))
+            refused = _make_response(chat_api.make_error_answer(408, words))
             refused.force_close()
             return refused
         return await handler(request)
@@ -246,31 +289,28 @@ class GatewayServer:
         except EvalsuiteError as error:
             return {"error": encode_error(error)}
 
-    async def _handle_openai_request(self, request: web.Request) -> web.StreamResponse:
+    async def _answer_openai_request(self, request: web.Request) -> web.StreamResponse:
         """Answer a request in the form of a provider's API; convert errors to answers with an error status."""
-        try:
-            answer = await self._answer_openai_request(request)
-        except BadRequest as error:
-            answer = make_error_answer(400, str(error))
-        except EvalsuiteError as error:
-            answer = make_failure_answer(error)
-        return _make_response(answer)
-
-    async def _answer_openai_request(self, request: web.Request) -> HttpAnswer:
         method, path, content = request.method, f"/{request.match_info['path']}", await request.read()
-        if method == "GET" and path.rstrip("/") == "/models":
-            names = await self._upstreams.list_models()
-            models = [{"id": name, "object": "model", "created": 0, "owned_by": "evalsuite"} for name in names]
-            return make_json_answer({"object": "list", "data": models})
-        name = "" if method == "GET" else parse_body(content).get("model")
-        if method != "GET" and not (isinstance(name, str) and name):
-            raise BadRequest("model: name one; this gateway serves many")
-        epoch = request.headers.get(EPOCH, "1")
-        if not epoch.isdecimal() or not 1 <= int(epoch) < 10**9:
-            raise BadRequest(f"{EPOCH}: {json.dumps(epoch)[:100]}; it must be a whole number of at least 1")
+        try:
+            if method == "GET" and path.rstrip("/") == "/models":
+                names = await self._upstreams.list_models()
+                models = [{"id": name, "object": "model", "created": 0, "owned_by": "evalsuite"} for name in names]
+                return _make_response(chat_api.make_json_answer({"object": "list", "data": models}))
+            name = "" if method == "GET" else chat_api.parse_body(content).get("model")
+            if method != "GET" and not (isinstance(name, str) and name):
+                raise chat_api.BadRequest("model: name one; this gateway serves many")
+            epoch = request.headers.get(EPOCH, "1")
+            if not epoch.isdecimal() or not 1 <= int(epoch) < 10**9:
+                wrong = f"{EPOCH}: {json.dumps(epoch)[:100]}; it must be a whole number of at least 1"
+                raise chat_api.BadRequest(wrong)
+        except chat_api.BadRequest as error:
+            return _make_response(chat_api.make_error_answer(400, str(error)))
+        except EvalsuiteError as error:
+            return _make_response(chat_api.make_failure_answer(error))
         # Start the ids at the current time, so that answers of all gateways have distinct ids.
-        model = CaseModel(self, str(name), None, int(epoch))
-        return await CaseApi(model, answers=time.time_ns(), stores=False).answer_request(method, path, content)
+        api = CaseApi(CaseModel(self, str(name), None, int(epoch)), answers=time.time_ns(), stores=False)
+        return _make_response(await api.answer_request(method, path, content))
 
 
 def _decode_request(content: bytes) -> Request:
@@ -283,6 +323,6 @@ def _decode_request(content: bytes) -> Request:
         ) from error
 
 
-def _make_response(answer: HttpAnswer) -> web.Response:
+def _make_response(answer: chat_api.HttpAnswer) -> web.Response:
     """Convert an answer to aiohttp's response."""
     return web.Response(status=answer.status, body=b"".join(answer.chunks), headers=answer.headers)

@@ -22,9 +22,8 @@ from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.gateway.opening import make_access_without_key
 from evalsuite.gateway.spend import read_prices
-from evalsuite.service.audit import AuditLog
-from evalsuite.service.clients import ANYBODY, ClientRegistry, SharedLedger, is_loopback, read_clients
-from evalsuite.service.server import GatewayServer
+from evalsuite.service.clients import ANYBODY, Client, SharedLedger, is_loopback, read_clients
+from evalsuite.service.server import AuditLog, GatewayServer
 from evalsuite.service.store import ServiceStore, open_store
 from evalsuite.service.upstreams import AllowedUpstreams
 
@@ -54,14 +53,14 @@ class ServiceSettings:
 
 def run_until_signal(service: ServiceSettings) -> None:
     """Run a gateway until SIGINT or SIGTERM."""
-    clients = read_clients(service.clients) if service.clients else ClientRegistry()
+    clients = read_clients(service.clients) if service.clients else []
     tls = _make_tls_context(service)
-    if not is_loopback(service.host) and (tls is None or not clients.known):
+    if not is_loopback(service.host) and (tls is None or not clients):
         raise SettingsError(
             f"--host {service.host} can be reached over the network, so it needs --tls-cert and --clients. "
             f"Or leave it on loopback and reach it through a tunnel: ssh -L {service.port}:127.0.0.1:{service.port}"
         )
-    if service.settings.max_cost is None and any(client.share < 1 for client in clients.known):
+    if service.settings.max_cost is None and any(client.share < 1 for client in clients):
         raise SettingsError(f"--clients {service.clients}: a share is a part of --max-cost, which is not given")
     asyncio.run(_run_service(service, clients, tls))
 
@@ -79,13 +78,13 @@ def _make_tls_context(service: ServiceSettings) -> ssl.SSLContext | None:
     return context
 
 
-async def _run_service(service: ServiceSettings, clients: ClientRegistry, tls: ssl.SSLContext | None) -> None:
+async def _run_service(service: ServiceSettings, clients: Sequence[Client], tls: ssl.SSLContext | None) -> None:
     settings = service.settings
     audit = AuditLog(service.audit, _print_error) if service.audit else None
     upstreams = AllowedUpstreams(service.models, service.upstreams, make_access_without_key(settings))
     prices = read_prices(settings.price)
-    store = open_store(service.store, clients.known or (ANYBODY,), service.max_age)
-    ledger = SharedLedger(settings.max_cost, clients.known or (ANYBODY,), store.read_paid_amounts())
+    store = open_store(service.store, clients or (ANYBODY,), service.max_age)
+    ledger = SharedLedger(settings.max_cost, clients or (ANYBODY,), store.read_paid_amounts())
     gateway = Gateway(
         upstreams.open_backend,
         store,
@@ -137,8 +136,8 @@ async def _update_spending_until_signal(gateway: Gateway, ledger: SharedLedger, 
                 ledger.set_paid_amounts(store.read_paid_amounts(), store.read_amounts_reserved_elsewhere())
 
 
-def _print_addresses(url: str, service: ServiceSettings, clients: ClientRegistry) -> None:
-    who = ", ".join(client.name for client in clients.known) or "everybody on this host"
+def _print_addresses(url: str, service: ServiceSettings, clients: Sequence[Client]) -> None:
+    who = ", ".join(client.name for client in clients) or "everybody on this host"
     sys.stdout.write(
         f"evalsuite gateway: {url}\n"
         f"  clients: {who}\n"

@@ -17,7 +17,7 @@ from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.gateway.spend import read_prices
 from evalsuite.service import server as module
-from evalsuite.service.clients import ANYBODY, ClientRegistry, SharedLedger
+from evalsuite.service.clients import ANYBODY, SharedLedger
 from evalsuite.service.server import GatewayServer
 from evalsuite.service.store import open_store
 from evalsuite.service.upstreams import AllowedUpstreams
@@ -42,7 +42,7 @@ async def _hang_up_and_come_back(store_file: Path) -> Any:
     store = open_store(str(store_file), (ANYBODY,), None)
     ledger = SharedLedger(None, (ANYBODY,), {})
     gateway = Gateway(upstreams.open_backend, store, Limiter(4), ledger, read_prices(()), lambda _: None)
-    service = GatewayServer(gateway, store, ClientRegistry(), upstreams, local=True)
+    service = GatewayServer(gateway, store, [], upstreams, local=True)
     runner = service.make_runner()
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()

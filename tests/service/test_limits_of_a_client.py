@@ -18,8 +18,7 @@ from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.models.credentials import Secret
 from evalsuite.service import server
-from evalsuite.service.audit import AuditLog
-from evalsuite.service.clients import CURRENT_CLIENT, MINUTE, Client, ClientQuota, ClientRegistry
+from evalsuite.service.clients import CURRENT_CLIENT, MINUTE, Client, ClientQuota
 from evalsuite.service.store import SqliteStore
 from evalsuite.service.upstreams import AllowedUpstreams
 from tests.unit.gateway.conftest import ScriptedBackend, echo, request
@@ -87,9 +86,7 @@ def test_a_restarted_gateway_counts_the_calls_of_the_last_minute(
         store = SqliteStore(tmp_path / "store.sqlite", [client], None)
         gateway = Gateway(lambda *_: ScriptedBackend(echo), store, Limiter(8))
         try:
-            service = server.GatewayServer(
-                gateway, store, ClientRegistry([client]), AllowedUpstreams(["gpt-test"], []), local=True
-            )
+            service = server.GatewayServer(gateway, store, [client], AllowedUpstreams(["gpt-test"], []), local=True)
             for text in texts:
                 await service.ask(request(text))
         finally:
@@ -132,20 +129,20 @@ def test_each_request_has_a_line_without_its_text(start_gateway: Any, chat_serve
 
 def test_a_full_disk_is_told_once_and_requests_go_on() -> None:
     told: list[str] = []
-    log = AuditLog(Path("/dev/full"), lambda error: told.append(str(error)))
+    log = server.AuditLog(Path("/dev/full"), lambda error: told.append(str(error)))
     for _ in range(3):
         log.write_entry("ci", "gpt-4", "answered", Usage(prompt_tokens=1), 0.1)
     log.close()
     assert len(told) == 1
     assert "No space left" in told[0]
     with pytest.raises(SettingsError, match="--audit"):
-        AuditLog(Path("/nowhere/audit"), lambda _: None)
+        server.AuditLog(Path("/nowhere/audit"), lambda _: None)
 
 
 async def send_parts(parts: list[bytes]) -> list[bytes]:
     """Send the part of a request on a connection each, and return what arrives until the gateway closes each."""
     nothing: Any = None
-    runner = server.GatewayServer(nothing, nothing, ClientRegistry(), nothing, local=True).make_runner()
+    runner = server.GatewayServer(nothing, nothing, [], nothing, local=True).make_runner()
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
 

@@ -28,7 +28,7 @@ from evalsuite.journal.database import Database
 from evalsuite.models import chat_format, responses_format
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import LostAnswer, Transient, WithheldAnswer
-from evalsuite.service.clients import ANYBODY, CURRENT_CLIENT, ClientRegistry, SharedLedger
+from evalsuite.service.clients import ANYBODY, CURRENT_CLIENT, SharedLedger
 from evalsuite.service.server import GatewayServer
 from evalsuite.service.upstreams import AllowedUpstreams
 from tests.unit.gateway.conftest import ScriptedBackend, now
@@ -407,7 +407,7 @@ def test_no_body_makes_a_server_that_keeps_to_its_bounds_pass_the_limit(
             gateway = Gateway(lambda *_: backend, store, Limiter(8, clock=now), ledger, PRICES, clock=now)
             CURRENT_CLIENT.set(ANYBODY)
             upstreams = AllowedUpstreams(["gpt-test"], [])
-            asker = GatewayServer(gateway, store, ClientRegistry(), upstreams, local=True) if service else gateway
+            asker = GatewayServer(gateway, store, [], upstreams, local=True) if service else gateway
             request = Request("gpt-test", (Message("user", "x"),), {**params, "extra_body": extra, "api": api})
             for epoch in range(3):
                 with suppress(SpendLimitReached):
