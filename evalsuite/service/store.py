@@ -1,22 +1,33 @@
-"""The additional methods of a gateway service's store, and the function that opens the store."""
+"""The stores of gateway services: an SQLite file, or a PostgreSQL database that several gateways share."""
 
 from __future__ import annotations
 
+import itertools
+import json
+import os
+import platform
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol, TypeVar
 
-from evalsuite.core.errors import RunError
+from evalsuite.core.errors import BackendUnavailable, RunError
+from evalsuite.core.json_codec import decode_completion, dumps, encode_completion, encode_request
+from evalsuite.core.redaction import redact
 from evalsuite.gateway.gateway import Store
-from evalsuite.journal.answers import Answers
+from evalsuite.journal.answers import OLDER, Answers
 from evalsuite.journal.database import Database
 from evalsuite.journal.lease import LockedError, RunLock
+from evalsuite.journal.planned import compute_checksum
 from evalsuite.service.clients import CURRENT_CLIENT, Client
 
 if TYPE_CHECKING:
-    from evalsuite.core.types import Completion, Request
+    import psycopg
+
+    from evalsuite.core.types import Completion, Request, Usage
+
+T = TypeVar("T")
 
 
 class ServiceStore(Store, Protocol):
@@ -44,8 +55,6 @@ def open_store(place: str, clients: Iterable[Client], max_age: float | None) -> 
         max_age: seconds for which a stored answer is reused; None means no limit.
     """
     if place.startswith(("postgresql://", "postgres://")):
-        from evalsuite.service.postgres_store import PostgresStore
-
         return PostgresStore(place, clients, max_age)
     return SqliteStore(Path(place), clients, max_age)
 
@@ -137,3 +146,217 @@ class SqliteStore(Answers):
         """Close the file, and release its lock, so that another gateway can open it."""
         super().close()
         self._lease.release()
+
+
+VERSION = 1  # Version of the tables in PostgreSQL.
+LOCK = 4747_0001  # Number of the advisory lock that lets only one gateway create the tables.
+
+SCHEMA = """
+CREATE SCHEMA IF NOT EXISTS evalsuite;
+SET search_path TO evalsuite;
+CREATE TABLE IF NOT EXISTS version (version integer NOT NULL);
+-- Amount that each client paid for calls that ended; `attempts` holds the parts.
+CREATE TABLE IF NOT EXISTS clients (name text PRIMARY KEY, spent double precision NOT NULL DEFAULT 0);
+CREATE TABLE IF NOT EXISTS requests (key text PRIMARY KEY, request text NOT NULL);
+CREATE TABLE IF NOT EXISTS answers (
+    key         text PRIMARY KEY,
+    completion  text NOT NULL,              -- JSON as the model's answer has it, which jsonb would not keep
+    checksum    text NOT NULL,
+    client      text NOT NULL,
+    created     double precision NOT NULL   -- seconds since 1970
+);
+CREATE TABLE IF NOT EXISTS attempts (
+    id                 bigserial PRIMARY KEY,
+    key                text NOT NULL,
+    client             text NOT NULL,
+    gateway            text NOT NULL,       -- host and process
+    sent               double precision NOT NULL,
+    ended              double precision,
+    state              text NOT NULL,       -- sent, answered, failed (may be billed), refused (is not billed)
+    reserved           double precision NOT NULL,
+    cost               double precision,
+    prompt_tokens      bigint,
+    completion_tokens  bigint,
+    words              text NOT NULL
+);
+CREATE INDEX IF NOT EXISTS attempts_under_way ON attempts (client) WHERE state = 'sent';
+"""
+
+PAID_OR_RESERVED = """
+SELECT name, spent + coalesce((
+    SELECT sum(reserved) FROM attempts WHERE state = 'sent' AND client = name AND gateway <> %s), 0)
+FROM clients
+"""
+"""Amount that each client paid, plus the amount for unfinished calls of other gateways, including dead gateways."""
+
+ELSEWHERE = """
+SELECT client, sum(reserved) FROM attempts
+WHERE state = 'sent' AND gateway <> %s AND sent > %s GROUP BY client
+"""
+"""The part of `PAID_OR_RESERVED` that is reserved for calls in flight at other gateways."""
+
+LOST_AFTER_SECONDS = 1800.0  # Seconds until an unfinished call counts as lost, and its maximum cost as paid.
+
+RESTART, RETRY = 5.0, 0.05
+"""Seconds to wait for a server that restarts, and seconds between two attempts; meanwhile all requests wait."""
+
+ENDED = """
+WITH done AS (
+    UPDATE attempts SET ended = %s, state = %s, cost = %s, prompt_tokens = %s, completion_tokens = %s, words = %s
+    WHERE id = %s AND state = 'sent'
+    RETURNING client, coalesce(cost, CASE WHEN state = 'failed' THEN reserved ELSE 0 END) AS cost
+) UPDATE clients SET spent = spent + done.cost FROM done WHERE name = done.client
+"""
+
+
+class PostgresStore:
+    """Answers, calls and spending in a PostgreSQL database that several gateways may share.
+
+    Each method blocks until the database server answers, a few tenths of a millisecond if it runs on the same host. As
+    with SQLite, commits do not wait for the disk. A killed gateway therefore loses nothing, but a power failure of the
+    database's host may lose the latest data.
+
+    Args:
+        max_age: seconds for which a stored answer is reused; None means no limit.
+    """
+
+    read_only = False
+    outcomes = None
+    shared = True
+
+    def __init__(self, url: str, clients: Iterable[Client], max_age: float | None) -> None:
+        try:
+            import psycopg
+        except ImportError as error:
+            raise BackendUnavailable(
+                "--store postgresql://...: needs psycopg: pip install 'evalsuite[postgres]'"
+            ) from error
+        self._psycopg, self._url, self._max_age = psycopg, url, max_age
+        self._gateway = f"{platform.node()} {os.getpid()}"
+        self._connection: psycopg.Connection[Any] | None = None
+        self._down = True  # True until the first connection, and after an attempt that did not reach the server.
+        self._create_tables_and_clients(sorted(client.name for client in clients))
+        self.has_older_keys = bool(self._execute_and_fetch_rows(OLDER))
+
+    @property
+    def tool_calls(self) -> NoReturn:
+        """Raise `RunError`: this store has no tool calls, because the sessions that run the cases store them."""
+        raise RunError("a gateway service runs no case, and keeps no tool calls")
+
+    def _get_connection(self) -> psycopg.Connection[Any]:
+        if self._connection is None or self._connection.closed:
+            self._connection = self._psycopg.connect(self._url, autocommit=True, connect_timeout=10)
+            self._connection.execute("SET synchronous_commit TO off; SET search_path TO evalsuite")
+        return self._connection
+
+    def _create_tables_and_clients(self, clients: list[str]) -> None:
+        def create_tables_and_clients(db: psycopg.Connection[Any]) -> None:
+            with db.transaction():
+                db.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+                db.execute(SCHEMA.encode())
+                row = db.execute("SELECT version FROM version").fetchone()
+                if row is None:
+                    db.execute("INSERT INTO version VALUES (%s)", (VERSION,))
+                elif row[0] != VERSION:
+                    raise RunError(
+                        f"--store {redact(self._url)}: version {row[0]} of the tables; this evalsuite has {VERSION}"
+                    )
+            for name in clients:
+                db.execute("INSERT INTO clients (name) VALUES (%s) ON CONFLICT DO NOTHING", (name,))
+
+        self._run_with_reconnect(create_tables_and_clients)
+
+    def _run_with_reconnect(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
+        """Call a function with the connection. During an outage, only the first call waits until it can reconnect."""
+        until = time.monotonic() + (0.0 if self._down else RESTART)
+        for attempt in itertools.count():
+            try:
+                result = work(self._get_connection())
+            except self._psycopg.Error as error:
+                broken = self._connection is None or self._connection.closed
+                if not broken or (attempt and time.monotonic() > until):
+                    self._down = True
+                    raise RunError(f"--store {redact(self._url)}: {redact(str(error)).strip()}") from error
+                # Retry at once the first time, because the connection may have broken while it was idle.
+                time.sleep(RETRY if attempt else 0.0)
+            else:
+                self._down = False
+                return result
+        raise AssertionError
+
+    def _execute_and_fetch_rows(self, statement: str, *values: object) -> list[Any]:
+        def execute_statement(db: psycopg.Connection[Any]) -> list[Any]:
+            cursor = db.execute(statement.encode(), values)
+            return cursor.fetchall() if cursor.description else []
+
+        return self._run_with_reconnect(execute_statement)
+
+    def read_paid_amounts(self) -> dict[str, float]:
+        return {name: float(cost) for name, cost in self._execute_and_fetch_rows(PAID_OR_RESERVED, self._gateway)}
+
+    def read_amounts_reserved_elsewhere(self) -> dict[str, float]:
+        rows = self._execute_and_fetch_rows(ELSEWHERE, self._gateway, time.time() - LOST_AFTER_SECONDS)
+        return {client: float(reserved) for client, reserved in rows}
+
+    def read_latest_calls(self, client: str, seconds: float) -> list[tuple[float, float]]:
+        now = time.time()
+        rows = self._execute_and_fetch_rows(
+            "SELECT sent, coalesce(prompt_tokens + completion_tokens, 0) FROM attempts "
+            "WHERE client = %s AND sent > %s AND state <> 'refused' ORDER BY sent",
+            client,
+            now - seconds,
+        )
+        return [(now - sent, float(tokens)) for sent, tokens in rows]
+
+    def _compute_oldest_time(self) -> float:
+        """Return the earliest time of an answer that may still be used."""
+        return 0.0 if self._max_age is None else time.time() - self._max_age
+
+    def get(self, key: str) -> Completion | None:
+        """Read an answer (see `Store.get`); a damaged or expired answer counts as missing."""
+        rows = self._execute_and_fetch_rows(
+            "SELECT request, completion, checksum FROM answers JOIN requests USING (key) "
+            "WHERE key = %s AND created >= %s",
+            key,
+            self._compute_oldest_time(),
+        )
+        if not rows or compute_checksum(key, rows[0][0], rows[0][1]) != rows[0][2]:
+            return None
+        return decode_completion(json.loads(rows[0][1]))
+
+    async def store_completion(self, key: str, request: Request, completion: Completion) -> Completion:
+        """Store an answer (see `Store.store_completion`); an answer that another gateway has stored stays."""
+        asked, answered = dumps(encode_request(request)), dumps(encode_completion(completion))
+        self._execute_and_fetch_rows(
+            "WITH asked AS (INSERT INTO requests VALUES (%s, %s) ON CONFLICT DO NOTHING) "
+            "INSERT INTO answers VALUES (%s, %s, %s, %s, %s) ON CONFLICT (key) DO UPDATE SET "
+            "completion = excluded.completion, checksum = excluded.checksum, client = excluded.client, "
+            "created = excluded.created WHERE answers.created < %s",
+            *(key, asked, key, answered, compute_checksum(key, asked, answered)),
+            *(CURRENT_CLIENT.get().name, time.time()),
+            self._compute_oldest_time(),
+        )
+        return self.get(key) or completion
+
+    def record_call_start(self, key: str, reserved: float = 0.0) -> int:
+        rows = self._execute_and_fetch_rows(
+            "INSERT INTO attempts (key, client, gateway, sent, state, reserved, words) "
+            "VALUES (%s, %s, %s, %s, 'sent', %s, '') RETURNING id",
+            *(key, CURRENT_CLIENT.get().name, self._gateway, time.time(), reserved),
+        )
+        return int(rows[0][0])
+
+    def record_call_end(
+        self, attempt: int, state: Literal["answered", "failed", "refused"], usage: Usage | None = None, error: str = ""
+    ) -> None:
+        counts = (usage.cost, usage.prompt_tokens, usage.completion_tokens) if usage else (None, None, None)
+        plain = error[:500].replace("\x00", "").encode("utf-8", "replace").decode()
+        self._execute_and_fetch_rows(ENDED, time.time(), state, *counts, plain, attempt)
+
+    def check_health(self) -> None:
+        # Check with a write, because only a write detects a full disk.
+        self._execute_and_fetch_rows("UPDATE version SET version = version")
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()

@@ -12,9 +12,9 @@ import pytest
 
 from evalsuite.core.errors import RunError
 from evalsuite.core.types import Completion, Message, Request, ToolCall, Usage
-from evalsuite.service import postgres_store
+from evalsuite.service import store as stores
 from evalsuite.service.clients import ANYBODY
-from evalsuite.service.postgres_store import PostgresStore
+from evalsuite.service.store import PostgresStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -138,7 +138,7 @@ def test_a_restarted_database_serves_the_next_request(
     if patient:
         restart.start()
     else:
-        monkeypatch.setattr(postgres_store, "RESTART", 0.0)
+        monkeypatch.setattr(stores, "RESTART", 0.0)
         for _ in range(2):
             with pytest.raises(RunError):
                 store.get("k")
