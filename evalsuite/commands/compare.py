@@ -148,8 +148,8 @@ def run_history(options: argparse.Namespace) -> int:
     target = options.to or options.reports / "history"
     file = write_history(runs, courses, target)
     latest = [line for course in courses for line in course.list_drifts(latest_only=True)]
-    sys.stdout.write(
-        f"{convert_for_terminal(file.read_text('utf-8'))}\n\nhistory: {file}\npage:    {target / COMPARISON}\n"
+    print_lines(
+        [convert_for_terminal(file.read_text("utf-8")), "", f"history: {file}", f"page:    {target / COMPARISON}"]
     )
     return DRIFT_STATUS if latest else 0
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 import os
 import shlex
 import sys
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Container
 from contextlib import ExitStack
 from functools import partial
@@ -62,7 +62,7 @@ SHARED = (
     max_age=24.0,
     extend_parser=partial(add_options, names=SHARED, defaults=True),
 )
-def run_gateway(options: argparse.Namespace) -> int:
+def run_gateway(options: Namespace) -> int:
     """Serve until a signal arrives."""
     from evalsuite.service.serving import ServiceSettings, run_until_signal
 
@@ -95,7 +95,7 @@ MODELS = ("model", "judge_model", "user_model")
 ADDRESSES = [(f"{role}_base_url", f"{role}_key_env") for role in ("model", "judge", "user")]
 
 
-def _forbid_abbreviations(parser: argparse.ArgumentParser) -> None:
+def _forbid_abbreviations(parser: ArgumentParser) -> None:
     # argparse would otherwise mistake some options of pytest for abbreviated options of this command.
     parser.allow_abbrev = False
 
@@ -121,7 +121,7 @@ def _forbid_abbreviations(parser: argparse.ArgumentParser) -> None:
     cpus=1.0,
     extend_parser=_forbid_abbreviations,
 )
-def run_ray(options: argparse.Namespace) -> int:
+def run_ray(options: Namespace) -> int:
     """Run all shards and join them; return the exit status that a single session would have."""
     from evalsuite.clusters.sharded_run import STORE, RayCluster, ShardedRun
 
@@ -147,9 +147,7 @@ def run_ray(options: argparse.Namespace) -> int:
     return status
 
 
-def _provide_gateway(
-    options: argparse.Namespace, cluster: RayCluster, folder: Path, stack: ExitStack
-) -> tuple[str, list[str]]:
+def _provide_gateway(options: Namespace, cluster: RayCluster, folder: Path, stack: ExitStack) -> tuple[str, list[str]]:
     """Return the gateway's address and the sessions' arguments; without `--gateway`, start a gateway."""
     from evalsuite.clusters.sharded_run import STORE, run_own_gateway
 
@@ -172,7 +170,7 @@ def _provide_gateway(
 
 def read_given_settings(arguments: list[str], names: Container[str]) -> tuple[dict[str, list[str]], list[str]]:
     """Read settings that are given as options or by pytest's `-o`; return their values and the remaining arguments."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("-o", "--override-ini", action="append", default=[])
     for option in OPTIONS:
         if option.name in names:
@@ -199,15 +197,13 @@ def make_upstream_options(arguments: list[str]) -> list[str]:
 
 
 def _run_shards(
-    options: argparse.Namespace, cluster: RayCluster, gateway: str, arguments: list[str], sharded_run: ShardedRun
+    options: Namespace, cluster: RayCluster, gateway: str, arguments: list[str], sharded_run: ShardedRun
 ) -> Any:
     """Run the shards on the cluster, and print the progress; yield each shard's result."""
     from evalsuite.clusters.sharded_run import ShardJob
 
-    jobs = [
-        ShardJob(part, options.shards, arguments, gateway, os.environ.get(TOKEN))
-        for part in range(1, options.shards + 1)
-    ]
+    shards, token = options.shards, os.environ.get(TOKEN)
+    jobs = [ShardJob(part, shards, arguments, gateway, token) for part in range(1, shards + 1)]
     last_line = ""
 
     def print_progress(words: str) -> None:

@@ -176,7 +176,7 @@ def _make_first_baseline(root: Path, model: str | None) -> Iterator[str]:
         return
     with tempfile.TemporaryDirectory(prefix="evalsuite-baseline-") as scratch:
         command = ["pytest", "evals/", f"--model={model}", "--run=baseline", f"--reports={scratch}"]
-        status, shown = _run_workflow_command(command, root, Path(scratch), {})
+        status, shown = _run_command(command, root, Path(scratch), {})
         made = Path(scratch) / "baseline"
         if status not in {0, 1, 10} or not RunFolder(made).summary():
             yield f"failed   {target}: pytest ended with status {status}:\n{_quote_last_lines(shown)}"
@@ -234,9 +234,7 @@ def _quote_yaml_scalar(text: str) -> str:
     return json.dumps(text, ensure_ascii=False) if re.search(r":(\s|$)|\s#|[,\[\]{}]|^[^\w./]", text) else text
 
 
-def _run_workflow_command(
-    command: Sequence[str], root: Path, scratch: Path, variables: dict[str, str]
-) -> tuple[int, str]:
+def _run_command(command: Sequence[str], root: Path, scratch: Path, variables: dict[str, str]) -> tuple[int, str]:
     """Run one of the workflow's commands without CI variables and caches, so that nothing is posted or left behind."""
     forges = ("GITHUB_", "GITLAB_", "CI_")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(forges)}
@@ -288,7 +286,7 @@ class _WorkflowTrial:
         """Run the suite with the scripted model; return the exit status and what pytest printed."""
         command = make_session_command(MODEL, f"--reports={self.scratch / name}", *more)
         given = {"GITHUB_OUTPUT": str(self.scratch / f"{name}.output"), SCRIPT: str(script or "")}
-        return _run_workflow_command(command, self.root, self.scratch, given)
+        return _run_command(command, self.root, self.scratch, given)
 
     def _try_workflow(self, run_name: str, answers_file: Path | None, *more: str) -> int | None:
         """Run the workflow's two commands and print the result; return their status, or None if the statuses differ."""
@@ -296,7 +294,7 @@ class _WorkflowTrial:
         output = self.scratch / f"{run_name}.output"
         verdict = output.read_text("utf-8").strip() if output.is_file() else ""
         command = ["evalsuite", "gate", "comment", str(self.scratch / run_name / "pr"), f"--{verdict or 'verdict='}"]
-        posted, comment = _run_workflow_command(command, self.root, self.scratch, {})
+        posted, comment = _run_command(command, self.root, self.scratch, {})
         first = (comment.strip().splitlines() or ["no comment"])[0].lstrip("# ")
         sys.stdout.write(f"  {run_name + ':':<7}exit status {status}, comment “{first}”, {verdict or 'no verdict'}\n")
         if posted != status:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import re
 import sys
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,7 @@ TAKEN = ("judge_base_url", "judge_param", "judge_key_env", "max_connections", "m
     probes=(make_int_parser(0), 20),
     extend_parser=partial(add_options, names=TAKEN),
 )
-def run_judge(options: argparse.Namespace) -> int:
+def run_judge(options: Namespace) -> int:
     """Judge the answers, print the judges' measured agreement, write it to the run's folder, and decide the gates."""
     gates = parse_gates(options.gate)
     run = load_run(find_run_folder(options.reports, options.name), make_declarations(Path.cwd()))
@@ -121,15 +121,12 @@ def run_judge(options: argparse.Namespace) -> int:
 def _require_labels_on_scale(sheets: Sequence[Mapping[str, str]], judges: Sequence[JudgeResults]) -> None:
     for judge in judges:
         low, high = judge.scale or (-math.inf, math.inf)
+        is_off = f"is off the scale of {judge.name}, from {low:g} to {high:g}"
         if judge.passes is not None and not judge.nominal and not low <= judge.passes <= high:
-            raise RunError(f"--passes {judge.passes:g} is off the scale of {judge.name}, from {low:g} to {high:g}")
-    for judge, sheet in product(judges, sheets):
-        for case, label in sheet.items():
+            raise RunError(f"--passes {judge.passes:g} {is_off}")
+        for case, label in chain.from_iterable(sheet.items() for sheet in sheets):
             if judge.scale and not is_on_scale(label, judge.scale):
-                low, high = judge.scale
-                raise RunError(
-                    f"the label {label} of {case} is off the scale of {judge.name}, from {low:g} to {high:g}"
-                )
+                raise RunError(f"the label {label} of {case} {is_off}")
 
 
 def choose_benchmark(run: Run, benchmark: str | None) -> str:
@@ -156,9 +153,7 @@ def list_unanswered_rows(run: Run, bench: str, answered: Sequence[Record]) -> li
     return [replace(row, scores={}, facts={}) for row in errors]
 
 
-def combine_answers_with_scorers(
-    run: Run, bench: str, records: list[Record], options: argparse.Namespace
-) -> AnswersToJudge:
+def combine_answers_with_scorers(run: Run, bench: str, records: list[Record], options: Namespace) -> AnswersToJudge:
     """Combine answers with the scorers that judge them: a rubric from `--criteria`, or else the benchmark's scorers."""
     if options.criteria:
         return AnswersToJudge(records, [_make_rubric(options)], {}, getattr(options, "passes", None))
@@ -202,7 +197,7 @@ def _restore_setup(run: Run, benchmark: Benchmark, records: list[Record], place:
     return Setup(records[0].model, judge=judge, data=data, modes=modes, seed=seed, args=args)
 
 
-def _make_rubric(options: argparse.Namespace) -> JudgedScorer:
+def _make_rubric(options: Namespace) -> JudgedScorer:
     scale = None
     if options.scale:
         low, _, high = options.scale.partition("-")
@@ -213,7 +208,7 @@ def _make_rubric(options: argparse.Namespace) -> JudgedScorer:
 
 
 def judge_answers(
-    name: str, answers: AnswersToJudge, options: argparse.Namespace, store: Path, people: Mapping[str, float], seed: int
+    name: str, answers: AnswersToJudge, options: Namespace, store: Path, people: Mapping[str, float], seed: int
 ) -> list[JudgeResults]:
     """Judge the answers with the judge `name`, within the limits of the command's options."""
     values = {option: getattr(options, option) for option in TAKEN}
@@ -319,12 +314,8 @@ class LabelSheet:
     def require_current_labels(self, records: Sequence[Record]) -> None:
         """Raise RunError if a label belongs to another answer than the run's, or to another question."""
         current = {record.case: hash_content(record) for record in records}
-        shown = {
-            case: self.contents[case]
-            for case in self.written
-            if HASH.fullmatch(self.contents[case]) and case in current
-        }
-        if stale := [case for case, content in shown.items() if content != current[case]]:
+        shown = {case: self.contents[case] for case in self.written if case in current}
+        if stale := [case for case, text in shown.items() if HASH.fullmatch(text) and text != current[case]]:
             raise RunError(
                 f"{self.path}: {len(stale)} of {len(self.written)} labels belong to another answer or question than "
                 f"this run's, such as the label of {stale[0]}; judge the run of the sheet, or label a sheet of this run"

@@ -85,9 +85,7 @@ def run_label(options: argparse.Namespace) -> int:
     chosen = [(answered[at], weight) for at, weight in weights.items()]
     weighted = len(set(weights.values())) > 1
     if page:
-        shown = [
-            {**questions[one.benchmark].make_page_case(one, options.seed), "weight": weight} for one, weight in chosen
-        ]
+        shown = [questions[one.benchmark].make_page_case(one, weight, options.seed) for one, weight in chosen]
         content = {"key": f"labels {digest(shown)}", "file": page.with_suffix(".csv").name, "cases": shown}
         _write_new_file(page, build_sheet_page("Cases to label", {**content, "weighted": weighted}))
     if table:
@@ -230,15 +228,14 @@ class _SheetQuestion:
         asks = getattr(self.scorer, "asks", None)
         return asks is None or asks(*self.answers.make_case(record))
 
-    def make_page_case(self, record: Record, seed: int) -> dict[str, Any]:
+    def make_page_case(self, record: Record, weight: float, seed: int) -> dict[str, Any]:
         """Describe a case for the page; if people compare two answers, these are in random order."""
         sample, transcript = case = self.answers.make_case(record)
         scorer, low, high = self.scorer, 0.0, 1.0
         choices = [("y", "yes", "yes"), ("n", "no", "no")]
         question, media = "Is the answer right?", find_media(sample.input)
-        right = (
-            [("right", "\n".join(convert_targets(sample.target)))] if hasattr(scorer, "asks") and sample.target else []
-        )
+        shown = sample.target if hasattr(scorer, "asks") else None
+        right = [("right", "\n".join(convert_targets(shown)))] if shown else []
         sections = [("question", format_conversation(sample.input)), *right, ("answer", transcript.answer)]
         if isinstance(scorer, Rubric):
             criteria = scorer.criteria or read_sample_criteria(sample)
@@ -269,6 +266,7 @@ class _SheetQuestion:
             "choices": choices,
             "range": None if choices else [low, high],
             "pictures": [url for url in pictures if url.startswith("data:image/")],
+            "weight": weight,
         }
 
 

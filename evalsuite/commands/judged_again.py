@@ -16,21 +16,9 @@ from evalsuite.core.types import COUNTED_APART, Completion, Message, Record, Req
 from evalsuite.gateway.handle import CompletionProvider, ModelHandle
 from evalsuite.gateway.opening import make_credentials, open_gateway
 from evalsuite.journal.answers import Answers
+from evalsuite.judges import mutations
 from evalsuite.judges.criteria import YesNo
 from evalsuite.judges.judgements import PREFERENCE
-from evalsuite.judges.mutations import (
-    CORRUPTIONS,
-    PERSUASIONS,
-    REPLY,
-    SAME_MEANING_QUESTION,
-    TRICKS,
-    WRITTEN,
-    apply_trick,
-    corrupt_case,
-    is_plausible_change,
-    list_texts,
-    replace_text,
-)
 from evalsuite.judges.prompts import SYSTEM_PROMPT, mark_sections
 from evalsuite.judges.rubrics import Rubric
 from evalsuite.judges.scorers import JudgeScorer
@@ -109,20 +97,14 @@ async def rejudge_answers(
         scores = await caller.score_records(answers.records)
         found = (name.removesuffix(COUNTED_APART) for case in scores.values() for name in case)
         names = list(dict.fromkeys(found)) or [""]
-        results = [
-            _make_judge_results(settings.judge_model or "", name, answers, scores, caller.scorer_of) for name in names
-        ]
-        tested = [
-            await _MutationTest(caller, caller.scorer_of[result.score], result, mutation_limit, seed).test_judge(
-                people or {}
-            )
-            if mutation_limit and result.scores
-            else {}
-            for result in results
-        ]
+        results = [_make_judge_results(caller, name, scores) for name in names]
+        for at, result in enumerate(results):
+            if mutation_limit and result.scores:
+                test = _MutationTest(caller, caller.scorer_of[result.score], result, mutation_limit, seed)
+                results[at] = replace(result, mutations=await test.test_judge(people or {}))
     finally:
         await gateway.aclose()
-    return [replace(result, mutations=outcomes) for result, outcomes in zip(results, tested, strict=True)]
+    return results
 
 
 def _open_judge_gateway(settings: Settings, store: Path) -> Gateway:
@@ -167,10 +149,8 @@ class _JudgeCaller:
     scorer_of: dict[str, JudgedScorer] = field(default_factory=dict)  # The scorer of each score, by the score's name.
 
     def _make_judge_handle(self) -> ModelHandle:
-        settings = self.settings
-        return ModelHandle(
-            self.asker, settings.judge_model or "", settings.judge_base_url, overrides=settings.judge_params
-        )
+        settings, judge = self.settings, self.settings.judge_model or ""
+        return ModelHandle(self.asker, judge, settings.judge_base_url, overrides=settings.judge_params)
 
     async def score_records(self, records: Sequence[Record]) -> ScoresByCase:
         values = await asyncio.gather(*map(self._score_record, records))
@@ -198,23 +178,23 @@ class _JudgeCaller:
 
     async def request_change(self, kind: str, text: str) -> str | None:
         """Let the judge's model change a text; return None if the same model then judges the change to be wrong."""
-        changed = await self._ask_judge(f"{mark_sections([('text', text)])}\n\n{WRITTEN[kind]} {REPLY}")
-        if not is_plausible_change(kind, text, changed):
+        instruction = f"{mutations.WRITTEN[kind]} {mutations.REPLY}"
+        changed = await self._ask_judge(f"{mark_sections([('text', text)])}\n\n{instruction}")
+        if not mutations.is_plausible_change(kind, text, changed):
             return None
-        check = YesNo(SAME_MEANING_QUESTION)
+        check = YesNo(mutations.SAME_MEANING_QUESTION)
         asked = f"{mark_sections([('text', text), ('other', changed)])}\n\n{check.write_answer_request()}"
         try:
             same = check.read_answer(await self._ask_judge(asked))
         except ValueError:
             return None
-        return changed if (same.value == 1.0) == (kind in TRICKS) else None
+        return changed if (same.value == 1.0) == (kind in mutations.TRICKS) else None
 
     async def _ask_judge(self, prompt: str) -> str:
         """Return the judge's reply to a prompt; "" if the call fails or the reply is cut off."""
+        messages = [Message("system", SYSTEM_PROMPT), Message("user", prompt)]
         try:
-            completion = await self._make_judge_handle().chat(
-                [Message("system", SYSTEM_PROMPT), Message("user", prompt)]
-            )
+            completion = await self._make_judge_handle().chat(messages)
         except (RequestRefused, CallFailed):
             return ""
         return "" if completion.finish_reason == "length" else completion.text.strip()
@@ -236,13 +216,13 @@ class _MutationTest:
         good = {case: cases[case] for case in self._list_passing_cases(people)}
         found: dict[str, dict[str, float]] = {}
         detected: dict[str, tuple[Case, float]] = {}  # By case: the first detected corruption, and its score.
-        for kind in CORRUPTIONS:
+        for kind in mutations.CORRUPTIONS:
             changed = await self._corrupt_answers(kind, good, list(cases.values()))
             for case, score in (await self._judge_cases(changed)).items():
                 found.setdefault(f"detects_{kind}", {})[case] = float(score < self.judge.scores[case])
                 if score < self.judge.scores[case]:
                     detected.setdefault(case, (changed[case], score))
-        for kind in TRICKS:
+        for kind in mutations.TRICKS:
             found[f"resists_{kind}"] = await self._test_trick(kind, good, detected)
         return {metric: outcomes for metric, outcomes in found.items() if outcomes}
 
@@ -270,7 +250,8 @@ class _MutationTest:
         changed: dict[str, Case] = {}
         left = []
         for case in self._shuffle_cases(kind, passing_cases):
-            variants = corrupt_case(kind, passing_cases[case], all_cases, self._make_random_generator(kind, case))
+            rng = self._make_random_generator(kind, case)
+            variants = mutations.corrupt_case(kind, passing_cases[case], all_cases, rng)
             variant = next((one for one in variants if self._has_other_prompt(passing_cases[case], one)), None)
             if variant is None:
                 left.append(case)
@@ -281,11 +262,11 @@ class _MutationTest:
 
     async def _request_changes(self, kind: str, cases: Mapping[str, Case], most: int) -> dict[str, Case]:
         """Let the judge's model change some answers; leave out changes that the same model then judges to be wrong."""
-        some = self._shuffle_cases(kind, cases)[:most] if kind in WRITTEN else []
-        old = {case: text[0] for case in some if (text := list_texts(cases[case][1]))}
+        some = self._shuffle_cases(kind, cases)[:most] if kind in mutations.WRITTEN else []
+        old = {case: text[0] for case in some if (text := mutations.list_texts(cases[case][1]))}
         new = await asyncio.gather(*(self.caller.request_change(kind, text) for text in old.values()))
         written = {
-            case: (cases[case][0], replace_text(cases[case][1], old[case], text))
+            case: (cases[case][0], mutations.replace_text(cases[case][1], old[case], text))
             for case, text in zip(old, new, strict=True)
             if text
         }
@@ -297,12 +278,12 @@ class _MutationTest:
         """Tell per case whether the judge resists a trick; apply tricks in `PERSUASIONS` only to corrupted answers."""
         names = self._shuffle_cases(kind, detected)[: self.most]
         sides = [{case: detected[case][0] for case in names}]
-        sides += [] if kind in PERSUASIONS else [{case: passing_cases[case] for case in names}]
+        sides += [] if kind in mutations.PERSUASIONS else [{case: passing_cases[case] for case in names}]
         resisted = dict.fromkeys(names, 1.0)
         for original, cases in enumerate(sides):
             changed = (
                 await self._request_changes(kind, cases, self.most)
-                if kind in WRITTEN
+                if kind in mutations.WRITTEN
                 else self._apply_trick_to_answers(kind, cases)
             )
             scores = await self._judge_cases(changed)
@@ -317,12 +298,12 @@ class _MutationTest:
         return resisted
 
     def _apply_trick_to_answers(self, kind: str, cases: Mapping[str, Case]) -> dict[str, Case]:
-        def apply_trick_to_case(case: Case) -> Case | None:
-            if kind != "position" or not (rival := self._find_scorer_and_rival_key()):
-                return apply_trick(kind, case, self.judge.judge)
-            return _exchange_answers(case, *rival)
-
-        played = {case: apply_trick_to_case(one) for case, one in cases.items() if list_texts(one[1])}
+        rival = self._find_scorer_and_rival_key() if kind == "position" else None
+        played = {
+            case: _exchange_answers(one, *rival) if rival else mutations.apply_trick(kind, one, self.judge.judge)
+            for case, one in cases.items()
+            if mutations.list_texts(one[1])
+        }
         return {case: one for case, one in played.items() if one and self._has_other_prompt(cases[case], one)}
 
     async def _judge_cases(self, cases: Mapping[str, Case]) -> dict[str, float]:
@@ -353,12 +334,11 @@ def _exchange_answers(case: Case, scorer: JudgeScorer, rival_key: str) -> Case:
     sample, transcript = case
     answer, other = scorer.make_judged_input(*case).answers
     exchanged = replace(sample, metadata={**sample.metadata, rival_key: answer})
-    return exchanged, replace_text(transcript, transcript.answer, other)
+    return exchanged, mutations.replace_text(transcript, transcript.answer, other)
 
 
-def _make_judge_results(
-    judge: str, name: str, answers: AnswersToJudge, scores: ScoresByCase, scorer_of: Mapping[str, JudgedScorer]
-) -> JudgeResults:
+def _make_judge_results(caller: _JudgeCaller, name: str, scores: ScoresByCase) -> JudgeResults:
+    answers, scorer_of = caller.answers, caller.scorer_of
     of_score = [score[name] for score in scores.values() if name in score]
     # Leave out other scorers' facts, because the facts of two judges without a name have the same names.
     own = {other for other in scorer_of if scorer_of[other] is scorer_of.get(name)}
@@ -375,7 +355,7 @@ def _make_judge_results(
         for record in answers.records
     )
     return JudgeResults(
-        judge=judge,
+        judge=caller.settings.judge_model or "",
         scores=_select_score_values(scores, name),
         asked=len(answers.records),
         untold=sum(_select_score_values(scores, name + COUNTED_APART).values()),

@@ -152,18 +152,12 @@ def _compare_runs(
     rivals = {case: _get_answer_or_placeholder(second.records[case]) for case in cases}
     samples = {case: Sample(case, first.records[case].input, metadata={RIVAL: rivals[case]}) for case in cases}
     scorer = rubric(options.criteria or None, compare=RIVAL)
-    found = judge_answers(judge, AnswersToJudge(records, [scorer], samples), options, store, {}, 0)
-    return [
-        replace(
-            results,
-            judge=f"{judge}: {first.run} against {second.run}",
-            asked=results.asked + len(failed),
-            tally=Tally(
-                (*(replace(row, sample=first.records[row.case].sample) for row in results.tally), *failed.values())
-            ),
-        )
-        for results in found
-    ]
+    compared, pair = [], f"{judge}: {first.run} against {second.run}"
+    for results in judge_answers(judge, AnswersToJudge(records, [scorer], samples), options, store, {}, 0):
+        rows = [replace(row, sample=first.records[row.case].sample) for row in results.tally]
+        tally = Tally((*rows, *failed.values()))
+        compared.append(replace(results, judge=pair, asked=results.asked + len(failed), tally=tally))
+    return compared
 
 
 def _get_answer_or_placeholder(record: Record) -> str:

@@ -52,9 +52,7 @@ def remake_report(options: argparse.Namespace, new_settings: Mapping[str, Any]) 
     """
     if options.to is not None:
         if is_run_folder(options.to):
-            raise SettingsError(
-                f"--to {options.to}: this folder is a run, which keeps its own report; name another folder"
-            )
+            raise SettingsError(f"--to {options.to}: this folder is a run, which keeps its report; name another folder")
         # Remove an earlier report first, so that CI cannot post an outdated verdict if this command fails.
         for name in (COMMENT, SUMMARY, REPORT, PAGE):
             (options.to / name).unlink(missing_ok=True)

@@ -85,10 +85,9 @@ def score_pair(pair: dict[str, Any], syntax: str | None, *, any_order: bool, pla
     """Score the table in a prediction against the table in its reference; error messages begin with `place`."""
     from evalsuite.metrics.tables import table_score
 
+    syntax = pair.get("format") or syntax
     try:
-        return table_score(
-            pair["prediction"], pair["reference"], format=pair.get("format") or syntax, row_order=not any_order
-        )
+        return table_score(pair["prediction"], pair["reference"], format=syntax, row_order=not any_order)
     except (TypeError, ValueError, ScoringError) as error:
         raise ScoringError(f"{place}{error}") from error
 
@@ -162,19 +161,10 @@ def run_metaeval(options: argparse.Namespace) -> int:
 
 
 def _print_agreement_with_people(options: argparse.Namespace) -> int:
-    from evalsuite.metaeval.agreement import (
-        compute_agreements,
-        compute_metrics,
-        draw_agreements,
-        fill_unreadable_scores,
-        is_readable,
-        judge_tables,
-        read_rated_tables,
-        tabulate_agreements,
-    )
+    from evalsuite.metaeval import agreement
 
-    everything = [rated for path in options.files for rated in read_rated_tables(path)]
-    read = list(map(is_readable, everything))
+    everything = [rated for path in options.files for rated in agreement.read_rated_tables(path)]
+    read = list(map(agreement.is_readable, everything))
     rated = [pair for pair, readable in zip(everything, read, strict=True) if readable]
     left_out = len(everything) - len(rated)
     if not rated:
@@ -183,20 +173,20 @@ def _print_agreement_with_people(options: argparse.Namespace) -> int:
         raise SettingsError(f"--plot {options.plot}: the name of a picture ends in {' or '.join(PICTURES)}")
     title = f"Agreement with people: {write_count(len(rated), 'output')}"
     title += f", {left_out} unreadable left out" if left_out else ""
-    values = compute_metrics(rated)
+    values = agreement.compute_metrics(rated)
     if options.model:
-        values |= judge_tables(rated, make_model_settings(vars(options)), options.judgements)
-    lines = compute_agreements(rated, values)
-    shown = tabulate_agreements(lines, title)
+        values |= agreement.judge_tables(rated, make_model_settings(vars(options)), options.judgements)
+    lines = agreement.compute_agreements(rated, values)
+    shown = agreement.tabulate_agreements(lines, title)
     if left_out:
         title = f"Agreement with people: {write_count(len(everything), 'output')}, {left_out} unreadable as zeros"
-        filled = fill_unreadable_scores(everything, read, values)
-        shown += tabulate_agreements(compute_agreements(everything, filled), title)
+        filled = agreement.fill_unreadable_scores(everything, read, values)
+        shown += agreement.tabulate_agreements(agreement.compute_agreements(everything, filled), title)
     _print_and_write_tables(shown, options.to)
     if options.plot:
         from evalsuite.output.reports.plots import draw_chart
 
-        draw_chart(draw_agreements(lines, shown[0].title), options.plot)
+        draw_chart(agreement.draw_agreements(lines, shown[0].title), options.plot)
     return 0
 
 

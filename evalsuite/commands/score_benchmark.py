@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import sys
+from argparse import Namespace
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,7 +36,7 @@ from evalsuite.engine.scoring import convert_scores, get_callable_name, hash_sco
     data=str,
     shown=10,
 )
-def run_benchmark(options: argparse.Namespace) -> int:
+def run_benchmark(options: Namespace) -> int:
     """Print how many verdicts agree, and the first differences; return 1 if any verdict differs, otherwise 0."""
     if wrong := [text for text in options.arg if "=" not in text]:
         options.parser.error(f"--arg {wrong[0]}: write NAME=TEXT")
@@ -70,9 +70,7 @@ class _CheckerComparison:
     differences: list[str] = field(default_factory=list)
 
 
-async def _compare_scores_with_verdicts(
-    options: argparse.Namespace, bound_benchmark: BoundBenchmark
-) -> _CheckerComparison:
+async def _compare_scores_with_verdicts(options: Namespace, bound_benchmark: BoundBenchmark) -> _CheckerComparison:
     samples = {sample.id: sample for sample in bound_benchmark.dataset.samples}
     compared = _CheckerComparison()
     for verdict in READERS.get(options.name, read_plain_verdicts)(options.against, samples):

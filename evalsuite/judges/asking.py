@@ -80,9 +80,7 @@ class Vote(Generic[T]):
     log: Log = ()
 
 
-async def collect_vote(
-    call: Awaitable[Judgement[T]], judge: str, model: Model, *, skip: int = 0, **facts: Any
-) -> Vote[T]:
+async def get_vote(call: Awaitable[Judgement[T]], judge: str, model: Model, *, skip: int = 0, **facts: Any) -> Vote[T]:
     """Wait for a judge's answer, and convert a failure to a vote that has only a description of the problem.
 
     Args:
@@ -145,7 +143,7 @@ def make_number_schema(low: int, high: int) -> dict[str, Any]:
     return {"type": "integer", "minimum": low, "maximum": high}
 
 
-async def wait_for_all(calls: Iterable[Awaitable[T]]) -> list[T]:
+async def gather_all(calls: Iterable[Awaitable[T]]) -> list[T]:
     """Wait for all calls and return their results; if calls failed, raise the error of the one that is listed first.
 
     Do not use a task group, because it would cancel the remaining calls when one call fails. Since all calls end, the

@@ -250,7 +250,10 @@ class Each(ScaleCriteria):
             return Reading(math.nan, next(reading.reason for reading in readings if not reading.is_decided))
         scores = [reading.value for _, reading in told]
         name, worst = min(told, key=lambda one: one[1].value)
-        value = _compute_average_precision(scores) if self.ranked else math.fsum(scores) / len(scores)
+        value = math.fsum(scores) / len(scores)
+        if self.ranked:
+            found = [at for at, score in enumerate(scores, 1) if score]
+            value = math.fsum(hit / at for hit, at in enumerate(found, 1)) / len(found) if found else 0.0
         return Reading(value, f"{name[:80]}: {worst.reason}", {name: reading.value for name, reading in told})
 
     def _read_item_score(self, entry: Mapping[str, Any]) -> float:
@@ -270,11 +273,6 @@ def _find_list_in_json(text: str, key: str) -> list[Any] | None:
     if any(items != found[0][0] for items, _ in found) or (found and RETRACTED.search(text[found[-1][1] :])):
         return None
     return found[0][0] if found else None
-
-
-def _compute_average_precision(scores: Sequence[float]) -> float:
-    found = [at for at, score in enumerate(scores, 1) if score]
-    return math.fsum(hit / at for hit, at in enumerate(found, 1)) / len(found) if found else 0.0
 
 
 @dataclass(frozen=True, slots=True)

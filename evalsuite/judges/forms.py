@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
@@ -71,14 +72,6 @@ CANNOT_TELL_PATTERN = (
 CHOICES: ChoiceFormat[PairVerdict] = ChoiceFormat({"first": _FIRST + _WINS, "second": _SECOND + _WINS, "tie": _TIE})
 CHOICES_OR_NONE: ChoiceFormat[PairVerdict] = ChoiceFormat({**CHOICES.options, CANNOT_TELL: CANNOT_TELL_PATTERN})
 
-LEVELS: Mapping[str, float] = {
-    "1 much better": 1.0,
-    "1 better": 0.75,
-    "tie": 0.5,
-    "2 better": 0.25,
-    "2 much better": 0.0,
-}
-"""The five verdicts that a prompt offers; each number is the preference for the first answer."""
 _MUCH, _SOME = " (?:is )?(?:much|significantly|far) better", " (?:is )?(?:slightly |somewhat |a bit )?better"
 GRADES: ChoiceFormat[float | str] = ChoiceFormat(
     {
@@ -310,7 +303,7 @@ class GradedChoice(ChoiceForm):
     The score is the mean preference for the first answer (0 to 1).
     """
 
-    words: ClassVar[tuple[str, ...]] = tuple(LEVELS)
+    words: ClassVar[tuple[str, ...]] = ("1 much better", "1 better", "tie", "2 better", "2 much better")
 
     def write_judging_task(self) -> str:
         return f"{ChoiceForm.write_judging_task(self)} By how much?"
@@ -321,9 +314,7 @@ class GradedChoice(ChoiceForm):
         return Opinion(verdict=CANNOT_TELL) if isinstance(read, str) else _make_opinion_from_preference(read)
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
-        return _make_opinion_from_preference(
-            math.fsum(opinion.scores[PREFERENCE] for opinion in opinions) / len(opinions)
-        )
+        return _make_opinion_from_preference(fmean(opinion.scores[PREFERENCE] for opinion in opinions))
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,13 +54,12 @@ def make_people_facts(
         # Ignore `first`, `tie` and `second`, because these labels do not say which score an answer deserves.
         return {}
     by_score = human if isinstance(human, Mapping) else dict.fromkeys(score_names, human)
-    labels = {
-        name: _parse_sample_label(sample, by_score[name]) for name in score_names if by_score.get(name) is not None
-    }
-    for name in labels:
-        if scale and not is_on_scale(by_score[name], scale):
+    given = {name: by_score[name] for name in score_names if by_score.get(name) is not None}
+    labels = {name: _parse_sample_label(sample, label) for name, label in given.items()}
+    for name, label in given.items():
+        if scale and not is_on_scale(label, scale):
             raise ScoringError(
-                f"sample {sample.id} has the label {by_score[name]!r:.60} under 'human' in its metadata; {name} has a "
+                f"sample {sample.id} has the label {label!r:.60} under 'human' in its metadata; {name} has a "
                 f"scale from {scale[0]:g} to {scale[1]:g}: give a number on it, or a mapping of labels by score"
             )
     compared: dict[str, Any] = {"scale": list(scale)} if scale else {}

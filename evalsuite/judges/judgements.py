@@ -22,15 +22,14 @@ PairVerdict = Literal["first", "second", "tie", "cannot tell"]
 Lead = Literal["Reply", "End"]
 # Name of the score of a comparison: the preference for the first of two answers, from 0 to 1.
 PREFERENCE = "preference"
-SWAPPED: Mapping[str, Any] = {"first": "second", "second": "first"}
+OTHER: Mapping[str, Any] = {"first": "second", "second": "first"}
 # Version of the judges' code, which is part of every signature. Increase the version if the code that reads or combines
 # judges' answers changes. A changed prompt needs no new version, because signatures also contain the prompts.
 VERSION = 6
 UNDER_TEST = "the model under test"
 CANNOT_TELL: Literal["cannot tell"] = "cannot tell"
-SINGLE_JUDGE_FACT = (
-    "alone"  # Key of the fact about the single judge that is asked before a panel (its verdict and calls).
-)
+# Key of the fact about the single judge that is asked before a panel (its verdict and calls).
+SINGLE_JUDGE_FACT = "alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +43,8 @@ class Opinion:
 
     def exchange_answers(self) -> Opinion:
         """Return the opinion with the first and the second answer exchanged."""
-        scores = {
-            SWAPPED.get(key, key): 1 - value if key == PREFERENCE else value for key, value in self.scores.items()
-        }
-        return Opinion(scores, SWAPPED.get(self.verdict or "", self.verdict))
+        scores = {OTHER.get(key, key): 1 - value if key == PREFERENCE else value for key, value in self.scores.items()}
+        return Opinion(scores, OTHER.get(self.verdict or "", self.verdict))
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,10 +82,6 @@ def _choose_other_name(name: str, rng: Random) -> str:
     return rng.choice([other for other in NAMES if other not in name])
 
 
-def _choose_other_unit(unit: str, _rng: Random) -> str:
-    return unit.replace(unit.strip(), UNITS[unit.strip()])
-
-
 def _negate_verb(verb: str, _rng: Random) -> str:
     positive = re.sub(r" not$|n't$", "", verb)
     return positive if positive != verb else f"{verb} not"
@@ -141,7 +137,7 @@ RULES: Mapping[str, Rule] = {
     "names": partial(_replace_random_match, NAME, _choose_other_name, is_suitable=_is_name),
     "dates": partial(_replace_random_match, DATE, _choose_other_date),
     "negations": partial(_replace_random_match, VERB, _negate_verb),
-    "units": partial(_replace_random_match, UNIT, _choose_other_unit),
+    "units": partial(_replace_random_match, UNIT, lambda unit, _: unit.replace(unit.strip(), UNITS[unit.strip()])),
     "dropped_steps": partial(_repeat_or_drop_step, copies=0),
     "doubled_steps": partial(_repeat_or_drop_step, copies=2),
     "contradictions": _add_contradiction,
@@ -229,10 +225,7 @@ def _find_passages(case: Case) -> Sequence[str]:
 def _replace_passages(case: Case, passages: Sequence[str]) -> Case:
     sample, transcript = case
     metadata, facts = (
-        {
-            key: passages if key in PASSAGES and isinstance(value, (list, tuple)) else value
-            for key, value in place.items()
-        }
+        {**place, **{key: passages for key in PASSAGES if isinstance(place.get(key), (list, tuple))}}
         for place in (sample.metadata, transcript.facts)
     )
     return replace(sample, metadata=metadata), replace(transcript, facts=facts)

@@ -205,11 +205,9 @@ class AnswerForm(Generic[T]):
     def _split_answer(self, text: str) -> list[Item]:
         """Split an answer into its JSON objects and lines; remove Markdown characters such as `**`."""
         text = FRACTION.sub(r'\1"\2"', text)
-        inside = [range(start, end) for _, start, end in list_json_objects(text)]
+        inside = {at for _, start, end in list_json_objects(text) for at in range(start, end)}
         # Keep tags inside a JSON object, because they belong to a text, such as a reason that quotes HTML.
-        text = TAG.sub(
-            lambda tag: tag[0] if any(tag.start() in each for each in inside) else f"\n{tag[1]}: {tag[2]}\n", text
-        )
+        text = TAG.sub(lambda tag: tag[0] if tag.start() in inside else f"\n{tag[1]}: {tag[2]}\n", text)
         items: list[Item] = []
         at = 0
         for item, start, end in list_json_objects(text):

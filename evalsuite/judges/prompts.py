@@ -127,12 +127,10 @@ def make_field_sections(sample: Sample, transcript: Transcript, fields: Mapping[
             `target` (every reference), `conversation` (every message in order), `tools` (every call with its result),
             `metadata.KEY`, `facts.KEY`, or a bare KEY of the metadata or the facts.
     """
-    return [
-        part for name, source in fields.items() for part in _make_sections_of_field(name, source, sample, transcript)
-    ]
+    return [part for name, source in fields.items() for part in _make_field_parts(name, source, sample, transcript)]
 
 
-def _make_sections_of_field(name: str, source: str, sample: Sample, transcript: Transcript) -> list[Part]:
+def _make_field_parts(name: str, source: str, sample: Sample, transcript: Transcript) -> list[Part]:
     texts = {"input": format_conversation(sample.input), "answer": transcript.answer, "reasoning": transcript.reasoning}
     if source in texts:
         return [(name, texts[source])]
@@ -162,10 +160,9 @@ def _make_conversation_sections(sample: Sample, transcript: Transcript) -> list[
 
 def _make_tool_call_sections(transcript: Transcript) -> list[Part]:
     """Show the conversation's tool calls; if it has none, show the tool calls that the solver logged as events."""
-    results = {
-        message.tool_call_id: _format_message(message) for message in transcript.messages if message.role == "tool"
-    }
-    calls = [call for message in transcript.messages for call in message.tool_calls]
+    messages = transcript.messages
+    results = {message.tool_call_id: _format_message(message) for message in messages if message.role == "tool"}
+    calls = [call for message in messages for call in message.tool_calls]
     shown = [f"{call.name}({call.arguments})\n-> {results.get(call.id, '(no result)')}" for call in calls]
     shown = shown or [_write_text_or_json(event) for event in transcript.events if "tool" in event or "calls" in event]
     parts = [(f"tool call {at}", text) for at, text in enumerate(shown, 1)]

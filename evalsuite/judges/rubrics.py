@@ -6,21 +6,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from statistics import fmean, median
+from statistics import fmean, median, multimode
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.keywords import select_generation_params
 from evalsuite.core.types import COUNTED_APART, Message, Metric, Sample, Score, Transcript
-from evalsuite.judges.asking import (
-    SchemaAsker,
-    Vote,
-    ask_until_parsed,
-    collect_vote,
-    join_logs,
-    require_quorum,
-    wait_for_all,
-)
+from evalsuite.judges.asking import SchemaAsker, Vote, ask_until_parsed, gather_all, get_vote, join_logs, require_quorum
 from evalsuite.judges.criteria import Criteria, Each, OrCannotTell, Template, make_criteria, read_sample_criteria
 from evalsuite.judges.forms import QUALITY, Likert, Reading, ScaleCriteria, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, MOST_SAMPLES
@@ -265,7 +257,7 @@ class Rubric:
             reading = Reading(criteria.worst, "the answer is empty")
             votes = [Vote(model.name, model.name, reading) for model in models]
         else:
-            votes = await wait_for_all(self.ask_for_vote(criteria, shown, model, at) for model, at in seats)
+            votes = await gather_all(self.ask_for_vote(criteria, shown, model, at) for model, at in seats)
         value, votes = await self._confirm_failure(criteria, shown, models[0], votes)
         people = make_people_facts(
             sample, [self.name], scale=(criteria.worst, criteria.best), passing_score=self.find_passing_score(criteria)
@@ -313,7 +305,7 @@ class Rubric:
         if passing is None or not value < passing or len(votes) >= self.confirm_failures or not join_logs(votes):
             return value, votes
         again = range(len(votes), self.confirm_failures)
-        votes += await wait_for_all(self.ask_for_vote(criteria, shown, model, at, confirms=True) for at in again)
+        votes += await gather_all(self.ask_for_vote(criteria, shown, model, at, confirms=True) for at in again)
         values = _list_values(votes)
         failed = [value for value in values if value < passing]
         passed = [value for value in values if value >= passing]
@@ -361,11 +353,11 @@ class Rubric:
         options: dict[str, Any] = {"temperature": temperature, **self.params, **seed, "attempts": self.attempts}
         if isinstance(criteria, Template):
             question = Message("user", criteria.write_prompt(shown.parts), parts=shown.media)
-            return await collect_vote(ask_until_parsed(model, [question], criteria.read_answer, **options), name, model)
+            return await get_vote(ask_until_parsed(model, [question], criteria.read_answer, **options), name, model)
         prompt = make_prompt_messages(mark_sections(shown.parts), self.write_instruction(criteria), shown.media)
         asked = OrCannotTell(criteria) if self.cannot_tell else criteria
         call = self.structured.ask_with_schema(model, prompt, asked.read_answer, asked.make_schema(), **options)
-        return await collect_vote(call, name, model)
+        return await get_vote(call, name, model)
 
     async def _judge_items_separately(
         self, criteria: Each, shown: JudgedParts, others: list[Part], items: list[str], **seat: Any
@@ -380,7 +372,7 @@ class Rubric:
             items = list(votes[0].value.parts) if votes[0].value else []
         question = criteria.make_item_question()
         inputs = [replace(shown, parts=[*others, (criteria.item, item)]) for item in items]
-        votes += (judged := await wait_for_all(plain.ask_for_vote(question, each, **seat) for each in inputs))
+        votes += (judged := await gather_all(plain.ask_for_vote(question, each, **seat) for each in inputs))
         unread = [vote.problem for vote in votes if vote.value is None]
         readings = [vote.value for vote in judged if vote.value]
         reading = None if unread else criteria.combine_readings(items, readings)
@@ -417,18 +409,13 @@ def _list_values(votes: Sequence[Vote[Reading]]) -> list[float]:
     return values if is_mostly_decided(len(values), len(readings)) else []
 
 
-def _find_most_frequent_value(values: Sequence[float]) -> float:
-    """Return the most frequent value; of several equally frequent values, return the lowest."""
-    return min(values, key=lambda vote: (-values.count(vote), vote))
-
-
 FOR_ONE_ANSWER = ("median", "min", "max", "majority")
 AGGREGATES: Mapping[str, Callable[[Sequence[float]], float]] = {
     "mean": fmean,
     "median": median,
     "min": min,
     "max": max,
-    "majority": _find_most_frequent_value,
+    "majority": lambda values: min(multimode(values)),  # The lowest of the most frequent values.
 }
 
 

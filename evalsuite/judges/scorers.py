@@ -11,17 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.core.keywords import select_generation_params
 from evalsuite.core.types import COUNTED_APART, Metric, Sample, Score, Transcript
-from evalsuite.judges.asking import (
-    Judgement,
-    SchemaAsker,
-    Vote,
-    ask_until_parsed,
-    collect_readable_judgements,
-    collect_vote,
-    join_logs,
-    label_log,
-    wait_for_all,
-)
+from evalsuite.judges import asking
 from evalsuite.judges.forms import QUALITY, BestOfForm, ChoiceForm, GradedChoice, Likert, PairedScores, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, MOST_SAMPLES, Weighted
 from evalsuite.judges.human_labels import WINS, make_people_facts
@@ -183,9 +173,7 @@ def panel(  # noqa: PLR0913 - a judge is declared in one line, each option a key
     judge: Judge = Panel(form, debaters, strategy, turns, swap, summarizer, attempts, checked, quorum)
     if on_demand:
         if not isinstance(form, PairedScores) or not swap:
-            raise SettingsError(
-                "a panel on demand compares two answers in both orders: give compare=, without swap=False"
-            )
+            raise SettingsError("a panel on demand compares two answers in both orders: give compare=, not swap=False")
         judge = OnDemand(Sampled(ChoiceForm(form.aspect), attempts=attempts, params=checked), judge)
     return JudgeScorer(judge, rivals, prefix=f"{name}_" if compare and name else "", model=model)
 
@@ -227,7 +215,7 @@ class Sampled:
     # The minimum number of readable judgements with each order of the answers; None means more than half.
     quorum: int | None = None
     # Adds JSON schemas to the requests; not used if the judge gives reasons first.
-    structured: SchemaAsker = field(default_factory=SchemaAsker, compare=False, repr=False)
+    structured: asking.SchemaAsker = field(default_factory=asking.SchemaAsker, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.repeats < 1:
@@ -235,7 +223,7 @@ class Sampled:
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         orders = (False, True) if self.form.is_comparison and self.swap else (False,)
-        rounds = await wait_for_all(self._judge_in_one_order(subject, model, swapped=swapped) for swapped in orders)
+        rounds = await asking.gather_all(self._judge_in_one_order(subject, model, swapped=each) for each in orders)
         return combine_rounds(self.form, rounds, self.quorum)
 
     def list_prompt_sentences(self) -> Sequence[str]:
@@ -243,23 +231,22 @@ class Sampled:
 
     async def _judge_in_one_order(self, subject: JudgedInput, model: Model, *, swapped: bool) -> RoundResult:
         repeats = range(self.repeats)
-        votes = await wait_for_all(self._ask_for_vote(subject, model, at, swapped=swapped) for at in repeats)
-        return collect_round(votes, join_logs(votes), swapped=swapped)
+        votes = await asking.gather_all(self._ask(subject, model, at, swapped=swapped) for at in repeats)
+        return collect_round(votes, asking.join_logs(votes), swapped=swapped)
 
-    async def _ask_for_vote(self, subject: JudgedInput, model: Model, repeat: int, *, swapped: bool) -> Vote[Opinion]:
-        prompt = make_prompt_messages(
-            subject.format_parts(swapped=swapped), self._write_answer_request(), subject.media
-        )
+    async def _ask(self, subject: JudgedInput, model: Model, repeat: int, *, swapped: bool) -> asking.Vote[Opinion]:
+        shown = subject.format_parts(swapped=swapped)
+        prompt = make_prompt_messages(shown, self._write_answer_request(), subject.media)
         # Vary the seed of repeated requests, because equal requests may get the same answer.
         seed = {"seed": int(self.params.get("seed") or 0) + repeat} if self.repeats > 1 else {}
         options: dict[str, Any] = {"attempts": self.attempts, **self.params, **seed}
         name = f"sample {repeat + 1}" if self.repeats > 1 else "judge"
         parse = self.form.parse_opinion
         if self.reasons:
-            call = ask_until_parsed(model, prompt, parse, **options)
+            call = asking.ask_until_parsed(model, prompt, parse, **options)
         else:
             call = self.structured.ask_with_schema(model, prompt, parse, self.form.make_schema(), **options)
-        return await collect_vote(call, name, model, order="swapped" if swapped else "as given")
+        return await asking.get_vote(call, name, model, order="swapped" if swapped else "as given")
 
     def _write_answer_request(self) -> str:
         return REASONS + self.form.write_answer_request("End") if self.reasons else self.form.write_answer_request()
@@ -293,13 +280,13 @@ class BestOf:
     attempts: int
     params: Mapping[str, Any]
     quorum: int | None  # The minimum number of readable judgements; None means more than half of them.
-    structured: SchemaAsker = field(default_factory=SchemaAsker, compare=False, repr=False)
+    structured: asking.SchemaAsker = field(default_factory=asking.SchemaAsker, compare=False, repr=False)
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         count = len(subject.answers)
         quorum = count // 2 + 1 if self.quorum is None else min(self.quorum, count)
         calls = (self._ask_in_order(subject, model, first) for first in range(count))
-        choices, log = await collect_readable_judgements(calls, quorum)
+        choices, log = await asking.collect_readable_judgements(calls, quorum)
         shares = [[choice.value[at] for choice in choices] for at in range(count)]
         ballots = tuple(
             Ballot(f"order {at}", model.name, False, Opinion({PREFERENCE: choice.value[0]}))
@@ -311,7 +298,7 @@ class BestOf:
     def list_prompt_sentences(self) -> Sequence[str]:
         return (SYSTEM_PROMPT, BestOfForm(self.aspect, 3).write_answer_request())
 
-    async def _ask_in_order(self, subject: JudgedInput, model: Model, first: int) -> Judgement[list[float]]:
+    async def _ask_in_order(self, subject: JudgedInput, model: Model, first: int) -> asking.Judgement[list[float]]:
         """Judge the answers in an order rotated to start at index `first`; return each answer's share (best: 1.0)."""
         answers, count = subject.answers, len(subject.answers)
         form = BestOfForm(self.aspect, count)
@@ -325,7 +312,8 @@ class BestOf:
 
         options: dict[str, Any] = {"attempts": self.attempts, **self.params}
         judgement = await self.structured.ask_with_schema(model, prompt, read_win_shares, form.make_schema(), **options)
-        return replace(judgement, log=label_log(judgement.log, "judge", model, order=f"answer {first + 1} first"))
+        log = asking.label_log(judgement.log, "judge", model, order=f"answer {first + 1} first")
+        return replace(judgement, log=log)
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,11 +381,8 @@ class JudgeScorer:
         self, *, background: str | None = None, hide: Sequence[str] | None = None, prefix: str | None = None
     ) -> JudgeScorer:
         """Return a copy of the judge with another background, hidden names or prefix; None keeps the present value."""
-        changes: dict[str, Any] = {
-            "background": background,
-            "hide": None if hide is None else tuple(hide),
-            "prefix": prefix,
-        }
+        hidden = None if hide is None else tuple(hide)
+        changes: dict[str, Any] = {"background": background, "hide": hidden, "prefix": prefix}
         return replace(self, **{name: value for name, value in changes.items() if value is not None})
 
     def make_prompt_sections(self, sample: Sample, transcript: Transcript) -> list[Part]:
