@@ -188,12 +188,10 @@ def _parse_benchmark_file(file: Path) -> ast.Module:
 def _list_benchmark_decorators(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
     for node in nodes:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield from filter(_is_benchmark_decorator, node.decorator_list)
-
-
-def _is_benchmark_decorator(decorator: ast.expr) -> bool:
-    called = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return getattr(called, "attr", getattr(called, "id", "")) == "benchmark"
+            for decorator in node.decorator_list:
+                called = decorator.func if isinstance(decorator, ast.Call) else decorator
+                if getattr(called, "attr", getattr(called, "id", "")) == "benchmark":
+                    yield decorator
 
 
 def _import_test_file(file: Path, root: Path) -> ModuleType:

@@ -141,9 +141,12 @@ class OpenAIBackend(protocol.Backend):
         content = self._mask_credentials(answer.content)
         streamed = answer.headers.get("content-type", "").startswith("text/event-stream")
         try:
-            plain = join_stream(content) if streamed else _parse_json(content)
+            plain = join_stream(content) if streamed else json.loads(content)
         except protocol.LostAnswer as error:
             raise protocol.LostAnswer(self._mask_text(str(error))) from None
+        except (ValueError, RecursionError):
+            words = self._mask_text(f"the server's answer is not JSON: {content[:200]!r}")
+            raise protocol.LostAnswer(words) from None
         if streamed or b"\\" in content:  # A credential may be spread over a stream's events, or escaped.
             content = self._mask_credentials(dumps(plain).encode())
             plain = json.loads(content)
@@ -322,10 +325,3 @@ def _delay_execution_until_read(execute: Callable[[ModuleType], None], module: M
         return names[name]
 
     names["__getattr__"] = get_attribute
-
-
-def _parse_json(content: bytes) -> Any:
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise protocol.LostAnswer(f"the server's answer is not JSON: {content[:200]!r}") from error

@@ -314,7 +314,6 @@ def _has_own_methods(kind: type) -> bool:
 
 
 def _list_class_and_base_names(kind: type) -> list[str]:
-    """List the names of a class and its bases."""
     return [base.__name__ for base in kind.__mro__]
 
 
@@ -503,7 +502,8 @@ class CheckProcess:
             if isinstance(kind, type) and issubclass(kind, Exception | SystemExit) and not _is_refused(kind):
                 return kind
         base = self._find_error_class(others) if others and others[0] not in {"BaseException", "object"} else Exception
-        return type(name, (base,), {"__str__": _get_original_error_text})
+        # The text is the one that the exception had in the process of the answer.
+        return type(name, (base,), {"__str__": lambda error: str(vars(error).get("_text", Exception.__str__(error)))})
 
 
 NOT_RAISED = (AssertionError, UnicodeError, StopIteration, StopAsyncIteration)
@@ -513,11 +513,6 @@ NOT_RAISED = (AssertionError, UnicodeError, StopIteration, StopAsyncIteration)
 def _is_refused(error: type[BaseException]) -> bool:
     # Some exceptions of test frameworks skip or stop a test without failing it.
     return issubclass(error, NOT_RAISED) or error.__module__.partition(".")[0] in {"unittest", "_pytest"}
-
-
-def _get_original_error_text(error: BaseException) -> str:
-    """Return the text that the exception had in the process of the answer."""
-    return str(vars(error).get("_text", Exception.__str__(error)))
 
 
 def _is_item_moved(old_item: Any, new_item: Any, before: list[Any], after: list[Any]) -> bool:

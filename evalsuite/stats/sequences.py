@@ -100,7 +100,8 @@ class _BinaryBound:
         """
         if not ones:
             return self.bound
-        constant = math.log(n + 1) + _compute_log_binomial_coefficient(n, ones) - self.level
+        log_ways = math.lgamma(n + 1) - math.lgamma(ones + 1) - math.lgamma(n - ones + 1)
+        constant = math.log(n + 1) + log_ways - self.level
         share = max(self.bound, math.exp(-constant / ones))
         while share * n < ones:
             excess = constant + ones * math.log(share) + (n - ones) * math.log1p(-share)
@@ -110,10 +111,6 @@ class _BinaryBound:
             share += step
         self.bound = share
         return share
-
-
-def _compute_log_binomial_coefficient(n: int, k: int) -> float:
-    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
 GRID = 1000  # Number of steps between hypothesised means, so bounds are rounded outwards to a thousandth of the range.

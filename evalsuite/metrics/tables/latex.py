@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -188,11 +188,13 @@ class Tabular:
             _fill_spanned_cells(grid, row_place, column_place, cell)
         rows = tuple(tuple(row) for row, keep in zip(grid, written, strict=True) if keep)
         kept = list(accumulate(written, initial=0))
+        above_rules = (kept[min(place, len(kept) - 1)] for place in self._rules)
         return CellGrid(
             rows,
             name=self.caption or caption,
             alignment=self.alignment,
-            head_rows=self._count_head_rows(kept),
+            # The head ends at the first rule that has rows on both sides.
+            head_rows=next((rows for rows in above_rules if 0 < rows < kept[-1]), 0),
             spans=tuple(
                 Span(cell.text, kept[row], column, max(1, kept[end] - kept[row]), cell.columns)
                 for row, column, cell in spanning
@@ -203,11 +205,6 @@ class Tabular:
             borders=self._borders,
             refused=self._refused,
         )
-
-    def _count_head_rows(self, kept: Sequence[int]) -> int:
-        """Count the rows above the first rule that has rows on both sides; 0 without such a rule."""
-        above = (kept[min(place, len(kept) - 1)] for place in self._rules)
-        return next((rows for rows in above if 0 < rows < kept[-1]), 0)
 
     def _get_depth_change(self, place: int) -> int:
         """Return 1 where a group or inner environment begins, -1 where it ends, otherwise 0."""

@@ -199,11 +199,6 @@ def _make_grid_tree(table: CellGrid) -> tuple[TableNode, int]:
 def _compute_tree_similarity(
     one: TableNode, size: int, two: TableNode, other_size: int, *, with_content: bool
 ) -> float:
-    # Clip at 0, because the distance can exceed the larger tree's size: a row is never renamed to a cell.
-    return max(0.0, 1.0 - _measure_tree_distance(one, two, with_content=with_content) / max(size, other_size, 1))
-
-
-def _measure_tree_distance(one: TableNode, two: TableNode, *, with_content: bool) -> float:
     (first, first_leaves), (second, second_leaves) = _list_in_postorder(one), _list_in_postorder(two)
     _require_few_pairs("TEDS", "elements", len(first), len(second), MOST_STEPS)
     rename = [[_measure_rename_cost(a, b, with_content=with_content) for b in second] for a in first]
@@ -211,7 +206,8 @@ def _measure_tree_distance(one: TableNode, two: TableNode, *, with_content: bool
     for i in _find_keyroots(first_leaves):
         for j in _find_keyroots(second_leaves):
             _fill_subtree_distances(first_leaves, second_leaves, i, j, rename, trees)
-    return trees[-1][-1]
+    # Clip at 0, because the distance can exceed the larger tree's size: a row is never renamed to a cell.
+    return max(0.0, 1.0 - trees[-1][-1] / max(size, other_size, 1))
 
 
 def _list_in_postorder(root: TableNode) -> tuple[list[TableNode], list[int]]:
