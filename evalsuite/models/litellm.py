@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import os
+import re
 import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.errors import BackendUnavailable, RequestRefused
 from evalsuite.core.redaction import redact
 from evalsuite.models.chat_format import build_body, parse_answer
-from evalsuite.models.failures import make_status_error
-from evalsuite.models.protocol import Backend
+from evalsuite.models.failures import LONGEST_WORDS, make_status_error
+from evalsuite.models.protocol import Backend, BrokenConnection, LostAnswer, UnreachableServer
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request
+
+KEY_HINT = "is the provider's key in the environment the right one?"
+MISSING_KEY = re.compile(r"\bmissing\b.{0,40}\b(?:api key|credentials)", re.IGNORECASE)
 
 
 class LitellmBackend(Backend):
@@ -50,6 +54,9 @@ class LitellmBackend(Backend):
                 self._package = await asyncio.to_thread(_import_litellm)
 
     async def complete(self, request: Request) -> Completion:
+        for name, usual in (("api", "chat"), ("stream", False)):
+            if (value := request.params.get(name) or usual) != usual:
+                raise BackendUnavailable(f"litellm:{self.name} gives whole chat completions only, not {name}={value}")
         await self._import_litellm_once()
         body = build_body(request, self.name)
         if request.params.get("extra_headers"):
@@ -70,14 +77,30 @@ class LitellmBackend(Backend):
         return parse_answer(answer.model_dump())
 
     def _convert_error(self, error: Exception) -> Exception:
-        """Convert litellm's exception according to its HTTP status, because the exception classes vary by provider."""
-        status, words = getattr(error, "status_code", None), redact(str(error).strip())
+        """Convert litellm's exception according to its HTTP status, because the exception classes vary by provider.
+
+        litellm also gives a status to failures without one: 500, or 408 after a time-out. A lost or unreadable answer
+        may be billed, so it must not be repeated like a call that the server refused with such a status.
+        """
+        from evalsuite.models.transport import NETWORK, UNREACHABLE, list_causes
+
+        # Drop the traceback that litellm adds to some messages.
+        words = redact(str(error).partition("Traceback (most recent call last)")[0].strip())[:LONGEST_WORDS]
+        status, causes = getattr(error, "status_code", None), list_causes(error)
         if not isinstance(status, int):
             return RequestRefused(f"litellm:{self.name}: {type(error).__name__}: {words}")
+        answered = any(type(cause).__name__ == "HTTPStatusError" for cause in causes)
+        if not answered and (status >= 500 or status == 408):
+            message = f"litellm:{self.name}: {words}"
+            if MISSING_KEY.search(words):
+                return BackendUnavailable(f"{message} ({KEY_HINT})")
+            if any(isinstance(cause, UNREACHABLE) for cause in causes):
+                return UnreachableServer(message)
+            is_broken = isinstance(causes[-1], NETWORK) and not isinstance(causes[-1], TimeoutError)
+            return (BrokenConnection if is_broken else LostAnswer)(message)
         sent = getattr(error, "litellm_response_headers", None) or {}
         headers = {str(name).lower(): str(value) for name, value in sent.items()}
-        hint = "is the provider's key in the environment the right one?"
-        return make_status_error(status, headers, words, f"litellm:{self.name}", hint)
+        return make_status_error(status, headers, words, f"litellm:{self.name}", KEY_HINT)
 
     async def aclose(self) -> None:
         close = getattr(self._package, "close_litellm_async_clients", None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from evalsuite.core.errors import BackendUnavailable, RequestRefused
 from evalsuite.core.types import Message, Request, Usage
 from evalsuite.models.litellm import LitellmBackend
-from evalsuite.models.protocol import RateLimited, Transient
+from evalsuite.models.protocol import BrokenConnection, LostAnswer, Outage, RateLimited, Transient, UnreachableServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +55,7 @@ def test_reasoning_is_kept_apart(ask: Any, chat_server: ChatServer) -> None:
         (400, RequestRefused),
         (401, BackendUnavailable),
         (403, BackendUnavailable),
-        (404, RequestRefused),
+        (404, BackendUnavailable),
         (408, Transient),
         (409, Transient),
         (422, RequestRefused),
@@ -81,14 +82,47 @@ def test_a_429_says_how_long_to_wait(ask: Any, chat_server: ChatServer) -> None:
     assert caught.value.retry_after == 7.0
 
 
-@pytest.mark.parametrize("body", [b"{not json", b"<html>"])
-def test_an_answer_that_is_none_may_pass(ask: Any, chat_server: ChatServer, body: bytes) -> None:
+@pytest.mark.parametrize("body", [b"{not json", b"<html>", b'{"choices": [{"message": {"content": [1]}}]}'])
+def test_an_answer_that_cannot_be_read_counts_as_lost_and_is_told_in_one_line(
+    ask: Any, chat_server: ChatServer, body: bytes
+) -> None:
     chat_server.reply = lambda _: chat_server.say(body=body)
-    with pytest.raises(Transient):
+    with pytest.raises(LostAnswer) as caught:
         ask()
+    assert not isinstance(caught.value, Outage)
+    assert "Traceback" not in str(caught.value)
 
 
-def test_a_connection_that_breaks_may_pass(ask: Any, chat_server: ChatServer) -> None:
+def test_a_connection_that_breaks_counts_as_a_lost_answer_in_an_outage(ask: Any, chat_server: ChatServer) -> None:
     chat_server.reply = lambda _: chat_server.say(drop=True)
-    with pytest.raises(Transient):
+    with pytest.raises(BrokenConnection):
         ask()
+
+
+def test_an_answer_that_takes_too_long_counts_as_lost(ask: Any, chat_server: ChatServer) -> None:
+    chat_server.reply = lambda _: chat_server.say("late", delay=2.0)
+    with pytest.raises(LostAnswer, match="timed out"):
+        ask(replace(REQUEST, params={"timeout": 0.2}))
+
+
+def test_a_server_that_is_not_there_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-key")
+    with pytest.raises(UnreachableServer):
+        asyncio.run(LitellmBackend("openai/some-model", "http://127.0.0.1:9/v1").complete(REQUEST))
+
+
+@pytest.mark.parametrize("name", ["openai/some-model", "gemini/some-model"])
+def test_a_missing_key_ends_the_run(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    for variable in ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(variable, raising=False)
+    with pytest.raises(BackendUnavailable, match="key in the environment"):
+        asyncio.run(LitellmBackend(name).complete(REQUEST))
+
+
+@pytest.mark.parametrize("params", [{"api": "responses"}, {"api": "embeddings"}, {"stream": True}])
+def test_what_litellm_would_answer_in_another_form_is_not_asked(
+    ask: Any, chat_server: ChatServer, params: dict[str, Any]
+) -> None:
+    with pytest.raises(BackendUnavailable, match="whole chat completions only"):
+        ask(replace(REQUEST, params=params))
+    assert not chat_server.bodies
