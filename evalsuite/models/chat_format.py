@@ -171,14 +171,16 @@ def join_stream(content: bytes) -> dict[str, Any]:
         if event.get("type") in {"response.completed", "response.incomplete", "response.failed"}:
             whole: dict[str, Any] = event["response"]
             return whole
-    failed = next((event for event in events if event.get("error")), None)
+    # The Responses API puts an error's fields into the event itself.
+    errors = ({"error": event} if event.get("type") == "error" else event for event in events)
+    failed = next((event for event in errors if event.get("error")), None)
     if not (ended or failed):
         raise LostAnswer("the server's stream was cut off before its end")
     try:
         answer = _join_events_into_answer([event for event in events if event.get("object") != "error"])
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise LostAnswer(f"the server's stream is not a chat completion: {content[:200]!r}") from error
-    if failed and answer["choices"][0]["message"] != EMPTY_MESSAGE:
+    if failed and (answer["choices"][0]["message"] != EMPTY_MESSAGE or any("delta" in event for event in events)):
         # The server may bill what it wrote before the error.
         raise LostAnswer(f"the server failed while it answered: {failed['error']!s:.200}")
     return failed or answer

@@ -14,7 +14,8 @@ from evalsuite.models.protocol import Outage, PermanentFailure, RateLimited, Tra
 
 TEMPORARY_STATUSES = {408, 409, 425}
 KEY_REFUSED = {401, 403}
-QUOTA = ("insufficient_quota", "billing_hard_limit", "credit balance is too low")
+QUOTA = ("insufficient_quota", "billing_hard_limit_reached", "credit balance is too low to access")
+"""Signs of a used-up quota at the status 429 and, from OpenAI's limit on spending and Anthropic, 400."""
 LONGEST_WORDS = 500
 
 
@@ -38,7 +39,7 @@ def make_status_error(
 
 def _explain_final_failure(status: int, server_message: str) -> str:
     """Explain why every later request would fail; return "" if a later request may succeed."""
-    if status == 402 or (status == 429 and any(sign in server_message for sign in QUOTA)):
+    if status == 402 or (status in {400, 429} and any(sign in server_message for sign in QUOTA)):
         return "the account has no credit left, and waiting does not help"
     if status == 404:
         return "does this server know --model by that name, and is the address right?"
@@ -122,6 +123,15 @@ def _compute_seconds_until_date(date: str) -> float | None:
         return None
     aware = at if at.tzinfo else at.replace(tzinfo=UTC)  # Treat a date without a time zone as UTC.
     return max(0.0, aware.timestamp() - time.time())
+
+
+def read_error_status(code: object) -> int:
+    """Return the HTTP status for the code of an error that came with the status 200: a status, or one of OpenAI's."""
+    if isinstance(code, int) and 400 <= code < 600:
+        return code
+    if code in ("insufficient_quota", "rate_limit_exceeded"):
+        return 429
+    return 400 if re.match(r"(?:invalid|(?:.*_)?image)_", str(code)) else 500
 
 
 def read_server_message(content: bytes) -> str:

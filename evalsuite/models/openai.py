@@ -27,7 +27,7 @@ from evalsuite.core.redaction import redact
 from evalsuite.models import chat_format, embeddings_format, protocol, responses_format
 from evalsuite.models.chat_format import join_stream
 from evalsuite.models.credentials import OPENAI, Access, ServerAddress, parse_address
-from evalsuite.models.failures import make_status_error, read_quota_wait, read_server_message
+from evalsuite.models.failures import make_status_error, read_error_status, read_quota_wait, read_server_message
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -159,8 +159,7 @@ class OpenAIBackend(protocol.Backend):
         """Convert a server's JSON to a completion; if the JSON states an error, raise this error."""
         error = answer.get("error") if isinstance(answer, dict) else None
         if error:
-            status = error.get("code") if isinstance(error, dict) else None
-            status = status if isinstance(status, int) and 400 <= status < 600 else 500
+            status = read_error_status(error.get("code") if isinstance(error, dict) else None)
             raise self._make_status_error(status, {}, content)
         return self._find_path_and_format(request)[1].parse_answer(answer)
 

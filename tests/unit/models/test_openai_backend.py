@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import json
 import socket
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -21,7 +22,7 @@ from evalsuite.models.choice import open_backend
 from evalsuite.models.credentials import Access, AddressGrant, Credentials
 from evalsuite.models.failures import make_status_error
 from evalsuite.models.openai import OpenAIBackend
-from evalsuite.models.protocol import PermanentFailure, RateLimited, Transient, UnreachableServer
+from evalsuite.models.protocol import LostAnswer, Outage, PermanentFailure, RateLimited, Transient, UnreachableServer
 from evalsuite.models.transport import format_error_message, list_causes
 
 if TYPE_CHECKING:
@@ -212,6 +213,11 @@ def test_an_overloaded_server_that_names_a_time_is_waited_for_like_one_that_says
 
 def test_a_quota_that_is_used_up_is_not_waited_for() -> None:
     assert isinstance(make_status_error(429, {}, "no money (insufficient_quota)", "http://host"), PermanentFailure)
+    for words in ("limit (billing_hard_limit_reached)", "Your credit balance is too low to access the Anthropic API."):
+        assert isinstance(make_status_error(400, {}, words, "http://host"), PermanentFailure)
+    assert isinstance(
+        make_status_error(400, {}, "bad input 'my credit balance is too low'", "http://host"), RequestRefused
+    )
 
 
 @pytest.mark.parametrize(
@@ -254,6 +260,38 @@ def test_an_error_inside_a_success_is_an_error_of_its_own_kind(once: Once, chat_
     chat_server.reply = lambda _: chat_server.say(body={"error": {"message": "slow down", "code": 429}})
     with pytest.raises(RateLimited, match="slow down"):
         once(OpenAIBackend(chat_server.url))
+
+
+@pytest.mark.parametrize("media_type", ["application/json", "text/event-stream"])
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("invalid_prompt", RequestRefused),
+        ("image_content_policy_violation", RequestRefused),
+        ("empty_image_file", RequestRefused),
+        ("rate_limit_exceeded", RateLimited),
+        ("insufficient_quota", PermanentFailure),
+        ("server_error", Outage),
+        (None, Outage),
+    ],
+)
+def test_a_failed_response_is_an_error_by_its_code(
+    once: Once, chat_server: ChatServer, code: str | None, kind: type[Exception], media_type: str
+) -> None:
+    error = {"code": code, "message": "why not"}
+    event = f"event: error\ndata: {json.dumps({'type': 'error', **error})}\n\n".encode()
+    body = event if media_type == "text/event-stream" else {"status": "failed", "output": [], "error": error}
+    chat_server.reply = lambda _: chat_server.say(body=body, headers={"Content-Type": media_type})
+    with pytest.raises(kind, match="why not"):
+        once(OpenAIBackend(chat_server.url), params={"api": "responses"})
+
+
+def test_a_response_that_fails_while_it_is_streamed_may_be_billed(once: Once, chat_server: ChatServer) -> None:
+    events = [{"type": "response.output_text.delta", "delta": "Par"}, {"type": "error", "message": "why not"}]
+    body = "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()
+    chat_server.reply = lambda _: chat_server.say(body=body, headers={"Content-Type": "text/event-stream"})
+    with pytest.raises(LostAnswer, match="why not"):
+        once(OpenAIBackend(chat_server.url), params={"api": "responses"})
 
 
 def test_a_connection_that_breaks_may_pass(once: Once, chat_server: ChatServer) -> None:
