@@ -172,8 +172,7 @@ def can_ask(mode: str, item: QuestionItem) -> bool:
     """Tell whether a mode can ask a question; some modes need a natural question or a sentence with a gap."""
     own = OWN_MODES.get(mode)
     return own is None or not (
-        (own.cloze and make_gap_sentence(item.question) is None)
-        or (own.natural and not is_natural_template(item.template))
+        (own.cloze and make_gap_sentence(item.question) is None) or (own.natural and item.template in _UNNATURAL)
     )
 
 
@@ -186,7 +185,7 @@ def _make_sample_tags(item: QuestionItem, mode: str) -> dict[str, str]:
         "bucket": item.bucket,
         "template": item.template,
         "mode": mode,
-        "natural": "yes" if is_natural_template(item.template) else "no",
+        "natural": "no" if item.template in _UNNATURAL else "yes",
         "cluster": f"{item.origin} {entity if is_name else digest(entity)}",
         **item.facets,
     }
@@ -315,8 +314,3 @@ _UNNATURAL = {
     *("goodreads-book-2", "goodreads-book-3", "imdb-name-3", "imdb-name-4"),
     *("imdb-title-3", "mag-journal-0", "mag-paper-2", "mag-paper-3"),
 }
-
-
-def is_natural_template(template: str) -> bool:
-    """Tell whether people are likely to ask questions of this template."""
-    return template not in _UNNATURAL

@@ -149,30 +149,19 @@ def _estimate_accuracy_gap(tally: Tally, domain: str, model: str, *, judged: boo
     return Estimate(own.value - theirs, low, high, own.n)
 
 
-def make_published_tables() -> list[Table]:
-    """Make the paper's Table 14 (over all questions, and by popularity) and mark it as published."""
-    rates = [("all", rate) for rate in ("A_LM", "H_LM", "M")]
-    rates += [(bucket, f"{rate}_LM") for bucket in BUCKETS for rate in "AH"]
-    rates += [("all", f"{rate}_{domain}") for domain in _DOMAINS for rate in "AH"]
-    titles = ["Accuracy", "Hallucination", "Missing"]
-    titles += [f"{rate}, {part}" for part in (*BUCKETS, *_DOMAINS) for rate in "AH"]
-    rows = [[model, *(read_table_14()[part, model].get(rate) for part, rate in rates)] for model in list_models()]
-    overall = Table("Published results", _make_published_columns(titles), rows, _NOTE, folded=True)
-
+def make_published_table() -> Table:
+    """Make the paper's Table 14, over all questions and by popularity, and mark it as published."""
     rules = {"EM": "exact match", "F1": "token F1", "RL": "ROUGE-L", "LM": "judge"}
-    names = [*(f"{rate}_{part}" for part in (*rules, *_DOMAINS) for rate in "AH"), "M"]
-    titles = [*(f"{rate}, {rules.get(part, part)}" for part in (*rules, *_DOMAINS) for rate in "AH"), "Missing"]
-    rows = [
-        [model, bucket, *(read_table_14()[bucket, model].get(name) for name in names)]
-        for bucket in BUCKETS
+    pairs = [(rate, part) for part in (*rules, *_DOMAINS) for rate in "AH"]
+    names = [*(f"{rate}_{part}" for rate, part in pairs), "M"]
+    titles = [*(f"{rate}, {rules.get(part, part)}" for rate, part in pairs), "Missing"]
+    rows: list[list[Cell]] = [
+        [model, part, *map(read_table_14()[part, model].get, names)]
+        for part in ("all", *BUCKETS)
         for model in list_models()
     ]
-    columns = _make_published_columns(titles, Column("Popularity"))
-    return [overall, Table("Published results by popularity", columns, rows, _NOTE, folded=True)]
-
-
-def _make_published_columns(titles: Sequence[str], *more: Column) -> list[Column]:
-    return [Column("Model (published)"), *more, *(Column(title, "percent") for title in titles)]
+    columns = [Column("Model (published)"), Column("Popularity"), *(Column(title, "percent") for title in titles)]
+    return Table("Published results", columns, rows, _NOTE, folded=True)
 
 
 def _read_published_rows(table_name: str) -> list[dict[str, str]]:

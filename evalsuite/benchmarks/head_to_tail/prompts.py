@@ -33,17 +33,21 @@ _QUESTION_ONLY = ("{QUESTION}",)
 _SLOT = re.compile(r"\{[A-Z_]+#?\}")
 
 
+Example = tuple[str, str]  # An example question in a prompt, with its answer.
+
+
 @dataclass(frozen=True, slots=True)
 class PaperPrompts:
     """The paper's prompts for the chosen modes, keyed by their numbers in the paper."""
 
     texts: Mapping[int, str]
 
-    def write_question_prompt(self, mode: str, question: str, example: PromptExample | None) -> str:
+    def write_question_prompt(self, mode: str, question: str, example: Example | None) -> str:
         """Fill in the prompt for one question; the mode `paper:in_domain` needs an example of the same template."""
-        words = {"{QUESTION}": question}
-        if example:
-            words |= {"{QUESTION#}": example.question, "{ANSWER#}": example.answer}
+        words = {
+            "{QUESTION}": question,
+            **(dict(zip(("{QUESTION#}", "{ANSWER#}"), example, strict=True)) if example else {}),
+        }
         return _fill_placeholders(self.texts[PAPER_MODES[mode]], words)
 
     def write_judge_prompt(self, question: str, answers: Sequence[str], reply: str) -> str:
@@ -95,8 +99,9 @@ class PromptSolver:
 
     async def __call__(self, sample: Sample, model: Model) -> Transcript:
         mode, question = sample.tags["mode"], str(sample.metadata.get("gap", sample.input))
-        example = PromptExample(**sample.metadata["example"]) if "example" in sample.metadata else None
-        write: Callable[[str, str, PromptExample | None], str | tuple[Message, ...]] = make_prompt
+        given = sample.metadata.get("example")
+        example = (given["question"], given["answer"]) if given else None
+        write: Callable[[str, str, Example | None], str | tuple[Message, ...]] = make_prompt
         if self.paper and mode in PAPER_MODES:
             write = self.paper.write_question_prompt
         return await self.generate(replace(sample, input=write(mode, question, example)), model)
@@ -116,14 +121,6 @@ _DOUBT_INSTRUCTIONS = {
     "guess": ["If you are not confident that you know the answer, make your best guess."],
     "nothing": [],
 }
-
-
-@dataclass(frozen=True, slots=True)
-class PromptExample:
-    """An example question in a prompt, with its answer."""
-
-    question: str
-    answer: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,16 +159,16 @@ MODES = {name: mode.description for name, mode in OWN_MODES.items()} | {
 SHOWS_TEMPLATE = {"in_domain", "paper:in_domain"}  # Modes whose prompt contains another question of the same template.
 
 # Examples in prompts; `_ANSWERABLE` replaces `_UNANSWERABLE` in prompts that do not permit "unsure".
-_ANSWERED = PromptExample("Which planet is nearest to the Sun?", "Mercury")
-_UNANSWERABLE = PromptExample("Who founded the town of Marlowick Hollow?", "unsure")
-_ANSWERABLE = PromptExample("Who painted the ceiling of the Sistine Chapel?", "Michelangelo")
+_ANSWERED = ("Which planet is nearest to the Sun?", "Mercury")
+_UNANSWERABLE = ("Who founded the town of Marlowick Hollow?", "unsure")
+_ANSWERABLE = ("Who painted the ceiling of the Sistine Chapel?", "Michelangelo")
 _GAP_EXAMPLES = {
-    _ANSWERED: PromptExample("The planet nearest to the Sun is _.", "Mercury"),
-    _UNANSWERABLE: PromptExample("The town of Marlowick Hollow was founded by _.", "unsure"),
+    _ANSWERED: ("The planet nearest to the Sun is _.", "Mercury"),
+    _UNANSWERABLE: ("The town of Marlowick Hollow was founded by _.", "unsure"),
 }
 
 
-def make_prompt(mode: str, question: str, example: PromptExample | None = None) -> tuple[Message, ...]:
+def make_prompt(mode: str, question: str, example: Example | None = None) -> tuple[Message, ...]:
     """Build the conversation that asks one question (or gap sentence) after some examples.
 
     Every turn repeats the instructions, because small models forget instructions that are stated only once. `example`
@@ -188,7 +185,7 @@ def make_prompt(mode: str, question: str, example: PromptExample | None = None) 
     answered = example if chosen.examples == "template" and example else _ANSWERED
     shown = [] if chosen.examples == "none" else [answered, _UNANSWERABLE if chosen.doubt == "unsure" else _ANSWERABLE]
     shown = [_GAP_EXAMPLES[each] for each in shown] if chosen.cloze else shown
-    turns = [(make_user_message(each.question), Message("assistant", each.answer)) for each in shown]
+    turns = [(make_user_message(asked), Message("assistant", said)) for asked, said in shown]
     return (*chain.from_iterable(turns), make_user_message(question))
 
 

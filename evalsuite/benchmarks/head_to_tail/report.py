@@ -12,7 +12,7 @@ from evalsuite.benchmarks.head_to_tail.paper_results import (
     compare_with_published,
     list_models,
     list_published_tuning_effects,
-    make_published_tables,
+    make_published_table,
     read_table_10,
 )
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE
@@ -168,7 +168,7 @@ def make_study_blocks(views: Sequence[RunView], *, only_shipped: bool) -> list[B
         for line in list_cases_by_mode(views, name_run=True):
             judge = (line.view.judge or "a judge") if line.tally.values("accuracy_lm") else None
             blocks += compare_with_published(line.label, line.tally, judge)
-        blocks += make_published_tables()
+        blocks.append(make_published_table())
     return blocks
 
 
@@ -207,7 +207,10 @@ def tabulate_answer_stability(views: Sequence[RunView]) -> Table | None:
             for row in tally.scored("accuracy"):
                 by_sample[row.sample].append(row)
             if repeated := [asked for asked in by_sample.values() if len(asked) > 1]:
-                differ = [len({_read_normalised_answer(view, row) for row in asked}) > 1 for asked in repeated]
+                answers = [[view.read(row.case).transcript for row in asked] for asked in repeated]
+                differ = [
+                    len({normalise_answer(each.answer) if each else "" for each in given}) > 1 for given in answers
+                ]
                 verdicts = [len({row.scores["accuracy"] for row in asked}) > 1 for asked in repeated]
                 questions = Tally(tuple(asked[0] for asked in repeated))
                 shares = [questions.estimate_of(list(map(float, each))) for each in (differ, verdicts)]
@@ -353,11 +356,6 @@ def _summarise_correlations(judged: Sequence[Tally], judge_metric: str, rule_met
         values = [value for pair in pairs if not math.isnan(value := correlation(*pair).statistic)]
         cells += [min(values), sum(values) / len(values)] if values else [None, None]
     return [len(values), *cells]
-
-
-def _read_normalised_answer(view: RunView, row: Row) -> str:
-    transcript = view.read(row.case).transcript
-    return normalise_answer(transcript.answer) if transcript else ""
 
 
 def _compute_paired_change(base: Tally, part: Tally, rate: str) -> Estimate | None:

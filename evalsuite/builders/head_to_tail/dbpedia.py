@@ -53,7 +53,7 @@ class DbpediaSource(QuestionSource):
         super().__init__(workspace, folder)
         self._questions = read_templates(templates or TEMPLATES)
         self.templates = self.paper_templates = tuple(self._questions)
-        self.dropped = read_dropped_templates(templates or TEMPLATES)
+        self.dropped = {name: UNFIT[name] for name in read_json(templates or TEMPLATES, dict) if name in UNFIT}
         self._create_triple_table(find_dump_file(folder, self.files[0]))
         self.partitions = {name: partition_by_popularity(workspace, name) for name in ("entity", "predicate")}
         self.template_popularity = dict(workspace.run_sql("SELECT id, popularity FROM predicate"))
@@ -210,11 +210,6 @@ def read_templates(path: Path) -> dict[QuestionTemplate, str]:
     if not questions:
         raise DatasetError(path, "", "no question that may be asked", "a question for one predicate at least")
     return questions
-
-
-def read_dropped_templates(path: Path) -> dict[str, str]:
-    """Map each unsuitable predicate of a template file to the reason why it is not used."""
-    return {predicate: UNFIT[predicate] for predicate in read_json(path, dict) if predicate in UNFIT}
 
 
 def _decode_name(entity: str) -> str:

@@ -108,12 +108,6 @@ def compute_shuffle_key(seed: int, *parts: str) -> int:
     return int.from_bytes(hashlib.md5(text, usedforsecurity=False).digest()[8:], "little")
 
 
-def make_shuffle_key_sql(seed: int, expression: str) -> str:
-    """Write SQL that gives the result of `compute_shuffle_key` for an SQL expression of type text."""
-    # The SQL function reads the last 8 of the hash's 16 bytes as a little-endian number.
-    return f"md5_number_lower('{seed}:' || {expression})"
-
-
 def partition_by_popularity(workspace: Workspace, entities: str) -> PopularityPartition:
     """Divide the entities in an SQL relation into buckets by the column `popularity`."""
     return PopularityPartition(
@@ -297,7 +291,9 @@ class QuestionSource:
         raise NotImplementedError
 
     def _make_shuffle_key_sql(self, expression: str) -> str:
-        return make_shuffle_key_sql(self._workspace.seed, expression)
+        """Write SQL that gives the result of `compute_shuffle_key` for an SQL expression of type text."""
+        # The SQL function reads the last 8 of the hash's 16 bytes as a little-endian number.
+        return f"md5_number_lower('{self._workspace.seed}:' || {expression})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,17 +136,18 @@ def find_only_profession(professions: str | None, template: QuestionTemplate) ->
     return [professions.replace("_", " ")] if kind == template else []
 
 
-# Maps each template to the SQL condition that a title or a person must meet, and to the question. The conditions
-# contain Python tuples of texts, because their `repr` is valid SQL.
+# Maps each template to the SQL condition that a title or a person must meet, and to the question; for titles, also to
+# the answer's field in `Title` or column in the table of the crew. The conditions contain Python tuples of texts, because
+# their `repr` is valid SQL.
 _TITLE_TEMPLATES = {
-    START_YEAR: (f"kind IN {SERIES}", "In which year did the {kind} {name} first go on air?"),
-    RELEASE_YEAR: (f"kind NOT IN {SERIES}", "In which year did the {kind} {name} come out?"),
-    END_YEAR: (f"end_year <= {LAST_YEAR}", "In which year did the {kind} {name} end?"),
+    START_YEAR: (f"kind IN {SERIES}", "In which year did the {kind} {name} first go on air?", "year"),
+    RELEASE_YEAR: (f"kind NOT IN {SERIES}", "In which year did the {kind} {name} come out?", "year"),
+    END_YEAR: (f"end_year <= {LAST_YEAR}", "In which year did the {kind} {name} end?", "end_year"),
     # Leave out series, because IMDb's running time of a series may mean one episode or all episodes.
-    RUNNING_TIME: (f"minutes > 0 AND kind NOT IN {SERIES}", "How many minutes does the {kind} {name} run?"),
-    DIRECTOR: ("true", "Who directed the {kind} {name}?"),
-    WRITER: ("true", "Who wrote the {kind} {name}?"),
-    CHARACTER: ("true", "Which actor or actress played {role} in the {kind} {name}?"),
+    RUNNING_TIME: (f"minutes > 0 AND kind NOT IN {SERIES}", "How many minutes does the {kind} {name} run?", "minutes"),
+    DIRECTOR: ("true", "Who directed the {kind} {name}?", "directors"),
+    WRITER: ("true", "Who wrote the {kind} {name}?", "writers"),
+    CHARACTER: ("true", "Which actor or actress played {role} in the {kind} {name}?", ""),
 }
 _PERSON_TEMPLATES = {
     BIRTH_YEAR: (f"birth_year <= {LAST_YEAR}", "In which year was {person}, born?"),
@@ -264,7 +265,8 @@ class ImdbQuestionMaker:
         self._works = self._load_works_by_person()
         self._titles = self._load_titles_by_id()
         self._people = self._load_people_by_id()
-        self._crew = {id_: people for id_, *people in workspace.run_sql("FROM crew")}
+        crew = workspace.run_sql("SELECT id, directors, writers FROM crew")
+        self._crew = {id_: {"directors": directors, "writers": writers} for id_, directors, writers in crew}
         self._parts = self._load_actors_by_title_and_character()
         self._names = dict(
             workspace.run_sql("""
@@ -289,17 +291,10 @@ class ImdbQuestionMaker:
             yield self._make_title_question(template, entity)
 
     def _make_title_question(self, template: QuestionTemplate, entity: str) -> RawQuestion:
-        title = self._titles[entity]
-        directors, writers = self._crew.get(entity, (None, None))
-        answers: dict[QuestionTemplate, Iterable[Answer | None]] = {
-            START_YEAR: [title.year],
-            RELEASE_YEAR: [title.year],
-            END_YEAR: [title.end_year],
-            RUNNING_TIME: [title.minutes],
-            DIRECTOR: self._list_names(directors),
-            WRITER: self._list_names(writers),
-        }
-        return title.write_question(template), answers[template]
+        title, field = self._titles[entity], _TITLE_TEMPLATES[template][2]
+        crew = self._crew.get(entity, {})
+        answers = self._list_names(crew.get(field)) if template in _CREDITS else [getattr(title, field)]
+        return title.write_question(template), answers
 
     def _make_person_question(self, template: QuestionTemplate, entity: str) -> RawQuestion:
         name, listed, birth_year, death_year, namesakes = self._people[entity]

@@ -5,13 +5,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from evalsuite.builders.head_to_tail.drawing import (
-    Answer,
     QuestionMaker,
     QuestionSource,
     QuestionTemplate,
@@ -51,13 +50,14 @@ PUBLISHER = QuestionTemplate("mag-paper-publisher", "paper")
 DOI = QuestionTemplate("mag-paper-doi", "paper")
 AUTHOR = QuestionTemplate("mag-paper-author", "paper")
 ISSN = QuestionTemplate("mag-journal-issn", "journal")
-# Maps each template about papers to the SQL condition that a paper must meet, and to the question.
+# Maps each template about papers to the SQL condition that a paper must meet, the question, and the answer's field in
+# `MagPaper` (none for authors).
 _PAPER_QUESTIONS = {
-    YEAR: ("true", "In which year did {} appear?"),
-    VENUE: ("has_venue", "In which journal or at which conference did {} appear?"),
-    PUBLISHER: ("has_publisher", "Who is the publisher of {}?"),
-    DOI: ("has_doi", "What is the DOI of {}?"),
-    AUTHOR: ("true", "Name an author of {}."),
+    YEAR: ("true", "In which year did {} appear?", "year"),
+    VENUE: ("has_venue", "In which journal or at which conference did {} appear?", "venue"),
+    PUBLISHER: ("has_publisher", "Who is the publisher of {}?", "publisher"),
+    DOI: ("has_doi", "What is the DOI of {}?", "doi"),
+    AUTHOR: ("true", "Name an author of {}.", ""),
 }
 # Maps each template about conferences or journals to a tuple: SQL condition, question, and the column of the answer.
 _VENUE_QUESTIONS = {
@@ -132,14 +132,8 @@ class MagSource(QuestionSource):
         def list_questions(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             if template.entities == "paper":
                 paper = papers[entity]
-                answers: Mapping[QuestionTemplate, Iterable[Answer | None]] = {
-                    YEAR: [paper.year],
-                    VENUE: [paper.venue],
-                    PUBLISHER: [paper.publisher],
-                    DOI: [paper.doi],
-                    AUTHOR: authors.get(entity, []),
-                }
-                yield paper.write_question(template), answers[template]
+                field = _PAPER_QUESTIONS[template][2]
+                yield paper.write_question(template), [getattr(paper, field)] if field else authors.get(entity, [])
             else:
                 name, answer, namesakes = venues[template][entity]
                 yield _VENUE_QUESTIONS[template][1].format(name) if namesakes == 1 else None, [answer]

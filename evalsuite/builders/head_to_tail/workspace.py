@@ -47,11 +47,11 @@ class Workspace:
     def close(self) -> None:
         self._database.close()
 
-    def run_sql(self, query: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+    def run_sql(self, query: str) -> list[tuple[Any, ...]]:
         import duckdb
 
         try:
-            return self._database.execute(query, values).fetchall()  # type: ignore[no-any-return]
+            return self._database.execute(query).fetchall()  # type: ignore[no-any-return]
         except duckdb.Error as error:
             raise EvalsuiteError(f"the build's database failed: {error}") from error
 

@@ -13,7 +13,6 @@ from evalsuite.benchmarks.head_to_tail.dataset import load_dataset
 from evalsuite.benchmarks.head_to_tail.prompts import (
     OWN_MODES,
     PAPER_MODES,
-    PromptExample,
     make_judge_prompt,
     make_prompt,
     make_solver,
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 QUESTION = "Who wrote {it}?"
-OTHER = PromptExample("Who wrote {that}?", "A. Nother")
+OTHER = ("Who wrote {that}?", "A. Nother")
 # Not the paper's words, but its slots.
 PAPER = {
     2: "Check. Question: {QUESTION} Truth: {GROUND_TRUTH} Said: {PREDICTION} Verdict:",

@@ -12,7 +12,7 @@ from evalsuite.benchmarks.head_to_tail.paper_results import (
     PAPER_MIX,
     compare_with_published,
     list_models,
-    make_published_tables,
+    make_published_table,
     read_table_10,
     read_table_14,
 )
@@ -52,10 +52,11 @@ def test_the_rates_over_all_domains_are_those_of_the_domains_by_their_questions(
         assert row[f"{rate}_LM"] == pytest.approx(mean, abs=1.1 * _DIGIT)
 
 
-def test_the_published_tables_have_a_cell_for_every_column() -> None:
-    for table in make_published_tables():
-        assert all(len(row) == len(table.columns) for row in table.rows)
-        assert all(0 <= cell <= 1 for row in table.rows for cell in row if isinstance(cell, float))
+def test_the_published_table_has_a_cell_for_every_column() -> None:
+    table = make_published_table()
+    assert len(table.rows) == 4 * len(list_models())
+    assert all(len(row) == len(table.columns) for row in table.rows)
+    assert all(0 <= cell <= 1 for row in table.rows for cell in row if isinstance(cell, float))
 
 
 def asked(domains: Mapping[str, tuple[int, int]], right: float = 0.3, **tags: str) -> Tally:

@@ -240,7 +240,7 @@ def test_the_shipped_pack_is_not_held_against_the_paper() -> None:
     rows = [row(n, 1.0) for n in TEN]
     assert make_study_blocks([view(rows)], only_shipped=True) == []
     titles = [block.title for block in make_study_blocks([view(rows)], only_shipped=False)]
-    assert titles == ["", "Published results", "Published results by popularity"]
+    assert titles == ["", "Published results"]
 
 
 def test_natural_questions_stand_by_domain_beside_the_published_ones() -> None:
@@ -257,7 +257,7 @@ def test_the_report_holds_the_studies_that_its_runs_allow() -> None:
     rows = [row(n, float(n < 5), bucket=bucket, top="10%") for n in TEN for bucket in BUCKETS]
     assert HEAD_TO_TAIL.report is not None
     titles = [getattr(block, "title", "") for block in HEAD_TO_TAIL.report([view(rows)]).blocks]
-    assert titles[-4:] == ["The top tenth of the head", "", "Published results", "Published results by popularity"]
+    assert titles[-3:] == ["The top tenth of the head", "", "Published results"]
 
 
 RECORDS = ", ".join(f'["e{number}", "t", "Q{number}?", "A"]' for number in range(11))
