@@ -44,10 +44,9 @@ class PaperPrompts:
 
     def write_question_prompt(self, mode: str, question: str, example: Example | None) -> str:
         """Fill in the prompt for one question; the mode `paper:in_domain` needs an example of the same template."""
-        words = {
-            "{QUESTION}": question,
-            **(dict(zip(("{QUESTION#}", "{ANSWER#}"), example, strict=True)) if example else {}),
-        }
+        words = {"{QUESTION}": question}
+        if example:
+            words["{QUESTION#}"], words["{ANSWER#}"] = example
         return _fill_placeholders(self.texts[PAPER_MODES[mode]], words)
 
     def write_judge_prompt(self, question: str, answers: Sequence[str], reply: str) -> str:

@@ -137,8 +137,8 @@ def find_only_profession(professions: str | None, template: QuestionTemplate) ->
 
 
 # Maps each template to the SQL condition that a title or a person must meet, and to the question; for titles, also to
-# the answer's field in `Title` or column in the table of the crew. The conditions contain Python tuples of texts, because
-# their `repr` is valid SQL.
+# the answer's field in `Title`, or its column in the table of the crew. The conditions contain Python tuples of texts,
+# because their `repr` is valid SQL.
 _TITLE_TEMPLATES = {
     START_YEAR: (f"kind IN {SERIES}", "In which year did the {kind} {name} first go on air?", "year"),
     RELEASE_YEAR: (f"kind NOT IN {SERIES}", "In which year did the {kind} {name} come out?", "year"),

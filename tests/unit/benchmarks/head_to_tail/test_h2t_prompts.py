@@ -88,7 +88,7 @@ def test_zero_shot_is_few_shot_without_the_examples() -> None:
 def test_in_domain_swaps_the_answerable_example_for_one_of_the_same_template() -> None:
     assert answers("in_domain") == ["A. Nother", "unsure"]
     assert shown("in_domain")[2:] == shown("few_shot")[2:]
-    assert OTHER.question in shown("in_domain")[0][1]
+    assert OTHER[0] in shown("in_domain")[0][1]
 
 
 def test_in_domain_shows_the_usual_example_where_a_template_has_no_other_question() -> None:
