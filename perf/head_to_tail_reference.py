@@ -117,7 +117,7 @@ class Dump:
             words.PROFESSION: words.parse_professions(listed),
             words.KNOWN_FOR: [self.titles[work][1] for work in known] if len(known) == len(works) else [],
         }
-        yield words.write_person_question(template, name, self.title(best).format_name()), answers[template]
+        yield words.write_person_question(template, name, self.title(best).write_name()), answers[template]
 
     def pools(self) -> dict[QuestionTemplate, Callable[[str], object]]:
         """Which titles and people each template can be asked about, as far as a look at them tells."""

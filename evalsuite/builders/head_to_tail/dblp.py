@@ -17,24 +17,25 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from evalsuite.builders.head_to_tail.drawing import (
-    QuestionMaker,
-    QuestionSource,
-    QuestionTemplate,
-    RawQuestion,
-    partition_by_popularity,
-)
-from evalsuite.builders.head_to_tail.dump_reader import decompress_file, find_dump_file
-from evalsuite.builders.head_to_tail.workspace import Workspace, stream_rows
+from evalsuite.builders.head_to_tail.drawing import QuestionMaker, QuestionSource, QuestionTemplate, RawQuestion
+from evalsuite.builders.head_to_tail.dump_reader import decompress_file
+from evalsuite.builders.head_to_tail.workspace import stream_rows
 from evalsuite.core.errors import DatasetError
 
 LAST_YEAR = 2020
 THESES = {"phdthesis": ("phd", "Ph.D. thesis"), "mastersthesis": ("masters", "master's thesis")}
-_ASKED = ("title", "year", "school")
+_ASKED = {
+    "title": "What is the title of the {word} that {person} wrote in {year}{school}?",
+    "year": "In which year did {person} complete a {word}{school}?",
+    "school": 'At which institution did {person} write the {word} "{title}"?',
+}
+# Maps each template to the thesis's kind and to the column of the answer.
 TEMPLATES = {
-    QuestionTemplate(f"dblp-person-{short}-{asked}", "person"): (kind, asked)
+    QuestionTemplate(
+        "person", f"dblp-person-{short}-{asked}", wording, f"id IN (SELECT id FROM thesis WHERE kind = '{kind}')"
+    ): (kind, asked)
     for kind, (short, _) in THESES.items()
-    for asked in _ASKED
+    for asked, wording in _ASKED.items()
 }
 _UNNUMBERED_NAME_SQL = r"regexp_replace(name, ' \d{4}$', '')"  # DBLP numbers shared names, as in Wei Wang 0001.
 _SEPARATOR = "\x1f"  # Separates the schools of one thesis; XML cannot contain this character.
@@ -45,14 +46,6 @@ class DblpSource(QuestionSource):
 
     files, paper_cap = ("dblp.xml",), 100
     templates = paper_templates = tuple(TEMPLATES)
-
-    def __init__(self, workspace: Workspace, folder: Path) -> None:
-        super().__init__(workspace, folder)
-        self._create_person_and_thesis_tables(find_dump_file(folder, self.files[0]))
-        self.partitions = {"person": partition_by_popularity(workspace, "person")}
-
-    def _make_askable_entities_sql(self, template: QuestionTemplate) -> str:
-        return f"(FROM person SEMI JOIN (FROM thesis WHERE kind = '{TEMPLATES[template][0]}') USING (id))"
 
     def _load_question_maker(self, entity_counts: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all theses
         rows = self._workspace.run_sql("""
@@ -65,26 +58,25 @@ class DblpSource(QuestionSource):
             kind, subject = TEMPLATES[template]
             if (entity, kind) in theses:
                 person, title, year, listed = theses[entity, kind]
-                word, schools = THESES[kind][1], listed.split(_SEPARATOR) if listed else []
+                schools = listed.split(_SEPARATOR) if listed else []
                 school = f" ({schools[0]})" if schools else ""
-                if subject == "title":
-                    yield f"What is the title of the {word} that {person} wrote in {year}{school}?", [title]
-                elif subject == "year":
-                    yield f"In which year did {person} complete a {word}{school}?", [year]
-                else:
-                    yield f'At which institution did {person} write the {word} "{title}"?', schools
+                question = template.wording.format(
+                    word=THESES[kind][1], person=person, title=title, year=year, school=school
+                )
+                yield question, {"title": [title], "year": [year], "school": schools}[subject]
 
         return list_questions
 
-    def _create_person_and_thesis_tables(self, path: Path) -> None:
+    def _create_tables(self) -> None:
+        path = self._find_file(self.files[0])
         self._workspace.progress.begin_stage(path.name)
         blocks = decompress_file(path, self._workspace.progress.advance)
         columns = dict.fromkeys(("name", "kind", "title", "schools"), "VARCHAR") | {"year": "INTEGER"}
         with stream_rows(self._workspace, _list_credits(read_works(blocks, path)), columns) as stream:
             self._workspace.run_sql(f"CREATE TABLE credited AS FROM {stream}")
-        self._workspace.run_sql(f"""
+        self._workspace.run_sql("""
             CREATE TABLE person AS
-            SELECT name AS id, count(*) AS popularity, {self._make_shuffle_key_sql("name")} AS lot
+            SELECT name AS id, count(*) AS popularity, shuffle_key(name) AS lot
             FROM credited GROUP BY name
         """)
         # Leave out people with several theses of one kind, and people with the same name as another person.

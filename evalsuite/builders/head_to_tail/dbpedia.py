@@ -24,9 +24,7 @@ from evalsuite.builders.head_to_tail.drawing import (
     QuestionTemplate,
     RawQuestion,
     draw_entities,
-    partition_by_popularity,
 )
-from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
 from evalsuite.builders.head_to_tail.workspace import Workspace, quote_sql, stream_triples
 from evalsuite.builders.model_session import open_session
 from evalsuite.core.errors import DatasetError, JudgeError
@@ -50,12 +48,10 @@ class DbpediaSource(QuestionSource):
     files, target, paper_cap = ("mappingbased-objects_lang=en.ttl.bz2",), 3000, 10
 
     def __init__(self, workspace: Workspace, folder: Path, templates: Path | None = None) -> None:
+        self.templates, self.dropped = read_templates(templates or TEMPLATES)
+        self.paper_templates = self.templates
         super().__init__(workspace, folder)
-        self._questions = read_templates(templates or TEMPLATES)
-        self.templates = self.paper_templates = tuple(self._questions)
-        self.dropped = {name: UNFIT[name] for name in read_json(templates or TEMPLATES, dict) if name in UNFIT}
-        self._create_triple_table(find_dump_file(folder, self.files[0]))
-        self.partitions = {name: partition_by_popularity(workspace, name) for name in ("entity", "predicate")}
+        self.partitions = {**self.partitions, "predicate": self._partition("predicate")}
         self.template_popularity = dict(workspace.run_sql("SELECT id, popularity FROM predicate"))
 
     def find_predicate_examples(self, predicate_count: int) -> dict[str, list[tuple[str, str]]]:
@@ -86,14 +82,14 @@ class DbpediaSource(QuestionSource):
 
         def list_questions(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             if entity not in ambiguous and not _is_list_page(name := _decode_name(entity)):
-                yield self._questions[template].replace("_", name), _list_names(values[template.id, entity])
+                yield template.wording.replace("_", name), _list_names(values[template.id, entity])
 
         return list_questions
 
-    def _create_triple_table(self, path: Path) -> None:
+    def _create_tables(self) -> None:
         """Read the triples; remove the common prefix of the entities' IRIs, and read other objects as null."""
         skip = len(_RESOURCE)
-        with stream_triples(self._workspace, path) as stream:
+        with stream_triples(self._workspace, self._find_file(self.files[0])) as stream:
             self._workspace.run_sql(f"""
                 CREATE TABLE triple AS
                 SELECT subject[{skip + 1}:-2] AS subject, predicate,
@@ -101,9 +97,9 @@ class DbpediaSource(QuestionSource):
                 FROM {stream} WHERE starts_with(subject, '{_RESOURCE}')
             """)
         # A name with two successive underscores is not an entity, but an intermediate node of DBpedia's extraction.
-        self._workspace.run_sql(f"""
+        self._workspace.run_sql("""
             CREATE TABLE entity AS
-            SELECT id, count(*) AS popularity, {self._make_shuffle_key_sql("id")} AS lot
+            SELECT id, count(*) AS popularity, shuffle_key(id) AS lot
             FROM (
                 SELECT subject AS id FROM triple
                 UNION ALL SELECT object FROM triple WHERE object IS NOT NULL AND object <> subject
@@ -190,13 +186,13 @@ def _parse_template(text: str, examples: list[tuple[str, str]]) -> str:
     return question
 
 
-def read_templates(path: Path) -> dict[QuestionTemplate, str]:
+def read_templates(path: Path) -> tuple[tuple[QuestionTemplate, ...], dict[str, str]]:
     """Read questions by predicate, in the published format `{"<predicate's IRI>": "Who directed _?"}`.
 
-    Unsuitable predicates (`UNFIT`) are left out. A predicate whose value changes over time (`CHANGING`) gets the
-    shipped question, which asks for past and present values.
+    A predicate whose value changes over time (`CHANGING`) gets the shipped question, which asks for past and present
+    values. Unsuitable predicates (`UNFIT`) are left out; the second result maps them to the reason.
     """
-    questions = {}
+    templates, dropped = [], {}
     lasting = json.loads(TEMPLATES.read_text(encoding="utf-8"))
     for predicate, question in read_json(path, dict).items():
         place = repr(predicate)
@@ -204,12 +200,14 @@ def read_templates(path: Path) -> dict[QuestionTemplate, str]:
             raise DatasetError(path, place, "this key", "a predicate's IRI in angle brackets")
         if "_" not in require_type(question, str, path, place):
             raise DatasetError(path, place, repr(question), "a question with _ in place of the entity")
-        if predicate not in UNFIT:
-            words = lasting[predicate] if predicate in CHANGING else question
-            questions[QuestionTemplate(predicate, "entity")] = words
-    if not questions:
+        if predicate in UNFIT:
+            dropped[predicate] = UNFIT[predicate]
+        else:
+            wording = lasting[predicate] if predicate in CHANGING else question
+            templates.append(QuestionTemplate("entity", predicate, wording))
+    if not templates:
         raise DatasetError(path, "", "no question that may be asked", "a question for one predicate at least")
-    return questions
+    return tuple(templates), dropped
 
 
 def _decode_name(entity: str) -> str:

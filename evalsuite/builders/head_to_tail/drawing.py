@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
+from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
 from evalsuite.builders.head_to_tail.workspace import Workspace, quote_sql
 
 Answer = str | int
@@ -28,8 +29,10 @@ REPLACEMENT_CHARACTER = "\ufffd"  # Unicode's replacement character, which marks
 class QuestionTemplate:
     """A kind of question about the entities of one type, such as the release years of films."""
 
+    entities: str  # The type of entities, and the relation that lists them; each type has its own popularity buckets.
     id: str  # The template's id in the output file.
-    entities: str  # The type of entities that the template is about; each type has its own popularity buckets.
+    wording: str = ""  # The question, with placeholders.
+    condition: str = "true"  # The SQL condition that an entity must meet.
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +111,18 @@ def compute_shuffle_key(seed: int, *parts: str) -> int:
     return int.from_bytes(hashlib.md5(text, usedforsecurity=False).digest()[8:], "little")
 
 
-def partition_by_popularity(workspace: Workspace, entities: str) -> PopularityPartition:
-    """Divide the entities in an SQL relation into buckets by the column `popularity`."""
-    return PopularityPartition(
-        dict(workspace.run_sql(f"SELECT popularity, count(*) FROM {entities} GROUP BY popularity"))
-    )
+def write_name(name: str, year: int | None, namesakes: int, twins: int, *, may_show_year: bool) -> str | None:
+    """Quote an entity's name, with its year if the name is ambiguous; None if the year is ambiguous, too, or hidden.
+
+    A question for a year must not show it, so the name alone must identify the entity.
+
+    Args:
+        namesakes: the number of entities with this name, including this entity.
+        twins: the number of entities with this name and year, including this entity.
+    """
+    if namesakes == 1:
+        return f'"{name}"'
+    return f'"{name}" ({year})' if may_show_year and twins == 1 else None
 
 
 def draw_entities(
@@ -266,6 +276,21 @@ class QuestionSource:
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self._workspace, self._folder = workspace, folder
+        self._create_tables()
+        self.partitions = {
+            entities: self._partition(entities) for entities in {one.entities: 0 for one in self.templates}
+        }
+
+    def _create_tables(self) -> None:
+        """Read the dump into tables; each type of entity needs a relation with `id`, `popularity` and `lot`."""
+        raise NotImplementedError
+
+    def _partition(self, entities: str) -> PopularityPartition:
+        counts = self._workspace.run_sql(f"SELECT popularity, count(*) FROM {entities} GROUP BY popularity")
+        return PopularityPartition(dict(counts))
+
+    def _find_file(self, name: str) -> Path:
+        return find_dump_file(self._folder, name)
 
     def draw_questions(self, entity_counts: Mapping[QuestionTemplate, int]) -> Draw:
         """Draw at least `entity_counts[template]` entities per bucket, or all, and make the questions about them."""
@@ -279,21 +304,13 @@ class QuestionSource:
 
     def _draw_entities(self, entity_counts: Mapping[QuestionTemplate, int]) -> None:
         for template, size in entity_counts.items():
-            pool = f"(SELECT *, {quote_sql(template.id)} AS template FROM {self._make_askable_entities_sql(template)})"
+            named = f"SELECT *, {quote_sql(template.id)} AS template"
+            pool = f"({named} FROM {template.entities} WHERE {template.condition})"
             draw_entities(self._workspace, pool, self.partitions[template.entities], {template: size})
-
-    def _make_askable_entities_sql(self, template: QuestionTemplate) -> str:
-        """Write SQL that selects the entities for which the template may have an answer."""
-        raise NotImplementedError
 
     def _load_question_maker(self, entity_counts: Mapping[QuestionTemplate, int]) -> QuestionMaker:
         """Read the data about the drawn entities, and return a function that yields an entity's questions."""
         raise NotImplementedError
-
-    def _make_shuffle_key_sql(self, expression: str) -> str:
-        """Write SQL that gives the result of `compute_shuffle_key` for an SQL expression of type text."""
-        # The SQL function reads the last 8 of the hash's 16 bytes as a little-endian number.
-        return f"md5_number_lower('{self._workspace.seed}:' || {expression})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from evalsuite.builders.head_to_tail.drawing import (
     Answer,
@@ -15,31 +14,28 @@ from evalsuite.builders.head_to_tail.drawing import (
     QuestionSource,
     QuestionTemplate,
     RawQuestion,
-    partition_by_popularity,
+    write_name,
 )
-from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
-from evalsuite.builders.head_to_tail.workspace import Workspace, stream_json_rows
+from evalsuite.builders.head_to_tail.workspace import stream_json_rows
 
 BOOKS, AUTHORS = ("goodreads_books.json.gz", "goodreads_book_authors.json.gz")
 LAST_YEAR = 2015
-AUTHOR = QuestionTemplate("goodreads-book-author", "book")
-PUBLISHER = QuestionTemplate("goodreads-book-publisher", "book")
-YEAR = QuestionTemplate("goodreads-book-year", "book")
-PAGES = QuestionTemplate("goodreads-book-pages", "book")
-SERIES = QuestionTemplate("goodreads-book-series", "book")
-ISBN_13 = QuestionTemplate("goodreads-book-isbn13", "book")
-ISBN_10 = QuestionTemplate("goodreads-book-isbn10", "book")
-# Maps each template to the SQL condition that a book's best-known edition must meet, and to the question. `called` is
-# the name, with the year if other books have the same name.
-_BOOK_TEMPLATES = {
-    AUTHOR: ("true", "Who is the author of the book {called}?"),
-    PUBLISHER: ("publisher IS NOT NULL", "Which publisher brought out {name} in {year}?"),
-    YEAR: ("publisher IS NOT NULL", "In which year did {publisher} publish {name}?"),
-    PAGES: ("publisher IS NOT NULL AND pages > 0", "How many pages has the {year} edition of {name} by {publisher}?"),
-    SERIES: ("series IS NOT NULL", "To which series of books does {called} belong?"),
-    ISBN_13: ("isbn13 IS NOT NULL", "What is the ISBN-13 of {name}, as published in {year}?"),
-    ISBN_10: ("isbn10 IS NOT NULL", "What is the ISBN-10 of {name}, as published in {year}?"),
-}
+
+
+def _ask(name: str, wording: str, condition: str = "true") -> QuestionTemplate:
+    return QuestionTemplate("book", f"goodreads-book-{name}", wording, condition)
+
+
+# The conditions are on a book's best-known edition; `called` is the name, with the year if other books have this name.
+AUTHOR = _ask("author", "Who is the author of the book {called}?")
+PUBLISHER = _ask("publisher", "Which publisher brought out {name} in {year}?", "publisher IS NOT NULL")
+YEAR = _ask("year", "In which year did {publisher} publish {name}?", "publisher IS NOT NULL")
+PAGES = _ask(
+    "pages", "How many pages has the {year} edition of {name} by {publisher}?", "publisher IS NOT NULL AND pages > 0"
+)
+SERIES = _ask("series", "To which series of books does {called} belong?", "series IS NOT NULL")
+ISBN_13 = _ask("isbn13", "What is the ISBN-13 of {name}, as published in {year}?", "isbn13 IS NOT NULL")
+ISBN_10 = _ask("isbn10", "What is the ISBN-10 of {name}, as published in {year}?", "isbn10 IS NOT NULL")
 _TEXT = ("book_id", "work_id", "title", "publication_year", "publisher", "num_pages", "ratings_count", "isbn", "isbn13")
 # Splits a title from its series: "The Unschooled Wizard (Sun Wolf and Starhawk, #1-2)".
 _IN_SERIES = r"'^(.*\S)\s*\(([^()]*[^(),\s]),?\s*#[^()]*\)\s*$'"
@@ -49,7 +45,7 @@ _IN_SERIES = r"'^(.*\S)\s*\(([^()]*[^(),\s]),?\s*#[^()]*\)\s*$'"
 class Edition:
     """One edition of a book; missing values are None."""
 
-    authors: tuple[str, ...]
+    authors: Sequence[str]
     name: str
     series: str | None
     year: int | None
@@ -63,43 +59,6 @@ class Edition:
         return self.year is not None and self.year <= LAST_YEAR
 
 
-@dataclass(frozen=True, slots=True)
-class Book:
-    """A book in all its editions."""
-
-    main: Edition  # The edition with the most ratings among those with a usable year.
-    editions: tuple[Edition, ...]
-    namesakes: int  # Number of books with an edition named like `main`, including this book.
-    twins: int  # Number of books with an edition that shares name and year with `main`, including this book.
-
-    def write_question(self, template: QuestionTemplate) -> str | None:
-        # A question about the year must not reveal the year, so the name must be unique.
-        if self.namesakes > 1 and (template == YEAR or self.twins > 1):
-            return None
-        name, year = f'"{self.main.name}"', self.main.year
-        called = name if self.namesakes == 1 else f"{name} ({year})"
-        question = _BOOK_TEMPLATES[template][1]
-        return question.format(called=called, name=name, year=year, publisher=self.main.publisher)
-
-    def list_answers(self, template: QuestionTemplate, author_names: Mapping[str, str]) -> Iterable[Answer | None]:
-        """Return the answers from all fitting editions; return no authors if the name of any author is missing."""
-        publisher = (self.main.publisher or "").lower()
-        fitting = filter(Edition.has_usable_year, self.editions)
-        same_publisher = [each for each in fitting if (each.publisher or "").lower() == publisher]
-        same_year = [each for each in self.editions if each.year == self.main.year]
-        authors = [author_names.get(author) for author in self.main.authors]
-        answers: dict[QuestionTemplate, Iterable[Answer | None]] = {
-            AUTHOR: [] if None in authors else authors,
-            PUBLISHER: [each.publisher for each in same_year],
-            YEAR: [each.year for each in same_publisher],
-            PAGES: [each.pages for each in same_publisher if each.year == self.main.year],
-            SERIES: [each.series for each in self.editions],
-            ISBN_13: [each.isbn13 for each in same_year],
-            ISBN_10: [each.isbn10 for each in same_year],
-        }
-        return answers[template]
-
-
 class GoodreadsSource(QuestionSource):
     """Goodreads' dump, read into the database of a `Workspace`."""
 
@@ -108,36 +67,13 @@ class GoodreadsSource(QuestionSource):
     templates = (AUTHOR, PUBLISHER, YEAR, PAGES, SERIES)
     paper_templates = (PUBLISHER, AUTHOR, ISBN_13, ISBN_10)
 
-    def __init__(self, workspace: Workspace, folder: Path) -> None:
-        super().__init__(workspace, folder)
-        authors = find_dump_file(folder, AUTHORS)
-        with stream_json_rows(workspace, authors, {"author_id": "VARCHAR", "name": "VARCHAR"}) as stream:
-            workspace.run_sql(f"CREATE TABLE author AS SELECT author_id AS id, name FROM {stream}")
-        self._create_book_tables(find_dump_file(folder, BOOKS))
-        self.partitions = {"book": partition_by_popularity(workspace, "book")}
-
-    def _make_askable_entities_sql(self, template: QuestionTemplate) -> str:
-        return f"(FROM book WHERE {_BOOK_TEMPLATES[template][0]})"
-
-    def _load_question_maker(self, entity_counts: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all books
-        books = self._load_books_by_id()
-        names = dict(
-            self._workspace.run_sql("""
-                SELECT id, name FROM author
-                SEMI JOIN (SELECT DISTINCT unnest(authors) AS id FROM shown) USING (id)
-            """)
-        )
-
-        def list_questions(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
-            book = books[entity]
-            yield book.write_question(template), book.list_answers(template, names)
-
-        return list_questions
-
-    def _create_book_tables(self, path: Path) -> None:
+    def _create_tables(self) -> None:
+        authors = {"author_id": "VARCHAR", "name": "VARCHAR"}
+        with stream_json_rows(self._workspace, self._find_file(AUTHORS), authors) as stream:
+            self._workspace.run_sql(f"CREATE TABLE author AS SELECT author_id AS id, name FROM {stream}")
         fields = dict.fromkeys(_TEXT, "VARCHAR") | {"authors": [{"author_id": "VARCHAR", "role": "VARCHAR"}]}
         named = f"regexp_extract(title, {_IN_SERIES}, 1)"
-        with stream_json_rows(self._workspace, path, fields) as stream:
+        with stream_json_rows(self._workspace, self._find_file(BOOKS), fields) as stream:
             # Goodreads gives authors an empty role, unlike illustrators, translators and others.
             self._workspace.run_sql(f"""
                 CREATE TABLE edition AS
@@ -148,7 +84,7 @@ class GoodreadsSource(QuestionSource):
                        nullif(trim(publisher), '') AS publisher, TRY_CAST(num_pages AS INTEGER) AS pages,
                        nullif(trim(isbn13), '') AS isbn13, nullif(trim(isbn), '') AS isbn10,
                        coalesce(TRY_CAST(ratings_count AS UINTEGER), 0) AS ratings,
-                       ratings::UHUGEINT * (1::UHUGEINT << 64) + {self._make_shuffle_key_sql("book_id")} AS rank,
+                       ratings::UHUGEINT * (1::UHUGEINT << 64) + shuffle_key(book_id) AS rank,
                        [one.author_id FOR one IN coalesce(authors, []) IF coalesce(one.role, '') = '']
                        AS authors
                 FROM {stream} WHERE trim(title) <> ''
@@ -156,7 +92,7 @@ class GoodreadsSource(QuestionSource):
         # Find the best edition by the number `rank`, because the database can move only numeric aggregates to disk.
         self._workspace.run_sql(f"""
             CREATE TABLE book AS
-            SELECT book AS id, popularity, {self._make_shuffle_key_sql("book")} AS lot,
+            SELECT book AS id, popularity, shuffle_key(book) AS lot,
                    lower(name) AS called, year, series, publisher, pages, isbn13, isbn10, authors
             FROM edition JOIN (
                 SELECT sum(ratings)::BIGINT AS popularity, max(rank) FILTER (year <= {LAST_YEAR}) AS rank
@@ -164,7 +100,29 @@ class GoodreadsSource(QuestionSource):
             ) USING (rank)
         """)
 
-    def _load_books_by_id(self) -> dict[str, Book]:
+    def _load_question_maker(self, entity_counts: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all books
+        books = self._load_books_by_id()
+        author_names = dict(
+            self._workspace.run_sql("""
+                SELECT id, name FROM author
+                SEMI JOIN (SELECT DISTINCT unnest(authors) AS id FROM shown) USING (id)
+            """)
+        )
+
+        def list_questions(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
+            editions, namesakes, twins = books[entity]
+            # Editions are sorted by ratings, so the main edition is the first edition with a usable year.
+            main = next(filter(Edition.has_usable_year, editions))
+            called = write_name(main.name, main.year, namesakes, twins, may_show_year=template != YEAR)
+            question = template.wording.format(
+                called=called, name=f'"{main.name}"', year=main.year, publisher=main.publisher
+            )
+            yield called and question, _list_answers(template, main, editions, author_names)
+
+        return list_questions
+
+    def _load_books_by_id(self) -> dict[str, tuple[list[Edition], int, int]]:
+        """Map each drawn book to its editions, the best-known first, and to the numbers of its namesakes and twins."""
         self._workspace.run_sql("""
             CREATE OR REPLACE TABLE shown AS
             SELECT id, called, year, authors FROM book SEMI JOIN drawn USING (id)
@@ -180,7 +138,7 @@ class GoodreadsSource(QuestionSource):
             SELECT book, authors, name, series, year, publisher, pages, isbn13, isbn10
             FROM edition SEMI JOIN (SELECT id AS book FROM shown) USING (book) ORDER BY rank DESC
         """):
-            editions[book].append(Edition(tuple(authors), *facts))
+            editions[book].append(Edition(authors, *facts))
         rows = self._workspace.run_sql("""
             SELECT shown.id, everyone.many, twin.many
             FROM shown
@@ -189,8 +147,25 @@ class GoodreadsSource(QuestionSource):
                  JOIN (SELECT called, year, count(*) AS many FROM namesake GROUP BY called, year) AS twin
                  ON twin.called = shown.called AND twin.year = shown.year
         """)
-        # Editions are sorted by ratings, so the main edition is the first edition with a usable year.
-        return {
-            id_: Book(next(filter(Edition.has_usable_year, editions[id_])), tuple(editions[id_]), namesakes, twins)
-            for id_, namesakes, twins in rows
-        }
+        return {id_: (editions[id_], namesakes, twins) for id_, namesakes, twins in rows}
+
+
+def _list_answers(
+    template: QuestionTemplate, main: Edition, editions: Sequence[Edition], author_names: Mapping[str, str]
+) -> Iterable[Answer | None]:
+    """Return the answers from all fitting editions; return no authors if the name of any author is missing."""
+    publisher = (main.publisher or "").lower()
+    fitting = filter(Edition.has_usable_year, editions)
+    same_publisher = [each for each in fitting if (each.publisher or "").lower() == publisher]
+    same_year = [each for each in editions if each.year == main.year]
+    authors = [author_names.get(author) for author in main.authors]
+    answers: dict[QuestionTemplate, Iterable[Answer | None]] = {
+        AUTHOR: [] if None in authors else authors,
+        PUBLISHER: [each.publisher for each in same_year],
+        YEAR: [each.year for each in same_publisher],
+        PAGES: [each.pages for each in same_publisher if each.year == main.year],
+        SERIES: [each.series for each in editions],
+        ISBN_13: [each.isbn13 for each in same_year],
+        ISBN_10: [each.isbn10 for each in same_year],
+    }
+    return answers[template]

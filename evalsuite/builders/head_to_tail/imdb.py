@@ -14,7 +14,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 
 from evalsuite.builders.head_to_tail.drawing import (
     Answer,
@@ -25,10 +24,9 @@ from evalsuite.builders.head_to_tail.drawing import (
     add_namesake_counts,
     compute_shuffle_key,
     make_drawn_ids_sql,
-    partition_by_popularity,
+    write_name,
 )
-from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
-from evalsuite.builders.head_to_tail.workspace import Workspace, stream_tsv
+from evalsuite.builders.head_to_tail.workspace import stream_tsv
 from evalsuite.core.errors import DatasetError
 
 KINDS = {
@@ -47,21 +45,49 @@ KINDS = {
 # IMDb's types of titles that have a start and an end year instead of a release year.
 SERIES = ("tvSeries", "tvMiniSeries")
 LAST_YEAR = 2020
-START_YEAR = QuestionTemplate("imdb-title-start-year", "title")
-RELEASE_YEAR = QuestionTemplate("imdb-title-release-year", "title")
-END_YEAR = QuestionTemplate("imdb-title-end-year", "title")
-RUNNING_TIME = QuestionTemplate("imdb-title-running-time", "title")
-DIRECTOR = QuestionTemplate("imdb-title-director", "title")
-WRITER = QuestionTemplate("imdb-title-writer", "title")
-CHARACTER = QuestionTemplate("imdb-title-character", "title")
-BIRTH_YEAR = QuestionTemplate("imdb-person-birth-year", "person")
-DEATH_YEAR = QuestionTemplate("imdb-person-death-year", "person")
-PROFESSION = QuestionTemplate("imdb-person-profession", "person")
+# IMDb's professions that are not specific enough for an answer; the paper's templates ask for "soundtrack".
+_NO_PROFESSIONS = ("archive_footage", "archive_sound", "miscellaneous", "soundtrack")
+_SPECIALTIES = ("legal", "soundtrack", "special_effects", "stunts", "visual_effects")
+_IS_DEPARTMENT = "regexp_full_match(professions, '[^,]*_department|location_management')"
+
+
+def _ask_about_title(name: str, wording: str, condition: str = "true") -> QuestionTemplate:
+    return QuestionTemplate("title", f"imdb-title-{name}", wording, condition)
+
+
+def _ask_about_person(name: str, wording: str, condition: str = "true") -> QuestionTemplate:
+    condition = f"id IN (SELECT id FROM all_person WHERE {condition})"
+    return QuestionTemplate("person", f"imdb-person-{name}", wording, condition)
+
+
+# The conditions contain Python tuples of texts, because their `repr` is valid SQL.
+START_YEAR = _ask_about_title("start-year", "In which year did the {kind} {name} first go on air?", f"kind IN {SERIES}")
+RELEASE_YEAR = _ask_about_title(
+    "release-year", "In which year did the {kind} {name} come out?", f"kind NOT IN {SERIES}"
+)
+END_YEAR = _ask_about_title("end-year", "In which year did the {kind} {name} end?", f"end_year <= {LAST_YEAR}")
+# Leave out series, because IMDb's running time of a series may mean one episode or all episodes.
+RUNNING_TIME = _ask_about_title(
+    "running-time", "How many minutes does the {kind} {name} run?", f"minutes > 0 AND kind NOT IN {SERIES}"
+)
+DIRECTOR = _ask_about_title("director", "Who directed the {kind} {name}?")
+WRITER = _ask_about_title("writer", "Who wrote the {kind} {name}?")
+CHARACTER = _ask_about_title("character", "Which actor or actress played {role} in the {kind} {name}?")
+BIRTH_YEAR = _ask_about_person("birth-year", "In which year was {person}, born?", f"birth_year <= {LAST_YEAR}")
+DEATH_YEAR = _ask_about_person("death-year", "In which year did {person}, die?", f"death_year <= {LAST_YEAR}")
+PROFESSION = _ask_about_person("profession", "What is the profession of {person}?")
 # The paper's three templates for people with a single profession.
-JOB = QuestionTemplate("imdb-person-job", "person")
-DEPARTMENT = QuestionTemplate("imdb-person-department", "person")
-SPECIALTY = QuestionTemplate("imdb-person-specialty", "person")
-KNOWN_FOR = QuestionTemplate("imdb-person-known-for", "person")
+JOB = _ask_about_person(
+    "job",
+    "What is the job of {person}?",
+    f"NOT contains(professions, ',') AND NOT {_IS_DEPARTMENT} AND professions NOT IN {_SPECIALTIES + _NO_PROFESSIONS}",
+)
+DEPARTMENT = _ask_about_person("department", "In which department does {person}, work?", _IS_DEPARTMENT)
+SPECIALTY = _ask_about_person("specialty", "What is the line of work of {person}?", f"professions IN {_SPECIALTIES}")
+KNOWN_FOR = _ask_about_person("known-for", "Name a work that {name} is known for.")
+_ABOUT_TITLES = (START_YEAR, RELEASE_YEAR, END_YEAR, RUNNING_TIME, DIRECTOR, WRITER, CHARACTER)
+_CREDITS = (DIRECTOR, WRITER, CHARACTER)  # Templates whose answers are in the files of credits.
+_MORE = 8  # Oversampling factor for `_CREDITS`: many titles lack credits, and another draw reads large files again.
 
 # Entries in a person's list of roles that do not name a character.
 _NOT_A_CHARACTER = re.compile(
@@ -70,9 +96,6 @@ _NOT_A_CHARACTER = re.compile(
     r"extras?|ensemble|unknown|uncredited",
     re.IGNORECASE,
 )
-_SPECIALTIES = ("legal", "soundtrack", "special_effects", "stunts", "visual_effects")
-# IMDb's professions that are not specific enough for an answer.
-_NO_PROFESSIONS = {"archive_footage", "archive_sound", "miscellaneous", "soundtrack"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,30 +111,21 @@ class Title:
     namesakes: int  # Number of titles with this name, including this title.
     twins: int  # Number of titles with this name and year, including this title.
 
-    def has_usable_year(self) -> bool:
-        """Tell whether the year is known and not later than `LAST_YEAR`."""
-        return self.year is not None and self.year <= LAST_YEAR
-
-    def format_name(self) -> str | None:
-        """Return the name, with the year if the name is ambiguous; None if even name and year are ambiguous."""
-        if self.namesakes == 1:
-            return f'"{self.name}"'
-        return f'"{self.name}" ({self.year})' if self.twins == 1 else None
+    def write_name(self, *, may_show_year: bool = True) -> str | None:
+        """Quote the name for a question, with the year if needed; None if the title stays ambiguous."""
+        return write_name(self.name, self.year, self.namesakes, self.twins, may_show_year=may_show_year)
 
     def write_question(self, template: QuestionTemplate, role: str = "") -> str | None:
         """Make the question, or None if the title is ambiguous; for the template CHARACTER, `role` is the character."""
-        name = self.format_name()
-        # A question about a year must not reveal the year, so the name alone must identify the title.
-        if name is None or (self.namesakes > 1 and template in {START_YEAR, RELEASE_YEAR, END_YEAR}):
-            return None
-        return _TITLE_TEMPLATES[template][1].format(kind=KINDS.get(self.kind, "title"), name=name, role=role)
+        name = self.write_name(may_show_year=template not in {START_YEAR, RELEASE_YEAR, END_YEAR})
+        return name and template.wording.format(kind=KINDS.get(self.kind, "title"), name=name, role=role)
 
 
 def write_person_question(template: QuestionTemplate, name: str, work: str | None) -> str | None:
     """Make a question that names a person and the best-known work; `work` is None if the work's title is ambiguous."""
     if work is None and template != KNOWN_FOR:
         return None
-    return _PERSON_TEMPLATES[template][1].format(name=name, person=f"{name}, known for {work}")
+    return template.wording.format(name=name, person=f"{name}, known for {work}")
 
 
 def is_character(role: str) -> bool:
@@ -127,44 +141,6 @@ def parse_professions(professions: str | None) -> list[str]:
     return [word.replace("_", " ") for word in words]
 
 
-def find_only_profession(professions: str | None, template: QuestionTemplate) -> list[str]:
-    """Return a person's only profession in a list; return [] if there are several or `template` does not fit."""
-    if not professions or "," in professions or professions in _NO_PROFESSIONS - {"soundtrack"}:
-        return []
-    is_department = professions.endswith("_department") or professions == "location_management"
-    kind = SPECIALTY if professions in _SPECIALTIES else DEPARTMENT if is_department else JOB
-    return [professions.replace("_", " ")] if kind == template else []
-
-
-# Maps each template to the SQL condition that a title or a person must meet, and to the question; for titles, also to
-# the answer's field in `Title`, or its column in the table of the crew. The conditions contain Python tuples of texts,
-# because their `repr` is valid SQL.
-_TITLE_TEMPLATES = {
-    START_YEAR: (f"kind IN {SERIES}", "In which year did the {kind} {name} first go on air?", "year"),
-    RELEASE_YEAR: (f"kind NOT IN {SERIES}", "In which year did the {kind} {name} come out?", "year"),
-    END_YEAR: (f"end_year <= {LAST_YEAR}", "In which year did the {kind} {name} end?", "end_year"),
-    # Leave out series, because IMDb's running time of a series may mean one episode or all episodes.
-    RUNNING_TIME: (f"minutes > 0 AND kind NOT IN {SERIES}", "How many minutes does the {kind} {name} run?", "minutes"),
-    DIRECTOR: ("true", "Who directed the {kind} {name}?", "directors"),
-    WRITER: ("true", "Who wrote the {kind} {name}?", "writers"),
-    CHARACTER: ("true", "Which actor or actress played {role} in the {kind} {name}?", ""),
-}
-_PERSON_TEMPLATES = {
-    BIRTH_YEAR: (f"birth_year <= {LAST_YEAR}", "In which year was {person}, born?"),
-    DEATH_YEAR: (f"death_year <= {LAST_YEAR}", "In which year did {person}, die?"),
-    PROFESSION: ("true", "What is the profession of {person}?"),
-    JOB: ("NOT contains(professions, ',')", "What is the job of {person}?"),
-    DEPARTMENT: (
-        "regexp_full_match(professions, '[a-z_]+_department|location_management')",
-        "In which department does {person}, work?",
-    ),
-    SPECIALTY: (f"professions IN {_SPECIALTIES}", "What is the line of work of {person}?"),
-    KNOWN_FOR: ("true", "Name a work that {name} is known for."),
-}
-_CREDITS = (DIRECTOR, WRITER, CHARACTER)  # Templates whose answers are in the files of credits.
-_MORE = 8  # Oversampling factor for `_CREDITS`: many titles lack credits, and another draw reads large files again.
-
-
 class ImdbSource(QuestionSource):
     """IMDb's dump, read into the database of a `Workspace`."""
 
@@ -173,71 +149,82 @@ class ImdbSource(QuestionSource):
         *("title.crew.tsv.gz", "title.principals.tsv.gz"),
     )
     paper_cap = 85
-    templates = (*_TITLE_TEMPLATES, BIRTH_YEAR, DEATH_YEAR, PROFESSION, KNOWN_FOR)
-    paper_templates = (*(*_TITLE_TEMPLATES, BIRTH_YEAR, DEATH_YEAR), *(JOB, DEPARTMENT, SPECIALTY, KNOWN_FOR))
-
-    def __init__(self, workspace: Workspace, folder: Path) -> None:
-        super().__init__(workspace, folder)
-        self._credits_read: list[int] = []
-        self._create_title_tables()
-        self._create_person_tables()
-        self.partitions = {
-            "title": partition_by_popularity(workspace, "asked"),
-            "person": partition_by_popularity(workspace, "fame"),
-        }
+    templates = (*_ABOUT_TITLES, BIRTH_YEAR, DEATH_YEAR, PROFESSION, KNOWN_FOR)
+    paper_templates = (*_ABOUT_TITLES, BIRTH_YEAR, DEATH_YEAR, JOB, DEPARTMENT, SPECIALTY, KNOWN_FOR)
+    _credits_read: Mapping[QuestionTemplate, int] | None = None  # The numbers of titles whose credits have been read.
 
     def _draw_entities(self, entity_counts: Mapping[QuestionTemplate, int]) -> None:
         super()._draw_entities({one: size * (_MORE if one in _CREDITS else 1) for one, size in entity_counts.items()})
 
-    def _make_askable_entities_sql(self, template: QuestionTemplate) -> str:
-        if template in _TITLE_TEMPLATES:
-            return f"(FROM asked WHERE {_TITLE_TEMPLATES[template][0]})"
-        return f"(FROM fame SEMI JOIN (SELECT id FROM person WHERE {_PERSON_TEMPLATES[template][0]}) USING (id))"
-
     def _load_question_maker(self, entity_counts: Mapping[QuestionTemplate, int]) -> QuestionMaker:
-        wanted = [entity_counts.get(template, 0) for template in _CREDITS]
+        wanted = {template: entity_counts[template] for template in _CREDITS if template in entity_counts}
         if wanted != self._credits_read:
             self._create_credit_tables()
             self._credits_read = wanted
-        return ImdbQuestionMaker(self._workspace, self._folder).list_questions
+        self._workspace.run_sql("""
+            CREATE OR REPLACE TABLE work AS
+            SELECT id AS person, string_split(works, ',') AS ids FROM all_person SEMI JOIN drawn USING (id)
+        """)
+        self._works = dict(self._workspace.run_sql("FROM work"))
+        shown = """
+            SELECT id, popularity, kind, name, year, end_year, minutes, lower(name) AS called
+            FROM all_title SEMI JOIN (SELECT id FROM drawn UNION SELECT unnest(ids) FROM work) USING (id)
+        """
+        titles = add_namesake_counts(self._workspace, shown, "(SELECT lower(name) AS called, year FROM all_title)")
+        self._titles = {id_: Title(*columns) for id_, *columns in titles}
+        shown = """
+            SELECT id, name, professions, birth_year, death_year, lower(name) AS called, NULL AS year
+            FROM all_person SEMI JOIN drawn USING (id)
+        """
+        people = "(SELECT lower(name) AS called, NULL AS year FROM all_person)"
+        self._people = {id_: facts for id_, *facts in add_namesake_counts(self._workspace, shown, people)}
+        self._crew = {id_: people for id_, *people in self._workspace.run_sql("FROM crew")}
+        self._parts = self._load_actors_by_title_and_character()
+        self._names = dict(
+            self._workspace.run_sql("""
+                SELECT id, name FROM all_person SEMI JOIN (
+                    SELECT unnest(string_split(directors, ',')) AS id FROM crew
+                    UNION SELECT unnest(string_split(writers, ',')) FROM crew
+                    UNION SELECT person FROM part
+                ) USING (id)
+            """)
+        )
+        return self._list_questions
 
-    def _create_title_tables(self) -> None:
+    def _create_tables(self) -> None:
         with self._stream_tsv_file("title.ratings", {"tconst": "VARCHAR", "numVotes": "UINTEGER"}) as stream:
             self._workspace.run_sql(f"CREATE TABLE rating AS SELECT tconst, numVotes AS votes FROM {stream}")
         # A few rows of the real file have words in the columns of years and minutes; TRY_CAST makes these words null.
         wanted = ("tconst", "titleType", "primaryTitle", "startYear", "endYear", "runtimeMinutes")
         with self._stream_tsv_file("title.basics", dict.fromkeys(wanted, "VARCHAR")) as stream:
             self._workspace.run_sql(f"""
-                CREATE TABLE title AS
+                CREATE TABLE all_title AS
                 SELECT tconst AS id, titleType AS kind, primaryTitle AS name,
                        TRY_CAST(startYear AS INTEGER) AS year, TRY_CAST(endYear AS INTEGER) AS end_year,
                        TRY_CAST(runtimeMinutes AS INTEGER) AS minutes,
-                       coalesce(votes, 1) AS popularity, {self._make_shuffle_key_sql("tconst")} AS lot
+                       coalesce(votes, 1) AS popularity, shuffle_key(tconst) AS lot
                 FROM {stream} LEFT JOIN rating USING (tconst)
                 WHERE primaryTitle IS NOT NULL
             """)
-        self._workspace.run_sql(f"CREATE VIEW asked AS FROM title WHERE year <= {LAST_YEAR}")
-
-    def _create_person_tables(self) -> None:
+        self._workspace.run_sql(f"CREATE VIEW title AS FROM all_title WHERE year <= {LAST_YEAR}")
         wanted = ("nconst", "primaryName", "birthYear", "deathYear", "primaryProfession", "knownForTitles")
         with self._stream_tsv_file("name.basics", dict.fromkeys(wanted, "VARCHAR")) as stream:
             self._workspace.run_sql(f"""
-                CREATE TABLE person AS
+                CREATE TABLE all_person AS
                 SELECT nconst AS id, primaryName AS name, TRY_CAST(birthYear AS INTEGER) AS birth_year,
                        TRY_CAST(deathYear AS INTEGER) AS death_year, primaryProfession AS professions,
                        knownForTitles AS works
                 FROM {stream} WHERE primaryName IS NOT NULL
             """)
-        self._workspace.run_sql(f"""
-            CREATE TABLE fame AS
-            SELECT person AS id, sum(popularity)::BIGINT AS popularity,
-                   {self._make_shuffle_key_sql("person")} AS lot
-            FROM (SELECT id AS person, unnest(string_split(works, ',')) AS id FROM person) JOIN asked USING (id)
+        self._workspace.run_sql("""
+            CREATE TABLE person AS
+            SELECT person AS id, sum(popularity)::BIGINT AS popularity, shuffle_key(person) AS lot
+            FROM (SELECT id AS person, unnest(string_split(works, ',')) AS id FROM all_person) JOIN title USING (id)
             GROUP BY person
         """)
 
     def _stream_tsv_file(self, name: str, columns: Mapping[str, str]) -> AbstractContextManager[str]:
-        return stream_tsv(self._workspace, find_dump_file(self._folder, f"{name}.tsv.gz"), columns)
+        return stream_tsv(self._workspace, self._find_file(f"{name}.tsv.gz"), columns)
 
     def _create_credit_tables(self) -> None:
         wanted = dict.fromkeys(("tconst", "directors", "writers"), "VARCHAR")
@@ -256,89 +243,48 @@ class ImdbSource(QuestionSource):
                 WHERE category IN ('actor', 'actress') AND characters IS NOT NULL
             """)
 
-
-class ImdbQuestionMaker:
-    """Makes questions about the drawn titles and people, whose data are read from the database into memory."""
-
-    def __init__(self, workspace: Workspace, folder: Path) -> None:
-        self._workspace, self._folder = workspace, folder
-        self._works = self._load_works_by_person()
-        self._titles = self._load_titles_by_id()
-        self._people = self._load_people_by_id()
-        crew = workspace.run_sql("SELECT id, directors, writers FROM crew")
-        self._crew = {id_: {"directors": directors, "writers": writers} for id_, directors, writers in crew}
-        self._parts = self._load_actors_by_title_and_character()
-        self._names = dict(
-            workspace.run_sql("""
-                SELECT id, name FROM person SEMI JOIN (
-                    SELECT unnest(string_split(directors, ',')) AS id FROM crew
-                    UNION SELECT unnest(string_split(writers, ',')) FROM crew
-                    UNION SELECT person FROM part
-                ) USING (id)
-            """)
-        )
-
-    def list_questions(self, template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
-        """Yield the questions of a template about a title or a person."""
+    def _list_questions(self, template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
         if template.entities == "person":
             yield self._make_person_question(template, entity)
-        elif template == CHARACTER:
-            title, parts, seed = self._titles[entity], self._parts.get(entity, {}), self._workspace.seed
+            return
+        title = self._titles[entity]
+        if template == CHARACTER:
+            parts, seed = self._parts.get(entity, {}), self._workspace.seed
             for role in sorted(parts, key=lambda role: compute_shuffle_key(seed, CHARACTER.id, entity, role)):
                 if is_character(role):
                     yield title.write_question(CHARACTER, role), self._list_names(",".join(parts[role]))
-        else:
-            yield self._make_title_question(template, entity)
-
-    def _make_title_question(self, template: QuestionTemplate, entity: str) -> RawQuestion:
-        title, field = self._titles[entity], _TITLE_TEMPLATES[template][2]
-        crew = self._crew.get(entity, {})
-        answers = self._list_names(crew.get(field)) if template in _CREDITS else [getattr(title, field)]
-        return title.write_question(template), answers
+            return
+        directors, writers = self._crew.get(entity, (None, None))
+        answers: dict[QuestionTemplate, Iterable[Answer | None]] = {
+            START_YEAR: [title.year],
+            RELEASE_YEAR: [title.year],
+            END_YEAR: [title.end_year],
+            RUNNING_TIME: [title.minutes],
+            DIRECTOR: self._list_names(directors),
+            WRITER: self._list_names(writers),
+        }
+        yield title.write_question(template), answers[template]
 
     def _make_person_question(self, template: QuestionTemplate, entity: str) -> RawQuestion:
-        name, listed, birth_year, death_year, namesakes = self._people[entity]
+        name, professions, birth_year, death_year, _, namesakes, _ = self._people[entity]
         if namesakes > 1:
             return None, ()
         works = [self._titles.get(work) for work in self._works[entity]]
-        asked = (work for work in works if work and work.has_usable_year())
+        asked = (work for work in works if work and work.year is not None and work.year <= LAST_YEAR)
         best = max(asked, key=lambda title: title.popularity)
         answers: dict[QuestionTemplate, Iterable[Answer | None]] = {
             BIRTH_YEAR: [birth_year],
             DEATH_YEAR: [death_year],
-            PROFESSION: parse_professions(listed),
-            **{kind: find_only_profession(listed, kind) for kind in (JOB, DEPARTMENT, SPECIALTY)},
+            PROFESSION: parse_professions(professions),
             KNOWN_FOR: [] if None in works else [work.name for work in works if work],
         }
-        return write_person_question(template, name, best.format_name()), answers[template]
+        only_profession = [(professions or "").replace("_", " ")]
+        return write_person_question(template, name, best.write_name()), answers.get(template, only_profession)
 
     def _list_names(self, person_ids: str | None) -> list[Answer | None]:
         """Return the people's names; return [] if any name is unknown, because the answers would be incomplete."""
         names = [self._names.get(person) for person in person_ids.split(",")] if person_ids else []
         return [] if None in names else [*names]
-
-    def _load_works_by_person(self) -> dict[str, list[str]]:
-        self._workspace.run_sql("""
-            CREATE OR REPLACE TABLE work AS
-            SELECT id AS person, string_split(works, ',') AS ids FROM person SEMI JOIN drawn USING (id)
-        """)
-        return dict(self._workspace.run_sql("FROM work"))
-
-    def _load_titles_by_id(self) -> dict[str, Title]:
-        shown = """
-            SELECT id, popularity, kind, name, year, end_year, minutes, lower(name) AS called
-            FROM title SEMI JOIN (SELECT id FROM drawn UNION SELECT unnest(ids) FROM work) USING (id)
-        """
-        rows = add_namesake_counts(self._workspace, shown, "(SELECT lower(name) AS called, year FROM title)")
-        return {id_: Title(*columns) for id_, *columns in rows}
-
-    def _load_people_by_id(self) -> dict[str, tuple[str, str | None, int | None, int | None, int]]:
-        shown = """
-            SELECT id, name, professions, birth_year, death_year, lower(name) AS called, NULL AS year
-            FROM person SEMI JOIN drawn USING (id)
-        """
-        rows = add_namesake_counts(self._workspace, shown, "(SELECT lower(name) AS called, NULL AS year FROM person)")
-        return {id_: (name, listed, born, died, many) for id_, name, listed, born, died, _, many, _ in rows}
 
     def _load_actors_by_title_and_character(self) -> dict[str, dict[str, list[str]]]:
         parts: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))

@@ -5,22 +5,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 from evalsuite.builders.head_to_tail.drawing import (
+    Answer,
     QuestionMaker,
     QuestionSource,
     QuestionTemplate,
     RawQuestion,
     add_namesake_counts,
     make_drawn_ids_sql,
-    partition_by_popularity,
+    write_name,
 )
-from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
-from evalsuite.builders.head_to_tail.workspace import Workspace, stream_tsv
+from evalsuite.builders.head_to_tail.workspace import stream_tsv
 
 LAST_YEAR = 2020
 # Names of the first columns of each file, from MAG's schema, because the files have no header.
@@ -42,29 +41,19 @@ COLUMNS = {
     "PaperAuthorAffiliations.txt.zst": "PaperId AuthorId AffiliationId AuthorSequenceNumber",
     "Authors.txt.zst": "AuthorId Rank NormalizedName DisplayName",
 }
-LOCATION = QuestionTemplate("mag-conference-location", "conference")
-JOURNAL_PUBLISHER = QuestionTemplate("mag-journal-publisher", "journal")
-YEAR = QuestionTemplate("mag-paper-year", "paper")
-VENUE = QuestionTemplate("mag-paper-venue", "paper")
-PUBLISHER = QuestionTemplate("mag-paper-publisher", "paper")
-DOI = QuestionTemplate("mag-paper-doi", "paper")
-AUTHOR = QuestionTemplate("mag-paper-author", "paper")
-ISSN = QuestionTemplate("mag-journal-issn", "journal")
-# Maps each template about papers to the SQL condition that a paper must meet, the question, and the answer's field in
-# `MagPaper` (none for authors).
-_PAPER_QUESTIONS = {
-    YEAR: ("true", "In which year did {} appear?", "year"),
-    VENUE: ("has_venue", "In which journal or at which conference did {} appear?", "venue"),
-    PUBLISHER: ("has_publisher", "Who is the publisher of {}?", "publisher"),
-    DOI: ("has_doi", "What is the DOI of {}?", "doi"),
-    AUTHOR: ("true", "Name an author of {}.", ""),
-}
-# Maps each template about conferences or journals to a tuple: SQL condition, question, and the column of the answer.
-_VENUE_QUESTIONS = {
-    LOCATION: ("answer IS NOT NULL", 'Where was the conference "{}" held?', "answer"),
-    JOURNAL_PUBLISHER: ("answer IS NOT NULL", 'Who publishes "{}"?', "answer"),
-    ISSN: ("issn IS NOT NULL", 'What is the ISSN of the journal "{}"?', "issn"),
-}
+_IS_ANSWERED = "answer IS NOT NULL"
+LOCATION = QuestionTemplate(
+    "conference", "mag-conference-location", 'Where was the conference "{}" held?', _IS_ANSWERED
+)
+JOURNAL_PUBLISHER = QuestionTemplate("journal", "mag-journal-publisher", 'Who publishes "{}"?', _IS_ANSWERED)
+ISSN = QuestionTemplate("journal", "mag-journal-issn", 'What is the ISSN of the journal "{}"?', "issn IS NOT NULL")
+YEAR = QuestionTemplate("paper", "mag-paper-year", "In which year did {} appear?")
+VENUE = QuestionTemplate(
+    "paper", "mag-paper-venue", "In which journal or at which conference did {} appear?", "has_venue"
+)
+PUBLISHER = QuestionTemplate("paper", "mag-paper-publisher", "Who is the publisher of {}?", "has_publisher")
+DOI = QuestionTemplate("paper", "mag-paper-doi", "What is the DOI of {}?", "has_doi")
+AUTHOR = QuestionTemplate("paper", "mag-paper-author", "Name an author of {}.")
 _KINDS = {
     "Book": "book",
     "BookChapter": "book chapter",
@@ -80,29 +69,6 @@ _KINDS = {
 _TITLE_HASH_SQL = "hash(coalesce(PaperTitle, lower(OriginalTitle)))"
 
 
-@dataclass(frozen=True, slots=True)
-class MagPaper:
-    """A paper or another document in the Microsoft Academic Graph."""
-
-    name: str
-    kind: str | None  # The type of document in the Microsoft Academic Graph; None if unknown.
-    year: int
-    publisher: str | None
-    venue: str | None
-    doi: str | None
-    namesakes: int  # Number of papers with this title, including this paper.
-    twins: int  # Number of papers with this title and year, including this paper.
-
-    def write_question(self, template: QuestionTemplate) -> str | None:
-        # A question about the year must not reveal the year, so the title must be unique.
-        if self.namesakes > 1 and (template == YEAR or self.twins > 1):
-            return None
-        name = self.name.rstrip(".").strip()
-        year = "" if self.namesakes == 1 else f" ({self.year})"
-        paper = f'the {_KINDS.get(self.kind or "", "publication")} "{name}"{year}'
-        return _PAPER_QUESTIONS[template][1].format(paper)
-
-
 class MagSource(QuestionSource):
     """The dump of Microsoft Academic Graph, read into the database of a `Workspace`."""
 
@@ -111,77 +77,83 @@ class MagSource(QuestionSource):
     templates = (LOCATION, JOURNAL_PUBLISHER, YEAR, VENUE, PUBLISHER, AUTHOR)
     paper_templates = (LOCATION, ISSN, YEAR, VENUE, PUBLISHER, DOI, AUTHOR)
 
-    def __init__(self, workspace: Workspace, folder: Path) -> None:
-        super().__init__(workspace, folder)
-        self._create_venue_table("conference", "ConferenceInstances", "Location", "StartDate")
-        self._create_venue_table("journal", "Journals", "Publisher", "CreatedDate")
-        self._create_paper_table()
-        self.partitions = {
-            entities: partition_by_popularity(workspace, f"(FROM {entities} WHERE up_to_date)")
-            for entities in ("conference", "journal", "paper")
-        }
-
-    def _make_askable_entities_sql(self, template: QuestionTemplate) -> str:
-        condition = (_PAPER_QUESTIONS | _VENUE_QUESTIONS)[template][0]
-        return f"(FROM {template.entities} WHERE up_to_date AND {condition})"
-
-    def _load_question_maker(self, entity_counts: Mapping[QuestionTemplate, int]) -> QuestionMaker:
-        papers, authors = self._load_papers_by_id(), self._load_authors()
-        venues = {template: self._load_venues(template) for template in _VENUE_QUESTIONS if template in entity_counts}
-
-        def list_questions(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
-            if template.entities == "paper":
-                paper = papers[entity]
-                field = _PAPER_QUESTIONS[template][2]
-                yield paper.write_question(template), [getattr(paper, field)] if field else authors.get(entity, [])
-            else:
-                name, answer, namesakes = venues[template][entity]
-                yield _VENUE_QUESTIONS[template][1].format(name) if namesakes == 1 else None, [answer]
-
-        return list_questions
-
-    def _create_venue_table(self, entities: str, file: str, answer_column: str, date_column: str) -> None:
-        issn = "Issn" if entities == "journal" else answer_column
-        wanted = dict.fromkeys(("NormalizedName", "DisplayName", answer_column, issn, date_column), "VARCHAR")
-        number = f"{entities.capitalize()}{'InstanceId' if entities == 'conference' else 'Id'}"
-        with self._stream_tsv_file(file, wanted | {number: "VARCHAR", "CitationCount": "UINTEGER"}) as stream:
-            self._workspace.run_sql(f"""
-                CREATE TABLE {entities} AS
-                SELECT {number} AS id, coalesce(DisplayName, NormalizedName) AS name,
-                       {answer_column} AS answer, {issn} AS issn,
-                       coalesce(CitationCount, 0) AS popularity, {self._make_shuffle_key_sql(number)} AS lot,
-                       name IS NOT NULL AND coalesce(regexp_extract({date_column}, '[0-9]{{4}}'), '') <= '{LAST_YEAR}'
-                       AS up_to_date
-                FROM {stream}
-            """)
-
-    def _create_paper_table(self) -> None:
-        """Create a table of papers with few columns, because there are hundreds of millions of papers."""
+    def _create_tables(self) -> None:
+        self._create_venue_table("conference", "ConferenceInstances", "ConferenceInstanceId", "Location", "StartDate")
+        self._create_venue_table("journal", "Journals", "JournalId", "Publisher", "CreatedDate", issn_column="Issn")
+        # The table of papers has few columns, because there are hundreds of millions of papers.
         wanted = ("PaperId", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue", "Doi")
         columns = dict.fromkeys(wanted, "VARCHAR") | {"Year": "INTEGER", "CitationCount": "UINTEGER"}
         with self._stream_tsv_file("Papers", columns) as stream:
             self._workspace.run_sql(f"""
-                CREATE TABLE paper AS
+                CREATE TABLE all_paper AS
                 SELECT PaperId AS id, {_TITLE_HASH_SQL} AS called, Year AS year,
-                       coalesce(CitationCount, 0) AS popularity,
-                       {self._make_shuffle_key_sql("PaperId")} AS lot,
+                       coalesce(CitationCount, 0) AS popularity, shuffle_key(PaperId) AS lot,
                        OriginalTitle IS NOT NULL AND coalesce(Year <= {LAST_YEAR}, false) AS up_to_date,
                        OriginalVenue IS NOT NULL AS has_venue, Publisher IS NOT NULL AS has_publisher,
                        Doi IS NOT NULL AS has_doi
                 FROM {stream}
             """)
+        for entities in ("conference", "journal", "paper"):
+            self._workspace.run_sql(f"CREATE VIEW {entities} AS FROM all_{entities} WHERE up_to_date")
 
-    def _load_papers_by_id(self) -> dict[str, MagPaper]:
+    def _create_venue_table(
+        self, entities: str, file: str, id_column: str, answer_column: str, date_column: str, issn_column: str = "NULL"
+    ) -> None:
+        wanted = ("NormalizedName", "DisplayName", id_column, answer_column, date_column, issn_column)
+        with self._stream_tsv_file(file, dict.fromkeys(wanted, "VARCHAR") | {"CitationCount": "UINTEGER"}) as stream:
+            self._workspace.run_sql(f"""
+                CREATE TABLE all_{entities} AS
+                SELECT {id_column} AS id, coalesce(DisplayName, NormalizedName) AS name,
+                       {answer_column} AS answer, {issn_column} AS issn,
+                       coalesce(CitationCount, 0) AS popularity, shuffle_key({id_column}) AS lot,
+                       name IS NOT NULL AND coalesce(regexp_extract({date_column}, '[0-9]{{4}}'), '') <= '{LAST_YEAR}'
+                       AS up_to_date
+                FROM {stream}
+            """)
+
+    def _load_question_maker(self, entity_counts: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all templates
+        papers, authors = self._load_papers_by_id(), self._load_authors()
+        venues = {entities: self._load_venues(entities) for entities in ("conference", "journal")}
+
+        def list_questions(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
+            if template.entities == "paper":
+                title, kind, year, publisher, venue, doi, namesakes, twins = papers[entity]
+                title = title.rstrip(".").strip()
+                name = write_name(title, year, namesakes, twins, may_show_year=template != YEAR)
+                answers: Mapping[QuestionTemplate, Iterable[Answer | None]] = {
+                    YEAR: [year],
+                    VENUE: [venue],
+                    PUBLISHER: [publisher],
+                    DOI: [doi],
+                    AUTHOR: authors.get(entity, []),
+                }
+                paper = f"the {_KINDS.get(kind or '', 'publication')} {name}"
+                yield name and template.wording.format(paper), answers[template]
+            else:
+                name, answer, issn, _, namesakes, _ = venues[template.entities][entity]
+                yield template.wording.format(name) if namesakes == 1 else None, [issn if template == ISSN else answer]
+
+        return list_questions
+
+    def _load_papers_by_id(self) -> dict[str, list[Any]]:
         wanted = ("PaperId", "DocType", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue", "Doi")
         columns = dict.fromkeys(wanted, "VARCHAR") | {"Year": "INTEGER"}
         with self._stream_tsv_file("Papers", columns) as stream:
             shown = f"""
                 SELECT PaperId AS id, {_TITLE_HASH_SQL} AS called, OriginalTitle AS name, DocType AS kind, Year AS year,
                        Publisher AS publisher, OriginalVenue AS venue, Doi AS doi
-                FROM {stream} SEMI JOIN {make_drawn_ids_sql(*_PAPER_QUESTIONS)} ON id = PaperId
+                FROM {stream} SEMI JOIN drawn ON drawn.id = PaperId
             """
-            rows = add_namesake_counts(self._workspace, shown, "paper")
-        return {id_: MagPaper(*columns) for id_, *columns in rows}
+            rows = add_namesake_counts(self._workspace, shown, "all_paper")
+        return {id_: columns for id_, *columns in rows}
+
+    def _load_venues(self, entities: str) -> dict[str, list[Any]]:
+        shown = f"""
+            SELECT id, name, answer, issn, lower(name) AS called, NULL AS year
+            FROM all_{entities} SEMI JOIN drawn USING (id)
+        """
+        everyone = f"(SELECT lower(name) AS called, NULL AS year FROM all_{entities})"
+        return {id_: columns for id_, *columns in add_namesake_counts(self._workspace, shown, everyone)}
 
     def _load_authors(self) -> dict[str, list[str | None]]:
         """Map each paper to the names of its authors in order; an empty list if a name is missing."""
@@ -207,16 +179,6 @@ class MagSource(QuestionSource):
             authors[paper].append(name)
         return {paper: [] if None in names else names for paper, names in authors.items()}
 
-    def _load_venues(self, template: QuestionTemplate) -> dict[str, tuple[str, str, int]]:
-        """Map each drawn entity to its name, its answer, and the number of entities with this name."""
-        shown = f"""
-            SELECT id, name, {_VENUE_QUESTIONS[template][2]} AS answer, lower(name) AS called, NULL AS year
-            FROM {template.entities} SEMI JOIN {make_drawn_ids_sql(template)} USING (id)
-        """
-        everyone = f"(SELECT lower(name) AS called, NULL AS year FROM {template.entities})"
-        rows = add_namesake_counts(self._workspace, shown, everyone)
-        return {id_: (name, answer, namesakes) for id_, name, answer, _, namesakes, _ in rows}
-
     def _stream_tsv_file(self, name: str, columns: Mapping[str, str]) -> AbstractContextManager[str]:
         file = f"{name}.txt.zst"
-        return stream_tsv(self._workspace, find_dump_file(self._folder, file), columns, header=COLUMNS[file].split())
+        return stream_tsv(self._workspace, self._find_file(file), columns, header=COLUMNS[file].split())

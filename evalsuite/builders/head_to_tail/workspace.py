@@ -43,15 +43,17 @@ class Workspace:
         self.folder, self.progress, self.seed = folder, progress, seed
         self._pipes = 0
         self._database = _open_database(folder)
+        # The result of `drawing.compute_shuffle_key` for a text: the last 8 of the hash's 16 bytes, little-endian.
+        self.run_sql(f"CREATE MACRO shuffle_key(text) AS md5_number_lower('{seed}:' || text)")
 
     def close(self) -> None:
         self._database.close()
 
-    def run_sql(self, query: str) -> list[tuple[Any, ...]]:
+    def run_sql(self, query: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         import duckdb
 
         try:
-            return self._database.execute(query).fetchall()  # type: ignore[no-any-return]
+            return self._database.execute(query, values).fetchall()  # type: ignore[no-any-return]
         except duckdb.Error as error:
             raise EvalsuiteError(f"the build's database failed: {error}") from error
 

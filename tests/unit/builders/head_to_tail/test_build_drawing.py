@@ -190,7 +190,7 @@ class Listed(QuestionSource):
     """A source that holds its questions in a list and hands out so many of each template and bucket."""
 
     def __init__(self, counts: Mapping[str, Sequence[int]], questions: str = "{template} {bucket} {n}?") -> None:
-        self.templates = self.paper_templates = tuple(QuestionTemplate(name, "thing") for name in counts)
+        self.templates = self.paper_templates = tuple(QuestionTemplate("thing", name) for name in counts)
         self.partitions = {"thing": PopularityPartition({1: 1})}
         self.counts, self.questions = counts, questions
         self.draws: list[dict[str, int]] = []

@@ -3,7 +3,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import resource
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +10,7 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalsuite.builders.head_to_tail.drawing import QuestionSource, compute_shuffle_key
+from evalsuite.builders.head_to_tail.drawing import compute_shuffle_key
 from evalsuite.builders.head_to_tail.dump_reader import (
     decompress_file,
     drop_comments,
@@ -19,11 +18,12 @@ from evalsuite.builders.head_to_tail.dump_reader import (
     open_pipe,
     split_lines,
 )
-from evalsuite.builders.head_to_tail.workspace import quote_sql, stream_json_rows, stream_triples, stream_tsv
+from evalsuite.builders.head_to_tail.workspace import stream_json_rows, stream_triples, stream_tsv
 from evalsuite.core.errors import DatasetError, EvalsuiteError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from evalsuite.builders.head_to_tail.workspace import Workspace
 
@@ -163,8 +163,8 @@ def test_a_line_without_end_is_an_error_before_it_fills_the_memory(
 
 @pytest.mark.parametrize("entity", ["tt0000001", "München_(town)", ""])
 def test_the_database_draws_the_lots_that_python_draws(workspace: Workspace, entity: str) -> None:
-    key = QuestionSource(workspace, Path())._make_shuffle_key_sql(quote_sql(entity))
-    assert workspace.run_sql(f"SELECT {key}") == [(compute_shuffle_key(workspace.seed, entity),)]
+    query = "SELECT shuffle_key($entity)"
+    assert workspace.run_sql(query, {"entity": entity}) == [(compute_shuffle_key(workspace.seed, entity),)]
 
 
 def test_a_lot_is_what_it_was_when_earlier_questions_were_drawn() -> None:
