@@ -83,11 +83,10 @@ class PendingBatches:
             backend.stop_waiting(self.left)
 
 
-class BatchBackend:
+class BatchBackend(Backend):
     """Answers requests through batches, in the gateway's event loop."""
 
     metered = True
-    connections: int | None = None
 
     def __init__(self, backend: OpenAIBackend, model: str, batches: StoredBatches, pending: PendingBatches) -> None:
         self._backend, self._batches, self._pending = backend, batches, pending

@@ -24,14 +24,12 @@ BROKE_OFF = "the gateway {url} broke off in the middle of an answer"
 SILENCE = 60.0  # Seconds without a byte after which a gateway is assumed to be dead.
 
 
-class RemoteBackend:
+class RemoteBackend(Backend):
     """Forwards requests to a gateway service.
 
-    An answer's cost is the amount that the service paid for it, possibly in an earlier session.
+    An answer's cost is the amount that the service paid for it, possibly in an earlier session. Only the service limits
+    the spending, because the session might have different prices.
     """
-
-    metered = False  # Only the service limits the spending, because the session might have different prices.
-    connections: int | None = None
 
     def __init__(self, backend: Backend, services: Sequence[ServiceAddress]) -> None:
         self._backend, self._services = backend, services
