@@ -470,9 +470,11 @@ def _collect_remarks(journal: Journal, summary: RecordSummary) -> list[str]:
             f"left out, as their records are damaged: {write_count(len(summary.damaged), 'case')}, "
             f"among them {summary.damaged[0]}"
         )
-    requests, refused = journal.answers.count_calls_and_refusals()
+    requests, refused, cost = journal.answers.summarise_calls()
     if refused > NOTABLE_REFUSALS * requests:
         lines.append(f"{refused:,} of {requests:,} requests were refused by the server (429)")
+    if round(cost, 4):
+        lines.append(f"${cost:.4f} more may be billed for calls whose answers were withheld, lost or cancelled")
     if lost := journal.database.lost_rows:
         lines.append(
             f"the journal was damaged and lost at least {write_count(lost, 'row')}; what was in them was asked again"

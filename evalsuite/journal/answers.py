@@ -24,10 +24,12 @@ SELECT coalesce(sum(CASE WHEN cost IS NOT NULL THEN cost
 """
 """The paid cost, plus the cost that may have been billed for calls without an answer."""
 
-REFUSED = """
-SELECT count(*), coalesce(sum(state = 'refused' AND words LIKE '% answered 429: %'), 0) FROM attempts
+CALLS = """
+SELECT count(*), coalesce(sum(state = 'refused' AND words LIKE '% answered 429: %'), 0),
+       coalesce(sum(CASE WHEN state IN ('sent', 'failed') THEN coalesce(cost, reserved) END), 0) FROM attempts
 """
-"""The number of all calls, and of calls refused with status 429 in the words of `models.failures.make_status_error`."""
+"""The number of all calls, of calls refused with status 429 in the words of `models.failures.make_status_error`, and
+the part of the spending that belongs to no answer."""
 
 LONGEST_DELAY = 0.05  # Maximum seconds before the record of a free call is stored, so that records share transactions.
 OLDER = "SELECT 1 FROM answers WHERE key < '2-' OR key >= '2.' LIMIT 1"
@@ -146,11 +148,14 @@ class Answers:
         self._queue.flush()
         return float(self._database.read_row(SELECT_SPENDING)[0])
 
-    def count_calls_and_refusals(self) -> tuple[int, int]:
-        """Count the calls of all sessions of the run, and the calls that the server refused with status 429."""
+    def summarise_calls(self) -> tuple[int, int, float]:
+        """Count all calls of the run and those refused with status 429, and add up the costs of unanswered calls.
+
+        Calls without an answer cost US dollars if the model refused, a filter withheld the answer, or it was lost.
+        """
         self._queue.flush()
-        calls, refused = self._database.read_row(REFUSED)
-        return calls, refused
+        calls, refused, cost = self._database.read_row(CALLS)
+        return calls, refused, cost
 
     def copy_answers_from(self, other: Path) -> None:
         """Copy another journal's answers and tool calls into this journal, without replacing existing entries."""

@@ -25,3 +25,18 @@ def test_requests_that_were_refused_and_asked_again_are_counted_in_the_report(
     line = "1 of 4 requests were refused by the server (429)"
     assert line in result.stdout.str()
     assert line in suite.rendered()
+
+
+def test_what_refusals_and_lost_answers_cost_is_named_beside_the_cost_of_answers(
+    suite: Suite, chat_server: ChatServer
+) -> None:
+    def reply(_: dict[str, Any]) -> Reply:
+        withheld = len(chat_server.bodies) == 1
+        return Reply(message={"content": None, "refusal": "no"}) if withheld else Reply("Tokyo")
+
+    chat_server.reply = reply
+    suite.model = ("--model=gpt-test", f"--model-base-url={chat_server.url}", "--price=gpt-test=100/200")
+    result = suite.run("--max-connections=1")
+    line = "$0.0020 more may be billed for calls whose answers were withheld, lost or cancelled"
+    assert line in result.stdout.str()
+    assert line in suite.rendered()
