@@ -100,6 +100,8 @@ def run_judge(options: Namespace) -> int:
     if unknown := set(options.score) - names:
         raise RunError(f"no judge gave the score {min(unknown)}; the judges gave {', '.join(sorted(names))}")
     judges = [judge for judge in judges if judge.score in (options.score or names)]
+    if not all(judge.asked for judge in judges):
+        raise RunError(f"{folder.path} has no answer that the judge of {bench} is asked about")
     _require_labels_on_scale([sheet.written for sheet in filled_in], judges)
     text = render_sections([make_judge_quality_section(judges, people, sheets, weights)], ())
     (target / "certificate.md").write_text(text, "utf-8")
@@ -238,7 +240,7 @@ def decide_judge_gates(
         tally = make_labelled_tally(judge, people, sheets, weights)
         agreeing = Tally(tuple(row for row in tally if row.facts))
         declared = {judge.score: Metric(judge.scale)} if judge.scale else {}
-        corrected = {f"corrected_{judge.score}": partial(estimate_corrected_score, judge.score)}
+        corrected = {f"corrected_{judge.score}": partial(estimate_corrected_score, judge.score, known=judge.known)}
         measured = {benchmark: MeasuredBenchmark(tally, corrected, declared)}
         if len(agreeing):
             measured[JUDGE] = MeasuredBenchmark(agreeing, JUDGE_METRICS)

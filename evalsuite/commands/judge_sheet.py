@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.builders.sheets import format_csv_sheet
 from evalsuite.commands import make_declarations
 from evalsuite.commands.judge import SCORES, combine_answers_with_scorers, hash_content, read_scores
-from evalsuite.commands.judged_again import AnswersToJudge
+from evalsuite.commands.judged_again import AnswersToJudge, is_judged
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, escape_for_terminal, shorten_to_beginning
 from evalsuite.core.json_codec import digest
@@ -224,9 +224,7 @@ class _SheetQuestion:
         return pstdev(values) if len(values) > 1 else 0.0
 
     def is_judged(self, record: Record) -> bool:
-        """Tell whether the scorer would call the judge for a case; a benchmark's scorer may judge only some cases."""
-        asks = getattr(self.scorer, "asks", None)
-        return asks is None or asks(*self.answers.make_case(record))
+        return is_judged(self.scorer, self.answers.make_case(record))
 
     def make_page_case(self, record: Record, weight: float, seed: int) -> dict[str, Any]:
         """Describe a case for the page; if people compare two answers, these are in random order."""

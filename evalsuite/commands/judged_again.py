@@ -76,6 +76,12 @@ class AnswersToJudge:
         return next((rubric for rubric in rubrics if rubric.name == name), None)
 
 
+def is_judged(scorer: JudgedScorer, case: Case) -> bool:
+    """Tell whether a scorer would call the judge for a case; a benchmark's scorer may judge only some cases."""
+    asks = getattr(scorer, "asks", None)
+    return asks is None or asks(*case)
+
+
 async def rejudge_answers(
     settings: Settings,
     answers: AnswersToJudge,
@@ -342,6 +348,8 @@ def _make_judge_results(caller: _JudgeCaller, name: str, scores: ScoresByCase) -
     of_score = [score[name] for score in scores.values() if name in score]
     # Leave out other scorers' facts, because the facts of two judges without a name have the same names.
     own = {other for other in scorer_of if scorer_of[other] is scorer_of.get(name)}
+    judged = [one for one in answers.records if not own or is_judged(scorer_of[name], answers.make_case(one))]
+    cases, values = {one.case for one in judged}, _select_score_values(scores, name)
     rows = tuple(
         Row(
             *(record.case, record.sample, record.epoch, "passed", record.tags, {}),
@@ -352,12 +360,13 @@ def _make_judge_results(caller: _JudgeCaller, name: str, scores: ScoresByCase) -
                 for fact, value in scores[record.case][each].facts.items()
             },
         )
-        for record in answers.records
+        for record in judged
     )
     return JudgeResults(
         judge=caller.settings.judge_model or "",
-        scores=_select_score_values(scores, name),
-        asked=len(answers.records),
+        scores={case: value for case, value in values.items() if case in cases},
+        known=tuple(value for case, value in values.items() if case not in cases),
+        asked=len(judged),
         untold=sum(_select_score_values(scores, name + COUNTED_APART).values()),
         passes=answers.find_passing_score(name),
         signature=next((score.signature for score in of_score if score.signature), ""),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -185,11 +185,11 @@ def compute_quadratic_kappa(tally: Tally) -> Estimate | None:
     return estimate_weighted_kappa(*_pair_labels_with_scores(tally))
 
 
-def estimate_corrected_score(score: str, tally: Tally) -> Estimate | None:
+def estimate_corrected_score(score: str, tally: Tally, known: Sequence[float] = ()) -> Estimate | None:
     """Estimate the mean of people's scores by prediction-powered inference, as in `stats.prediction_powered`.
 
     Return None for fewer than 30 labelled or fewer than 30 unlabelled cases. The labelled cases must be drawn at random
-    from all cases.
+    from all cases of the tally; `known` has the scores of further cases, about which nobody is asked.
     """
     from evalsuite.stats.prediction_powered import ppi_mean
 
@@ -204,7 +204,17 @@ def estimate_corrected_score(score: str, tally: Tally) -> Estimate | None:
     clusters = [label.row.cluster for label in labels], [row.cluster for row in rest]
     alone = [row.scores[score] for row in rest]
     mean = ppi_mean(human, machine, alone, bounds=labels[0].scale, weights=weights, clusters=clusters)
-    return Estimate(mean.estimate, mean.low, mean.high, len(labels) + len(rest))
+    estimate = Estimate(mean.estimate, mean.low, mean.high, len(labels) + len(rest))
+    return include_known_scores(estimate, len(labels) + len(rest), known)
+
+
+def include_known_scores(mean: Estimate, count: int, known: Sequence[float]) -> Estimate:
+    """Average the estimated mean of `count` cases with the known scores of further cases."""
+    if not known:
+        return mean  # Unchanged to the last bit.
+    total, added = count + len(known), math.fsum(known)
+    low, high = (None if bound is None else (count * bound + added) / total for bound in (mean.low, mean.high))
+    return replace(mean, value=(count * mean.value + added) / total, low=low, high=high, n=mean.n + len(known))
 
 
 MUTATIONS = "mutations"  # A case's facts contain the results of mutation tests, by metric, under this key.
@@ -239,7 +249,7 @@ NO_VERDICTS = (
     "judge.weighted_kappa, judge.alpha or judge.rho"
 )
 UNEQUAL = (
-    "cases on which judges disagree were more likely to be labelled; label a sheet of `evalsuite judge sheet --random`"
+    "some cases were more likely to be labelled; label a sheet of `evalsuite judge sheet --random` without --equally"
 )
 
 

@@ -158,6 +158,33 @@ def test_a_benchmark_s_own_judge_is_checked_on_equally_many_answers_of_each_stra
     assert "has no tag 'colour'; it has bucket, cluster" in capsys.readouterr().err
 
 
+def test_answers_that_no_judge_sees_keep_their_score_in_a_corrected_mean(
+    over: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = "def echo(messages):\n    return 'unsure' if len(messages[-1]['content']) % 9 == 0 else 'Mercury'\n"
+    over.pytester.makepyfile(test_h2t=HEAD_TO_TAIL, app=model)
+    judges = over.path / "judges.py"
+    judges.write_text(judges.read_text() + "\ndef right(messages):\n    return 'correct'\n")
+    over.run("test_h2t.py", "--run=h2t")
+    missing = sum(record["scores"]["missing"] for record in over.records("h2t"))
+    assert missing
+    assert main(["judge", "sheet", "h2t", "--cases=32"]) == 0
+    fill(over.path / "labels.csv", {"Mercury": "yes"})
+    share = 1 - missing / 72
+    ask = ["judge", "h2t", "--judge=function:judges:right", "--score=correct", "--probes=0", "--passes=1"]
+    assert main([*ask, "--people=labels.csv", "--gate=head_to_tail.corrected_correct >= 0.99"]) == 10
+    assert f"head_to_tail.corrected_correct: {share:.4f}" in capsys.readouterr().out
+    lines = (over.path / "reports" / "h2t" / "again" / "judge" / "certificate.md").read_text("utf-8").splitlines()
+    (means,) = (line for line in lines if line.startswith("| function:judges:right |"))
+    assert means.count(f" {share:.3f} ") == 3
+    (judged,) = (line for line in lines if line.startswith("| function:judges:right, correct |") and "hash:" in line)
+    assert f"| {72 - missing:7.0f} |" in judged
+    over.pytester.makepyfile(app="def echo(messages):\n    return 'unsure'\n")
+    over.run("test_h2t.py", "--run=unsure")
+    assert main(["judge", "unsure", *ask[2:]]) == 2
+    assert "has no answer that the judge of head_to_tail is asked about" in capsys.readouterr().err
+
+
 PICTURED = """
 from evalsuite import Message, Sample, benchmark
 from evalsuite.judges import single

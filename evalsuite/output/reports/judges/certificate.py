@@ -54,6 +54,7 @@ class JudgeResults:
     scale: tuple[float, float] | None = None  # Lowest and highest possible score; None if unknown.
     lengths: Mapping[str, int] = field(default_factory=dict)  # The length of each case's answer in characters, by case.
     tally: Tally = field(default_factory=Tally)  # The judged cases; the judge stored data in their facts.
+    known: tuple[float, ...] = ()  # The scores of cases that the scorer decides without the judge.
 
     @property
     def name(self) -> str:
@@ -187,14 +188,18 @@ def _tabulate_corrected_means(
         drawn = [weights.get(case, 1.0) for case in judge.scores if case in people] if weights else None
         clusters = judge.map_cases_to_clusters()
         grouped = [clusters[case] for case in judge.scores]
-        mean = estimate_corrected_mean(judge.score, scores, bounds=judge.scale, weights=drawn, clusters=grouped)
+        mean = estimate_corrected_mean(
+            judge.score, scores, bounds=judge.scale, weights=drawn, clusters=grouped, known=judge.known
+        )
         if mean is not None:
             means.append((judge.judge, mean))
     note = "Prediction-powered inference, from labels of a random part of the cases."
+    if any(judge.known for judge in judges):
+        note += " Cases about which the judge is not asked count with the score that a rule gives them."
     if weights:
         note += (
-            " Cases on which judges disagree were drawn more often, so the labels are weighted; people alone are not. "
-            "Agreement beyond chance is not shown, because these cases are harder than the others."
+            " Some cases were drawn more often than others, so the labels are weighted; people alone are not. "
+            "Agreement beyond chance is not shown, because the labelled cases differ from the others."
         )
     return tabulate_corrected_means("Mean corrected by people's labels", means, note) if means else None
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalsuite import stats
 from evalsuite.output.reports.section import Table, parse_columns
-from evalsuite.results.judge_labels import FEWEST
+from evalsuite.results.judge_labels import FEWEST, include_known_scores
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def estimate_corrected_mean(
     bounds: tuple[float, float] | None = None,
     weights: Sequence[float] | None = None,
     clusters: Sequence[Hashable] | None = None,
+    known: Sequence[float] = (),
 ) -> CorrectedMean | None:
     """Estimate the mean of people's labels from the judge's scores, the labels, and both (prediction-powered).
 
@@ -68,6 +70,7 @@ def estimate_corrected_mean(
         weights: weights of the labelled cases, in the cases' order, if some cases were more likely than others to be
             labelled.
         clusters: the group of related cases of each case; None if all cases are independent.
+        known: the scores of further cases, about which neither the judge nor people are asked; all means include them.
 
     Returns:
         The estimates; None with fewer than 30 labelled cases or fewer than 30 unlabelled cases.
@@ -83,11 +86,12 @@ def estimate_corrected_mean(
     alone, others = zip(*rest, strict=True)
     powered = ppi_mean(human, machine, alone, bounds=bounds, weights=weights, clusters=(labelled, others))
     everything = [judge for _, judge in scores]
+    complete = partial(include_known_scores, count=len(scores), known=known)
     return CorrectedMean(
         question,
-        estimate_mean(everything, clusters),
-        estimate_mean(human, labelled),
-        Estimate(powered.estimate, powered.low, powered.high, len(scores)),
+        complete(estimate_mean(everything, clusters)),
+        complete(estimate_mean(human, labelled)),
+        complete(Estimate(powered.estimate, powered.low, powered.high, len(scores))),
         powered.tuning,
         len(labels),
         truth,
