@@ -19,7 +19,7 @@ ROWS = [row for row in BOARD["rows"] if row[0] != "code-optimised"]
 def test_a_row_is_the_mean_over_its_models(row: list[Any]) -> None:
     kind, count, *values = row
     models = [
-        columns for model, columns in read_published_results()["judge"].rows.items() if infer_model_kind(model) == kind
+        columns for model, columns in read_published_results()["judge"][1].items() if infer_model_kind(model) == kind
     ]
     assert len(models) == count
     means = [100 * math.fsum(model[name] for model in models) / len(models) for name in BOARD["columns"]]
@@ -27,5 +27,5 @@ def test_a_row_is_the_mean_over_its_models(row: list[Any]) -> None:
 
 
 def test_code_models_are_told_by_their_names() -> None:
-    names = [model for model in read_published_results()["rouge_l"].rows if infer_model_kind(model) == "code-optimised"]
+    names = [model for model in read_published_results()["rouge_l"][1] if infer_model_kind(model) == "code-optimised"]
     assert len(names) == 5

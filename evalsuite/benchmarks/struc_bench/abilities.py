@@ -222,7 +222,7 @@ def measure_abilities(
 
     Args:
         form_share: the share of passed checks of layout and markup.
-        markup_share: the share of passed checks of the markup alone, see `compute_passed_markup_share`.
+        markup_share: the share of passed checks of the markup alone, that is, of all checks except `SIZE_FACTS`.
         table_share: the share of the answer's characters that are part of its table, not of other text.
     """
     if not comparison.tables:
@@ -249,12 +249,6 @@ def measure_abilities(
     }
     untested = () if wanted else ("coverage", "comprehension", "pragmatics")
     return {name: value for name, value in values.items() if value is not None and name not in untested}
-
-
-def compute_passed_markup_share(facts: Iterable[FormFact]) -> float:
-    """Return the share of passed checks among the checks of markup, that is, all checks except `SIZE_FACTS`."""
-    about_markup = [fact.fulfilled for fact in facts if fact.name not in SIZE_FACTS]
-    return sum(about_markup) / len(about_markup)
 
 
 def _count_cell_values(cells: Iterable[str]) -> Counter[str]:

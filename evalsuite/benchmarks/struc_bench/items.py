@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -36,18 +36,6 @@ class HumanScores:
     errors: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RatedOutput:
-    """The mean scores that people gave to one output."""
-
-    content: float  # The mean score for content.
-    format: float  # The mean score for structure and format.
-    # Each person's scores for content and format; people are numbered instead of named.
-    raters: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    # The share of people who found each type of error, among those who looked for errors; empty if nobody looked.
-    errors: Mapping[str, float] = field(default_factory=dict)
-
-
 def read_human_scores(path: Path) -> list[HumanScores]:
     """Read a JSON list of `{sample, content, format}`; `model`, `rater` and `errors` are optional."""
     return [_read_human_score(fields, path, where) for where, fields in read_json_records(path, "item", first_number=0)]
@@ -71,8 +59,12 @@ def _read_error_types(labels: object, path: Path, where: str) -> tuple[str, ...]
     return tuple(names)
 
 
-def average_model_ratings(scores: Sequence[HumanScores], model: str) -> dict[str, RatedOutput]:
+def average_model_ratings(scores: Sequence[HumanScores], model: str) -> dict[str, dict[str, Any]]:
     """Average people's ratings of one model's outputs per item.
+
+    Each item has the mean scores `content` and `format`, and each person's pair of scores in `raters`; people are
+    numbered instead of named. `errors` has the share of people who found each type of error, among those who looked for
+    errors; it is empty if nobody looked.
 
     Ratings without a model's name count for every model, unless the item also has ratings of the given model.
     """
@@ -85,13 +77,14 @@ def average_model_ratings(scores: Sequence[HumanScores], model: str) -> dict[str
     return {sample: _average_item_ratings(ratings, model, numbers) for sample, ratings in by_sample.items()}
 
 
-def _average_item_ratings(ratings: Sequence[HumanScores], model: str, rater_numbers: Mapping[str, str]) -> RatedOutput:
+def _average_item_ratings(ratings: Sequence[HumanScores], model: str, numbers: Mapping[str, str]) -> dict[str, Any]:
     own = [score for score in ratings if score.model == model] or ratings
-    content, form = (fmean(getattr(score, aspect) for score in own) for aspect in ASPECTS)
-    raters = {rater_numbers[score.rater]: (score.content, score.format) for score in own if score.rater}
     labelled = [score.errors for score in own if score.errors is not None]
-    errors = {name: fmean(name in labels for labels in labelled) for name in ERROR_TYPES} if labelled else {}
-    return RatedOutput(content, form, raters, errors)
+    return {
+        **{aspect: fmean(getattr(score, aspect) for score in own) for aspect in ASPECTS},
+        "raters": {numbers[score.rater]: (score.content, score.format) for score in own if score.rater},
+        "errors": {name: fmean(name in labels for labels in labelled) for name in ERROR_TYPES} if labelled else {},
+    }
 
 
 NEURAL = ("bertscore", "bartscore", "bleurt")
@@ -286,7 +279,7 @@ def _require_readable_table(item: TableItem, syntax: Format, path: Path, number:
 
 
 def _make_sample(
-    name: str, item: TableItem, syntax: Format, mode: str, modes: tuple[str, ...], rated: Mapping[str, RatedOutput]
+    name: str, item: TableItem, syntax: Format, mode: str, modes: tuple[str, ...], rated: Mapping[str, Any]
 ) -> Sample:
     variant = f"{name}-{mode}"
     ratings = rated.get(variant) or rated.get(name)
@@ -295,5 +288,5 @@ def _make_sample(
         input=write_question(item, syntax, mode),
         target=item.output,
         tags={"format": syntax, "mode": mode, "cluster": name},
-        metadata={"text": item.input, **({"people": asdict(ratings)} if ratings else {})},
+        metadata={"text": item.input, **({"people": ratings} if ratings else {})},
     )

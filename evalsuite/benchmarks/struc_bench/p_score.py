@@ -68,30 +68,23 @@ async def request_p_score(
     reference: str,
     *,
     format: str,  # noqa: A002 - as in h_score
-    attempts: int = 3,
     prompt: str = PROMPT,
-    system: str = SYSTEM,
     **params: Any,
 ) -> PScore:
-    """Ask a judge to score two tables, once in each order.
-
-    Args:
-        attempts: maximum requests per order; a malformed answer is requested again.
-    """
+    """Ask a judge to score two tables, once in each order; a malformed answer is requested again."""
     orders = [(prediction, reference), (reference, prediction)]
     params = {"temperature": TEMPERATURE, **params}
     both, log = await collect_readable_judgements(
         ask_until_parsed(
             judge,
-            [Message("system", system), Message("user", _fill_prompt(prompt, *order, format))],
+            [Message("system", SYSTEM), Message("user", _fill_prompt(prompt, *order, format))],
             parse_scores,
-            attempts=attempts,
             **params,
         )
         for order in orders
     )
     content, structure = (sum(judgement.value[aspect] for judgement in both) / 2 for aspect in ASPECTS)
-    written = write_signature("p_score", [judge], system, _fill_prompt(prompt, "", "", "any format"), params)
+    written = write_signature("p_score", [judge], SYSTEM, _fill_prompt(prompt, "", "", "any format"), params)
     return PScore(content, structure, log, written)
 
 

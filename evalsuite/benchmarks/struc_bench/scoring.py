@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from evalsuite.benchmarks.struc_bench.abilities import (
+    SIZE_FACTS,
     TableComparison,
-    compute_passed_markup_share,
     find_table_differences,
     flag_error_types,
     measure_abilities,
@@ -145,6 +145,7 @@ def score_table(sample: Sample, text: str, score: TableScore, form_facts: Mappin
     shape = {"sizes": sizes, "names": [table.name for table in wanted], "words": len(sample.metadata["text"].split())}
     people = {"people": sample.metadata["people"]} if "people" in sample.metadata else {}
     checklist = [[fact.name, fact.text, fact.fulfilled] for fact in score.facts]
+    about_markup = [fact.fulfilled for fact in score.facts if fact.name not in SIZE_FACTS]
     share = min(1.0, len(predicted.text) / len(text.strip())) if predicted.tables else 0.0
     return {
         "table_score": Score(score.value, log=[{"signature": score.signature, **score.parts}]),
@@ -161,7 +162,7 @@ def score_table(sample: Sample, text: str, score: TableScore, form_facts: Mappin
             comparison,
             source=sample.metadata["text"],
             form_share=score.form,
-            markup_share=compute_passed_markup_share(score.facts),
+            markup_share=sum(about_markup) / len(about_markup),
             table_share=share,
         ),
     }

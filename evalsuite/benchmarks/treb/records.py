@@ -12,7 +12,14 @@ from itertools import zip_longest
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from evalsuite.benchmarks.dataset_files import parse_json, read_field, read_json_lines, read_text, require_type
+from evalsuite.benchmarks.dataset_files import (
+    parse_json,
+    read_field,
+    read_json_lines,
+    read_json_records,
+    read_text,
+    require_type,
+)
 from evalsuite.benchmarks.treb.rules import list_broken_rules
 from evalsuite.core.errors import DatasetError, ScoringError
 from evalsuite.metrics.numbers import numeric_match, parse_number
@@ -275,15 +282,10 @@ def read_raw_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _read_all_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    text = read_text(path)
-    if not text.strip():
+    text = read_text(path).lstrip()
+    if not text:
         raise DatasetError(path, "", "nothing", "a JSON list of records, or JSON lines")
-    if not text.lstrip().startswith("["):
-        yield from read_json_lines(path)
-        return
-    for number, value in enumerate(parse_json(text, path), 1):
-        place = f"record {number}"
-        yield place, require_type(value, dict, path, place)
+    yield from read_json_records(path) if text.startswith("[") else read_json_lines(path)
 
 
 def _stream_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -15,8 +15,7 @@ import math
 import re
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -141,16 +140,14 @@ SHOWN_FILES = 20
 
 def make_report(views: Sequence[RunView]) -> Section:
     """Build the section for one run, or for several side by side."""
-    published = _must_show_published_results(views)
-    blocks: list[Block] = [_tabulate_metric(views, metric) for metric in (*METRICS, *(RELEASED if published else ()))]
+    published = any(row.tags.get("published") for view in views for row in view.tally)
+    measured = {metric for view in views for metric in view.tally.metrics()}
+    shown = (*METRICS, *(RELEASED if published else ()))
+    blocks: list[Block] = [_tabulate_metric(views, metric, published=published) for metric in shown]
+    blocks += tabulate_leaderboard(views, published=published)
+    for metric in [metric for metric in CHART_METRICS if metric in measured][:1]:
+        blocks += [_draw_chart(views, metric), *tabulate_by_model_kind(views, metric, published=published)]
     blocks += [
-        *tabulate_leaderboard(views, published=published),
-        *_draw_charts(views),
-        *(
-            block
-            for metric in _choose_chart_metric(views)
-            for block in tabulate_by_model_kind(views, metric, published=published)
-        ),
         _make_subtask_table(views),
         *_tabulate_program_outcomes(views),
         *_tabulate_files_written_by_programs(views),
@@ -159,26 +156,23 @@ def make_report(views: Sequence[RunView]) -> Section:
     return Section("TReB: table reasoning", tuple(blocks))
 
 
-def _tabulate_metric(views: Sequence[RunView], metric: str) -> Table:
+def _tabulate_metric(views: Sequence[RunView], metric: str, *, published: bool) -> Table:
     columns = list_columns(metric)
     rows: list[list[Cell]] = [
         [view.label, *(average_column(view.tally, metric, one) for one in columns), average_columns(view.tally, metric)]
         for view in views
     ]
     note = _write_metric_note(views, metric)
-    if _must_show_published_results(views) and (metric in RELEASED or metric == "judge"):
+    if published and (metric in RELEASED or metric == "judge"):
         if paper := read_published_results().get(metric.removesuffix("_released")):
             names = [*map(" ".join, columns), "Overall"]
-            rows += [[f"{model} (published)", *map(row.get, names)] for model, row in paper.rows.items()]
-            note += f" Rows marked as published: {paper.source}."
+            source, models = paper
+            rows += [[f"{model} (published)", *map(row.get, names)] for model, row in models.items()]
+            note += f" Rows marked as published: {source}."
         else:
             note += " The paper prints no such table."
     heads = [Column("Run"), *(Column(" ".join(column), "percent", 2) for column in columns)]
     return Table((METRICS | RELEASED)[metric], (*heads, Column("Overall", "percent", 2)), rows, note)
-
-
-def _must_show_published_results(views: Sequence[RunView]) -> bool:
-    return any(row.tags.get("published") for view in views for row in view.tally)
 
 
 def _write_metric_note(views: Sequence[RunView], metric: str) -> str:
@@ -195,30 +189,22 @@ def _write_metric_note(views: Sequence[RunView], metric: str) -> str:
     return note
 
 
-def _choose_chart_metric(views: Sequence[RunView]) -> list[str]:
-    """Return the metric to draw, in a list; the list is empty if no metric in `CHART_METRICS` has scores."""
-    measured = {metric for view in views for metric in view.tally.metrics()}
-    return [metric for metric in CHART_METRICS if metric in measured][:1]
-
-
-def _draw_charts(views: Sequence[RunView]) -> Iterator[Chart]:
+def _draw_chart(views: Sequence[RunView], metric: str) -> Chart:
     """Draw bars by skill for a single run; for several runs, draw a polygon per run."""
-    for metric in _choose_chart_metric(views):
-        title = f"TReB by skill and mode: {METRICS[metric]}"
-        if len(views) == 1:
-            labels, tally = list(SKILLS), views[0].tally
-            series = [
-                Series(mode, [average_column(tally, metric, (skill, mode)) for skill in SKILLS])
-                for mode in dict.fromkeys(COLUMN_OF.values())
-            ]
-        else:
-            labels = [" ".join(column) for column in COLUMNS]
-            series = [
-                Series(view.label, [average_column(view.tally, metric, column) for column in COLUMNS]) for view in views
-            ]
-        kind: ChartKind = "bars" if len(views) == 1 else "radar"
-        limits = (0.0, 1.0)
-        yield Chart(kind, "treb_by_skill_and_mode", title, labels, series, "percent", limits, y_title=METRICS[metric])
+    if len(views) == 1:
+        labels, tally = list(SKILLS), views[0].tally
+        series = [
+            Series(mode, [average_column(tally, metric, (skill, mode)) for skill in SKILLS])
+            for mode in dict.fromkeys(COLUMN_OF.values())
+        ]
+    else:
+        labels = [" ".join(column) for column in COLUMNS]
+        series = [
+            Series(view.label, [average_column(view.tally, metric, column) for column in COLUMNS]) for view in views
+        ]
+    kind: ChartKind = "bars" if len(views) == 1 else "radar"
+    title, limits = f"TReB by skill and mode: {METRICS[metric]}", (0.0, 1.0)
+    return Chart(kind, "treb_by_skill_and_mode", title, labels, series, "percent", limits, y_title=METRICS[metric])
 
 
 def _make_subtask_table(views: Sequence[RunView]) -> Table:
@@ -398,26 +384,19 @@ def _compute_mean_of_measured(values: Iterable[float | None]) -> float | None:
 PUBLISHED_RESULTS = Path(__file__).parent / "data" / "published.json"
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedTable:
-    """One of the paper's tables: values in [0, 1] by model and column (`TU PoT`, `Overall`)."""
+def read_published_results() -> dict[str, tuple[str, dict[str, dict[str, float]]]]:
+    """Read the source and the rows of the paper's tables by metric: `rouge_l`, `judge`, `exact_match`.
 
-    source: str
-    rows: Mapping[str, Mapping[str, float]]
-
-
-def read_published_results() -> dict[str, PublishedTable]:
-    """Read the paper's tables by metric: `rouge_l`, `judge`, `exact_match`."""
-    return {
-        table["metric"]: PublishedTable(
-            f"arXiv 2506.18421, Table {table['table']}",
-            {
-                model: {name: value / 100 for name, value in zip(table["columns"], values, strict=True)}
-                for model, values in table["rows"].items()
-            },
-        )
-        for table in read_json(PUBLISHED_RESULTS, dict)["tables"]
-    }
+    Rows map models to values in [0, 1] by column (`TU PoT`, `Overall`).
+    """
+    tables = {}
+    for table in read_json(PUBLISHED_RESULTS, dict)["tables"]:
+        rows = {
+            model: {name: value / 100 for name, value in zip(table["columns"], values, strict=True)}
+            for model, values in table["rows"].items()
+        }
+        tables[table["metric"]] = (f"arXiv 2506.18421, Table {table['table']}", rows)
+    return tables
 
 
 def choose_rows(tally: Tally, modes: Sequence[str]) -> list[Row]:

@@ -9,13 +9,7 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
-from evalsuite.benchmarks.struc_bench.items import (
-    HumanScores,
-    RatedOutput,
-    average_model_ratings,
-    load_dataset,
-    read_human_scores,
-)
+from evalsuite.benchmarks.struc_bench.items import HumanScores, average_model_ratings, load_dataset, read_human_scores
 from evalsuite.benchmarks.struc_bench.report import tabulate_agreement, tabulate_errors
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Setup
@@ -78,12 +72,12 @@ def test_a_model_has_its_own_scores_and_those_for_every_model() -> None:
         HumanScores("d", 4, 4),
         HumanScores("d", 9, 9, "gpt-4"),
     ]
-    assert {name: one.content for name, one in average_model_ratings(scores, "gpt-4").items()} == {
+    assert {name: one["content"] for name, one in average_model_ratings(scores, "gpt-4").items()} == {
         "a": 1,
         "c": 3,
         "d": 9,
     }
-    assert {name: one.content for name, one in average_model_ratings(scores, "llama").items()} == {
+    assert {name: one["content"] for name, one in average_model_ratings(scores, "llama").items()} == {
         "b": 2,
         "c": 3,
         "d": 4,
@@ -93,7 +87,10 @@ def test_a_model_has_its_own_scores_and_those_for_every_model() -> None:
 
 def test_of_several_peoples_ratings_of_an_output_the_mean_is_taken() -> None:
     scores = [HumanScores("a", 1, 5), HumanScores("b", 7, 7), HumanScores("a", 2, 3), HumanScores("a", 6, 4)]
-    assert average_model_ratings(scores, "gpt-4") == {"a": RatedOutput(3.0, 4.0), "b": RatedOutput(7.0, 7.0)}
+    assert average_model_ratings(scores, "gpt-4") == {
+        "a": {"content": 3.0, "format": 4.0, "raters": {}, "errors": {}},
+        "b": {"content": 7.0, "format": 7.0, "raters": {}, "errors": {}},
+    }
 
 
 def test_people_are_numbers_and_their_labels_of_errors_are_shares() -> None:
@@ -103,9 +100,9 @@ def test_people_are_numbers_and_their_labels_of_errors_are_shares() -> None:
         HumanScores("b", 2, 2, rater="Bo"),
     ]
     both = average_model_ratings(scores, "gpt-4")
-    assert both["a"].raters == {"1": (1, 5), "2": (3, 5)}
-    assert both["a"].errors == {**dict.fromkeys(ERROR_TYPES, 0.0), "naming_error": 0.5}
-    assert (both["b"].raters, both["b"].errors) == ({"2": (2, 2)}, {})
+    assert both["a"]["raters"] == {"1": (1, 5), "2": (3, 5)}
+    assert both["a"]["errors"] == {**dict.fromkeys(ERROR_TYPES, 0.0), "naming_error": 0.5}
+    assert (both["b"]["raters"], both["b"]["errors"]) == ({"2": (2, 2)}, {})
 
 
 def rated(folder: Path, sample: str, modes: tuple[str, ...]) -> dict[str, Any]:
