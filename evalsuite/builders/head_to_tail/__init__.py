@@ -1,6 +1,6 @@
 """Builds Head-to-Tail from knowledge sources: `evalsuite build head-to-tail SOURCE --from DIR --to FILE`.
 
-`dump_reader` decompresses a dump into a pipe, and `workspace` reads the pipe as a table. The module of each source
+`workspace` decompresses a dump into a pipe, and reads the pipe as a table. The module of each source
 (`imdb`, `goodreads`, `mag`, `dblp`, `dbpedia`) makes questions. `drawing` divides entities into buckets by popularity,
 and draws an equal number of random questions from each bucket.
 """
@@ -26,8 +26,7 @@ from evalsuite.builders.head_to_tail.drawing import (
     Selection,
     choose_questions,
 )
-from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
-from evalsuite.builders.head_to_tail.workspace import Workspace
+from evalsuite.builders.head_to_tail.workspace import Workspace, find_dump_file
 from evalsuite.builders.model_session import add_model_options, make_model_settings
 from evalsuite.core.errors import DatasetError, SettingsError, write_count
 from evalsuite.core.option_values import declare_arguments, make_int_parser
@@ -87,11 +86,9 @@ def run_build(args: Namespace) -> int:
         if not count:
             problem = "no template with a question for each of head, torso and tail"
             raise DatasetError(args.folder, "", problem, "a larger dump")
-        page = _format_stats(args.source, args.seed, selection, source.partitions, source.dropped)
-        write_atomically(page, get_stats_path(args.to), folder)
+        write_atomically(_format_stats(args, selection, source), get_stats_path(args.to), folder)
         if source.template_popularity:
-            table = _format_predicates_table(selection, source.template_popularity, source.partitions["predicate"])
-            write_atomically(table, get_predicates_path(args.to), folder)
+            write_atomically(_format_predicates_table(selection, source), get_predicates_path(args.to), folder)
         write_atomically(_format_questions(selection, source.partitions), args.to, folder)
     sys.stdout.write(f"{count:,} questions in {args.to}, counted in {get_stats_path(args.to)}\n")
     return 0
@@ -134,27 +131,19 @@ def _format_questions(selection: Selection, partitions: Mapping[str, PopularityP
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def _format_predicates_table(
-    selection: Selection, popularity: Mapping[str, int], partition: PopularityPartition
-) -> str:
+def _format_predicates_table(selection: Selection, source: QuestionSource) -> str:
     """Write each used predicate with its popularity and its bucket, as tab-separated values."""
     lines = ["\t".join(HEADER)]
     for template, buckets in selection.questions.items():
         if any(buckets.values()):
-            own = popularity[template.id]
-            lines.append(f"{template.id}\t{own}\t{partition.find_bucket(own)}")
+            own = source.template_popularity[template.id]
+            lines.append(f"{template.id}\t{own}\t{source.partitions['predicate'].find_bucket(own)}")
     return "\n".join(lines) + "\n"
 
 
-def _format_stats(
-    source: str,
-    seed: int,
-    selection: Selection,
-    partitions: Mapping[str, PopularityPartition],
-    dropped: Mapping[str, str],
-) -> str:
+def _format_stats(args: Namespace, selection: Selection, source: QuestionSource) -> str:
     """Write the statistics as Markdown: shares of head, torso and tail, questions by template, dropped templates."""
-    reasons = dict(dropped)
+    reasons = dict(source.dropped)
     for template, buckets in selection.empty.items():
         reasons[template.id] = f"no question about an entity in {' or '.join(buckets)} that the rules allow"
     used = {template: buckets for template, buckets in selection.questions.items() if any(buckets.values())}
@@ -163,11 +152,11 @@ def _format_stats(
     summary = [f"{number:,}" for number in (len(used), *totals, sum(totals))]
     rows = [[f"`{template.id}`", *(f"{number:,}" for number in count)] for template, count in counts.items()]
     parts = [
-        f"# Head-to-Tail from {source}",
-        f"Seed {seed}; at most {selection.cap:,} questions of a template in a bucket.",
+        f"# Head-to-Tail from {args.source}",
+        f"Seed {args.seed}; at most {selection.cap:,} questions of a template in a bucket.",
         "## Entities by popularity",
         "The paper's Table 1. Each bucket has about a third of all popularity; equal popularity stays together.",
-        _format_markdown_table(_ENTITIES, _make_bucket_rows(partitions)),
+        _format_markdown_table(_ENTITIES, _make_bucket_rows(source.partitions)),
         "## Questions",
         "The paper's Table 2.",
         _format_markdown_table(("Templates", "Head", "Torso", "Tail", "Questions"), [summary]),

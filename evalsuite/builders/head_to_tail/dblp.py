@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from evalsuite.builders.head_to_tail.drawing import QuestionMaker, QuestionSource, QuestionTemplate, RawQuestion
-from evalsuite.builders.head_to_tail.dump_reader import decompress_file
-from evalsuite.builders.head_to_tail.workspace import stream_rows
+from evalsuite.builders.head_to_tail.workspace import decompress_file, encode_tsv_rows
 from evalsuite.core.errors import DatasetError
 
 LAST_YEAR = 2020
@@ -72,7 +71,8 @@ class DblpSource(QuestionSource):
         self._workspace.progress.begin_stage(path.name)
         blocks = decompress_file(path, self._workspace.progress.advance)
         columns = dict.fromkeys(("name", "kind", "title", "schools"), "VARCHAR") | {"year": "INTEGER"}
-        with stream_rows(self._workspace, _list_credits(read_works(blocks, path)), columns) as stream:
+        rows = encode_tsv_rows(_list_credits(read_works(blocks, path)))
+        with self._workspace.open_stream(rows, "\t", columns) as stream:
             self._workspace.run_sql(f"CREATE TABLE credited AS FROM {stream}")
         self._workspace.run_sql("""
             CREATE TABLE person AS

@@ -15,8 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
-from evalsuite.builders.head_to_tail.dump_reader import find_dump_file
-from evalsuite.builders.head_to_tail.workspace import Workspace, quote_sql
+from evalsuite.builders.head_to_tail.workspace import Workspace, find_dump_file, quote_sql
 
 Answer = str | int
 RawQuestion = tuple["str | None", "Iterable[Answer | None]"]  # A question (None if ambiguous) and its raw answers.
@@ -277,9 +276,8 @@ class QuestionSource:
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self._workspace, self._folder = workspace, folder
         self._create_tables()
-        self.partitions = {
-            entities: self._partition(entities) for entities in {one.entities: 0 for one in self.templates}
-        }
+        types = dict.fromkeys(template.entities for template in self.templates)
+        self.partitions = {entities: self._partition(entities) for entities in types}
 
     def _create_tables(self) -> None:
         """Read the dump into tables; each type of entity needs a relation with `id`, `popularity` and `lot`."""

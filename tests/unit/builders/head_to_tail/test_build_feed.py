@@ -11,14 +11,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalsuite.builders.head_to_tail.drawing import compute_shuffle_key
-from evalsuite.builders.head_to_tail.dump_reader import (
+from evalsuite.builders.head_to_tail.workspace import (
     decompress_file,
     drop_comments,
     find_dump_file,
     open_pipe,
     split_lines,
+    stream_json_rows,
+    stream_triples,
+    stream_tsv,
 )
-from evalsuite.builders.head_to_tail.workspace import stream_json_rows, stream_triples, stream_tsv
 from evalsuite.core.errors import DatasetError, EvalsuiteError
 
 if TYPE_CHECKING:
