@@ -102,7 +102,7 @@ class FunctionApplication:
 
     async def reply(self, question: ApplicationInput, exchange: CaseExchange) -> Transcript:
         """Call the function with one question, and return the transcript of its reply."""
-        from evalsuite.applications.routing import route_clients
+        from evalsuite.applications.endpoint import route_clients
 
         asynchronous = is_async(self.function)
         arguments = self._make_function_arguments(exchange, asynchronous=asynchronous)
