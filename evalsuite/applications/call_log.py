@@ -72,9 +72,8 @@ class _Conversation:
 
         If the results were sent in a user's message, each call gets the whole text.
         """
-        answers = list(
-            itertools.takewhile(lambda message: message.role != "assistant", self.messages[reply_index + 1 :])
-        )
+        later = self.messages[reply_index + 1 :]
+        answers = list(itertools.takewhile(lambda message: message.role != "assistant", later))
         if reply_index in self.rewritten and answers:
             text = "\n".join(message.content for message in answers).removeprefix("Observation:").strip()
             return {call.id: text for call in self.messages[reply_index].tool_calls}
@@ -106,8 +105,7 @@ class CallLog:
     def complete_transcript(self, transcript: Transcript) -> Transcript:
         """Add the spans to a transcript; if the transcript is empty, fill it from the logged calls.
 
-        If no calls were logged, use the calls that the spans describe. The transcript's `facts["left_out"]` lists the
-        request fields that were not sent to the model.
+        If no calls were logged, use those that the spans describe. `facts["left_out"]` lists the fields not sent.
         """
         if self.left_out:
             facts = {**transcript.facts, "left_out": ", ".join(sorted(self.left_out))}
@@ -172,8 +170,7 @@ class CallLog:
     def _find_later_tool_result(self, turn: int, tool_call: ToolCall) -> str:
         """Return a tool call's result from any later request, even one with another system prompt; "" if none has it.
 
-        Use the first request that contains a result, and the last result in this request. Ignore results of other calls
-        that have the same id.
+        Use the last result in the first request that contains one. Ignore results of other calls with the same id.
         """
         for later in self.calls[turn:]:
             found, is_own = None, True

@@ -34,17 +34,8 @@ LOGPROBS = "message.output_text.logprobs"
 
 def convert_request(body: Mapping[str, Any], earlier_messages: Sequence[Message] = ()) -> ChatRequest:
     """Convert a request of the Responses API into a request of the chat completions API."""
-    items = body.get("input")
-    if isinstance(items, str):
-        items = [{"role": "user", "content": items}]
-    if not isinstance(items, list):
-        raise BadRequest("input: expected text or a list of items")
-    instructions = body.get("instructions") or []
-    if isinstance(instructions, str):
-        instructions = [{"role": "system", "content": instructions}]
-    if not isinstance(instructions, list):
-        raise BadRequest("instructions: expected text or a list of items")
-    messages = (*_convert_messages(instructions, "instructions"), *earlier_messages, *_convert_messages(items, "input"))
+    instructions = _convert_messages(body.get("instructions") or [], "instructions")
+    messages = (*instructions, *earlier_messages, *_convert_messages(body.get("input"), "input"))
     left_out = sorted(name for name in LEFT_OUT if body.get(name) is not None)
     reasoning = body.get("reasoning") or {}
     if not isinstance(reasoning, Mapping):
@@ -73,10 +64,9 @@ def make_forwarded_request(
     spoken = []
     for name in ("instructions", "prompt", "input"):
         given = kept.get(name) or []
-        if isinstance(given, str):
-            given = [{"role": "system" if name == "instructions" else "user", "content": given}]
-        items = map(_replace_unknown_item, given if isinstance(given, list) else [given])
-        spoken += [*(earlier_messages if name == "input" else ()), *_convert_messages([*filter(None, items)], name)]
+        if not isinstance(given, str):
+            given = [*filter(None, map(_replace_unknown_item, given if isinstance(given, list) else [given]))]
+        spoken += [*(earlier_messages if name == "input" else ()), *_convert_messages(given, name)]
     return ChatRequest(tuple(spoken), (), {"extra_body": {"store": True, **kept}})
 
 
@@ -92,11 +82,11 @@ def _replace_unknown_item(item: Any) -> Any:
     return item
 
 
-def _convert_messages(items: Sequence[Any], field: str) -> Iterator[Message]:
-    """Convert items into messages; adjacent tool calls form one assistant message, as in the model's answer."""
+def _convert_messages(items: Any, field: str) -> Iterator[Message]:
+    """Convert text or items into messages; adjacent tool calls form one assistant message, as in the model's answer."""
     calls: list[ToolCall] = []
     text = ""
-    for item in items:
+    for item in _list_items(items, field):
         kind = item.get("type", "message") if isinstance(item, Mapping) else None
         try:
             if kind == "function_call":
@@ -118,6 +108,14 @@ def _convert_messages(items: Sequence[Any], field: str) -> Iterator[Message]:
             raise BadRequest(f"{field}: {str(item)[:200]} lacks {error}") from error
     if calls or text:
         yield Message("assistant", text, tuple(calls))
+
+
+def _list_items(given: Any, field: str) -> list[Any]:
+    if isinstance(given, str):
+        return [{"role": "system" if field == "instructions" else "user", "content": given}]
+    if not isinstance(given, list):
+        raise BadRequest(f"{field}: expected text or a list of items")
+    return given
 
 
 def _make_message_from_content(role: Role, content: Any, field: str) -> Message:
