@@ -7,17 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.applications import chat_api, gemini_api, messages_api, responses_api
-from evalsuite.applications.chat_api import (
-    BadRequest,
-    ChatRequest,
-    HttpAnswer,
-    make_chat_stream,
-    make_error_answer,
-    make_event_stream,
-    make_failure_answer,
-    make_json_answer,
-    parse_body,
-)
+from evalsuite.applications.chat_api import BadRequest, HttpAnswer, make_json_answer
 from evalsuite.core.errors import EvalsuiteError
 from evalsuite.core.types import Completion, Message
 
@@ -66,8 +56,7 @@ class CaseApi:
         self._find = find or (lambda _: model)  # Finds the model for the model name in a request.
         self._numbers = itertools.count(answers + 1)
         self.spans: SpanCollector | None = None  # Receives the application's spans.
-        # Earlier conversations (without instructions) by response id; a request with `previous_response_id` continues
-        # one.
+        # Earlier conversations, without instructions, by response id; `previous_response_id` continues one of them.
         self._conversations: dict[str, tuple[Message, ...]] = {}
 
     async def answer_request(self, method: str, path: str, content: bytes) -> HttpAnswer:
@@ -78,9 +67,9 @@ class CaseApi:
                 return self.spans.receive_export(content)
             return await self._route_request(method, path.rstrip("/"), query, content)
         except BadRequest as error:
-            return make_error_answer(400, str(error))
+            return chat_api.make_error_answer(400, str(error))
         except EvalsuiteError as error:
-            return make_failure_answer(error)
+            return chat_api.make_failure_answer(error)
 
     async def _route_request(self, method: str, path: str, query: str, content: bytes) -> HttpAnswer:
         if method == "GET" and path.startswith("/models"):
@@ -94,13 +83,14 @@ class CaseApi:
             "/embeddings": self._answer_embeddings_request,
         }
         if method == "POST" and path in makers:
-            return await makers[path](parse_body(content))
+            return await makers[path](chat_api.parse_body(content))
         asked = gemini_api.PATH.fullmatch(path)
         if method == "POST" and asked:
-            return await self._answer_gemini_request(parse_body(content), asked["model"], asked["method"], query)
-        return make_error_answer(404, f"{method} {path}: not here; this endpoint answers {', '.join(PATHS)}")
+            body = chat_api.parse_body(content)
+            return await self._answer_gemini_request(body, asked["model"], asked["method"], query)
+        return chat_api.make_error_answer(404, f"{method} {path}: not here; this endpoint answers {', '.join(PATHS)}")
 
-    async def _call_model(self, request: ChatRequest, requested_name: object) -> tuple[Completion, str]:
+    async def _call_model(self, request: chat_api.ChatRequest, requested_name: object) -> tuple[Completion, str]:
         """Return the completion and the model's name; record which of the request's fields were left out."""
         name = str(requested_name or self._model.name)
         self._left_out.update(request.left_out)
@@ -113,13 +103,13 @@ class CaseApi:
             return make_json_answer(answer)
         options = body.get("stream_options")
         with_usage = isinstance(options, dict) and bool(options.get("include_usage"))
-        return make_chat_stream(chat_api.make_chat_chunks(answer, with_usage=with_usage))
+        return chat_api.make_chat_stream(chat_api.make_chat_chunks(answer, with_usage=with_usage))
 
     async def _answer_messages_request(self, body: Mapping[str, Any]) -> HttpAnswer:
         completion, name = await self._call_model(messages_api.convert_request(body), body.get("model"))
         message = messages_api.make_message_object(completion, name, next(self._numbers))
         if body.get("stream"):
-            return make_event_stream(messages_api.make_message_events(message))
+            return chat_api.make_event_stream(messages_api.make_message_events(message))
         return make_json_answer(message)
 
     async def _answer_gemini_request(self, body: Mapping[str, Any], name: str, method: str, query: str) -> HttpAnswer:
@@ -128,8 +118,9 @@ class CaseApi:
         if method == "generateContent":
             return make_json_answer(response)
         chunks = gemini_api.make_content_chunks(response)
-        # Without `alt=sse`, Gemini's API streams one JSON list instead of events.
-        return make_chat_stream(chunks, end=b"") if "alt=sse" in query.split("&") else make_json_answer(list(chunks))
+        if "alt=sse" in query.split("&"):
+            return chat_api.make_chat_stream(chunks, end=b"")
+        return make_json_answer(list(chunks))  # Without `alt=sse`, Gemini's API streams one JSON list.
 
     async def _answer_responses_request(self, body: Mapping[str, Any]) -> HttpAnswer:
         overrides = self._find(str(body.get("model") or self._model.name)).overrides
@@ -153,7 +144,7 @@ class CaseApi:
         if body.get("store") is not False:
             self._conversations[response["id"]] = (*spoken, reply)
         if body.get("stream"):
-            return make_event_stream(responses_api.make_response_events(response))
+            return chat_api.make_event_stream(responses_api.make_response_events(response))
         return make_json_answer(response)
 
     async def _answer_embeddings_request(self, body: Mapping[str, Any]) -> HttpAnswer:

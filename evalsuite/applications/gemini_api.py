@@ -10,14 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evalsuite.applications.chat_api import (
-    BadRequest,
-    ChatRequest,
-    make_content_argument,
-    make_field_error,
-    parse_arguments_as_object,
-    split_into_words,
-)
+from evalsuite.applications import chat_api
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.types import Completion, Message, ToolCall
 
@@ -37,7 +30,7 @@ MODES = {"AUTO": "auto", "ANY": "required", "NONE": "none"}
 FINISH = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
 
 
-def convert_request(body: Mapping[str, Any]) -> ChatRequest:
+def convert_request(body: Mapping[str, Any]) -> chat_api.ChatRequest:
     """Convert a request of the generateContent API into a request of the chat completions API.
 
     Raises:
@@ -46,12 +39,12 @@ def convert_request(body: Mapping[str, Any]) -> ChatRequest:
     try:
         given = _to_camel_case(body)
         for name in sorted(given.keys() - READ_FIELDS):
-            raise make_field_error(name, given[name])
+            raise chat_api.make_field_error(name, given[name])
         contents = given.get("contents")
         if not isinstance(contents, list) or not contents:
-            raise BadRequest("contents: expected a list of at least one content")
+            raise chat_api.BadRequest("contents: expected a list of at least one content")
         system = _convert_to_chat_parts(_to_camel_case(given.get("systemInstruction") or {}).get("parts", ()))
-        messages = [Message("system", **make_content_argument(system))] if system else []
+        messages = [Message("system", **chat_api.make_content_argument(system))] if system else []
         messages += _convert_contents(contents)
         declared = [_convert_to_openai_tools(_to_camel_case(tool)) for tool in given.get("tools") or ()]
         config = _to_camel_case(given.get("generationConfig") or {})
@@ -59,9 +52,10 @@ def convert_request(body: Mapping[str, Any]) -> ChatRequest:
         params |= _make_tool_choice_params(_to_camel_case(given.get("toolConfig") or {}))
         budget = _to_camel_case(config.get("thinkingConfig") or {}).get("thinkingBudget", -1)
         left_out = ("thinkingConfig.thinkingBudget",) if budget != -1 else ()
-        return ChatRequest(tuple(messages), tuple(tool for tools in declared for tool in tools), params, left_out)
+        offered = tuple(tool for tools in declared for tool in tools)
+        return chat_api.ChatRequest(tuple(messages), offered, params, left_out)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise BadRequest(f"the request is not in Gemini's format ({type(error).__name__}: {error})") from error
+        raise chat_api.BadRequest(f"the request is not in Gemini's format ({type(error).__name__}: {error})") from error
 
 
 def _to_camel_case(mapping: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,11 +82,11 @@ def _convert_contents(contents: Sequence[Mapping[str, Any]]) -> Iterator[Message
                 open_calls[name].append(calls[-1].id)
             text = _convert_to_chat_parts(part for part in parts if "functionCall" not in part)
             if not all(isinstance(part, str) for part in text):
-                raise BadRequest("contents: a model's content has text and function calls alone")
+                raise chat_api.BadRequest("contents: a model's content has text and function calls alone")
             yield Message("assistant", "".join(map(str, text)), tuple(calls))
             continue
         if role not in {"user", "function"}:
-            raise BadRequest(f"contents: the role {role!r:.80} is unknown; write user or model")
+            raise chat_api.BadRequest(f"contents: the role {role!r:.80} is unknown; write user or model")
         for result in (_to_camel_case(part["functionResponse"]) for part in parts if "functionResponse" in part):
             waiting = open_calls[result["name"]]
             call_id = result.get("id") or (waiting[0] if waiting else result["name"])
@@ -101,7 +95,7 @@ def _convert_contents(contents: Sequence[Mapping[str, Any]]) -> Iterator[Message
             yield Message("tool", _format_function_result(result.get("response")), tool_call_id=call_id)
         rest = _convert_to_chat_parts(part for part in parts if "functionResponse" not in part)
         if rest:
-            yield Message("user", **make_content_argument(rest))
+            yield Message("user", **chat_api.make_content_argument(rest))
 
 
 def _format_function_result(response: Any) -> str:
@@ -125,7 +119,7 @@ def _convert_to_chat_parts(parts: Any) -> list[str | Mapping[str, Any]]:
         data = _to_camel_case(part.get("inlineData") or part.get("fileData") or {})
         kind = str(data.get("mimeType"))
         if not kind.startswith("image/"):
-            raise BadRequest(f"contents: a part {', '.join(part)} ({kind:.80}) cannot be sent to a chat model")
+            raise chat_api.BadRequest(f"contents: a part {', '.join(part)} ({kind:.80}) cannot be sent to a chat model")
         url = data["fileUri"] if "fileUri" in data else f"data:{kind};base64,{data['data']}"
         read.append({"type": "image_url", "image_url": {"url": url}})
     return read
@@ -133,7 +127,7 @@ def _convert_to_chat_parts(parts: Any) -> list[str | Mapping[str, Any]]:
 
 def _convert_to_openai_tools(tool: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for name in sorted(tool.keys() - {"functionDeclarations"}):
-        raise BadRequest(f"tools: {name:.80} runs on Google's servers, which are not asked; offer functions")
+        raise chat_api.BadRequest(f"tools: {name:.80} runs on Google's servers, which are not asked; offer functions")
     for declared in map(_to_camel_case, tool.get("functionDeclarations", ())):
         parameters = declared.get("parameters") or {"type": "OBJECT"}
         schema = declared.get("parametersJsonSchema") or _lower_type_names(parameters)
@@ -158,9 +152,9 @@ def _lower_type_names(schema: Any) -> Any:
 
 def _convert_to_chat_params(generation_config: dict[str, Any]) -> dict[str, Any]:
     if generation_config.pop("candidateCount", 1) != 1:
-        raise BadRequest("candidateCount: a request has one answer; send it again for another one")
+        raise chat_api.BadRequest("candidateCount: a request has one answer; send it again for another one")
     for name in sorted(generation_config.keys() - SENT.keys() - FORMAT):
-        raise make_field_error(name, generation_config[name])
+        raise chat_api.make_field_error(name, generation_config[name])
     params = {SENT[name]: value for name, value in generation_config.items() if name in SENT}
     schema = generation_config.get("responseJsonSchema") or generation_config.get("responseSchema")
     if schema:
@@ -169,7 +163,7 @@ def _convert_to_chat_params(generation_config: dict[str, Any]) -> dict[str, Any]
     elif generation_config.get("responseMimeType", "text/plain") == "application/json":
         params["response_format"] = {"type": "json_object"}
     elif generation_config.get("responseMimeType", "text/plain") != "text/plain":
-        raise make_field_error("responseMimeType", generation_config["responseMimeType"])
+        raise chat_api.make_field_error("responseMimeType", generation_config["responseMimeType"])
     thinking = _to_camel_case(generation_config.get("thinkingConfig") or {})
     if "thinkingLevel" in thinking:
         params["reasoning_effort"] = thinking["thinkingLevel"].lower()
@@ -182,7 +176,7 @@ def _make_tool_choice_params(tool_config: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     mode = wanted.get("mode", "AUTO")
     if mode not in MODES:
-        raise make_field_error("functionCallingConfig.mode", mode)
+        raise chat_api.make_field_error("functionCallingConfig.mode", mode)
     if "allowedFunctionNames" not in wanted:
         return {"tool_choice": MODES[mode]}
     tools = [{"type": "function", "function": {"name": name}} for name in wanted["allowedFunctionNames"]]
@@ -197,7 +191,7 @@ def make_content_response(completion: Completion, model: str, number: int) -> di
     """
     parts: list[dict[str, Any]] = [{"text": completion.text}] if completion.text else []
     parts += [
-        {"functionCall": {"id": call.id, "name": call.name, "args": parse_arguments_as_object(call)}}
+        {"functionCall": {"id": call.id, "name": call.name, "args": chat_api.parse_arguments_as_object(call)}}
         for call in completion.tool_calls
     ]
     usage = completion.usage
@@ -229,7 +223,9 @@ def make_content_chunks(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]
     parts = [
         piece
         for part in candidate["content"]["parts"]
-        for piece in ([{"text": text} for text in split_into_words(part["text"])] if part.get("text") else [part])
+        for piece in (
+            [{"text": text} for text in chat_api.split_into_words(part["text"])] if part.get("text") else [part]
+        )
     ]
     for part in parts[:-1]:
         yield {"candidates": [{"content": {"role": "model", "parts": [part]}, "index": 0}], **head}

@@ -9,14 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evalsuite.applications.chat_api import (
-    BadRequest,
-    ChatRequest,
-    make_content_argument,
-    make_field_error,
-    parse_arguments_as_object,
-    split_into_words,
-)
+from evalsuite.applications import chat_api
 from evalsuite.core.types import Completion, Message, ToolCall
 
 SENT: Mapping[str, str] = {
@@ -36,7 +29,7 @@ TOOL_CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 STOP_REASONS = {"length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
 
 
-def convert_request(body: Mapping[str, Any]) -> ChatRequest:
+def convert_request(body: Mapping[str, Any]) -> chat_api.ChatRequest:
     """Convert a request of the Messages API into a request of the chat completions API.
 
     Raises:
@@ -44,13 +37,13 @@ def convert_request(body: Mapping[str, Any]) -> ChatRequest:
     """
     given = {name: value for name, value in body.items() if value is not None}
     for name in sorted(given.keys() - SENT.keys() - READ_ELSEWHERE - LEFT_OUT):
-        raise make_field_error(name, given[name])
+        raise chat_api.make_field_error(name, given[name])
     items = body.get("messages")
     if not isinstance(items, list) or not items:
-        raise BadRequest("messages: expected a list of at least one message")
+        raise chat_api.BadRequest("messages: expected a list of at least one message")
     try:
         system = _convert_to_chat_parts(given.get("system", ""), "system")
-        messages = [Message("system", **make_content_argument(system))] if system else []
+        messages = [Message("system", **chat_api.make_content_argument(system))] if system else []
         for item in items:
             messages += _convert_message(item["role"], item["content"])
         tools = tuple(map(_convert_to_openai_tool, given.get("tools", ())))
@@ -61,14 +54,16 @@ def convert_request(body: Mapping[str, Any]) -> ChatRequest:
         form = output.pop("format", None)
         if form:
             if form["type"] != "json_schema":
-                raise make_field_error("output_config.format", form)
+                raise chat_api.make_field_error("output_config.format", form)
             schema = {"name": "answer", "schema": form["schema"]}
             params["response_format"] = {"type": "json_schema", "json_schema": schema}
         if output:
-            raise make_field_error("output_config", output)
+            raise chat_api.make_field_error("output_config", output)
     except (KeyError, TypeError, AttributeError) as error:
-        raise BadRequest(f"the request is not in the Messages format ({type(error).__name__}: {error})") from error
-    return ChatRequest(tuple(messages), tools, params, tuple(left_out))
+        raise chat_api.BadRequest(
+            f"the request is not in the Messages format ({type(error).__name__}: {error})"
+        ) from error
+    return chat_api.ChatRequest(tuple(messages), tools, params, tuple(left_out))
 
 
 def _convert_message(role: str, content: Any) -> Iterator[Message]:
@@ -80,18 +75,18 @@ def _convert_message(role: str, content: Any) -> Iterator[Message]:
         others = [block for block in blocks if block["type"] != "tool_use"]
         text = _convert_to_chat_parts(others, "an assistant's message")
         if not all(isinstance(part, str) for part in text):
-            raise BadRequest("messages: an assistant's message has text and tool calls alone")
+            raise chat_api.BadRequest("messages: an assistant's message has text and tool calls alone")
         yield Message("assistant", "".join(map(str, text)), calls)
         return
     if role not in {"user", "system"}:
-        raise BadRequest(f"messages: the role {role!r:.80} is unknown; write user or assistant")
+        raise chat_api.BadRequest(f"messages: the role {role!r:.80} is unknown; write user or assistant")
     for block in blocks:
         if block["type"] == "tool_result":
             result = _convert_to_chat_parts(block.get("content") or "", "a tool's result")
-            yield Message("tool", tool_call_id=str(block["tool_use_id"]), **make_content_argument(result))
+            yield Message("tool", tool_call_id=str(block["tool_use_id"]), **chat_api.make_content_argument(result))
     rest = _convert_to_chat_parts([block for block in blocks if block["type"] != "tool_result"], "a message")
     if rest:
-        yield Message("system" if role == "system" else "user", **make_content_argument(rest))
+        yield Message("system" if role == "system" else "user", **chat_api.make_content_argument(rest))
 
 
 def _convert_to_chat_parts(content: Any, label: str) -> list[str | Mapping[str, Any]]:
@@ -108,13 +103,13 @@ def _convert_to_chat_parts(content: Any, label: str) -> list[str | Mapping[str, 
             parts.append({"type": "image_url", "image_url": {"url": url}})
         # Skip thoughts, because chat models do not accept thoughts as messages.
         elif kind not in {"thinking", "redacted_thinking"}:
-            raise BadRequest(f"{label}: a block of the type {kind!r:.80} cannot be sent to a chat model")
+            raise chat_api.BadRequest(f"{label}: a block of the type {kind!r:.80} cannot be sent to a chat model")
     return parts
 
 
 def _convert_to_openai_tool(tool: Mapping[str, Any]) -> Mapping[str, Any]:
     if tool.get("type", "custom") != "custom":
-        raise BadRequest(
+        raise chat_api.BadRequest(
             f"tools: {tool['type']!r:.80} runs on Anthropic's servers, which are not asked; offer functions"
         )
     function = {"name": tool["name"], "description": tool.get("description", ""), "parameters": tool["input_schema"]}
@@ -129,7 +124,7 @@ def _make_tool_choice_params(tool_choice: Mapping[str, Any] | None) -> dict[str,
     elif tool_choice["type"] in TOOL_CHOICES:
         chosen = TOOL_CHOICES[tool_choice["type"]]
     else:
-        raise make_field_error("tool_choice", tool_choice)
+        raise chat_api.make_field_error("tool_choice", tool_choice)
     parallel = {"parallel_tool_calls": False} if tool_choice.get("disable_parallel_tool_use") else {}
     return {"tool_choice": chosen, **parallel}
 
@@ -142,7 +137,7 @@ def make_message_object(completion: Completion, model: str, number: int) -> dict
     """
     content: list[dict[str, Any]] = [{"type": "text", "text": completion.text}] if completion.text else []
     content += [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": parse_arguments_as_object(call)}
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": chat_api.parse_arguments_as_object(call)}
         for call in completion.tool_calls
     ]
     usage = completion.usage
@@ -171,7 +166,7 @@ def make_message_events(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         empty: dict[str, Any]
         if block["type"] == "text":
             empty = {**block, "text": ""}
-            deltas = [{"type": "text_delta", "text": piece} for piece in split_into_words(block["text"])]
+            deltas = [{"type": "text_delta", "text": piece} for piece in chat_api.split_into_words(block["text"])]
         else:
             empty = {**block, "input": {}}
             deltas = [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]
