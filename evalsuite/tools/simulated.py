@@ -8,10 +8,12 @@ import sqlite3
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.core.errors import SettingsError, ToolError
+from evalsuite.core.json_codec import dumps
 from evalsuite.core.types import Message, Sample
 
 if TYPE_CHECKING:
@@ -19,9 +21,8 @@ if TYPE_CHECKING:
     from evalsuite.tools.execution import ToolDocument
 
 FILE = "tool_observations.sqlite"
-# The table has a row for each distinct question to a simulating model. The column `key` is the SHA-256 of the question
-# as canonical JSON; the question itself is stored for people to read. A row is never overwritten, so that equal
-# questions always get the first answer.
+# A row for each distinct question to a simulating model. The key is the SHA-256 of the question's JSON, which is stored
+# for people to read. A row is never overwritten, so that equal questions always get the first answer.
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS observations (
   key TEXT PRIMARY KEY,
@@ -35,56 +36,44 @@ class ObservationStore:
     """Stores answers by question, in a file that processes may share or, without a folder, in memory."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder
-        self._connection: sqlite3.Connection | None = None
+        self._folder, self._place = folder, str(folder / FILE) if folder else ":memory:"
 
     def find_answer(self, question: Any) -> str | None:
         """Return the stored answer to a question; None if there is none."""
-        row = self._run_and_fetch_row("SELECT observation FROM observations WHERE key = ?", _hash_question(question))
+        key = hashlib.sha256(dumps(question).encode()).hexdigest()
+        row = self._run_and_fetch_row("SELECT observation FROM observations WHERE key = ?", key)
         return row[0] if row else None
 
     def store_answer(self, question: Any, observation: str) -> str:
         """Store an answer to a question if there is none yet; return the stored answer."""
-        values = _hash_question(question), _encode_question(question), observation
+        text = dumps(question)
+        values = hashlib.sha256(text.encode()).hexdigest(), text, observation
         self._run_and_fetch_row("INSERT OR IGNORE INTO observations VALUES (?, ?, ?)", *values)
         return self.find_answer(question) or observation
 
     def close(self) -> None:
-        if self._connection:
-            self._connection.close()
-            self._connection = None
+        if connection := vars(self).pop("_connection", None):
+            connection.close()
 
-    def _open_database(self) -> sqlite3.Connection:
-        if self._connection is None:
-            place = ":memory:"
-            if self._folder:
-                self._folder.mkdir(parents=True, exist_ok=True)
-                place = str(self._folder / FILE)
-            connection = sqlite3.connect(place, timeout=30, check_same_thread=False)
-            # Close the connection when this object is collected, because Python 3.13 warns of open connections.
-            weakref.finalize(self, connection.close)
-            connection.execute(SCHEMA)
-            self._connection = connection
-        return self._connection
+    @cached_property
+    def _connection(self) -> sqlite3.Connection:
+        if self._folder:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(self._place, timeout=30, check_same_thread=False)
+        # Close the connection when this object is collected, because Python 3.13 warns of open connections.
+        weakref.finalize(self, connection.close)
+        connection.execute(SCHEMA)
+        return connection
 
     def _run_and_fetch_row(self, statement: str, *values: str) -> Any:
         try:
-            with self._open_database() as connection:
+            with self._connection as connection:
                 return connection.execute(statement, values).fetchone()
         except (sqlite3.Error, OSError) as error:
-            place = self._folder / FILE if self._folder else "in memory"
             raise ToolError(
-                f"the library of tool observations ({place}) cannot be used: {error}; "
+                f"the library of tool observations ({self._place}) cannot be used: {error}; "
                 "if the file is damaged, delete it and simulated tools will be asked again"
             ) from error
-
-
-def _encode_question(question: Any) -> str:
-    return json.dumps(question, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-
-
-def _hash_question(question: Any) -> str:
-    return hashlib.sha256(_encode_question(question).encode()).hexdigest()
 
 
 _TOOL_ROLE = """\
