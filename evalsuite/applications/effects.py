@@ -24,15 +24,13 @@ def effect(function: Callable[P, T]) -> Callable[P, T]:
     In a replayed or resumed case, the function is not executed, and its caller gets the stored result. If the run ended
     during a call, the resumed run repeats this call; nested calls of decorated functions return their stored results.
     Outside of a case's solver, the decorated function runs as if undecorated. Calls are matched by the order of their
-    start, so parallel calls must start in a fixed order. If a call raises an exception, no result is stored, so the
-    call is repeated.
+    start, so parallel calls must start in a fixed order. A call that raises an exception is not stored, but repeated.
 
     Args:
         function: a plain or async function whose arguments and result are JSON data; tuples become lists.
 
     Raises:
-        SolverError: an argument or the result is not JSON data, or a call of a plain function would block the event
-            loop.
+        SolverError: an argument or the result is not JSON data, or a plain function would block the event loop.
         ReplayMiss: a replay calls the function with other arguments or in another order than the run.
         RunError: the journal cannot be used.
     """

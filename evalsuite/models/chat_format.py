@@ -1,7 +1,6 @@
 """The OpenAI chat format: converts requests to JSON, and JSON answers to completions.
 
-Source: the OpenAI API reference, "Create chat completion". The field `reasoning_content` comes from vLLM, llama.cpp and
-DeepSeek.
+Source: the OpenAI API reference, "Create chat completion"; `reasoning_content` is from vLLM, llama.cpp and DeepSeek.
 """
 
 from __future__ import annotations

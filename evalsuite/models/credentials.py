@@ -2,8 +2,7 @@
 
 `OPENAI_API_KEY` is sent only to OpenAI itself, and to base URLs that this session's command line, configuration or
 variable `OPENAI_BASE_URL` names. No key is ever sent to an address that was read from a run's folder. The ini keys
-`evalsuite_model_key_env`, `evalsuite_judge_key_env` and `evalsuite_user_key_env` name another variable with the key for
-the model, the judge or the simulated user.
+`evalsuite_model_key_env`, `evalsuite_judge_key_env` and `evalsuite_user_key_env` name another variable for each key.
 """
 
 from __future__ import annotations

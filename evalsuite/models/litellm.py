@@ -71,8 +71,7 @@ class LitellmBackend(Backend):
             failed = self._convert_error(error)
         _silence_warnings()
         if failed is not None:
-            # Raise outside of the `except` block, because the client's stack frames in the traceback would contain the
-            # key.
+            # Raise it here, because stack frames of the client, which `except` would add, contain the key.
             raise failed
         return parse_answer(answer.model_dump())
 

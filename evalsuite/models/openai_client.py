@@ -177,8 +177,7 @@ class OpenAIClient:
         azure = self._address.is_azure
         # Give the Azure client the body as an object, because this client reads the deployment's name from the body.
         sent: dict[str, Any] = {"body": json.loads(content)} if azure else {"content": content}
-        # Give the Azure client a path, from which it builds the deployment's address. Give other clients the complete
-        # address, because building it takes time.
+        # The Azure client builds the deployment's address from a path. For other clients, building one wastes time.
         place = path if azure else f"{self._address.root}{path}"
         options: Any = {"headers": {**self.headers, **headers}, "params": query}
         response = await self.client.post(place, cast_to=httpx2.Response, options=options, **sent)

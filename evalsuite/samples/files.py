@@ -35,8 +35,7 @@ def load_samples(
 ) -> list[Sample]:
     """Read samples from a file of JSON Lines, JSON, CSV, TSV, YAML or Parquet, according to its extension.
 
-    A path `org/name` or `org/name:configuration` is a data set on the Hugging Face hub; reading it requires the
-    package `datasets`.
+    A path `org/name` or `org/name:configuration` is a data set on the Hugging Face hub, read by the package `datasets`.
 
     Args:
         path: the file or data set. A JSON or YAML file contains a list of items, or an object with one such list.
@@ -44,10 +43,8 @@ def load_samples(
             nested fields. The value is text, or a list of messages in the OpenAI format.
         target: the field with the correct answer or with a list of correct answers; None if the items have no answers.
         id: the field with the id; with None, ids are the items' numbers from 1.
-        tags: names of fields that become tags. A mapping from tag to field renames fields; a function in place of a
-            field computes the tag.
-        metadata: names of fields that become metadata, in the same form as `tags`; None means all fields that no other
-            argument uses.
+        tags: names of fields that become tags; or a mapping from tag to field, or to a function of the item.
+        metadata: fields that become metadata, in the same form as `tags`; None means all that no other argument uses.
         split: the split (part of a data set on the hub) to read.
 
     Raises:

@@ -47,8 +47,7 @@ class LazySample:
 class LazySamples(Sequence[Sample]):
     """Samples whose ids are known from the start; a sample's content is created only if its case runs.
 
-    Use lazy samples for large files and for prompts that are slow to make: `LazySamples(table.index, lambda id:
-    Sample(id, ...))`.
+    They suit large files, and prompts that are slow to make: `LazySamples(table.index, lambda id: Sample(id, ...))`.
 
     Args:
         ids: the unique ids of all samples, in order; numbers become text.

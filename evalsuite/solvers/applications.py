@@ -292,8 +292,8 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
 ) -> Application:
     """Test an application as it is shipped; the model under test answers the application's model calls.
 
-    A **function** gets the sample's input as its first argument: text, or messages in the OpenAI format. A **function**
-    may have further parameters named `client` (an `AsyncOpenAI` for an async function, else an `OpenAI`), `endpoint`,
+    A **function** gets the sample's input as its first argument: text, or messages in the OpenAI format. It may also
+    have parameters named `client` (an `AsyncOpenAI` for an async function, else an `OpenAI`), `endpoint`,
     `model`, `sample` and `world`. A function returns its answer as text, or in an object (mapping, dataclass, pydantic
     model), whose other fields become facts of the transcript.
 
@@ -310,8 +310,7 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
     and used again in a replay, unless the service receives `base_url` or `api_key`.
 
     Args:
-        target: a function; or the command of a program, as a list of arguments or as one text, which is split like a
-            shell command.
+        target: a function; or a program's command, as a list or as one text, which is split like a shell command.
         url: the address of a service, which takes the place of `target`.
         request: the body of a request to the service, or a function of (question, session id) that returns it; None
             means `{"input": "{input}", "session": "{session}"}`.
@@ -326,8 +325,7 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
         spans: whether to add OpenTelemetry spans of a function or program to the transcript as events with the kind
             `span`. An event has `name`, `operation`, `id`, `parent`, `begin` (seconds), `seconds`, `failed`, and, if
             known, `agent`, `tool` and `documents`. Programs send spans to the address in OTEL_EXPORTER_OTLP_ENDPOINT.
-            Model calls that bypassed the gateway are read from the spans. One question may have 32 MiB and 10,000
-            spans.
+            Model calls that bypassed the gateway are read from them. Limits are 32 MiB and 10,000 spans per question.
         models: a mapping from model names in the application's requests to models, written as in `--model`. A request
             with any other name is an error of the case. With None, the model under test answers whatever the name.
 

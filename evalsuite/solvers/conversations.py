@@ -178,12 +178,10 @@ def conversation(
 
     The answer in the transcript is the agent's last message. Facts of the transcript are `exchanges`, the number of the
     user's messages, and `ended`, the reason why the conversation ended (`user`, `until`, `exchange limit`, `turn
-    limit`, `time limit`, `token limit` or `cost limit`). If the world has a method `state()`, another fact is the final
-    `state` of the world.
+    limit`, `time limit`, `token limit` or `cost limit`), and `state` if the world has a method `state()`.
 
     Args:
-        agent: the agent's tools; or `tool_loop(..., ending="text")`, which configures the agent further; or
-            `application(...)`.
+        agent: the agent's tools; `tool_loop(..., ending="text")`, which has further options; or `application(...)`.
         user: the simulated user: a `Persona` or a `Scripted`.
         world: makes the world of each conversation, an object whose methods are tools that share its state. The agent
             gets these tools in addition to its own.

@@ -31,8 +31,7 @@ _FENCE = re.compile(
 _PYTHON = ("python", "py", "python3")
 # Match a whole run of backticks or tildes, because trying each part of it would take quadratic time.
 _RUN = r"(?:(?<!`)`{3,}+|(?<!~)~{3,}+)"
-# A block that is marked as Python. Other text may precede the opening fence, and follow the language's name and the
-# closing fence.
+# A block marked as Python. Text may precede the opening fence, and follow the language's name and the closing fence.
 _LENIENT = re.compile(
     _RUN + r"[ \t]*+\{?\.?(?:python3?|py3?|ipython3?|pycon|tool_code)\b\}?(?:[^\n`~]*+\n)?(?P<code>.*?)"
     r"(?:`{3}|~{3}|\Z)",
@@ -60,8 +59,7 @@ class FoundProgram:
     """A program that was found in an answer."""
 
     code: str  # Python source.
-    # How the program was found: `fence` (a CommonMark block), `lenient fence`, `joined` (several blocks together) or
-    # `bare` (code without a fence).
+    # How it was found: `fence` (a CommonMark block), `lenient fence`, `joined` (several blocks) or `bare` (no fence).
     form: ProgramForm
 
 
@@ -72,8 +70,7 @@ def find_program(text: str, *, wanted_names: Collection[str] = (), allow_unfence
     all blocks together, code without a fence. The program is the first candidate that can be parsed and that defines a
     name of `wanted_names`. If no names are wanted, the candidate must print or, in a fence, end in an expression.
     Without such a candidate, HTML's escapes are removed from the answer, and candidates are tried in the same order
-    again. If there is still none, the last block is the program. Commands for notebooks (`!pip`, `%matplotlib`) are
-    removed from the program.
+    again. If there is still none, the last block is the program. Notebook commands such as `!pip` are removed from it.
     """
     text = text[:LONGEST]
     if (signs := _END_SIGNS.match(text[::-1])) and signs.end():
@@ -253,8 +250,7 @@ def _is_using_earlier_names(block: str, earlier_blocks: list[str], wanted_names:
 _BOX = r"\boxed{"
 # Boxes, braces and escaped characters in LaTeX; a backslash directly before `\boxed` is not an escape.
 _SIGNS = re.compile(r"\\boxed\{|\\(?!\\boxed\{).|[{}]", re.DOTALL)
-# LaTeX macros for styles and fonts; the text inside them is kept. Nested macros are removed from the inside to the
-# outside.
+# LaTeX macros for styles and fonts; the text inside them is kept. Of nested macros, the inner one is removed first.
 _STYLED = re.compile(
     r"\\(?:text(?:bf|it|rm|tt|sf|sc|normal)?|math(?:bf|it|rm|tt|sf|bb)?|mbox|operatorname)\s*\{([^{}]*)\}"
 )

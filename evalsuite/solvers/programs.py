@@ -24,9 +24,8 @@ from evalsuite.solvers.program_text import FoundProgram, find_last_boxed_answer,
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
 
-# A prompt: a template, or a function of (sample, description of the tables). In a prompt template, `{input}` is
-# replaced by the sample's input, and `{tables}` by the tables' description. A prompt function returns the user's
-# message or a whole conversation.
+# A template, in which the sample's input replaces `{input}`, and the tables' description `{tables}`; or a function of
+# (sample, description of the tables), which returns the user's message or a whole conversation.
 Prompt = str | Callable[[Sample, str], "str | Sequence[Message]"]
 # Function that returns a sample's tables; the keys are the names of variables in programs.
 Tables = Callable[[Sample], "Mapping[str, TableSource]"]
@@ -213,10 +212,8 @@ def program_of_thought(
     Args:
         prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the tables). The
             function returns the user's message or a whole conversation.
-        tables: function that returns a sample's tables by variable name; by default, the tables are those in the
-            metadata under `tables`.
-        describe: function that gets the tables' variable names and returns a program; the program prints a description
-            of the tables. None means no description.
+        tables: function that returns a sample's tables by variable name; by default, `tables` in its metadata.
+        describe: function of the tables' variable names that returns a program, which prints a description; or None.
         sandbox: a sandbox that is shared with other solvers; by default a new one, which `aclose` ends.
         timeout: time limit of a program in seconds.
         params: generation parameters by their OpenAI names.

@@ -48,8 +48,7 @@ def generate(*, system: str | None = None, template: str = "{input}", **params: 
 
     Args:
         system: a system message, which precedes the user's message.
-        template: the user's message, in which `{input}` is replaced by the sample's input. It is not used if the input
-            is a conversation.
+        template: the user's message with `{input}` for the sample's input; not used if this is a conversation.
         params: generation parameters by their OpenAI names (`max_tokens=8`, `temperature=0`). For a server's own
             parameters, use a mapping: `params={"name": value}`.
 

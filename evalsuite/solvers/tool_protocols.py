@@ -38,9 +38,8 @@ _NAME = re.compile(r"[^A-Za-z0-9_-]")
 class NativeProtocol:
     """The native protocol: the model's server returns tool calls separately from text.
 
-    A turn is well-formed if it has a call, and if each call has a name and arguments that can be parsed. The model's
-    thought is the text of its message or, if there is none, the message's reasoning. Without the tool `finish`, a
-    message that has no calls is the answer.
+    A turn is well-formed if it has a call, and if each call has a name and arguments that can be parsed. Its thought is
+    the message's text or, without text, its reasoning. Without the tool `finish`, a message without calls is an answer.
     """
 
     system: str = _FUNCTIONS_SYSTEM  # The text of the system message; if empty, no system message is sent.
@@ -196,13 +195,11 @@ def react(  # noqa: PLR0913 - each has a default and is given by name
         tools: `@tool` functions, or classes with `@tool` methods. Each episode makes its own object of each class, from
             the sample, so that episodes do not share state. The tool `finish` is added, and `ask_to_user` if there is a
             user, unless a source already documents a tool of this name.
-        user: the person who answers the model's questions by the tool `ask_to_user`; with None, the model does not have
-            this tool.
+        user: the person who answers the model's questions by the tool `ask_to_user`; None means no such tool.
         examples: example episodes with other tools, which precede the sample's input in the conversation.
         max_turns: how many turns the model may take.
         patience: number of malformed turns in a row after which the episode ends; None means no limit.
-        observation_limit: maximum length of an observation (a tool's result) in characters; a note tells the model that
-            the rest is cut off.
+        observation_limit: maximum characters of an observation (a tool's result); a note tells what is cut off.
         tool_seconds: time limit of one tool call in seconds; a slower call fails, and the model reads that it failed.
         seconds: time limit in seconds for all tool calls of an episode together; None means no limit.
         tokens: how many tokens, including prompts, the model may use in an episode; None means no limit.
@@ -234,8 +231,7 @@ def tool_loop(  # noqa: PLR0913 - each has a default and is given by name
     The arguments that are not listed here are described in `react`.
 
     Args:
-        system: the agent's system prompt; empty for no prompt; None for the default prompt, which asks the model to
-            call `finish`.
+        system: the agent's system prompt; empty for no prompt; None for the default, which asks to call `finish`.
         ending: how an episode ends. `finish`: by a call of the tool `finish`, which is added to the tools. `text`: by a
             message without calls, as in most production agents.
     """

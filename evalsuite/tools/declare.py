@@ -317,8 +317,7 @@ def tool(
         seconds: time limit of a call; a slower call fails, and the model reads that it failed.
 
     Raises:
-        SettingsError: the function has neither docstring nor description; or a parameter has no name, no annotation, or
-            a type that JSON cannot express.
+        SettingsError: the function has neither docstring nor description, or a parameter lacks a name or a JSON type.
     """
     if function is None:
         return lambda decorated: _declare_tool(decorated, name, description, seconds)

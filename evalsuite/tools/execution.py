@@ -25,8 +25,7 @@ class ToolDocument:
         name: the name by which the model must call the tool.
         description: a text that tells the model what the tool does.
         parameters: the JSON schema of the arguments, of type `object`.
-        origin: the folder of the tool's library, or the tool's class; two tools of different origins may have the same
-            name.
+        origin: the folder of the tool's library, or the tool's class; tools of two origins may have the same name.
     """
 
     name: str

@@ -72,8 +72,7 @@ class FaultyExecutor:
 
 
 ToolSource: TypeAlias = "Tool | World | OpenableTools | Callable[[Sample], object]"
-"""A tool without state, a source that each episode opens, or a function of the sample that returns tools or an object
-with `@tool` methods, as a class does."""
+"""A tool without state, a source that each episode opens, or a class or function of the sample that makes tools."""
 
 
 @runtime_checkable
