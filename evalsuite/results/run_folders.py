@@ -175,36 +175,29 @@ def replace_file(file: Path, text: str) -> None:
     draft.replace(file)
 
 
-def choose_run_folder(reports: Path, name: str | None, model: str, now: datetime) -> RunFolder:
-    """Choose the folder of a new run, without creating it."""
-    if name is None:
-        stem = f"{now:%Y%m%d-%H%M%S}-{shorten_model_name(model)}"
-        names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
-        return RunFolder(next(reports / name for name in names if not (reports / name).exists()))
-    check_run_name(reports, name)
-    return RunFolder(reports / name)
-
-
 def shorten_model_name(model: str) -> str:
     """Shorten a model's name, and make it a valid part of a folder's name."""
     return re.sub(r"[^A-Za-z0-9.]+", "-", model.rpartition("/")[2]).strip("-.")[:40] or "model"
 
 
 def make_run_folder(reports: Path, name: str | None, model: str, now: datetime) -> RunFolder:
-    """Create the folder of a new run."""
+    """Create the folder of a new run; a run without a name is named by time and model, if need be with a number."""
+    if name is not None:
+        check_run_name(reports, name)
+    stem = f"{now:%Y%m%d-%H%M%S}-{shorten_model_name(model)}" if name is None else name
+    names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
     while True:
-        folder = choose_run_folder(reports, name, model, now)
+        path = reports / next(names)
         try:
-            folder.path.mkdir(parents=True)
+            path.mkdir(parents=True)
         except OSError as error:
-            if not isinstance(error, FileExistsError) or not folder.path.is_dir():
-                raise RunError(
-                    f"{folder.path} cannot be made: {error.strerror}; name another folder with --reports"
-                ) from error
-            if name is None:
-                # Try another name, because another session has just created this folder.
+            if name is None and path.exists():
                 continue
-        return folder
+            if not isinstance(error, FileExistsError) or not path.is_dir():
+                raise RunError(
+                    f"{path} cannot be made: {error.strerror}; name another folder with --reports"
+                ) from error
+        return RunFolder(path)
 
 
 def check_run_name(reports: Path, name: str, *, advice: str | None = None) -> None:
@@ -238,7 +231,7 @@ def _locate_run_folder(reports: Path, name: str) -> Path:
             folder = path.parent if path.name in {INFO, RECORDS, SUMMARY} else path
             if is_run_folder(folder):
                 return folder
-        if _is_existing_file(Path(name)):
+        if os.path.isfile(name):  # noqa: PTH113 - it never raises an OSError
             raise RunError(f"{name} is not a run's folder, {RECORDS}, {INFO} or {SUMMARY}")
     runs = sorted((folder for folder in reports.glob("*") if (folder / INFO).is_file()), key=read_run_times)
     if name == LAST and runs:
@@ -259,20 +252,13 @@ def _is_partial_run(folder: Path) -> bool:
     return bool(picked) and not settings.get("run")
 
 
-def _is_existing_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:
-        return False  # The path is too long for the file system.
-
-
 def read_run_times(folder: Path) -> tuple[str, int]:
     """Read a run's start time ("" if `run.json` is damaged) and the time of the last change of its `run.json`."""
     try:
         started = str(RunFolder(folder).info().get("started", ""))
     except RunError:
         started = ""
-    return started, (folder / INFO if _is_existing_file(folder / INFO) else folder).stat().st_mtime_ns
+    return started, (folder / INFO if (folder / INFO).is_file() else folder).stat().st_mtime_ns
 
 
 def explain_interruption(info: Mapping[str, Any]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,6 @@ from evalsuite.results.run_folders import (
     SUMMARY,
     RunFolder,
     check_run_name,
-    choose_run_folder,
     explain_interruption,
     find_run_folder,
     make_run_folder,
@@ -48,29 +48,25 @@ NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
     ],
 )
 def test_a_new_run_is_named_by_time_and_model(tmp_path: Path, model: str, name: str) -> None:
-    assert choose_run_folder(tmp_path, None, model, NOW).name == name
+    assert make_run_folder(tmp_path, None, model, NOW).name == name
 
 
 def test_runs_of_one_second_get_names_of_their_own(tmp_path: Path) -> None:
-    names = []
-    for _ in range(3):
-        folder = choose_run_folder(tmp_path, None, "m", NOW)
-        folder.path.mkdir()
-        names.append(folder.name)
+    names = [make_run_folder(tmp_path, None, "m", NOW).name for _ in range(3)]
     assert names == ["20260304-050607-m", "20260304-050607-m-2", "20260304-050607-m-3"]
     (tmp_path / names[1]).rmdir()
-    assert choose_run_folder(tmp_path, None, "m", NOW).name == names[1]
+    assert make_run_folder(tmp_path, None, "m", NOW).name == names[1]
 
 
 @pytest.mark.parametrize("name", ["nightly", "gpt-4@2026+x=1_a.b", "Ünïcode", "1"])
 def test_a_name_that_can_be_a_folder_is_taken(tmp_path: Path, name: str) -> None:
-    assert choose_run_folder(tmp_path, name, "m", NOW).path == tmp_path / name
+    assert make_run_folder(tmp_path, name, "m", NOW).path == tmp_path / name
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", ".hidden", "a/b", "../up", "a b", "a\n", "a\0", "$(x)", "last"])
 def test_a_name_that_cannot_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(RunError, match=r"a run's name is letters|reserved for the newest run"):
-        choose_run_folder(tmp_path, name, "m", NOW)
+        make_run_folder(tmp_path, name, "m", NOW)
 
 
 @pytest.mark.parametrize("file", [INFO, RECORDS])
@@ -275,16 +271,11 @@ def test_the_metric_that_stands_for_a_benchmark_is_its_own_choice_or_the_first_i
     assert BenchmarkResults(Tally(), "", "").primary is None
 
 
-def test_of_two_runs_that_begin_at_once_each_gets_a_folder_of_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = make_run_folder(tmp_path, None, "m", NOW)
-    names = iter([first, choose_run_folder(tmp_path, None, "m", NOW)])  # both looked before either made one
-    monkeypatch.setattr("evalsuite.results.run_folders.choose_run_folder", lambda *_: next(names))
-    second = make_run_folder(tmp_path, None, "m", NOW)
-    assert first.path.is_dir()
-    assert second.path.is_dir()
-    assert first.path != second.path
+def test_of_runs_that_begin_at_once_each_gets_a_folder_of_its_own(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        folders = list(threads.map(lambda _: make_run_folder(tmp_path, None, "m", NOW).path, range(16)))
+    assert all(folder.is_dir() for folder in folders)
+    assert len(set(folders)) == 16
 
 
 def test_a_named_run_may_begin_in_a_folder_that_holds_something_else(tmp_path: Path) -> None:
