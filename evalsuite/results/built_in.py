@@ -128,10 +128,7 @@ def estimate_mean_amount(name: str, tally: Tally, confidence: float = 0.95) -> E
     if not values:
         return None
     interval = stats.amount_interval(values, clusters=[row.cluster for row in ran], confidence=confidence)
-    mean = math.fsum(values) / len(values)
-    if math.isinf(interval.high):
-        return Estimate(mean, n=len(values))
-    return Estimate(mean, interval.low, interval.high, len(values))
+    return Estimate.of(math.fsum(values) / len(values), interval.low, interval.high, len(values))
 
 
 def _estimate_latency(share: float, tally: Tally) -> Estimate | None:

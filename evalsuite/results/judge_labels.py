@@ -146,7 +146,7 @@ def compute_ac1(tally: Tally) -> Estimate | None:
     people, judge = zip(*pairs, strict=True)
     ties = [0.5] if any(label.nominal for label in list_labelled_scores(tally)) else []
     found = stats.ac1_interval(people, judge, categories=[0.0, 1.0, *ties], clusters=clusters)
-    return Estimate(found.value, n=found.n) if math.isnan(found.low) else Estimate(*astuple(found))
+    return Estimate.of(*astuple(found))
 
 
 def _pair_labels_with_scores(tally: Tally, *, allow_nominal: bool = False) -> tuple[list[LabelPair], list[str]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import RunError, describe_error
@@ -78,14 +78,11 @@ class _DerivedMetrics(dict[str, "Callable[[Tally], Estimate | None]"]):
         super().__init__((name, GuardedMetric(compute)) for name, compute in own.items())
         self._scored = scored
 
-    def _find_built_in_metric(self, name: object) -> Callable[[Tally], Estimate | None] | None:
-        return find_built_in_metric(name) if isinstance(name, str) and name not in self._scored else None
-
     def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or self._find_built_in_metric(name) is not None
+        return super().__contains__(name) or (name not in self._scored and find_built_in_metric(str(name)) is not None)
 
     def __missing__(self, name: str) -> Callable[[Tally], Estimate | None]:
-        metric = self._find_built_in_metric(name)
+        metric = None if name in self._scored else find_built_in_metric(name)
         if metric is None:
             raise KeyError(name)
         return metric
@@ -203,13 +200,7 @@ class _LazyRecords(Sequence["Record"]):
     def __len__(self) -> int:
         return len(self._cases)
 
-    @overload
-    def __getitem__(self, at: int) -> Record: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Record]: ...
-
-    def __getitem__(self, at: int | slice) -> Record | Sequence[Record]:
+    def __getitem__(self, at: Any) -> Any:
         return _LazyRecords(self._run, self._cases[at]) if isinstance(at, slice) else self._run.read(self._cases[at])
 
     def __call__(self) -> Iterator[Record]:

@@ -33,10 +33,10 @@ class Estimate:
 
     @classmethod
     def of(cls, value: float, low: float, high: float, n: int = 0) -> Estimate | None:
-        """Make an estimate; return None if the value is NaN, and leave out the interval if its bounds are NaN."""
+        """Make an estimate; return None if the value is NaN, and leave out an interval that is NaN or unbounded."""
         if math.isnan(value):
             return None
-        return cls(value, n=n) if math.isnan(low) else cls(value, low, high, n)
+        return cls(value, low, high, n) if math.isfinite(low) and math.isfinite(high) else cls(value, n=n)
 
 
 def choose_primary(declared: str | None, scores: Iterable[str]) -> str | None:
@@ -214,12 +214,8 @@ class Tally:
         """Estimate the mean of these values, one per row, by the same method as `estimate`."""
         if not values:
             return None
-        clusters = [row.cluster for row in self.rows]
-        mean = math.fsum(values) / len(values)
-        interval = _compute_interval_of_mean(values, clusters, confidence, bounds)
-        if interval is None:
-            return Estimate(mean, n=len(values))
-        return Estimate(mean, interval.low, interval.high, len(values))
+        interval = _compute_interval_of_mean(values, [row.cluster for row in self.rows], confidence, bounds)
+        return Estimate.of(math.fsum(values) / len(values), interval.low, interval.high, len(values))
 
     def share(self, metric: str, confidence: float = 0.95) -> Estimate | None:
         """Estimate the mean of a score in [0, 1], by the same method as `estimate`."""
@@ -228,20 +224,19 @@ class Tally:
 
 def _compute_interval_of_mean(
     values: Sequence[float], clusters: Sequence[Hashable], confidence: float, bounds: tuple[float, float] | None
-) -> stats.Interval | None:
+) -> stats.Interval:
     shares = are_outcomes(values, bounds)
     count = len(set(clusters))
     if shares and count == len(values):
         # Compute the interval of `share_interval` without importing numpy, which takes a sixth of a second.
         return stats.count_interval(math.fsum(values), len(values), confidence)
     if count < 2:
-        return None
+        return stats.Interval(-math.inf, math.inf)
     if shares:
         return stats.share_interval(values, clusters=clusters, confidence=confidence)
     if bounds is not None and bounds[0] <= min(values) and max(values) <= bounds[1]:
         return stats.betting_interval(values, bounds=bounds, clusters=clusters, confidence=confidence)
-    interval = stats.mean_interval(values, clusters=clusters, confidence=confidence)
-    return interval if math.isfinite(interval.high) else None
+    return stats.mean_interval(values, clusters=clusters, confidence=confidence)
 
 
 def _refuse_record_access(case: str) -> Record:
