@@ -163,8 +163,9 @@ def check_journal(journal: Journal) -> Iterator[tuple[str, str]]:
     damaged = journal.answers.list_damaged_keys()
     fault = f"{len(damaged)} are damaged, among them {damaged[0]}" if damaged else ""
     yield write_count(len(journal.answers), "answer"), fault
-    open_calls = journal.database.read_row("SELECT count(*) FROM attempts WHERE state = 'sent'")[0]
-    yield f"sessions: {len(journal.list_sessions())}; calls that were sent and never ended: {open_calls}", ""
+    query = "SELECT (SELECT count(*) FROM sessions), count(*) FROM attempts WHERE state = 'sent'"
+    sessions, open_calls = journal.database.read_row(query)
+    yield f"sessions: {sessions}; calls that were sent and never ended: {open_calls}", ""
 
 
 def check_records(journal: Journal, folder: RunFolder) -> Iterator[tuple[str, str]]:

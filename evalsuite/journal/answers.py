@@ -18,19 +18,6 @@ if TYPE_CHECKING:
 
     from evalsuite.core.types import Completion, Request, Usage
 
-SELECT_SPENDING = """
-SELECT coalesce(sum(CASE WHEN cost IS NOT NULL THEN cost
-                         WHEN state IN ('sent', 'failed') THEN reserved ELSE 0 END), 0) FROM attempts
-"""
-"""The paid cost, plus the cost that may have been billed for calls without an answer."""
-
-CALLS = """
-SELECT count(*), coalesce(sum(state = 'refused' AND words LIKE '% answered 429: %'), 0),
-       coalesce(sum(CASE WHEN state IN ('sent', 'failed') THEN coalesce(cost, reserved) END), 0) FROM attempts
-"""
-"""The number of all calls, of calls refused with status 429 in the words of `models.failures.make_status_error`, and
-the part of the spending that belongs to no answer."""
-
 LONGEST_DELAY = 0.05  # Maximum seconds before the record of a free call is stored, so that records share transactions.
 OLDER = "SELECT 1 FROM answers WHERE key < '2-' OR key >= '2.' LIMIT 1"
 """Finds an answer whose key does not include a draw; see `gateway.concealment.KEY_MARK`."""
@@ -146,7 +133,8 @@ class Answers:
     def sum_spending(self) -> float:
         """Sum the US dollars that all sessions of the run paid, or may have to pay for failed calls."""
         self._queue.flush()
-        return float(self._database.read_row(SELECT_SPENDING)[0])
+        spent = "coalesce(cost, CASE WHEN state IN ('sent', 'failed') THEN reserved ELSE 0 END)"
+        return float(self._database.read_row(f"SELECT coalesce(sum({spent}), 0) FROM attempts")[0])  # noqa: S608
 
     def summarise_calls(self) -> tuple[int, int, float]:
         """Count all calls of the run and those refused with status 429, and add up the costs of unanswered calls.
@@ -154,8 +142,12 @@ class Answers:
         Calls without an answer cost US dollars if the model refused, a filter withheld the answer, or it was lost.
         """
         self._queue.flush()
-        calls, refused, cost = self._database.read_row(CALLS)
-        return calls, refused, cost
+        # The status is in the words of `models.failures.make_status_error`.
+        refused = "coalesce(sum(state = 'refused' AND words LIKE '% answered 429: %'), 0)"
+        unanswered = "coalesce(sum(CASE WHEN state IN ('sent', 'failed') THEN coalesce(cost, reserved) END), 0)"
+        query = f"SELECT count(*), {refused}, {unanswered} FROM attempts"  # noqa: S608
+        calls: tuple[int, int, float] = self._database.read_row(query)
+        return calls
 
     def copy_answers_from(self, other: Path) -> None:
         """Copy another journal's answers and tool calls into this journal, without replacing existing entries."""

@@ -12,16 +12,6 @@ if TYPE_CHECKING:
 
 OPEN = "open"
 
-CARRIED_OVER = """
-UPDATE attempts SET state = 'refused', words = 'goes on in a batch' WHERE state IN ('sent', 'failed')
-AND key IN (SELECT key FROM batch_lines WHERE NOT taken)
-"""
-"""Exclude calls in batches from lost calls, because they are billed in the session that reads their answers."""
-
-READ_AND_KEPT = """
-DELETE FROM batch_lines WHERE result IS NOT NULL AND (taken OR key IN (SELECT key FROM answers))
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class StoredBatch:
@@ -103,8 +93,13 @@ class StoredBatches:
 
     def mark_batched_calls_unbilled(self) -> None:
         """Record calls in batches as not billed, because the cost is counted by the session that reads the answers."""
-        self._database.write((CARRIED_OVER, ()))
+        statement = (
+            "UPDATE attempts SET state = 'refused', words = 'goes on in a batch' WHERE state IN ('sent', 'failed') "
+            "AND key IN (SELECT key FROM batch_lines WHERE NOT taken)"
+        )
+        self._database.write((statement, ()))
 
     def delete_answered_results(self) -> None:
         """Delete results that are also stored as answers."""
-        self._database.write((READ_AND_KEPT, ()))
+        ended = "result IS NOT NULL AND (taken OR key IN (SELECT key FROM answers))"
+        self._database.write((f"DELETE FROM batch_lines WHERE {ended}", ()))  # noqa: S608 - a constant

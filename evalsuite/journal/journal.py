@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import dumps
@@ -214,12 +214,6 @@ class Journal:
                 with suppress(RunError):  # A large part of the record is lost.
                     record = join_large_strings(line, self.database.find_large_string)
             yield case, record
-
-    def list_sessions(self) -> list[dict[str, Any]]:
-        """List all sessions with their number, dates, command and reason for ending."""
-        names = ("id", "started", "ended", "command", "stopped", "exported")
-        rows = self.database.read_rows("SELECT * FROM sessions ORDER BY id")
-        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def close(self) -> None:
         self.answers.close()
