@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Literal
 
-from evalsuite.stats.clustering import Replicates, jackknife_interval
+from evalsuite.stats.clustering import Replicates, group_by_cluster, jackknife_interval
 from evalsuite.stats.inputs import Array, Labels, check_probability, check_same_length, convert_labels, is_missing
 from evalsuite.stats.intervals import share_interval
 
@@ -81,7 +81,7 @@ def clustered_kappa(a: Labels, b: Labels, *, clusters: Labels | None = None, con
     if value == 1.0:
         return Kappa(value, kappa_lower_bound(a, b, clusters=groups, confidence=confidence), 1.0, len(a))
     found = jackknife_interval(
-        _group_pairs_by_cluster(list(zip(a, b, strict=True)), groups),
+        group_by_cluster(list(zip(a, b, strict=True)), groups),
         lambda pairs: cohen_kappa(*zip(*pairs, strict=True)),
         confidence=confidence,
     )
@@ -145,7 +145,7 @@ def ac1_interval(
     pairs = list(zip(a, b, strict=True))
     number = _count_categories(pairs, categories)
     # The logarithm of 1 - AC1 is nearly normal, while AC1 itself is skewed.
-    by_cluster = _group_pairs_by_cluster(pairs, groups)
+    by_cluster = group_by_cluster(pairs, groups)
     found = jackknife_interval(by_cluster, lambda some: _compute_log_disagreement(some, number), confidence=confidence)
     agreement = share_interval([float(x == y) for x, y in pairs], clusters=groups, confidence=confidence)
     room = 1 - _compute_ac1_chance_agreement(pairs, number)
@@ -171,13 +171,6 @@ def _count_categories(pairs: LabelPairs, categories: Sequence[Hashable] | None) 
 def _compute_ac1_chance_agreement(pairs: LabelPairs, category_count: int) -> float:
     counts, total = Counter(label for pair in pairs for label in pair), 2 * len(pairs)
     return math.fsum(count / total * (1 - count / total) for count in counts.values()) / (category_count - 1)
-
-
-def _group_pairs_by_cluster(pairs: LabelPairs, clusters: Labels) -> list[list[tuple[Hashable, Hashable]]]:
-    groups: dict[Hashable, list[tuple[Hashable, Hashable]]] = {}
-    for pair, cluster in zip(pairs, clusters, strict=True):
-        groups.setdefault(cluster, []).append(pair)
-    return list(groups.values())
 
 
 def _clip_coefficient(bound: float) -> float:

@@ -6,7 +6,7 @@ Neither cases that share a source nor epochs of one sample are independent; only
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -88,6 +88,14 @@ def sum_clusters(values: Array, clusters: Labels | None) -> tuple[Array, Array]:
     number: dict[object, int] = {}
     code = np.array([number.setdefault(name, len(number)) for name in clusters])
     return np.bincount(code, weights=values), np.bincount(code).astype(float)
+
+
+def group_by_cluster(items: Sequence[T], clusters: Sequence[Hashable]) -> list[list[T]]:
+    """Group items by their clusters, in order of the clusters' first appearance."""
+    groups: dict[Hashable, list[T]] = {}
+    for item, cluster in zip(items, clusters, strict=True):
+        groups.setdefault(cluster, []).append(item)
+    return list(groups.values())
 
 
 def clustered_mean(values: Values, clusters: Labels | None = None) -> ClusteredMean:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from evalsuite.stats.clustering import NO_WIDTH, Interval, Replicates, compute_jackknife_interval
+from evalsuite.stats.clustering import NO_WIDTH, Interval, Replicates, compute_jackknife_interval, group_by_cluster
 from evalsuite.stats.inputs import Array, Labels, Values, check_same_length, convert_to_floats
 
 Variables = Sequence[tuple[Sequence[float], Sequence[float]]]
@@ -250,10 +250,8 @@ class PairResamples:
     """
 
     def __init__(self, clusters: Sequence[Hashable], *, resamples: int = RESAMPLES, seed: int = 0) -> None:
-        members: dict[Hashable, list[int]] = {}
-        for place, cluster in enumerate(clusters):
-            members.setdefault(cluster, []).append(place)
-        groups = [np.array(places, dtype=np.intp) for places in members.values()]
+        members = group_by_cluster(range(len(clusters)), clusters)
+        groups = [np.array(places, dtype=np.intp) for places in members]
         random = np.random.default_rng(seed)
         self._size = len(clusters)
         self._draws = [
