@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,34 +34,24 @@ def export_records(journal: Journal, folder: Path) -> None:
 
 def update_records_file(folder: Path) -> bool:
     """Write `records.jsonl` again if it lacks records of the journal; return whether the journal can be read."""
-    journal = _open_journal(folder)
-    if journal is None:
-        return False
     file = folder / RECORDS
-    try:
-        if not (journal.has_exported_records and file.is_file() and count_lines(file) >= journal.count_records()):
-            export_records(journal, folder)
-    except OSError as error:
-        raise RunError(f"{file} cannot be written from the journal: {error.strerror}") from error
-    else:
-        return True
-    finally:
-        journal.close()
-
-
-def _open_journal(folder: Path) -> Journal | None:
-    """Open the journal; return None if it is missing, or if it is unreadable while `records.jsonl` exists."""
-    file = folder / JOURNAL
-    if not file.is_file():
-        return None
+    if not (folder / JOURNAL).is_file():
+        return False
     from evalsuite.journal.journal import Journal
 
     try:
-        return Journal(file, read_only=True)
+        journal = Journal(folder / JOURNAL, read_only=True)
     except RunError:
-        if (folder / RECORDS).is_file():
-            return None
+        if file.is_file():
+            return False
         raise
+    with closing(journal):
+        try:
+            if not (journal.has_exported_records and file.is_file() and count_lines(file) >= journal.count_records()):
+                export_records(journal, folder)
+        except OSError as error:
+            raise RunError(f"{file} cannot be written from the journal: {error.strerror}") from error
+    return True
 
 
 def count_lines(file: Path) -> int:

@@ -153,13 +153,12 @@ class RowFile(Mapping[str, int]):
     def iterate_rows(self, numbers: Iterable[int]) -> Iterator[Row]:
         for number in numbers:
             block, at = divmod(number, BLOCK)
-            yield self._read_block(block).decode_row(at)
+            yield _decode_row(self._read_block(block)[1][at])
 
     def iterate_records(self) -> Iterator[Found]:
         for number in range(len(self._firsts)):
-            block = self._read_block(number)
-            for at, (offset, benchmark) in enumerate(block.where):
-                yield offset, benchmark, block.decode_row(at)
+            for (offset, benchmark), encoded in zip(*self._read_block(number), strict=True):
+                yield offset, benchmark, _decode_row(encoded)
 
     def __iter__(self) -> Iterator[str]:
         return (row.case for _, _, row in self.iterate_records())
@@ -170,11 +169,10 @@ class RowFile(Mapping[str, int]):
     def __getitem__(self, case: str) -> int:
         number = bisect_right(self._firsts, case) - 1
         if number >= 0:
-            block = self._read_block(number)
-            at = bisect_left(block.rows, case, key=lambda row: row[_CASE])
-            if at < len(block.rows) and block.rows[at][_CASE] == case:
-                offset, _ = block.where[at]
-                return offset
+            where, rows = self._read_block(number)
+            at = bisect_left(rows, case, key=lambda row: row[_CASE])
+            if at < len(rows) and rows[at][_CASE] == case:
+                return where[at][0]
         raise KeyError(case)
 
 
@@ -184,43 +182,32 @@ def _encode_row_block(block: Sequence[Found]) -> bytes:
     for _, _, row in block:
         plain = list(_get_fields(row))
         for at in _USAGES:
-            amounts = packed.get(id(plain[at]))
-            if amounts is None:
-                amounts = packed[id(plain[at])] = _get_amounts(plain[at])
-            plain[at] = amounts
+            plain[at] = packed.setdefault(id(plain[at]), _get_amounts(plain[at]))
         hashes = plain[_HASHES]
         plain[_HASHES] = (hashes.names, hashes.digits) if isinstance(hashes, SharedHashes) else hashes
         rows.append(plain)
     return marshal.dumps(([(offset, benchmark) for offset, benchmark, _ in block], rows))
 
 
-def _read_block(file: IO[bytes], starts: Sequence[int], number: int) -> _RowBlock:
+def _read_block(file: IO[bytes], starts: Sequence[int], number: int) -> tuple[list[tuple[int, str]], list[list[Any]]]:
+    """Read where the records of a block are, as pairs of offset and benchmark, and the block's encoded rows."""
     start, end = starts[number : number + 2]
-    # Use `pread`, because threads and forked processes share the file's current position.
-    return _RowBlock(os.pread(file.fileno(), end - start, start))
+    # This process wrote the data. Use `pread`, because threads and forked processes share the file's position.
+    return marshal.loads(os.pread(file.fileno(), end - start, start))  # type: ignore[no-any-return]  # noqa: S302
 
 
-class _RowBlock:
-    """A block of rows that was read from the file; each row is decoded when it is needed."""
+_make_usage = lru_cache(MOST_SHARED, typed=True)(Usage)
 
-    def __init__(self, data: bytes) -> None:
-        read: tuple[list[tuple[int, str]], list[list[Any]]] = marshal.loads(data)  # noqa: S302 - written by this process
-        self.where, self.rows = read
-        self._usages: dict[int, Usage] = {}
 
-    def decode_row(self, index: int) -> Row:
-        plain = self.rows[index].copy()
-        for usage in _USAGES:
-            amounts = plain[usage]
-            made = self._usages.get(id(amounts))
-            if made is None:
-                made = self._usages[id(amounts)] = Usage(*amounts)
-            plain[usage] = made
-        if isinstance(plain[_HASHES], tuple):
-            plain[_HASHES] = SharedHashes(*plain[_HASHES])
-        row = _MutableRow(*plain)
-        row.__class__ = Row
-        return row  # type: ignore[no-any-return]
+def _decode_row(encoded: Sequence[Any]) -> Row:
+    plain = list(encoded)
+    for at in _USAGES:
+        plain[at] = _make_usage(*plain[at])
+    if isinstance(plain[_HASHES], tuple):
+        plain[_HASHES] = SharedHashes(*plain[_HASHES])
+    row = _MutableRow(*plain)
+    row.__class__ = Row
+    return row  # type: ignore[no-any-return]
 
 
 class _StoredRows(Sequence[Row]):

@@ -239,10 +239,6 @@ def _compute_interval_of_mean(
     return stats.mean_interval(values, clusters=clusters, confidence=confidence)
 
 
-def _refuse_record_access(case: str) -> Record:
-    raise KeyError(case)
-
-
 @dataclass(frozen=True, slots=True)
 class RunView:
     """One run in a benchmark's section of the report: the benchmark's cases in this run, and the run's label.
@@ -262,7 +258,7 @@ class RunView:
     tally: Tally
     judge: str | None = None
     source: str = ""
-    read: Callable[[str], Record] = field(default=_refuse_record_access)
+    read: Callable[[str], Record] = dict[str, Record]().__getitem__
     declared: Mapping[str, Metric] = field(default_factory=dict)
     derived: Mapping[str, Callable[[Tally], Estimate | None]] = field(default_factory=dict)
 
