@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -230,24 +231,11 @@ class WriteQueue:
 
         After the return, the data survive a killed process.
         """
-        loop, thread = asyncio.get_running_loop(), threading.get_ident()
-        outcome: asyncio.Future[RunError | None] = loop.create_future()
-
-        def set_outcome(error: RunError | None) -> None:
-            if not outcome.done():
-                outcome.set_result(error)
-
-        def set_outcome_in_loop(error: RunError | None) -> None:
-            if threading.get_ident() == thread:
-                set_outcome(error)
-                return
-            # If the caller's event loop is closed, no caller waits for the result.
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(set_outcome, error)
-
-        self.queue_write(work, set_outcome_in_loop)
+        outcome: Future[RunError | None] = Future()
+        outcome.set_running_or_notify_cancel()  # From now on, a cancelled caller does not change the outcome.
+        self.queue_write(work, outcome.set_result)
         self.flush_within(0.0)
-        error = await outcome
+        error = await asyncio.wrap_future(outcome)
         if error is not None:
             raise error
 
