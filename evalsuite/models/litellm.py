@@ -81,7 +81,7 @@ class LitellmBackend(Backend):
         litellm also gives a status to failures without one: 500, or 408 after a time-out. A lost or unreadable answer
         may be billed, so it must not be repeated like a call that the server refused with such a status.
         """
-        from evalsuite.models.transport import NETWORK, UNREACHABLE, list_causes
+        from evalsuite.models.openai_client import NETWORK, UNREACHABLE, list_causes
 
         # Drop the traceback that litellm adds to some messages.
         words = redact(str(error).partition("Traceback (most recent call last)")[0].strip())[:LONGEST_WORDS]

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
     from evalsuite.core.types import Completion, Request
-    from evalsuite.models.openai_client import OpenAIClient
-    from evalsuite.models.transport import ServerAnswer
+    from evalsuite.models.openai_client import OpenAIClient, ServerAnswer
 
 T = TypeVar("T")
 
@@ -216,7 +215,7 @@ class OpenAIBackend(protocol.Backend):
         """Convert an exception of the client to evalsuite's own, without stack frames, because they contain the key."""
         from openai import APIStatusError
 
-        from evalsuite.models.transport import list_causes
+        from evalsuite.models.openai_client import list_causes
 
         causes = list_causes(error)
         for cause in causes:
@@ -228,19 +227,19 @@ class OpenAIBackend(protocol.Backend):
         return self._make_no_answer_error(causes)
 
     def _make_no_answer_error(self, causes: Sequence[BaseException]) -> Exception:
-        from evalsuite.models import transport
+        from evalsuite.models import openai_client
 
-        if any(getattr(cause, "errno", None) in transport.NO_DESCRIPTOR for cause in causes):
+        if any(getattr(cause, "errno", None) in openai_client.NO_DESCRIPTOR for cause in causes):
             return protocol.Transient(
                 f"no connection to {self.base_url}: this process may open no more files; a smaller --max-connections "
                 "or a larger `ulimit -n` helps"
             )
-        words = self._mask_text(redact(transport.format_error_message(causes[-1])))
-        if any(isinstance(cause, transport.UNREACHABLE) for cause in causes):
+        words = self._mask_text(redact(openai_client.format_error_message(causes[-1])))
+        if any(isinstance(cause, openai_client.UNREACHABLE) for cause in causes):
             return protocol.UnreachableServer(f"cannot connect to {self.base_url}: {words}{self._describe_proxy()}")
         if any(isinstance(cause, TimeoutError) for cause in causes):
             return protocol.LostAnswer(f"{self.base_url} gave no answer within {self._access.silence_timeout:g} s")
-        if any(isinstance(cause, transport.NETWORK) for cause in causes):
+        if any(isinstance(cause, openai_client.NETWORK) for cause in causes):
             return protocol.BrokenConnection(f"the connection to {self.base_url} broke: {words}")
         return RequestRefused(f"the call to {self.base_url} could not be made: {words}")
 

@@ -8,8 +8,7 @@ from typing import Any
 import httpx2
 
 from evalsuite.models.credentials import Access
-from evalsuite.models.openai_client import DirectClient, record_prepared_call
-from evalsuite.models.transport import AiohttpTransport
+from evalsuite.models.openai_client import AiohttpTransport, DirectClient, record_prepared_call
 
 TIMEOUT = httpx2.Timeout(7.0, connect=3.0, pool=None)
 POST: dict[str, Any] = {

@@ -22,8 +22,8 @@ from evalsuite.models.choice import open_backend
 from evalsuite.models.credentials import Access, AddressGrant, Credentials
 from evalsuite.models.failures import make_status_error
 from evalsuite.models.openai import OpenAIBackend
+from evalsuite.models.openai_client import format_error_message, list_causes
 from evalsuite.models.protocol import LostAnswer, Outage, PermanentFailure, RateLimited, Transient, UnreachableServer
-from evalsuite.models.transport import format_error_message, list_causes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -344,7 +344,7 @@ def test_a_server_that_stays_silent_is_given_up(once: Once, chat_server: ChatSer
 def through_gateway(
     server: ChatServer, folder: Path, monkeypatch: Any, work: Callable[[Gateway], Any]
 ) -> tuple[Any, list[Exception]]:
-    monkeypatch.setattr("evalsuite.gateway.upstream.FIRST_WAIT", 0.001)
+    monkeypatch.setattr("evalsuite.gateway.gateway.FIRST_WAIT", 0.001)
     told: list[Exception] = []
 
     async def main() -> Any:
@@ -424,6 +424,6 @@ def test_certificates_that_lack_a_file_descriptor_are_asked_for_again(once: Once
     def refuse() -> None:
         raise OSError(errno.EMFILE, "Too many open files")
 
-    monkeypatch.setattr("evalsuite.models.transport.httpx2.create_ssl_context", refuse)
+    monkeypatch.setattr("evalsuite.models.openai_client.httpx2.create_ssl_context", refuse)
     with pytest.raises(Transient, match="this process may open no more files"):
         once(given("https://127.0.0.1:9/v1"))
