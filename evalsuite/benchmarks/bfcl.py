@@ -100,9 +100,12 @@ def _list_single_turn_samples(path: Path, category: str) -> Iterator[Sample]:
         name = read_field(record, "id", str, path, place)
         if category not in (*NO_CALL, ANY_CALL) and name not in answers:
             raise DatasetError(path, f"{place}, id {name!r}", "no answer", f"one in possible_answer/{path.name}")
+        turns = read_field(record, "question", list, path, place)
+        if len(turns) != 1:
+            raise DatasetError(path, f"{place}, field 'question'", f"{len(turns)} turns", "one turn")
         yield Sample(
             id=name,
-            input=_read_single_turn_messages(record, path, place),
+            input=_read_messages(turns[0], path, place),
             tags={"category": category, "origin": "live" if category.startswith("live_") else "written"},
             metadata={
                 "functions": [
@@ -121,7 +124,12 @@ def _list_multi_turn_samples(path: Path, category: str, package: str) -> Iterato
         for place, record in read_json_lines(path.parent / "possible_answer" / path.name)
     }
     modules = map_class_modules(package)
-    read_tools = cache(partial(_read_module_tools, path.parent / "multi_turn_func_doc"))
+
+    @cache
+    def read_tools(module: str) -> list[dict[str, Any]]:
+        file = path.parent / "multi_turn_func_doc" / f"{module}.json"
+        return [_make_openai_tool(function, file, place) for place, function in read_json_lines(file)]
+
     for place, record in read_json_lines(path):
         name = read_field(record, "id", str, path, place)
         classes = read_field(record, "involved_classes", list, path, place)
@@ -144,18 +152,6 @@ def _list_multi_turn_samples(path: Path, category: str, package: str) -> Iterato
                 "missed": record.get("missed_function") or {},
             },
         )
-
-
-def _read_module_tools(folder: Path, module: str) -> list[dict[str, Any]]:
-    path = folder / f"{module}.json"
-    return [_make_openai_tool(function, path, place) for place, function in read_json_lines(path)]
-
-
-def _read_single_turn_messages(record: Mapping[str, Any], path: Path, place: str) -> list[Message]:
-    turns = read_field(record, "question", list, path, place)
-    if len(turns) != 1:
-        raise DatasetError(path, f"{place}, field 'question'", f"{len(turns)} turns", "one turn")
-    return _read_messages(turns[0], path, place)
 
 
 def _read_messages(turn: Any, path: Path, place: str) -> list[Message]:

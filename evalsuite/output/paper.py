@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from evalsuite.core.json_codec import digest
@@ -16,8 +15,6 @@ from evalsuite.output.reports.section import Cell, Column, Section, Table, drop_
 if TYPE_CHECKING:
     from evalsuite.results.runs import Run
     from evalsuite.results.tally import Tally
-
-NO_STARS: Mapping[tuple[str, str], str] = MappingProxyType({})
 
 SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -37,13 +34,13 @@ def escape_latex(text: str) -> str:
     return "".join(SPECIAL.get(sign, sign) for sign in collapse_to_line(text))
 
 
-def format_latex_table(table: Table, caption: str, stars: Mapping[tuple[str, str], str] = NO_STARS) -> str:
+def format_latex_table(table: Table, caption: str, stars: Mapping[tuple[str, str], str] | None = None) -> str:
     """Write a table with its caption and note; the best value in each row is bold."""
     table = drop_unmeasured_columns(table)
     bests = table.best or [None] * len(table.rows)
     rows = []
     for row, best in zip(table.rows, bests, strict=True):
-        marks = (stars.get((str(row[0]), column.title), "") for column in table.columns)
+        marks = ((stars or {}).get((str(row[0]), column.title), "") for column in table.columns)
         cells = zip(row, table.columns, marks, strict=True)
         rows.append(" & ".join(_format_latex_cell(cell, column, best) + mark for cell, column, mark in cells))
     shape = "".join("l" if column.style == "text" else "r" for column in table.columns)
@@ -67,21 +64,6 @@ def format_latex_table(table: Table, caption: str, stars: Mapping[tuple[str, str
 def _format_latex_cell(cell: Cell, column: Column, best: float | None) -> str:
     text = escape_latex(format_plain_cell(cell, column))
     return rf"\textbf{{{text}}}" if is_best(cell, column, best) else text
-
-
-def format_latex_figure(name: str, caption: str) -> str:
-    """Write a figure with its caption; the picture must be in a file next to the document."""
-    return (
-        "\\begin{figure}\n\\centering\n"
-        rf"\includegraphics[width=\linewidth]{{\evalsuitefigures {name}.pdf}}"
-        f"\n\\caption{{{escape_latex(caption)}}}\n\\end{{figure}}\n"
-    )
-
-
-def format_verbatim(text: str) -> str:
-    """Write several lines of text unchanged, in monospaced type."""
-    lines = (escape_latex(line) or r"\mbox{}" for line in text.splitlines())
-    return "\\begin{quote}\\small\\ttfamily\\raggedright\n" + "\\\\\n".join(lines) + "\n\\end{quote}"
 
 
 LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
@@ -138,7 +120,13 @@ def _format_latex_tables(sections: Sequence[Section], stars: dict[tuple[str, str
 def _draw_and_format_figures(sections: Sequence[Section], folder: Path) -> str:
     charts = list_charts(sections)
     drawn = set(draw_charts(charts, folder, "pdf"))
-    figures = [format_latex_figure(chart.name, f"{chart.title}.") for chart in charts if chart.name in drawn]
+    figures = [
+        "\\begin{figure}\n\\centering\n"
+        rf"\includegraphics[width=\linewidth]{{\evalsuitefigures {chart.name}.pdf}}"
+        f"\n\\caption{{{escape_latex(f'{chart.title}.')}}}\n\\end{{figure}}\n"
+        for chart in charts
+        if chart.name in drawn
+    ]
     head = (
         "% needs \\usepackage{graphicx}; where the figures stand, if not beside the document:\n"
         "\\providecommand{\\evalsuitefigures}{}\n"
@@ -183,5 +171,6 @@ def _format_prompt(name: str, runs: Sequence[Run]) -> Iterator[str]:
         if ends:
             words = "\n".join(f"[{message.role}] {message.content}" for message in prompt[:ends])
             yield rf"\paragraph{{Prompt of {escape_latex(name)}}} Case {escape_latex(record.sample)}:"
-            yield format_verbatim(words[:LONGEST_PROMPT])
+            lines = (escape_latex(line) or r"\mbox{}" for line in words[:LONGEST_PROMPT].splitlines())
+            yield "\\begin{quote}\\small\\ttfamily\\raggedright\n" + "\\\\\n".join(lines) + "\n\\end{quote}"
             return

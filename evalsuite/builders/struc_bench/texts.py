@@ -67,7 +67,12 @@ def build_texts(
     except KeyboardInterrupt:
         sys.stderr.write(f"interrupted; the answers so far are in {answers}; run the same command again to continue\n")
         return INTERRUPTED
-    _report_failures(args.file, failures)
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for place, reason in sorted(failures.items()):
+        by_reason[reason].append(str(place))
+    for reason, places in by_reason.items():
+        more = f" and {len(places) - MOST_NAMED:,} more" if len(places) > MOST_NAMED else ""
+        sys.stderr.write(f"{args.file}, item {', '.join(places[:MOST_NAMED])}{more}: {reason}\n")
     if opened.cut_off:
         sys.stderr.write(f"{opened.cut_off:,} answers reached max_tokens: allow more with --model-param max_tokens=N\n")
     if texts:
@@ -75,15 +80,6 @@ def build_texts(
     else:
         sys.stdout.write(f"no item has {noun}; {args.to} is not written\n")
     return int(bool(failures))
-
-
-def _report_failures(file: Path, failures: Mapping[int, str]) -> None:
-    by_reason: dict[str, list[int]] = defaultdict(list)
-    for place in sorted(failures):
-        by_reason[failures[place]].append(place)
-    for reason, places in by_reason.items():
-        more = f" and {len(places) - MOST_NAMED:,} more" if len(places) > MOST_NAMED else ""
-        sys.stderr.write(f"{file}, item {', '.join(map(str, places[:MOST_NAMED]))}{more}: {reason}\n")
 
 
 ATTEMPTS = 3  # Maximum requests per text; each repeated request states what was wrong with the previous answer.

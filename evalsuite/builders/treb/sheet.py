@@ -83,9 +83,12 @@ class Sheet:
         if (mostly_flags and 0 <= min(present) <= max(present) <= 1) or len(set(present)) <= MOST_FLAGS:
             return not _suggests_amounts(name)
         counts_rows = present in ([*range(len(present))], [*range(1, len(present) + 1)])
-        numbered = counts_rows or (name == self.column_names[0] and _are_row_numbers(present))
+        whole = all(map(float.is_integer, present))
+        # In the first column, whole numbers that strictly increase are row numbers.
+        increase = all(below > above for above, below in itertools.pairwise(present))
+        numbered = counts_rows or (name == self.column_names[0] and whole and increase)
         # Unless the column's name states a quantity, recurring whole numbers may be codes, for example of schools.
-        recurring = 4 * len(set(present)) <= 3 * len(present) and all(map(float.is_integer, present))
+        recurring = 4 * len(set(present)) <= 3 * len(present) and whole
         unnamed = recurring and not _suggests_quantities(name)
         return (numbered or unnamed) and not _suggests_order(name) and not _are_years(present)
 
@@ -341,19 +344,12 @@ def _are_codes(cells: Sequence[str | None]) -> bool:
     if any(re.fullmatch(r"0\d+", cell) for cell in present):
         return True
     same = {len(cell) for cell in present} if all(map(str.isdecimal, present)) else set()
-    if same and (max(same) > LONGEST_NUMBER or _have_common_prefix(list(map(int, present)))):
+    numbers = list(map(int, present)) if same else [0]
+    # Large numbers that are almost equal are codes with a common prefix: 840001, 840007.
+    prefixed = min(numbers) >= 10_000 and 1000 * (max(numbers) - min(numbers)) < min(numbers)
+    if prefixed or max(same, default=0) > LONGEST_NUMBER:
         return True
     return len(same) == 1 and min(same) >= SHORTEST_CODE and len(set(present)) == len(present)
-
-
-def _have_common_prefix(numbers: list[int]) -> bool:
-    """Tell whether numbers are large and almost equal, like codes with a common prefix: 840001, 840007."""
-    return min(numbers) >= 10_000 and 1000 * (max(numbers) - min(numbers)) < min(numbers)
-
-
-def _are_row_numbers(numbers: Sequence[float]) -> bool:
-    """Tell whether numbers are whole and strictly increase; in a first column, such numbers are row numbers."""
-    return all(map(float.is_integer, numbers)) and all(below > above for above, below in itertools.pairwise(numbers))
 
 
 def _are_levels(numbers: Sequence[float]) -> bool:

@@ -224,37 +224,28 @@ def make_radar_chart(
     """
     if any(isinstance(block, Chart) and block.kind == "radar" and block.has_values for block in section.blocks):
         return None
-    metrics = [metric for metric in _list_share_metrics(views) if not lower_is_better(metric)][:MOST]
-    if len(metrics) >= FEWEST:
-        series = [Series(view.label, [view.tally.mean(metric) for metric in metrics]) for view in views]
-        return _make_radar_chart_of_series(name, metrics, series, f"{name}: means of its metrics, in percent")
-    for tag in sorted({tag for view in views for row in view.tally for tag in row.tags}):
-        values = sorted({value for view in views for value in view.tally.groups(tag)})
-        if primary and FEWEST <= len(values) <= MOST:
-            series = [Series(view.label, _list_group_means(view.tally, tag, values, primary)) for view in views]
-            return _make_radar_chart_of_series(name, values, series, f"{name}: mean {primary} by {tag}, in percent")
-    return None
-
-
-def _list_share_metrics(views: Sequence[RunView]) -> list[str]:
-    """List the metrics that every run has, if all their values are in [0, 1]."""
-    return [
+    tallies = [view.tally for view in views]
+    shares = [
         metric
-        for metric in views[0].tally.metrics()
-        if all(view.tally.values(metric) for view in views)
-        and all(0 <= value <= 1 for view in views for value in view.tally.values(metric))
+        for metric in tallies[0].metrics()
+        if not lower_is_better(metric)
+        and all(tally.values(metric) and all(0 <= value <= 1 for value in tally.values(metric)) for tally in tallies)
     ]
-
-
-def _list_group_means(tally: Tally, tag: str, values: Sequence[str], metric: str) -> list[float | None]:
-    groups = tally.groups(tag)
-    return [groups[value].mean(metric) if value in groups else None for value in values]
-
-
-def _make_radar_chart_of_series(name: str, labels: Sequence[str], series: Sequence[Series], title: str) -> Chart:
+    if len(shares) >= FEWEST:
+        spokes, title = shares[:MOST], f"{name}: means of its metrics, in percent"
+        means = [[tally.mean(metric) for metric in spokes] for tally in tallies]
+    else:
+        tags = sorted({tag for tally in tallies for row in tally for tag in row.tags})
+        by_tag = {tag: sorted({value for tally in tallies for value in tally.groups(tag)}) for tag in tags}
+        tag = next((tag for tag, values in by_tag.items() if FEWEST <= len(values) <= MOST), None)
+        if primary is None or tag is None:
+            return None
+        spokes, title = by_tag[tag], f"{name}: mean {primary} by {tag}, in percent"
+        means = [[tally.groups(tag).get(value, Tally()).mean(primary) for value in spokes] for tally in tallies]
+    series = [Series(view.label, values) for view, values in zip(views, means, strict=True)]
     # The chart's name becomes a file name, so keep only letters, digits and `_`.
     file = re.sub(r"\W+", "_", f"{name}_runs")
-    return Chart("radar", file, title, [label.replace("_", " ") for label in labels], series, "percent", (0.0, 1.0))
+    return Chart("radar", file, title, [spoke.replace("_", " ") for spoke in spokes], series, "percent", (0.0, 1.0))
 
 
 HISTORY = "history.md"

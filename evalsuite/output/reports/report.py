@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import describe_error, describe_estimated_calls, shorten_to_ends, write_count
 from evalsuite.core.json_codec import encode_usage
-from evalsuite.core.types import SHARE, Record, Usage
+from evalsuite.core.types import SHARE, Usage
 from evalsuite.decisions.measured import select_cases
 from evalsuite.decisions.verdict import Verdict, estimate_metric
 from evalsuite.gateway.faults import TAG as FAULT_TAG
@@ -231,16 +231,13 @@ def _make_worst_cases_sections(run: Run, benchmarks_to_skip: Collection[str]) ->
         ranked = ((row.outcome != "failed", sign * row.scores[primary], row.case) for row in worse)
         for *_, case in nsmallest(LOWEST, ranked):
             record = run.read(case)
-            title = f"{case.rpartition('::')[2]}: {primary} {record.scores[primary]:.3f}"
+            short = case.rpartition("::")[2]
+            title = f"{short}: {primary} {record.scores[primary]:.3f}"
             blocks.append(Passage(title, format_case_block(record, max_length=LONGEST_TEXT), folded=True))
-            blocks += _make_judge_log_passages(record)
+            for score, log in sorted(record.logs.items()):
+                title = f"{short}: {score}, what was said"
+                blocks.append(Passage(title, format_judge_log(log), folded=True, whole=True))
     return [Section("Lowest scores", blocks)] if blocks else []
-
-
-def _make_judge_log_passages(record: Record) -> Iterator[Passage]:
-    case = record.case.rpartition("::")[2]
-    for name, log in sorted(record.logs.items()):
-        yield Passage(f"{case}: {name}, what was said", format_judge_log(log), folded=True, whole=True)
 
 
 def _make_signature_section(run: Run) -> Section:

@@ -23,7 +23,7 @@ def test_each_signature_has_a_row_with_its_scores_and_cases() -> None:
     both = signed(quality="sampled|1", depth="sampled|1", clear="rubric|2")
     table = tabulate_signatures([RunView("gpt", tally(signed(quality="sampled|1"), both, {}, both))])
     assert table is not None
-    assert table.rows == [("gpt", "clear", "rubric|2", 2), ("gpt", "quality, depth", "sampled|1", 3)]
+    assert table.rows == [["gpt", "clear", "rubric|2", 2], ["gpt", "quality, depth", "sampled|1", 3]]
 
 
 def test_expected_scores_made_of_little_probability_are_flagged_with_their_share() -> None:

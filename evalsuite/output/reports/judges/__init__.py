@@ -75,20 +75,16 @@ def tabulate_signatures(views: Sequence[RunView]) -> Table | None:
     signed = [(view.label, *item) for view in views for item in _group_cases_by_signature(view.tally).items()]
     if not signed:
         return None
-    rows: list[tuple[Cell, ...]] = []
-    for label, signature, cases in signed:
-        little = sum(cases.little) / len(cases.little) if cases.little else None
-        rows.append((label, ", ".join(cases.modes), ", ".join(cases.scores), signature, cases.cases, little))
     weighted = any(cases.little for _, _, cases in signed)
-    shown = {"Mode": any(cases.modes for _, _, cases in signed), "Made of little (%)": weighted}
-    columns = (*SIGNATURES_COLUMNS, LITTLE_COLUMN)
-    kept = [at for at, column in enumerate(columns) if shown.get(column.title, True)]
-    return Table(
-        "Signatures of judged scores",
-        [columns[at] for at in kept],
-        [tuple(row[at] for at in kept) for row in rows],
-        SIGNATURES_NOTE + LITTLE_NOTE if weighted else SIGNATURES_NOTE,
-    )
+    rows: list[list[Cell]] = []
+    for label, signature, cases in signed:
+        rows.append([label, ", ".join(cases.modes), ", ".join(cases.scores), signature, cases.cases])
+        rows[-1] += [sum(cases.little) / len(cases.little) if cases.little else None] if weighted else []
+    columns = [*SIGNATURES_COLUMNS, *([LITTLE_COLUMN] if weighted else [])]
+    if not any(cases.modes for _, _, cases in signed):
+        columns, rows = [columns[0], *columns[2:]], [[row[0], *row[2:]] for row in rows]
+    note = SIGNATURES_NOTE + LITTLE_NOTE if weighted else SIGNATURES_NOTE
+    return Table("Signatures of judged scores", columns, rows, note)
 
 
 def _group_cases_by_signature(tally: Tally) -> dict[str, _SignatureGroup]:
@@ -138,20 +134,20 @@ def tabulate_debates(title: str, tally: Tally, prefix: str = "") -> Table | None
 def _make_debate_row(name: str, cases: Sequence[JudgedCase]) -> tuple[Cell, ...]:
     calls = sum(case.facts["calls"] for case in cases) / len(cases)
     labelled = [case for case in cases if case.facts.get("human") in WINS]
+    shown = (name, len(cases), calls, len(labelled))
     if not labelled:
-        return (name, len(cases), calls, 0, None, None, None, None, None)
+        return (*shown, None, None, None, None, None)
     alone = [_measure_agreement_with_people(case.facts[SINGLE_JUDGE_FACT]["verdict"], case) for case in labelled]
     joint = [_measure_agreement_with_people(case.verdict, case) for case in labelled]
     clusters = [case.cluster for case in labelled]
     before, after = (_estimate_mean_in_unit_interval(values, clusters) for values in (alone, joint))
     further = sum(case.facts["calls"] - case.facts[SINGLE_JUDGE_FACT]["calls"] for case in labelled) / len(labelled)
     if not further:
-        return (name, len(cases), calls, len(labelled), before, after, None, None, None)
+        return (*shown, before, after, None, None, None)
     found = stats.paired_difference(alone, joint, clusters=clusters, scale=1)
     gain = Estimate(found.difference, found.low, found.high, len(labelled))
-    price = further / gain.value if gain.value > 0 else None
-    earned = "yes" if gain.low is not None and gain.low > 0 else "not shown"
-    return (name, len(cases), calls, len(labelled), before, after, gain, price, earned)
+    earned = "yes" if found.low > 0 else "not shown"
+    return (*shown, before, after, gain, further / gain.value if gain.value > 0 else None, earned)
 
 
 def _measure_agreement_with_people(verdict: str | None, case: JudgedCase) -> float:

@@ -109,7 +109,11 @@ def make_judge_quality_section(
         _tabulate_judge_gains(judges, random, group_labels_by_case(random, sheets))
         if random and len(judges) > 1
         else None,
-        *_tabulate_judge_biases(judges),
+        *(
+            tabulate_biases(f"Biases of {each.name}", [(each.name, each.tally)], each.score.removesuffix(PREFERENCE))
+            for each in judges
+            if each.nominal
+        ),
         _tabulate_length_bias(judges, people),
         _tabulate_mutations(judges, tallies),
     ]
@@ -283,14 +287,6 @@ def tabulate_sheet_agreement(sheets: Sequence[Mapping[str, float]]) -> Table | N
     rows = make_agreement_rows("people", "people", ("labels", "nominal" if verdicts else "interval"), ratings)
     note = f"No judge can be expected to exceed this by much. {AGREEMENT_NOTE}"
     return Table("People among themselves", AGREEMENT_COLUMNS, rows, note) if rows else None
-
-
-def _tabulate_judge_biases(judges: Sequence[JudgeResults]) -> list[Table]:
-    return [
-        tabulate_biases(f"Biases of {judge.name}", [(judge.name, judge.tally)], judge.score.removesuffix(PREFERENCE))
-        for judge in judges
-        if judge.nominal
-    ]
 
 
 def _tabulate_length_bias(judges: Sequence[JudgeResults], people: Mapping[str, float]) -> Table | None:
