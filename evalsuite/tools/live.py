@@ -166,8 +166,8 @@ def make_sandbox_command(bwrap: str, folder: Path) -> list[str]:
     end = words.index("--")
     # `-S` leaves out the paths of installed packages, so add them.
     setup = f"import sys; sys.path += {list(get_own_environment().packages)!r}\n"
-    code = setup + DRIVER.read_text("utf-8")
-    return [*words[: end + 1], get_own_interpreter().executable, "-s", "-S", "-B", "-c", code]
+    driver = DRIVER.read_text("utf-8").replace("from __future__ import annotations\n", "")
+    return [*words[: end + 1], get_own_interpreter().executable, "-s", "-S", "-B", "-c", setup + driver]
 
 
 def _read_driver_answer(line: bytes, error_output: str) -> dict[str, Any]:

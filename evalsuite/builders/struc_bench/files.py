@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from argparse import Namespace
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -45,7 +44,7 @@ class FoundTable:
     """A table found in a file, as markup."""
 
     markup: str  # The markup, including the caption.
-    line: int  # The line of the file at which the markup begins, from 1.
+    start: int  # The position in the file's text at which the markup begins.
     unfit: str = ""  # The defect that the extraction found; empty if none.
 
 
@@ -77,7 +76,6 @@ PIECE = re.compile(
 def find_html_tables(page: str) -> Iterator[FoundTable]:
     """Yield the outermost tables of a page, in order."""
     depth = begin = 0
-    newlines = _list_newline_positions(page)
     for piece in PIECE.finditer(page):
         if piece["end"] is None:
             continue
@@ -88,13 +86,9 @@ def find_html_tables(page: str) -> Iterator[FoundTable]:
         elif depth:
             depth -= 1
             if not depth:
-                yield FoundTable(page[begin : piece.end()], bisect_left(newlines, begin) + 1)
+                yield FoundTable(page[begin : piece.end()], begin)
     if depth:
-        yield FoundTable(page[begin:], bisect_left(newlines, begin) + 1, "its <table> has no end tag")
-
-
-def _list_newline_positions(text: str) -> list[int]:
-    return [match.start() for match in re.finditer("\n", text)]
+        yield FoundTable(page[begin:], begin, "its <table> has no end tag")
 
 
 TABLES = TABULARS | {"table", "table*", "wraptable", "sidewaystable", "sidewaystable*", "threeparttable"}
@@ -106,8 +100,7 @@ PARAMETER = re.compile(r"(?<!\\)#[1-9]")
 
 def find_latex_tables(source: str) -> Iterator[FoundTable]:
     """Yield the outermost tables of a source, in order; a float with its caption is one table."""
-    read, newlines = LatexSource(source), _list_newline_positions(source)
-    place = 0
+    read, place = LatexSource(source), 0
     while place < len(read.tokens):
         token = read.tokens[place]
         end = read.partner.get(place, place)
@@ -115,23 +108,18 @@ def find_latex_tables(source: str) -> Iterator[FoundTable]:
             place = end
         elif token.kind == "begin" and token.value in TABLES:
             ends = read.partner.get(end) == place
-            stop = read.tokens[end].end if ends else len(source)
-            line = bisect_left(newlines, token.start) + 1
-            yield _make_found_table(source[token.start : stop], line, has_end=ends)
+            markup = source[token.start : read.tokens[end].end if ends else len(source)]
+            bare = COMMENT.sub(lambda match: match[1] or "", markup)
+            unfit = ""
+            if not ends:
+                unfit = "its environment has no \\end"
+            elif PARAMETER.search(bare):
+                unfit = "it is part of a macro's definition"
+            elif elsewhere := ELSEWHERE.search(bare):
+                unfit = f"its content is in another file ({elsewhere[0]})"
+            yield FoundTable(bare, token.start, unfit)
             place = end
         place += 1
-
-
-def _make_found_table(markup: str, line: int, *, has_end: bool) -> FoundTable:
-    bare = COMMENT.sub(lambda match: match[1] or "", markup)
-    unfit = ""
-    if not has_end:
-        unfit = "its environment has no \\end"
-    elif PARAMETER.search(bare):
-        unfit = "it is part of a macro's definition"
-    elif elsewhere := ELSEWHERE.search(bare):
-        unfit = f"its content is in another file ({elsewhere[0]})"
-    return FoundTable(bare, line, unfit)
 
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
@@ -240,14 +228,16 @@ def _build_items(
         progress.begin_stage(name)
         syntax = SUFFIXES[path.suffix.lower()]
         try:
-            found_tables = list(CUT[syntax](read_text(path)))
+            text = read_text(path)
+            found_tables = list(CUT[syntax](text))
             if not found_tables:
                 left_out[name] = "it has no table"
         except DatasetError as error:
             found_tables, left_out[name] = [], f"found {error.found}, expected {error.expected}"
         for found_table in found_tables:
             if reason := find_defect(found_table, syntax):
-                left_out[f"{name}, line {found_table.line}"] = reason
+                line = text.count("\n", 0, found_table.start) + 1
+                left_out[f"{name}, line {line}"] = reason
             else:
                 tables = [table for table in read_tables(found_table.markup, syntax) if any(table.cells)]
                 item = TableItem(INSTRUCTIONS[syntax], describe_tables(tables), found_table.markup)

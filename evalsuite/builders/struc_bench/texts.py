@@ -46,40 +46,41 @@ def build_texts(
     written, settings = infer_format(args.file), make_model_settings(vars(args))
     check_file_name(args.to, written)
     items, answers = read_items(args.file), args.to.with_suffix(".answers.sqlite")
-    texts: dict[int, str] = {}
-    failures: dict[int, str] = {}
+    places_by_failure: dict[str, list[int]] = defaultdict(list)
 
-    async def request_item_text(place: int, model: Model, progress: BuildProgress) -> None:
+    async def request_item_text(place: int, model: Model, progress: BuildProgress) -> TableItem | None:
         try:
-            texts[place] = await request_text(items[place], written, model)
+            return add_text(items[place], await request_text(items[place], written, model))
         except EvalsuiteError as error:
-            failures[place] = str(error).removeprefix("judge ") if isinstance(error, JudgeError) else str(error)
-        progress.advance(1)
+            reason = str(error).removeprefix("judge ") if isinstance(error, JudgeError) else str(error)
+            places_by_failure[reason].append(place)
+            return None
+        finally:
+            progress.advance(1)
 
     try:
         with open_build_folder(args.to) as folder:
             with open_session(settings, answers) as opened, BuildProgress(len(items), "item") as progress:
-                opened.run_coroutines(request_item_text(place, opened.model, progress) for place in range(len(items)))
-            if done := [add_text(items[place], text) for place, text in sorted(texts.items())]:
+                requests = (request_item_text(place, opened.model, progress) for place in range(len(items)))
+                made = opened.run_coroutines(requests)
+            if done := [item for item in made if item is not None]:
                 write_atomically(encode_items(done), args.to, folder)
                 for path, text in list_new_files(done).items():
                     write_atomically(text, path, folder)
     except KeyboardInterrupt:
         sys.stderr.write(f"interrupted; the answers so far are in {answers}; run the same command again to continue\n")
         return INTERRUPTED
-    by_reason: dict[str, list[str]] = defaultdict(list)
-    for place, reason in sorted(failures.items()):
-        by_reason[reason].append(str(place))
-    for reason, places in by_reason.items():
+    for reason, places in sorted(places_by_failure.items(), key=lambda failure: min(failure[1])):
         more = f" and {len(places) - MOST_NAMED:,} more" if len(places) > MOST_NAMED else ""
-        sys.stderr.write(f"{args.file}, item {', '.join(places[:MOST_NAMED])}{more}: {reason}\n")
+        named = ", ".join(map(str, sorted(places)[:MOST_NAMED]))
+        sys.stderr.write(f"{args.file}, item {named}{more}: {reason}\n")
     if opened.cut_off:
         sys.stderr.write(f"{opened.cut_off:,} answers reached max_tokens: allow more with --model-param max_tokens=N\n")
-    if texts:
-        sys.stdout.write(f"{len(texts):,} of {write_count(len(items), 'item')} with {noun} in {args.to}\n")
+    if done:
+        sys.stdout.write(f"{len(done):,} of {write_count(len(items), 'item')} with {noun} in {args.to}\n")
     else:
         sys.stdout.write(f"no item has {noun}; {args.to} is not written\n")
-    return int(bool(failures))
+    return int(bool(places_by_failure))
 
 
 ATTEMPTS = 3  # Maximum requests per text; each repeated request states what was wrong with the previous answer.

@@ -344,7 +344,7 @@ def test_a_server_that_stays_silent_is_given_up(once: Once, chat_server: ChatSer
 def through_gateway(
     server: ChatServer, folder: Path, monkeypatch: Any, work: Callable[[Gateway], Any]
 ) -> tuple[Any, list[Exception]]:
-    monkeypatch.setattr("evalsuite.gateway.gateway.FIRST_WAIT", 0.001)
+    monkeypatch.setattr("evalsuite.gateway.upstream.FIRST_WAIT", 0.001)
     told: list[Exception] = []
 
     async def main() -> Any:

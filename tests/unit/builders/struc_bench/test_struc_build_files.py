@@ -182,9 +182,9 @@ def test_no_source_breaks_the_cutting_and_no_part_of_it_comes_twice(source: str)
 def _check(text: str, written: Format) -> None:
     fragments = list((find_html_tables if written == "html" else find_latex_tables)(text))
     assert sum(len(fragment.markup) for fragment in fragments) <= len(text)
-    assert [fragment.line for fragment in fragments] == sorted(fragment.line for fragment in fragments)
+    assert [fragment.start for fragment in fragments] == sorted(fragment.start for fragment in fragments)
     for fragment in fragments:
-        assert fragment.line <= text.count("\n") + 1
+        assert fragment.start <= len(text)
         if not find_defect(fragment, written):
             assert table_score(fragment.markup, fragment.markup, format=written).value == 1.0
             assert describe_tables(read_tables(fragment.markup, written))
