@@ -161,4 +161,4 @@ def _make_template_pairs(sheet: Sheet, random: Random, limit: int) -> Iterator[t
                 if pair:
                     pairs_by_question.setdefault(pair.question, pair)
             for number, pair in enumerate(pairs_by_question.values(), 1):
-                yield f"{subtask}|generated|{sheet.name}|{template.__name__.removeprefix('ask_')}_{number}", pair
+                yield f"{subtask}|generated|{sheet.name}|{template.__name__.removeprefix('_ask_')}_{number}", pair

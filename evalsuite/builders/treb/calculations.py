@@ -35,8 +35,7 @@ STATISTICS: tuple[tuple[Phrase, Callable[[Sequence[float]], float], str], ...] =
 _EXTREMES = ((("greatest", "最大"), max, "idxmax"), (("smallest", "最小"), min, "idxmin"))
 
 
-def ask_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Make a question-answer pair about a statistic of a column; None if the statistic is too small."""
+def _ask_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
     name = random.choice(list(sheet.arithmetic_columns))
     words, compute, method = random.choice(STATISTICS if name in sheet.summable_columns else STATISTICS[1:])
     form = ('What is the {} of the column "{}"', "“{1}”列的{0}是多少")
@@ -44,8 +43,7 @@ def ask_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
     return _make_statistic_pair(form, [words, name], value, f"df[{name!r}].{method}()")
 
 
-def ask_statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Make a question-answer pair about a statistic of rows that meet a condition; None if the table is unsuited."""
+def _ask_statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
     condition = random.choice([choose_equality_condition, choose_comparison_condition])(sheet, random)
     name = random.choice(list(sheet.arithmetic_columns)) if condition else ""
     if condition is None or f'"{name}"' in condition.words[0]:
@@ -59,8 +57,7 @@ def ask_statistic_where(sheet: Sheet, random: Random) -> TemplatePair | None:
     return _make_statistic_pair(form, [words, name, condition.words], compute(values), expression)
 
 
-def ask_share(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Make a question-answer pair about a group's percentage of a column's sum; None if the table is unsuited."""
+def _ask_share(sheet: Sheet, random: Random) -> TemplatePair | None:
     if not sheet.summable_columns:
         return None
     condition, name = choose_equality_condition(sheet, random), random.choice(sheet.summable_columns)
@@ -76,8 +73,7 @@ def ask_share(sheet: Sheet, random: Random) -> TemplatePair | None:
     return _make_rounded_pair(form, [name, condition.words], 100 * part / whole, share)
 
 
-def ask_extreme_row(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Make a question-answer pair about the row with a column's extreme value; None if the table is unsuited."""
+def _ask_extreme_row(sheet: Sheet, random: Random) -> TemplatePair | None:
     name, (words, pick, method) = random.choice(list(sheet.arithmetic_columns)), random.choice(_EXTREMES)
     cells = sheet.numeric_columns[name]
     extreme = pick(_drop_missing_cells(cells))
@@ -90,8 +86,7 @@ def ask_extreme_row(sheet: Sheet, random: Random) -> TemplatePair | None:
     return make_text_pair((english, chinese), [sheet.key_column, words, name], answer, program)
 
 
-def ask_distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Make a question-answer pair about the number of distinct values in a column; None if the table is unsuited."""
+def _ask_distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
     numbers = {
         name: _drop_missing_cells(cells)
         for name, cells in sheet.numeric_columns.items()
@@ -108,8 +103,7 @@ def ask_distinct(sheet: Sheet, random: Random) -> TemplatePair | None:
     return make_number_pair((english, chinese), [name], len(values), f"print(df[{name!r}].nunique())")
 
 
-def ask_rank(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Make a question-answer pair about the rank of a row by a column; None if the table is unsuited."""
+def _ask_rank(sheet: Sheet, random: Random) -> TemplatePair | None:
     name, row = random.choice(list(sheet.arithmetic_columns)), random.randrange(len(sheet.table.rows))
     value = sheet.numeric_columns[name][row]
     if sheet.key_column is None or value is None:
@@ -126,8 +120,7 @@ def ask_rank(sheet: Sheet, random: Random) -> TemplatePair | None:
     return make_number_pair((english, chinese), [sheet.key_column, str(key), name], above + 1, program)
 
 
-def ask_best_group(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Make a question-answer pair about the group with the greatest mean of a column; None if the table is unsuited."""
+def _ask_best_group(sheet: Sheet, random: Random) -> TemplatePair | None:
     if not sheet.grouping_columns:
         return None
     group, name = random.choice(list(sheet.grouping_columns)), random.choice(list(sheet.arithmetic_columns))
@@ -145,8 +138,7 @@ def ask_best_group(sheet: Sheet, random: Random) -> TemplatePair | None:
     return make_text_pair((english, chinese), [group, name], max(means, key=means.__getitem__), program)
 
 
-def ask_correlation(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Make a question-answer pair about Pearson's correlation of two columns; None if the table is unsuited."""
+def _ask_correlation(sheet: Sheet, random: Random) -> TemplatePair | None:
     if len(sheet.arithmetic_columns) < 2:
         return None
     first, second = random.sample(list(sheet.arithmetic_columns), 2)
@@ -163,8 +155,8 @@ def ask_correlation(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 OPERATION_TEMPLATES = (
-    *(ask_statistic, ask_statistic_where, ask_share, ask_extreme_row, ask_distinct, ask_rank, ask_best_group),
-    ask_correlation,
+    *(_ask_statistic, _ask_statistic_where, _ask_share, _ask_extreme_row, _ask_distinct, _ask_rank, _ask_best_group),
+    _ask_correlation,
 )
 
 
@@ -193,8 +185,7 @@ FEWEST, MOST = 8, 5000  # With fewer values, tests lack power; with more, the Sh
 IMPORT = "from scipy import stats\n"
 
 
-def ask_normal(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Make a question-answer pair about the Shapiro-Wilk test of normality; None if the table is unsuited."""
+def _ask_normal(sheet: Sheet, random: Random) -> TemplatePair | None:
     from scipy import stats
 
     name, values = _choose_testable_column(sheet, random)
@@ -204,8 +195,7 @@ def ask_normal(sheet: Sheet, random: Random) -> TemplatePair | None:
     return _make_yes_or_no_pair((english, chinese), name, stats.shapiro(values).pvalue, test) if values else None
 
 
-def ask_normality_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Make a question-answer pair about the statistic W of the Shapiro-Wilk test; None if the table is unsuited."""
+def _ask_normality_statistic(sheet: Sheet, random: Random) -> TemplatePair | None:
     from scipy import stats
 
     name, values = _choose_testable_column(sheet, random)
@@ -217,8 +207,7 @@ def ask_normality_statistic(sheet: Sheet, random: Random) -> TemplatePair | None
     return _make_rounded_pair((english, chinese), [name], float(stats.shapiro(values).statistic), test, 3, IMPORT)
 
 
-def ask_uniform(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Make a question-answer pair about the Kolmogorov-Smirnov test of uniformity; None if the table is unsuited."""
+def _ask_uniform(sheet: Sheet, random: Random) -> TemplatePair | None:
     from scipy import stats
 
     name, values = _choose_testable_column(sheet, random)
@@ -235,8 +224,7 @@ def ask_uniform(sheet: Sheet, random: Random) -> TemplatePair | None:
     return _make_yes_or_no_pair((english, chinese), name, found.pvalue, test, column)
 
 
-def ask_skewness(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Make a question-answer pair about a column's adjusted Fisher-Pearson skewness; None if the table is unsuited."""
+def _ask_skewness(sheet: Sheet, random: Random) -> TemplatePair | None:
     from scipy import stats
 
     name, values = _choose_testable_column(sheet, random)
@@ -246,8 +234,7 @@ def ask_skewness(sheet: Sheet, random: Random) -> TemplatePair | None:
     return _make_rounded_pair((english, chinese), [name], value, f"df[{name!r}].skew()") if values else None
 
 
-def ask_evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Make a question-answer pair about the chi-square test of equal frequencies; None if the table is unsuited."""
+def _ask_evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
     from scipy import stats
 
     if not sheet.grouping_columns:
@@ -264,7 +251,7 @@ def ask_evenly_spread(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 DISTRIBUTION_TEMPLATES: tuple[PairMaker, ...] = (
-    *(ask_normal, ask_normality_statistic, ask_uniform, ask_skewness, ask_evenly_spread),
+    *(_ask_normal, _ask_normality_statistic, _ask_uniform, _ask_skewness, _ask_evenly_spread),
 )
 
 

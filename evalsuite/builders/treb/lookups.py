@@ -70,24 +70,21 @@ def translate_pair(pair: TemplatePair) -> TemplatePair:
     return replace(pair, question=pair.chinese, answer={"Yes": "是", "No": "否"}[pair.answer], program=program)
 
 
-def ask_cell_by_position(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Make a question-answer pair about the cell at a row number and a column number; None if it is empty."""
+def _ask_cell_by_position(sheet: Sheet, random: Random) -> TemplatePair | None:
     column, row = random.randrange(len(sheet.column_names)), random.randrange(len(sheet.table.rows))
     form = ("What is in row {} of the data, column {}?", "数据的第{}行、第{}列是什么？")
     cell = sheet.columns[sheet.column_names[column]][row]
     return _make_number_or_text_pair(form, [f"{row + 1}", f"{column + 1}"], cell, f"print(df.iloc[{row}, {column}])")
 
 
-def ask_cell_by_name(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Make a question-answer pair about the cell of a named column at a row number; None if the cell is empty."""
+def _ask_cell_by_name(sheet: Sheet, random: Random) -> TemplatePair | None:
     name, row = random.choice(sheet.column_names), random.randrange(len(sheet.table.rows))
     form = ('What is in row {} of the data in the column "{}"?', "数据的第{}行中，“{}”列的内容是什么？")
     parts, cell = [f"{row + 1}", name], sheet.columns[name][row]
     return _make_number_or_text_pair(form, parts, cell, f"print(df[{name!r}].iloc[{row}])")
 
 
-def ask_neighbour(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Make a question-answer pair about the cell above or below a unique cell; None if the table is unsuited."""
+def _ask_neighbour(sheet: Sheet, random: Random) -> TemplatePair | None:
     counts = Counter(cell for cells in sheet.columns.values() for cell in cells)
     places = [
         (name, row)
@@ -107,8 +104,7 @@ def ask_neighbour(sheet: Sheet, random: Random) -> TemplatePair | None:
     return _make_number_or_text_pair(form, [side, str(cells[row])], cells[wanted], program)
 
 
-def ask_same_row(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Make a question-answer pair about a cell in the row with a certain key; None if the table is unsuited."""
+def _ask_same_row(sheet: Sheet, random: Random) -> TemplatePair | None:
     others = [name for name in sheet.column_names if name != sheet.key_column]
     if sheet.key_column is None or not others:
         return None
@@ -119,8 +115,7 @@ def ask_same_row(sheet: Sheet, random: Random) -> TemplatePair | None:
     return _make_number_or_text_pair(form, [name, sheet.key_column, str(key)], sheet.columns[name][row], program)
 
 
-def ask_row_of(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Make a question-answer pair about the number of the row with a certain key; None if no column identifies rows."""
+def _ask_row_of(sheet: Sheet, random: Random) -> TemplatePair | None:
     if sheet.key_column is None:
         return None
     row = random.randrange(len(sheet.table.rows))
@@ -130,16 +125,14 @@ def ask_row_of(sheet: Sheet, random: Random) -> TemplatePair | None:
     return make_number_pair(form, [str(key), sheet.key_column], row + 1, program)
 
 
-def ask_column_number(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Make a question-answer pair about the number of a named column."""
+def _ask_column_number(sheet: Sheet, random: Random) -> TemplatePair | None:
     name = random.choice(sheet.column_names)
     program = f"print(list(df.columns).index({name!r}) + 1)"
     form = ('Which column is called "{}", counted from the left?', "名为“{}”的列从左数是第几列？")
     return make_number_pair(form, [name], sheet.column_names.index(name) + 1, program)
 
 
-def ask_next_column(sheet: Sheet, random: Random) -> TemplatePair | None:
-    """Make a question-answer pair about the name of the column to the right of a column; None with a single column."""
+def _ask_next_column(sheet: Sheet, random: Random) -> TemplatePair | None:
     if len(sheet.column_names) < 2:
         return None
     place = random.randrange(len(sheet.column_names) - 1)
@@ -149,8 +142,8 @@ def ask_next_column(sheet: Sheet, random: Random) -> TemplatePair | None:
 
 
 QUERY_TEMPLATES = (
-    *(ask_cell_by_position, ask_cell_by_name, ask_neighbour, ask_same_row, ask_row_of, ask_column_number),
-    ask_next_column,
+    *(_ask_cell_by_position, _ask_cell_by_name, _ask_neighbour, _ask_same_row, _ask_row_of, _ask_column_number),
+    _ask_next_column,
 )
 
 

@@ -18,7 +18,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, cycle, islice
-from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -267,7 +266,9 @@ def add_model_pairs(args: argparse.Namespace, built: BuiltPairs) -> None:
     """Have models make a question per subtask and table; record disputed questions, and why others were dropped."""
     settings = make_model_settings({**vars(args), "model": args.models[0]})
     args.out.mkdir(parents=True, exist_ok=True)
-    built.read_reviews(args.out / DISPUTED)
+    reviewed = args.out / DISPUTED
+    for _, row in parse_csv_sheet(reviewed, REVIEW_COLUMNS) if reviewed.exists() else ():
+        built.reviews[row["id"], row["question"]] = row["accepted"].strip()
     jobs: list[tuple[Sheet | None, str, str]] = [
         (sheet, subtask, "") for sheet in built.sheets.values() for subtask in args.subtasks or SUBTASKS
     ]
@@ -276,23 +277,20 @@ def add_model_pairs(args: argparse.Namespace, built: BuiltPairs) -> None:
         topic = f"{words.TOPICS[place]} {rounds + 1}" if rounds else words.TOPICS[place]
         jobs += [(None, subtask, topic) for subtask in words.ZERO_SHOT]
     with open_session(settings, args.out / STORE) as opened, BuildProgress(len(jobs), "question") as progress:
-        panel = _make_question_panel(args, opened.model)
+        ask, address = opened.model.peer, args.judge_base_url or args.model_base_url
+        # Give each candidate its own epoch, so that two candidates with the same model do not share stored answers.
+        candidates = [
+            ask(name, None if name == args.models[0] else args.model_base_url, epoch=2 + number)
+            for number, name in enumerate(islice(cycle(args.models), args.votes))
+        ]
+        judges = [ask(name, address, epoch=1 + number) for number, name in enumerate(args.judge_models)]
+        sandbox = Sandbox(preload=("numpy", "pandas", "scipy.stats"))
+        panel = QuestionPanel(opened.model, candidates, judges, sandbox)
         try:
             for made in opened.run_coroutines(_make_question_records(panel, built, *job, progress) for job in jobs):
                 built.records.extend(made)
         finally:
-            opened.run_coroutines([panel.sandbox.aclose()])
-
-
-def _make_question_panel(args: argparse.Namespace, model: Any) -> QuestionPanel:
-    # Give each candidate its own epoch, so that two candidates with the same model do not share stored answers.
-    candidates: list[Model] = [
-        model.peer(name, None if name == args.models[0] else args.model_base_url, epoch=2 + number)
-        for number, name in enumerate(islice(cycle(args.models), args.votes))
-    ]
-    address = args.judge_base_url or args.model_base_url
-    judges = [model.peer(name, address, epoch=1 + number) for number, name in enumerate(args.judge_models)]
-    return QuestionPanel(model, candidates, judges, Sandbox(preload=("numpy", "pandas", "scipy.stats")))
+            opened.run_coroutines([sandbox.aclose()])
 
 
 async def _make_question_records(
@@ -326,12 +324,27 @@ async def _make_question_records(
 
 async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[ModelPair, Sheet]:
     """Make a question about a column's name, and a table without it; raise DraftDropped if no column is suitable."""
-    columns = _list_nameable_columns(sheet)
+    chinese = has_chinese_names(sheet)
+    elsewhere = [cell.lower() for row in sheet.table.rows for cell in row]
+    # Ask only for names that have a meaning and occur nowhere else in the table.
+    columns = [
+        column
+        for column, name in enumerate(sheet.column_names)
+        if not is_meaningless_name(name)
+        and not NUMBER.fullmatch(name.strip())
+        and sum(name.lower() in other.lower() for other in sheet.column_names) == 1
+        and not any(name.lower() in cell for cell in elsewhere)
+    ]
     Random(sheet.name).shuffle(columns)  # noqa: S311 - no secret
     reason = DraftDropped("no column has a name that could be asked for")
     disputed = None
     for column in columns[:MOST_COLUMNS]:
-        pair, hidden = _make_question_for_column_name(sheet, column)
+        name = sheet.column_names[column].strip()
+        stand_in = f"第{column + 1}列" if chinese else f"Column {column + 1}"
+        header = (*sheet.column_names[:column], stand_in, *sheet.column_names[column + 1 :])
+        hidden = Sheet(f"{sheet.name}_column_{column + 1}", replace(sheet.table, header=(header,)))
+        question = (words.CHINESE if chinese else words.ENGLISH).format(number=column + 1, stand_in=stand_in)
+        pair = ModelPair(question, question, (), name, "")
         try:
             await panel.require_full_marks(hidden, pair, words.COLUMN_NAMING)
             pair = await panel.decide_answer(hidden, pair)
@@ -341,33 +354,10 @@ async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[Mod
         # The column's real name stays the answer, even if the candidates agree on another name.
         if pair.quality == "unanimous":
             return pair, hidden
-        disputed = disputed or (replace(pair, answer=sheet.column_names[column].strip(), quality=""), hidden)
+        disputed = disputed or (replace(pair, answer=name, quality=""), hidden)
     if disputed is None:
         raise reason
     return disputed
-
-
-def _make_question_for_column_name(sheet: Sheet, column: int) -> tuple[ModelPair, Sheet]:
-    """Return a question for a column's name, and a copy of the table without this name."""
-    chinese = has_chinese_names(sheet)
-    stand_in = f"第{column + 1}列" if chinese else f"Column {column + 1}"
-    header = (*sheet.column_names[:column], stand_in, *sheet.column_names[column + 1 :])
-    hidden = Sheet(f"{sheet.name}_column_{column + 1}", replace(sheet.table, header=(header,)))
-    question = (words.CHINESE if chinese else words.ENGLISH).format(number=column + 1, stand_in=stand_in)
-    return ModelPair(question, question, (), sheet.column_names[column].strip(), ""), hidden
-
-
-def _list_nameable_columns(sheet: Sheet) -> list[int]:
-    """List the indices of the columns whose names have a meaning and occur nowhere else in the table."""
-    elsewhere = [cell.lower() for row in sheet.table.rows for cell in row]
-    return [
-        column
-        for column, name in enumerate(sheet.column_names)
-        if not is_meaningless_name(name)
-        and not NUMBER.fullmatch(name.strip())
-        and sum(name.lower() in other.lower() for other in sheet.column_names) == 1
-        and not any(name.lower() in cell for cell in elsewhere)
-    ]
 
 
 def _split_name(name: str) -> list[str]:
@@ -395,11 +385,6 @@ class BuiltPairs:
         named = replace(sheet, name=next(name for name in names if name not in self.sheets))
         self.sheets[named.name] = named
         return named
-
-    def read_reviews(self, path: Path) -> None:
-        """Read the accepted answers from an earlier build's file; raise DatasetError if the file is unreadable."""
-        for _, row in parse_csv_sheet(path, REVIEW_COLUMNS) if path.exists() else ():
-            self.reviews[row["id"], row["question"]] = row["accepted"].strip()
 
     def queue_for_review(self, pair_id: str, pair: ModelPair, sheet: Sheet) -> ModelPair:
         """Queue a disputed question for people; return its pair, with people's answer from an earlier build, if any."""

@@ -172,7 +172,7 @@ def test_every_answer_is_what_pandas_makes_of_the_question(built: BuiltPairs) ->
 def test_every_template_has_made_a_pair_and_every_meaning_is_used(built: BuiltPairs) -> None:
     made = {record["id"].split("|")[-1].rsplit("_", 1)[0] for record in built.records}
     assert made == {
-        template.__name__.removeprefix("ask_") for templates in TEMPLATES.values() for template in templates
+        template.__name__.removeprefix("_ask_") for templates in TEMPLATES.values() for template in templates
     }
     used = {
         words
@@ -466,7 +466,10 @@ def questions(text: str, template: str, tries: int = 200) -> list[lookups.Templa
     """All that a template asks about a table, with its programs checked."""
     sheet = Sheet("t", parse_csv(text, 1))
     make = next(
-        each for templates in TEMPLATES.values() for each in templates if each.__name__.removeprefix("ask_") == template
+        each
+        for templates in TEMPLATES.values()
+        for each in templates
+        if each.__name__.removeprefix("_ask_") == template
     )
     found = {pair.question: pair for seed in range(tries) if (pair := make(sheet, Random(seed)))}
 
