@@ -127,6 +127,11 @@ class ToolEyesOptions:
             absent = value is None and name in {"queries", "patience", "max_tokens"}
             if not absent and (type(value) is not int or value < 1):
                 raise SettingsError(f"tool_eyes was given {name}={value!r}; it must be a whole number of at least 1")
+        # Refuse texts such as "False", because they would count as true.
+        for name in ("allow_network", "allow_code"):
+            value = getattr(self, name)
+            if type(value) is not bool and (value is not None or name == "allow_network"):
+                raise SettingsError(f"tool_eyes was given {name}={value!r}; it must be True or False")
 
 
 QUERIES = "scenario_data_raw.json"

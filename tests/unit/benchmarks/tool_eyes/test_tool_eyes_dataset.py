@@ -232,6 +232,9 @@ def test_options_that_do_not_exist_or_make_no_sense_are_refused() -> None:
     for wrong in ({"queries": 0}, {"queries": "3"}, {"max_turns": None}, {"patience": 0}, {"max_tokens": True}):
         with pytest.raises(SettingsError, match="it must be a whole number of at least 1"):
             load_dataset(setup(**wrong))
+    for unclear in ({"allow_code": "False"}, {"allow_network": "no"}, {"allow_network": None}, {"allow_code": 0}):
+        with pytest.raises(SettingsError, match="it must be True or False"):
+            load_dataset(setup(**unclear))
 
 
 def test_the_paper_s_limits_hold_for_the_published_queries(tmp_path: Path) -> None:
