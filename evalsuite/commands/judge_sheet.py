@@ -192,7 +192,8 @@ def _choose_question(run: Run, bench: str, records: Sequence[Record], options: a
         answers = AnswersToJudge(own, [plain], {})
     named = {name: scorer for scorer in answers.scorers for name in _list_score_names(scorer)}
     if options.score and options.score not in named:
-        raise RunError(f"{bench} has no judge for {options.score}; it has {', '.join(named)}")
+        there_is = ", ".join(named) or "one question, whether the answer is right; omit --score"
+        raise RunError(f"{bench} has no question to people about {options.score}; it has {there_is}")
     score = options.score or next(iter(named), "")
     return _SheetQuestion(answers, named.get(score, answers.scorers[0]), score)
 

@@ -113,7 +113,7 @@ def test_a_score_that_no_judge_gives_is_refused_with_those_there_are(
     own: Suite, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["judge", "sheet", "base", "--score=longer"]) == 2, own.path
-    assert "has no judge for longer; it has long, preference" in capsys.readouterr().err
+    assert "own has no question to people about longer; it has long, preference" in capsys.readouterr().err
 
 
 def test_a_run_without_judges_gets_a_page_that_asks_whether_answers_are_right(
@@ -156,6 +156,8 @@ def test_a_benchmark_s_own_judge_is_checked_on_equally_many_answers_of_each_stra
     assert main([*ask, "--people=labels.csv", "--gate=judge.accuracy >= 0.98"]) == 0
     assert main(["judge", "sheet", "h2t", "--equally=colour", "-o", "b.csv"]) == 2
     assert "has no tag 'colour'; it has bucket, cluster" in capsys.readouterr().err
+    assert main(["judge", "sheet", "h2t", "--score=correct", "-o", "b.csv"]) == 2
+    assert "about correct; it has one question, whether the answer is right; omit --score" in capsys.readouterr().err
 
 
 def test_answers_that_no_judge_sees_keep_their_score_in_a_corrected_mean(
