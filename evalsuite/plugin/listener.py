@@ -77,6 +77,7 @@ class ReportListener:
         self._channels: list[Any] = []
         self.items: list[str] = []
         self._finished_plain_items: set[str] = set()  # Node ids of finished items that are not cases.
+        self._failed_reports: Counter[str] = Counter()  # By node id, since the item's last record.
         # For each case: the number of failed reports, and how many of these do not fail the session.
         self._failures: dict[str, tuple[int, int]] = {}
         # Workers' requests arrive in one thread per worker, while reports arrive in the main thread.
@@ -303,6 +304,9 @@ class ReportListener:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Store the record in a report; if the case's worker died, store an error record."""
+        # Count reports here as pytest does, because it may change a report to failed after a worker has recorded it.
+        if report.failed and not hasattr(report, "wasxfail"):
+            self._failed_reports[report.nodeid] += 1
         if hasattr(report, RECORD) or str(report.when) == "???":
             try:
                 self._store_reported_record(self.open_run(), report)
@@ -323,14 +327,14 @@ class ReportListener:
         if sent is not None:
             from evalsuite.engine.case_record import StorableRecord
 
-            *parts, failures = sent
-            kept = StorableRecord(*parts)
+            kept = StorableRecord(*sent)
             run.store_record(case, kept)
             benchmark: str | None = kept.benchmark
         else:
-            benchmark, failures = run.store_crash_record(case, str(report.longrepr)), 1
+            benchmark = run.store_crash_record(case, str(report.longrepr))
         # If a case ran several times, the last result counts.
         self._failures.pop(case, None)
+        failures = self._failed_reports.pop(case, 0)
         if failures and benchmark is not None:
             self._failures[case] = failures, failures if run.is_failure_excused(case, benchmark) else 0
 

@@ -190,3 +190,21 @@ def test_an_exception_whose_message_cannot_be_read_is_its_cases_error(suite: Sui
     result = suite.run(*workers)
     assert result.ret == 1
     result.stdout.fnmatch_lines(["error     Wordless: its message cannot be read: __str__ raised RuntimeError"])
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)])
+def test_failed_subtests_of_a_case_are_no_further_failures(suite: Suite, workers: tuple[str, ...]) -> None:
+    suite.pytester.makepyfile(
+        test_capitals="""
+        from evalsuite import Sample, benchmark, generate
+
+        @benchmark("capitals", [Sample(id=1, input="Paris", target="Rome")], solver=generate())
+        def test_capitals(transcript, sample, subtests):
+            for number in range(3):
+                with subtests.test(number=number):
+                    assert transcript.answer == sample.target
+        """
+    )
+    result = suite.run(*workers)
+    assert result.ret == 1
+    assert "other than" not in result.stdout.str()
