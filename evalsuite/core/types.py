@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, replace
 from operator import add, attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeGuard
@@ -212,6 +213,8 @@ class Sample:
         object.__setattr__(self, "id", str(self.id).encode("utf-8", "replace").decode("utf-8"))
         if not is_valid_target(self.target):
             raise TypeError(f"sample {self.id!r:.60}: target is {self.target!r:.60}; it must be {TARGET_KINDS}")
+        if isinstance(several := _convert_collection(self.target), list):
+            object.__setattr__(self, "target", several)
         if _is_list_like(self.target) and not all(isinstance(each, str) for each in self.target):
             object.__setattr__(self, "target", [str(each) for each in self.target])
         if not isinstance(self.input, str):
@@ -224,9 +227,24 @@ class Sample:
 
 def is_valid_target(value: object) -> bool:
     """Tell whether a record can store a value as its target; an object that JSON lacks is stored as text."""
+    value = _convert_collection(value)
     if _is_list_like(value):
         return all(isinstance(each, str | int | float) and is_valid_target(each) for each in value)
-    return not isinstance(value, bool | Mapping) and (not isinstance(value, float) or math.isfinite(value))
+    if isinstance(value, bool | bytes | Mapping):
+        return False
+    try:
+        # Missing values do not equal themselves; comparing pandas.NA raises a TypeError, and a frame a ValueError.
+        return math.isfinite(value) if isinstance(value, float) else bool(value == value)  # noqa: PLR0124
+    except (TypeError, ValueError):
+        return False
+
+
+def _convert_collection(value: object) -> object:
+    """Convert a set, or an array, column or number of NumPy or pandas, to plain Python objects."""
+    if isinstance(value, AbstractSet):
+        return sorted(value, key=str)
+    convert = getattr(value, "tolist", None)
+    return convert() if callable(convert) else value
 
 
 def _is_list_like(value: object) -> TypeGuard[Sequence[object]]:

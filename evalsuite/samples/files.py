@@ -44,7 +44,8 @@ def load_samples(
         target: the field with the correct answer or with a list of correct answers; None if the items have no answers.
         id: the field with the id; with None, ids are the items' numbers from 1.
         tags: names of fields that become tags; or a mapping from tag to field, or to a function of the item.
-        metadata: fields that become metadata, in the same form as `tags`; None means all that no other argument uses.
+        metadata: fields that become metadata, in the same form as `tags`; None means all but those of `input`, `target`
+            and `id`.
         split: the split (part of a data set on the hub) to read.
 
     Raises:

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from evalsuite.core.errors import escape_for_terminal
@@ -94,10 +97,26 @@ def test_an_input_that_is_neither_text_nor_messages_is_named(wrong: Any) -> None
         Sample(id=1, input=wrong)
 
 
-@pytest.mark.parametrize("wrong", [True, float("nan"), float("inf"), {"a": 1}, [["a"]], [True], [float("nan")]])
+@pytest.mark.parametrize(
+    "wrong", [True, float("nan"), float("inf"), {"a": 1}, [["a"]], [True], [float("nan")], b"a", {1, None}]
+)
 def test_a_target_that_no_record_can_hold_is_refused(wrong: Any) -> None:
     with pytest.raises(TypeError, match=r"sample '7': target is .*; it must be text, a finite number or a list"):
         Sample(id=7, input="a", target=wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [pd.NA, pd.NaT, Decimal("nan"), np.bool_(True), np.float32("nan"), np.array([True]), pd.DataFrame({"a": [1]})],
+)
+def test_a_missing_value_or_truth_value_of_a_table_is_not_a_target(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="it must be text, a finite number or a list"):
+        Sample(id=7, input="a", target=wrong)
+
+
+@pytest.mark.parametrize("targets", [{"b", "a"}, np.array(["a", "b"]), pd.Series(["a", "b"]), pd.Index(["a", "b"])])
+def test_several_targets_may_be_any_collection(targets: Any) -> None:
+    assert Sample(id=7, input="a", target=targets).target == ["a", "b"]
 
 
 @pytest.mark.parametrize("target", [None, "", "a", 3, 0.5, 10**30, [], ["a", "b"], ("a",)])
