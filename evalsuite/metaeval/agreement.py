@@ -104,7 +104,7 @@ def _read_rated_table(record: Any, path: Path, where: str) -> RatedTable:
 
 
 def _is_finite_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 MEASURES = ("Pearson", "Spearman", "Kendall within", "Pairs within")

@@ -237,6 +237,7 @@ def test_ratings_are_read_with_a_byte_order_mark_and_aliases_of_formats(tmp_path
         ("{", "line 1"),
         ('[{"reference": "a"}]', "record 1"),
         ('[{"reference": "a", "prediction": "b", "human": "good"}]', "a number or a list of numbers"),
+        (f'[{{"reference": "a", "prediction": "b", "human": 1{"0" * 400}}}]', "a number or a list of numbers"),
         ('[{"reference": "a", "prediction": "b", "human": 1, "format": "pdf"}]', "format"),
         ('{"references": [], "columns": ["reference"], "rows": [[3]]}', "the index of a reference"),
     ],
