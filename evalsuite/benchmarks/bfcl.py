@@ -47,11 +47,6 @@ class BfclOptions:
     classes: str | None = None
     max_tokens: int = 1024
 
-    @classmethod
-    def from_setup(cls, setup: Setup) -> BfclOptions:
-        """Read and check the options of a run."""
-        return read_options("BFCL", cls, setup.args)
-
     @property
     def available_categories(self) -> tuple[str, ...]:
         """The categories that can run with the benchmark's options."""
@@ -60,7 +55,7 @@ class BfclOptions:
 
 def load_dataset(setup: Setup) -> Dataset:
     """Load one sample per question of the requested categories."""
-    options = BfclOptions.from_setup(setup)
+    options = read_options("BFCL", BfclOptions, setup.args)
     if setup.data is None:
         raise SettingsError("bfcl has no shipped samples; name the folder of its files with --data=DIR (DIR/bfcl)")
     files = _map_categories_to_newest_files(setup.data, options)
@@ -364,13 +359,13 @@ def matches_accepted_value(
 
 
 def _make_solver(setup: Setup) -> Solver:
-    options = BfclOptions.from_setup(setup)
+    options = read_options("BFCL", BfclOptions, setup.args)
     multi_turn = MultiTurnSolver(options.classes, options.max_tokens) if options.classes else None
     return BfclSolver(options.max_tokens, multi_turn)
 
 
 def _make_scorers(setup: Setup) -> Sequence[Any]:
-    package = BfclOptions.from_setup(setup).classes
+    package = read_options("BFCL", BfclOptions, setup.args).classes
     return [Correct(), *([CorrectTurns(package)] if package else [])]
 
 

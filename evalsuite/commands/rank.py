@@ -28,7 +28,7 @@ from evalsuite.core.types import Record, Sample
 from evalsuite.decisions.gates import parse_gates
 from evalsuite.judges.rubrics import rubric
 from evalsuite.output.reports.judges.ballots import tabulate_biases
-from evalsuite.output.reports.judges.win_rates import JudgedRunPair, make_win_rates_section
+from evalsuite.output.reports.judges.estimates import JudgedRunPair, make_win_rates_section
 from evalsuite.output.reports.markdown import convert_for_terminal, format_decision_line, render_sections
 from evalsuite.output.reports.section import Section
 from evalsuite.results.run_folders import find_run_folder

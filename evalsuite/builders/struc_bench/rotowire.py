@@ -29,12 +29,8 @@ if TYPE_CHECKING:
 LARGER_THAN = 3  # The paper uses only tables with more than 3 rows and 3 columns, header row and name column included.
 
 
-@dataclass(frozen=True, slots=True)
-class Game:
-    """A game's report, and its tables `Team` and `Player`; a table without values is left out."""
-
-    text: str
-    tables: tuple[CellGrid, ...]
+Game = tuple[str, Sequence[CellGrid]]
+"""A game's report, and its tables `Team` and `Player`; a table without values is left out."""
 
 
 def format_tables(tables: Iterable[CellGrid]) -> str:
@@ -194,7 +190,7 @@ def _read_json_games(path: Path) -> Iterator[Game]:
         # Split the report into sentences and remove the punctuation that ends them.
         report = [" ".join(sentence) for ends, sentence in groupby(tokens, key=ENDS.__contains__) if not ends]
         tables = (_make_team_table(record, report, path, where), _make_player_table(record, report, path, where))
-        yield Game(" ".join(tokens), tuple(table for table in tables if table.rows))
+        yield " ".join(tokens), [table for table in tables if table.rows]
 
 
 def _make_team_table(record: dict[str, Any], report: Sequence[str], path: Path, where: str) -> CellGrid:
@@ -270,8 +266,8 @@ def _read_text_games(table_file: Path) -> Iterator[Game]:
     for number, (text, line) in enumerate(zip(texts, tables, strict=True), 1):
         if not text.strip():
             raise DatasetError(reports, f"line {number}", "nothing", "a report")
-        found = tuple(_read_team_and_player_tables(line, table_file, f"line {number}"))
-        yield Game(text.replace("<NEWLINE>", "\n").strip(), found)
+        found = list(_read_team_and_player_tables(line, table_file, f"line {number}"))
+        yield text.replace("<NEWLINE>", "\n").strip(), found
 
 
 def _read_lines(path: Path) -> list[str]:
@@ -328,9 +324,9 @@ def run_rotowire(args: Namespace) -> int:
     with open_build_folder(args.to) as folder, BuildProgress(sum_file_sizes(files), "B") as progress:
         for path in files:
             progress.begin_stage(path.name)
-            for game in _read_text_games(path) if path.suffix == ".data" else _read_json_games(path):
-                if any(any(table.cells) and min(len(table.rows), table.width) > larger_than for table in game.tables):
-                    items.append(TableItem(INSTRUCTION, game.text, format_tables(game.tables)))
+            for text, tables in _read_text_games(path) if path.suffix == ".data" else _read_json_games(path):
+                if any(any(table.cells) and min(len(table.rows), table.width) > larger_than for table in tables):
+                    items.append(TableItem(INSTRUCTION, text, format_tables(tables)))
                 else:
                     passed_over += 1
             progress.advance(path.stat().st_size)

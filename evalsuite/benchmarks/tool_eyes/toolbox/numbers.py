@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 import operator
+import random
 import re
 from collections.abc import Callable
 from datetime import date, time, timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.tools import tool
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Sample
 
 MAX_TEXT = 20_000
+_DATA = Path(__file__).parent.parent / "data"
 
 
 def require_range(name: str, value: int, low: int, high: int) -> int:
@@ -51,11 +53,16 @@ def read_time(text: str) -> time:
         raise ValueError(f"{text[:30]!r} is not a time of day; write it as HH:MM") from None
 
 
-class StatelessSubject:
-    """Base class of subjects without state; their constructor ignores the sample, which other subjects use."""
+def read_shipped_json(name: str) -> Any:
+    """Read the shipped file of this name, without its suffix."""
+    return json.loads((_DATA / f"{name}.json").read_text(encoding="utf-8"))
+
+
+class Subject:
+    """Base class of subjects; their random draws are seeded with the query, so that every run draws the same."""
 
     def __init__(self, sample: Sample) -> None:
-        pass
+        self.random = random.Random(str(sample.input))  # noqa: S311 - sample data, not secrets
 
 
 _Number = int | float
@@ -71,7 +78,7 @@ _UNITS = {
 Unit = Literal["m", "km", "cm", "mile", "foot", "inch", "g", "kg", "pound", "ounce", "s", "min", "h", "day"]
 
 
-class Arithmetic(StatelessSubject):
+class Arithmetic(Subject):
     """A calculator with its own expression parser, so that Python's `eval` is not used."""
 
     @tool
@@ -208,7 +215,7 @@ def _require_at_most_60_digits(value: _Number) -> _Number:
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
-class Dates(StatelessSubject):
+class Dates(Subject):
     """Calculates with dates."""
 
     @tool
@@ -255,7 +262,7 @@ class Dates(StatelessSubject):
         return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
-class Household(StatelessSubject):
+class Household(Subject):
     """Calculates everyday quantities such as bills, recipes and travel times."""
 
     @tool
@@ -313,7 +320,7 @@ class Household(StatelessSubject):
         return {"hours": hours, "minutes": minutes}
 
 
-class Savings(StatelessSubject):
+class Savings(Subject):
     """Calculates interest and loans."""
 
     @tool
@@ -361,14 +368,11 @@ def _require_loan_in_range(amount: float, rate_percent: float) -> None:
         raise ValueError("the amount must be 0 to 1e12 and the rate 0 to 100 percent")
 
 
-_PRICES = Path(__file__).parent.parent / "data" / "prices.json"
-
-
 class Market:
     """A fictional stock exchange with daily closing prices."""
 
     def __init__(self, sample: Sample) -> None:  # noqa: ARG002 - SUBJECTS pass the sample
-        data = json.loads(_PRICES.read_text(encoding="utf-8"))
+        data = read_shipped_json("prices")
         self.names: dict[str, str] = data["names"]
         self.days: list[str] = data["days"]
         self.closes: dict[str, list[float]] = data["closes"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sqlite3
 import tempfile
@@ -10,25 +9,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.tool_eyes.toolbox.numbers import read_date, read_time, require_length, require_range
+from evalsuite.benchmarks.tool_eyes.toolbox.numbers import (
+    read_date,
+    read_shipped_json,
+    read_time,
+    require_length,
+    require_range,
+)
 from evalsuite.tools import tool
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Sample
 
 
-_DATA = Path(__file__).parent.parent / "data"
-
-
-def _read_shipped_json(name: str) -> Any:
-    return json.loads((_DATA / f"{name}.json").read_text(encoding="utf-8"))
-
-
 class Bulletins:
     """News and weather of the fictional island of Farholm."""
 
     def __init__(self, sample: Sample) -> None:  # noqa: ARG002 - SUBJECTS pass the sample
-        self.data: dict[str, Any] = _read_shipped_json("bulletins")
+        self.data: dict[str, Any] = read_shipped_json("bulletins")
 
     @tool
     def today(self) -> str:
@@ -89,7 +87,7 @@ class CalendarBook:
     """The user's appointments; a day lasts from 08:00 to 18:00."""
 
     def __init__(self, sample: Sample) -> None:  # noqa: ARG002 - SUBJECTS pass the sample
-        self.events: list[dict[str, str]] = _read_shipped_json("calendar")
+        self.events: list[dict[str, str]] = read_shipped_json("calendar")
 
     @tool
     def list_events(self, day: str) -> list[dict[str, str]]:
@@ -162,7 +160,7 @@ class Files:
     def __init__(self, sample: Sample) -> None:  # noqa: ARG002 - SUBJECTS pass the sample
         self._temporary = tempfile.TemporaryDirectory(prefix="tool-eyes-")
         self.folder = Path(self._temporary.name).resolve()
-        for name, text in _read_shipped_json("files").items():
+        for name, text in read_shipped_json("files").items():
             (self.folder / name).write_text(text, encoding="utf-8")
 
     def close(self) -> None:
@@ -264,7 +262,7 @@ class Records:
         # SQLite's thread check is unnecessary, because calls run in several threads but never at the same time.
         self.database = sqlite3.connect(":memory:", check_same_thread=False)
         self.database.row_factory = sqlite3.Row
-        for table, content in _read_shipped_json("records").items():
+        for table, content in read_shipped_json("records").items():
             self.database.execute(f"CREATE TABLE {table} ({', '.join(content['columns'])})")
             holes = ", ".join("?" for _ in content["columns"])
             self.database.executemany(f"INSERT INTO {table} VALUES ({holes})", content["rows"])  # noqa: S608 - names are ours
@@ -279,7 +277,7 @@ class Records:
     @tool
     def list_tables(self) -> dict[str, list[str]]:
         """Lists the tables of the database with their columns."""
-        content = _read_shipped_json("records")
+        content = read_shipped_json("records")
         return {table: [column.split()[0] for column in content[table]["columns"]] for table in content}
 
     @tool

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import random
 import re
 import string
 import uuid
 from collections import Counter
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from evalsuite.benchmarks.tool_eyes.toolbox.numbers import StatelessSubject, read_date, require_length, require_range
+from evalsuite.benchmarks.tool_eyes.toolbox.numbers import Subject, read_date, require_length, require_range
 from evalsuite.tools import tool
-
-if TYPE_CHECKING:
-    from evalsuite.core.types import Sample
-
 
 _NOUNS = ("kettle", "lantern", "orchard", "ferry", "ladder", "button", "harbour", "violin", "pebble", "tram")
 _VERBS = ("follows", "carries", "finds", "paints", "meets", "counts", "hides", "repairs")
@@ -24,11 +19,8 @@ _FIRST = ("Ada", "Bruno", "Chiara", "Dmitri", "Elif", "Farid", "Greta", "Hugo", 
 _LAST = ("Alder", "Brook", "Cairn", "Dale", "Ebb", "Fenn", "Grove", "Heath", "Isle", "Knoll")
 
 
-class Placeholders:
+class Placeholders(Subject):
     """Placeholder sentences, fictional people and simple changes of texts; random draws are seeded with the query."""
-
-    def __init__(self, sample: Sample) -> None:
-        self.random = random.Random(str(sample.input))  # noqa: S311 - sample data, not secrets
 
     @tool
     def placeholder_sentences(self, count: int = 1) -> list[str]:
@@ -88,11 +80,8 @@ _ALPHABETS = {
 }
 
 
-class RandomData:
+class RandomData(Subject):
     """Random numbers, strings and choices, seeded with the query so that every run draws the same."""
-
-    def __init__(self, sample: Sample) -> None:
-        self.random = random.Random(str(sample.input))  # noqa: S311 - sample data, not secrets
 
     @tool
     def random_integers(self, low: int, high: int, count: int = 1) -> list[int]:
@@ -159,7 +148,7 @@ class RandomData:
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 
 
-class TextAnalysis(StatelessSubject):
+class TextAnalysis(Subject):
     """Measures and compares texts."""
 
     @tool
@@ -223,7 +212,7 @@ def _split_into_words(text: str) -> list[str]:
 _EMAIL = re.compile(r"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,63}")
 
 
-class Validation(StatelessSubject):
+class Validation(Subject):
     """Checks numbers, dates and addresses."""
 
     @tool
