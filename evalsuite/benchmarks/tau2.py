@@ -279,7 +279,7 @@ class Reward:
         scores = {
             "db": float(transcript.facts["state"] == wanted),
             "communicate": float(_has_told_information(sample, transcript)),
-            "actions": float(_has_taken_actions(sample.metadata["actions"], transcript)),
+            "actions": float(all(_has_taken_action(action, transcript) for action in sample.metadata["actions"])),
         }
         if sample.metadata["env_assertions"]:
             scores["env_assertions"] = float(await self.are_assertions_true(sample, transcript))
@@ -370,24 +370,21 @@ class JudgedReward:
         return sign_scores({"nl_assertions": note, **reward}, write_signature("tau2", [judge], LEAD, JUDGE_PARAMETERS))
 
 
-def _has_taken_actions(actions: Sequence[Mapping[str, Any]], transcript: Transcript) -> bool:
-    """Tell whether every action was taken, either by the agent or by the customer.
+def _has_taken_action(action: Mapping[str, Any], transcript: Transcript) -> bool:
+    """Tell whether an action was taken, either by the agent or by the customer.
 
     As in tau2-bench, only the arguments named in an action's `compare_args` are compared. Without `compare_args`, all
     arguments of the call that was made are compared.
     """
-    calls = [(event["tool"], event["arguments"]) for event in transcript.events if event["kind"] in CALLS]
-
-    def is_action_taken(action: Mapping[str, Any]) -> bool:
-        wanted, names = action.get("arguments") or {}, action.get("compare_args")
-        for tool, arguments in calls:
-            compared = arguments.keys() if names is None else names
-            one, other = ({name: side[name] for name in compared if name in side} for side in (wanted, arguments))
-            if tool == action["name"] and one == other:
+    wanted, names = action.get("arguments") or {}, action.get("compare_args")
+    for event in transcript.events:
+        if event["kind"] in CALLS and event["tool"] == action["name"]:
+            given = event["arguments"]
+            compared = given.keys() if names is None else names
+            one, other = ({name: side[name] for name in compared if name in side} for side in (wanted, given))
+            if one == other:
                 return True
-        return False
-
-    return all(map(is_action_taken, actions))
+    return False
 
 
 def _has_told_information(sample: Sample, transcript: Transcript) -> bool:

@@ -260,26 +260,26 @@ PUBLISHED_LINES: Mapping[str, tuple[str, Mapping[int, published.PairsResult]]] =
 
 def draw_agreement_by_panel_size(judges: Sequence[MeasuredJudge]) -> list[Chart | Passage]:
     """Draw panels' accuracy and kappa against the number of roles and of turns, as in the paper's figure 3."""
-    by_roles = _map_curves_to_comparisons(judges, lambda mode: mode.roles, lambda mode: write_count(mode.turns, "turn"))
-    by_turns = _map_curves_to_comparisons(judges, lambda mode: mode.turns, lambda mode: write_count(mode.roles, "role"))
-    charts = [*_make_accuracy_and_kappa_charts(by_roles, "roles"), *_make_accuracy_and_kappa_charts(by_turns, "turns")]
+    charts = [
+        chart
+        for size, other in (("roles", "turns"), ("turns", "roles"))
+        for chart in _make_accuracy_and_kappa_charts(_map_curves_to_comparisons(judges, size, other), size)
+    ]
     return [*charts, Passage("Figure 3 of the paper", published.FIGURE_3)] if charts else []
 
 
-def _map_curves_to_comparisons(
-    judges: Sequence[MeasuredJudge],
-    get_size: Callable[[JudgingMode], int],
-    describe_other_size: Callable[[JudgingMode], str],
-) -> Lines:
+def _map_curves_to_comparisons(judges: Sequence[MeasuredJudge], size: str, other_size: str) -> Lines:
     """Map each curve's label to comparisons by panel size; leave out curves with a single point."""
     lines: dict[str, dict[int, MeasuredJudge]] = {}
     for judge in (judge for judge in judges if judge.mode.strategy):
         same = ", same role" if judge.mode.same_role else ""
-        alike = f"{judge.mode.kind}:{judge.mode.strategy}, {describe_other_size(judge.mode)}{same}"
+        other = write_count(getattr(judge.mode, other_size), other_size.removesuffix("s"))
+        alike = f"{judge.mode.kind}:{judge.mode.strategy}, {other}{same}"
         line = f"{_join_model_names(judge)}, {alike}"
         # If another run already gave this line a panel of this size, draw a separate line for this run.
-        line = f"{judge.view.label}, {alike}" if get_size(judge.mode) in lines.get(line, {}) else line
-        lines.setdefault(line, {})[get_size(judge.mode)] = judge
+        number: int = getattr(judge.mode, size)
+        line = f"{judge.view.label}, {alike}" if number in lines.get(line, {}) else line
+        lines.setdefault(line, {})[number] = judge
     for points in lines.values():
         # In the paper's figure 3, the panel of size 1 is the mode `paper:single`.
         panel = next(iter(points.values()))

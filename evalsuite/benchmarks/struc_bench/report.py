@@ -349,14 +349,16 @@ OTHERS = "A person and the mean of the others"
 
 def tabulate_agreement(title: str, metrics: Mapping[str, str], outputs: Sequence[Row]) -> Table:
     """Correlate each metric with people's scores (Pearson, Spearman and Kendall) over the outputs that people rated."""
-    from evalsuite.stats.correlation import COEFFICIENTS, PairResamples
+    from evalsuite.stats.correlation import COEFFICIENTS, PairResamples, compute_correlations
 
     draws = PairResamples([row.cluster for row in outputs], resamples=RESAMPLES)
-    lines = [
-        [heading, len(rated), *_correlate_with_ratings([row.scores.get(metric) for row in outputs], outputs, draws)]
-        for metric, heading in metrics.items()
-        if (rated := [row for row in outputs if metric in row.scores])
-    ]
+    rated = [np.array([row.facts["people"][aspect] for row in outputs]) for aspect in ASPECTS]
+    lines: list[list[Cell]] = []
+    for metric, heading in metrics.items():
+        if count := sum(metric in row.scores for row in outputs):
+            measured = np.array([row.scores.get(metric, math.nan) for row in outputs])
+            found = [each for ratings in rated for each in compute_correlations(measured, ratings, draws).values()]
+            lines.append([heading, count, *(Estimate.of(each.value, each.low, each.high) for each in found)])
     columns = [Column("Metric"), Column("Outputs", "count")]
     columns += [Column(f"{heading}: {name}", "number", 3) for heading in ASPECTS.values() for name in COEFFICIENTS]
     note = (
@@ -385,22 +387,6 @@ def tabulate_errors(title: str, outputs: Sequence[Row]) -> Table | None:
     columns = parse_columns("Type | Outputs: count | People: percent | Computed: percent | Cohen's kappa: number 3")
     note = "The share of outputs with such an error as most people labelled them, and as the comparison finds it."
     return Table(title, columns, lines, note) if lines else None
-
-
-def _correlate_with_ratings(
-    values: Sequence[float | None], outputs: Sequence[Row], draws: PairResamples
-) -> list[Estimate | None]:
-    """Correlate a metric's values with people's scores, for each aspect and coefficient."""
-    from evalsuite.stats.correlation import compute_correlations
-
-    measured = np.array([math.nan if value is None else value for value in values])
-    return [
-        Estimate.of(correlation.value, correlation.low, correlation.high)
-        for aspect in ASPECTS
-        for correlation in compute_correlations(
-            measured, np.array([row.facts["people"][aspect] for row in outputs]), draws
-        ).values()
-    ]
 
 
 def _correlate_raters(outputs: Sequence[Row], draws: PairResamples) -> list[list[Cell]]:

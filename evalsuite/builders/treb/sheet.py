@@ -197,29 +197,26 @@ YEAR = re.compile(r"(1[5-9]|20)\d\d")
 _NUMBER_LIKE = re.compile(r"\W*\d[\d\W]*([a-zA-Z]{1,4}\.?)?[\d\W]*")
 # Main nouns of English column names; columns with such a name contain codes.
 _CODES = re.compile(
-    r"no|nr|num|number|numbers|id|ids|identifier|code|codes|zip|zipcode|postcode|phone|"
-    r"telephone|tel|fax|mobile|isbn|issn|ean|upc|sku|serial|account|acct|uid|uuid|guid|ref|"
-    r"reference|jersey|shirt|squad|kit|channel|channels|ch|freq|frequency|route|line|bus|"
-    r"train|flight|gate|room|floor|lane|bib|car|plate|license|licence|passport|ssn|vin|"
-    r"catalog|catalogue|district|precinct|ward|block|lot|version|index|key|hash|invoice|"
-    r"ticket|row|record|case|subject|participant|patient|respondent|household|plot|site|"
-    r"station|batch|run|replicate|rep|trial|sample|group|cluster|class|type|category|"
-    r"treatment|obs|observation|sex|gender|status|flag|male|female|married|dummy|zone|region|"
+    r"no|nr|num|number|numbers|id|ids|identifier|code|codes|zip|zipcode|postcode|phone|telephone|tel|fax|mobile|isbn|"
+    r"issn|ean|upc|sku|serial|account|acct|uid|uuid|guid|ref|reference|jersey|shirt|squad|kit|channel|channels|ch|freq|"
+    r"frequency|route|line|bus|train|flight|gate|room|floor|lane|bib|car|plate|license|licence|passport|ssn|vin|"
+    r"catalog|catalogue|district|precinct|ward|block|lot|version|index|key|hash|invoice|ticket|row|record|case|subject|"
+    r"participant|patient|respondent|household|plot|site|station|batch|run|replicate|rep|trial|sample|group|cluster|"
+    r"class|type|category|treatment|obs|observation|sex|gender|status|flag|male|female|married|dummy|zone|region|"
     r"country|state|fips|latitude|longitude|lat|lon|lng|long|name|names|note|notes|"
     # The following words name units of experiments or surveys, which are often numbered, or alleles (APOE.a1).
     r"individual|person|child|man|woman|student|teacher|doctor|judge|rater|worker|player|driver|interviewer|team|"
     r"family|school|hospital|clinic|center|centre|farm|village|county|firm|company|ship|panel|herd|litter|cage|tank|"
     r"tray|pot|animal|dog|cat|rat|mouse|cow|pig|tree|pair|twin|strata|stratum|digits|race|cell|a[12]|unit|seed|gen|"
-    r"inst|institution|coordinates|rownames|unnamed|color|colour|city|town|tract|puma|msa|smsa|course|numeric|trt|hid|pid|sid"
+    r"inst|institution|coordinates|rownames|unnamed|color|colour|city|town|tract|puma|msa|smsa|course|numeric|trt|hid|"
+    r"pid|sid"
 )
 _ORDERS = re.compile(
-    r"year|years|yr|season|seasons|rank|ranks|ranking|rankings|pos|position|place|standing|"
-    r"grid|pick|draft|round|rounds|week|weekday|day|month|quarter|date|dates|time|"
-    r"times|hour|minute|start|end|begin|began|ended|since|until|born|died|birth|death|"
-    r"founded|established|opened|closed|built|completed|launched|released|retired|elected|"
-    r"isolated|discovered|observed|introduced|predicted|tenure|term|episode|ep|series|chapter|"
-    r"volume|vol|issue|edition|stage|leg|heat|tier|level|division|matchday|game|match|"
-    r"mon|mo|mth|qtr|dow|wday|doy|hr|occasion|session|"
+    r"year|years|yr|season|seasons|rank|ranks|ranking|rankings|pos|position|place|standing|grid|pick|draft|round|"
+    r"rounds|week|weekday|day|month|quarter|date|dates|time|times|hour|minute|start|end|begin|began|ended|since|until|"
+    r"born|died|birth|death|founded|established|opened|closed|built|completed|launched|released|retired|elected|"
+    r"isolated|discovered|observed|introduced|predicted|tenure|term|episode|ep|series|chapter|volume|vol|issue|edition|"
+    r"stage|leg|heat|tier|level|division|matchday|game|match|mon|mo|mth|qtr|dow|wday|doy|hr|occasion|session|"
     r"generation|page|startpage|endpage|decade|century|period|era|order|step|phase|first|last|current"
 )
 _CHINESE_CODES = re.compile(

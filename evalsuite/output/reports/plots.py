@@ -7,6 +7,7 @@ import math
 import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -36,21 +37,15 @@ def draw_charts(charts: Iterable[Chart], folder: Path, kind: Literal["svg", "pdf
     Skip a chart that cannot be drawn: its numbers are also in the report's tables.
     """
     wanted = [chart for chart in charts if chart.labels and chart.has_values]
-    if not wanted or not can_draw_charts():
-        return []
-    return [chart.name for chart in wanted if _try_to_draw_chart(chart, folder / f"{chart.name}.{kind}")]
-
-
-def _try_to_draw_chart(chart: Chart, file: Path) -> bool:
-    try:
-        with warnings.catch_warnings():
-            # Ignore warnings such as missing glyphs even if `-W` turns them into errors, because an imperfect chart is
-            # better than none.
+    drawn = []
+    for chart in wanted if can_draw_charts() else ():
+        # Ignore warnings such as missing glyphs even if `-W` turns them into errors, because an imperfect chart is
+        # better than none. No error of a picture changes the verdict.
+        with suppress(Exception), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            draw_chart(chart, file)
-    except Exception:  # noqa: BLE001 - a picture never costs the verdict
-        return False
-    return True
+            draw_chart(chart, folder / f"{chart.name}.{kind}")
+            drawn.append(chart.name)
+    return drawn
 
 
 def draw_chart(chart: Chart, file: Path) -> None:

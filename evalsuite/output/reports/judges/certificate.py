@@ -32,7 +32,7 @@ from evalsuite.results.judge_labels import (
     estimate_rho,
     find_majority_verdict,
 )
-from evalsuite.results.tally import Row, Tally
+from evalsuite.results.tally import Tally
 
 PLAIN = "rubric"  # The name of a rubric's score if the user does not choose one.
 
@@ -155,32 +155,23 @@ def make_labelled_tally(
     weights: Mapping[str, float] | None = None,
 ) -> Tally:
     """Copy the judge's cases; add people's labels to the rows' `facts`, and turn unreadable judgements into errors."""
-    labels = group_labels_by_case(people, sheets)
-    return Tally(
-        tuple(
-            _label_row(row, judge, people.get(row.case), labels.get(row.case, ()), weights or {}) for row in judge.tally
-        )
-    )
-
-
-def _label_row(
-    row: Row, judge: JudgeResults, label: float | None, labels_of_people: Sequence[float], weights: Mapping[str, float]
-) -> Row:
-    """Add the judge's score and people's labels to a row; a row without a score becomes an error."""
-    if row.case not in judge.scores:
-        return replace(row, outcome="error", facts={})
-    outcomes = {metric: cases[row.case] for metric, cases in judge.mutations.items() if row.case in cases}
-    tested = {MUTATIONS: outcomes} if outcomes else {}
-    scored = replace(row, scores={judge.score: judge.scores[row.case]}, facts=tested)
-    if label is None:
-        return scored
-    compared: dict[str, Any] = {"label": label, "passes": judge.passes, "nominal": judge.nominal}
-    compared |= {"scale": list(judge.scale)} if judge.scale else {}
-    compared |= {"weight": weights.get(row.case, 1.0)} if weights else {}
-    if judge.find_verdict(label) is not None:
-        verdict = judge.find_people_verdict(labels_of_people)
-        compared["verdict"] = 0.5 if verdict is None else verdict
-    return replace(scored, facts={"ballots": [judge.judge], "people": {judge.score: compared}, **tested})
+    labels, rows = group_labels_by_case(people, sheets), []
+    for row in judge.tally:
+        if row.case not in judge.scores:
+            rows.append(replace(row, outcome="error", facts={}))
+            continue
+        outcomes = {metric: cases[row.case] for metric, cases in judge.mutations.items() if row.case in cases}
+        facts: dict[str, Any] = {MUTATIONS: outcomes} if outcomes else {}
+        if row.case in people:
+            compared: dict[str, Any] = {"label": people[row.case], "passes": judge.passes, "nominal": judge.nominal}
+            compared |= {"scale": list(judge.scale)} if judge.scale else {}
+            compared |= {"weight": weights.get(row.case, 1.0)} if weights else {}
+            if judge.find_verdict(people[row.case]) is not None:
+                verdict = judge.find_people_verdict(labels[row.case])
+                compared["verdict"] = 0.5 if verdict is None else verdict
+            facts = {"ballots": [judge.judge], "people": {judge.score: compared}, **facts}
+        rows.append(replace(row, scores={judge.score: judge.scores[row.case]}, facts=facts))
+    return Tally(tuple(rows))
 
 
 def _tabulate_corrected_means(
