@@ -48,14 +48,15 @@ class BoxColumn:
     key: str  # The column's name in the box score.
     title: str  # The column's name in a table.
     cue: str  # A regular expression for the words by which reports mention this column.
-    pair: tuple[str, str] = ("", "")  # Keys of two columns that reports mention as a pair: 7 - of - 13.
+    pairs: tuple[tuple[str, str], ...] = ()  # Keys of two values that reports mention as a pair: 7 - of - 13.
 
 
 FIELD = "field goals?|from the field|shots?|shooting"
 THREE = "three(?: - |-| )?pointers?|threes|3 - pt|3pt|3(?: - |-)pointers?|beyond the arc|from deep|long range|treys?"
 FREE = "free throws?|charity stripe|from the line|foul line"
-WON_LOST, THREES = ("TEAM-WINS", "TEAM-LOSSES"), ("FG3M", "FG3A")
-FIELD_GOALS, FREE_THROWS = ("FGM", "FGA"), ("FTM", "FTA")
+WON_LOST, THREES = (("TEAM-WINS", "TEAM-LOSSES"),), (("FG3M", "FG3A"),)
+FIELD_GOALS, FREE_THROWS = (("FGM", "FGA"),), (("FTM", "FTA"),)
+RESULT = (("TEAM-PTS", "OTHER-PTS"), ("OTHER-PTS", "TEAM-PTS"))  # OTHER-PTS: the other team's points.
 
 TEAM = (
     BoxColumn("TEAM-AST", "Number of team assists", "assists?|dimes?"),
@@ -63,7 +64,7 @@ TEAM = (
     BoxColumn("TEAM-FG_PCT", "Percentage of field goals", FIELD),
     BoxColumn("TEAM-FT_PCT", "Percentage of free throws", FREE),
     BoxColumn("TEAM-LOSSES", "Losses", "loss|losses|lost|defeats?|record", WON_LOST),
-    BoxColumn("TEAM-PTS", "Total points", "points?|scored|scoring"),
+    BoxColumn("TEAM-PTS", "Total points", "points?|scored|scoring", RESULT),
     BoxColumn("TEAM-PTS_QTR1", "Points in 1st quarter", "(?:first|1st|opening) (?:quarter|period)"),
     BoxColumn("TEAM-PTS_QTR2", "Points in 2nd quarter", "(?:second|2nd) (?:quarter|period)"),
     BoxColumn("TEAM-PTS_QTR3", "Points in 3rd quarter", "(?:third|3rd) (?:quarter|period)"),
@@ -129,8 +130,8 @@ def is_value_mentioned(sentence: str, values: Mapping[str, str], column: BoxColu
     value = values.get(column.key, "")
     if value in read_numbers(sentence) and re.search(rf"\b(?:{column.cue})\b", sentence, re.IGNORECASE):
         return True
-    first, second = column.pair
-    return (values.get(first, ""), values.get(second, "")) in read_number_pairs(sentence)
+    pairs = {(values.get(first, ""), values.get(second, "")) for first, second in column.pairs}
+    return not pairs.isdisjoint(read_number_pairs(sentence))
 
 
 # Cache the numbers, because each sentence is compared with every row and column.
@@ -148,23 +149,21 @@ def read_number_pairs(sentence: str) -> frozenset[tuple[str, str]]:
     return frozenset((pair["one"], pair["other"]) for pair in PAIR.finditer(sentence))
 
 
-def _find_mentioned_columns(
-    columns: Sequence[BoxColumn], values: Mapping[str, str], sentences: Sequence[str]
-) -> set[str]:
-    return {
-        column.key
-        for column in columns
-        if column.key in values and any(is_value_mentioned(sentence, values, column) for sentence in sentences)
-    }
-
-
 def _make_table(
-    name: str, columns: Sequence[BoxColumn], rows: Mapping[str, Mapping[str, str]], mentioned: Mapping[str, set[str]]
+    name: str, columns: Sequence[BoxColumn], rows: Rows, names: Mapping[str, Sequence[str]], report: Sequence[str]
 ) -> CellGrid:
     """Make a table of the values that the report mentions, leaving out empty rows and columns.
 
-    `rows` maps row names to values by column key, and `mentioned` maps row names to the keys of mentioned values.
+    `rows` maps row names to values by column key, and `names` maps row names to the names that reports use.
     """
+    mentioned = {
+        row: {
+            column.key
+            for column in columns
+            if column.key in rows[row] and any(is_value_mentioned(each, rows[row], column) for each in sentences)
+        }
+        for row, sentences in _group_sentences_by_row(report, names).items()
+    }
     kept = [column for column in columns if any(column.key in keys for keys in mentioned.values())]
     cells = [
         (row, *(values[column.key] if column.key in mentioned[row] else "" for column in kept))
@@ -178,7 +177,6 @@ SIDES = ("home", "vis")
 ABSENT = frozenset({"N/A", ""})
 SUFFIXES = frozenset({"Jr.", "Jr", "Sr.", "Sr", "II", "III", "IV"})
 PLAYER_KEYS = frozenset(column.key for column in PLAYER)
-TEAM_KEYS = frozenset(column.key for column in TEAM)
 
 
 def _read_json_games(path: Path) -> Iterator[Game]:
@@ -201,21 +199,14 @@ def _make_team_table(record: dict[str, Any], report: Sequence[str], path: Path, 
     cities = [line.get("TEAM-CITY", "") for line in lines.values()]
     rows: Rows = {}
     names: dict[str, list[str]] = {}
-    for side, line in lines.items():
+    for (side, line), other in zip(lines.items(), reversed(lines.values()), strict=True):
         row = line.get("TEAM-NAME") or read_field(record, f"{side}_name", str, path, where)
         if row in rows:
             raise DatasetError(path, where, f"the team {row!r} on both sides", "two teams")
-        rows[row] = {key: value for key, value in line.items() if key in TEAM_KEYS}
+        rows[row] = line | {"OTHER-PTS": other.get("TEAM-PTS", "")}
         city = line.get("TEAM-CITY", "")
         names[row] = [row, *row.split()[-1:], *([city] if city and cities.count(city) == 1 else [])]
-    mentioned: dict[str, set[str]] = {}
-    for row, about_row in _group_sentences_by_row(report, names).items():
-        other = next(values for name, values in rows.items() if name != row)
-        mentioned[row] = _find_mentioned_columns(TEAM, rows[row], about_row)
-        points = rows[row].get("TEAM-PTS", ""), other.get("TEAM-PTS", "")
-        if any(not {points, points[::-1]}.isdisjoint(read_number_pairs(sentence)) for sentence in about_row):
-            mentioned[row].add("TEAM-PTS")
-    return _make_table("Team", TEAM, rows, mentioned)
+    return _make_table("Team", TEAM, rows, names, report)
 
 
 def _format_values(line: Mapping[str, Any], path: Path, where: str) -> dict[str, str]:
@@ -232,11 +223,7 @@ def _make_player_table(record: dict[str, Any], report: Sequence[str], path: Path
     last_names = {row: next((word for word in row.split()[::-1] if word not in SUFFIXES), row) for row in rows}
     shared = Counter(last_names.values())
     names = {row: [row, *([last] if shared[last] == 1 else [])] for row, last in last_names.items()}
-    mentioned = {
-        row: _find_mentioned_columns(PLAYER, rows[row], about_row)
-        for row, about_row in _group_sentences_by_row(report, names).items()
-    }
-    return _make_table("Player", PLAYER, rows, mentioned)
+    return _make_table("Player", PLAYER, rows, names, report)
 
 
 def _read_player_rows(columns: dict[str, Any], path: Path, where: str) -> Rows:
