@@ -176,12 +176,12 @@ _ENTITIES = ("Entities", "Bucket", "Number", "Share of entities", "Share of popu
 def _make_bucket_rows(partitions: Mapping[str, PopularityPartition]) -> list[list[str]]:
     rows = []
     for name, partition in partitions.items():
-        shares = partition.compute_bucket_totals()
-        entities = sum(share.entities for share in shares.values())
-        for bucket, share in shares.items():
-            least = f"{partition.find_lowest_popularity(bucket):,}" if share.entities else "-"
-            percents = _format_percent(share.entities, entities), _format_percent(share.popularity, partition.total)
-            rows.append([name, bucket, f"{share.entities:,}", *percents, least])
+        totals = partition.compute_bucket_totals()
+        all_entities = sum(entities for entities, _ in totals.values())
+        for bucket, (entities, popularity) in totals.items():
+            least = f"{partition.find_lowest_popularity(bucket):,}" if entities else "-"
+            percents = _format_percent(entities, all_entities), _format_percent(popularity, partition.total)
+            rows.append([name, bucket, f"{entities:,}", *percents, least])
     return rows
 
 

@@ -78,10 +78,20 @@ class DbpediaSource(QuestionSource):
             GROUP BY ALL
         """)
         values = {(template, subject): objects for template, subject, objects in rows}
-        ambiguous = self._find_ambiguous_entities()
+        # Leave out entities whose name equals another entity's name, ignoring case.
+        ambiguous = self._workspace.run_sql("""
+            SELECT drawn.id FROM (SELECT DISTINCT id, lower(id) AS called FROM drawn) AS drawn
+            JOIN (
+                SELECT called
+                FROM (SELECT lower(id) AS called FROM entity)
+                     SEMI JOIN (SELECT DISTINCT lower(id) AS called FROM drawn) USING (called)
+                GROUP BY called HAVING count(*) > 1
+            ) USING (called)
+        """)
+        left_out = {id_ for (id_,) in ambiguous}
 
         def list_questions(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
-            if entity not in ambiguous and not _is_list_page(name := _decode_name(entity)):
+            if entity not in left_out and not _is_list_page(name := _decode_name(entity)):
                 yield template.wording.replace("_", name), _list_names(values[template.id, entity])
 
         return list_questions
@@ -116,19 +126,6 @@ class DbpediaSource(QuestionSource):
             SELECT predicate AS template, subject, object
             FROM triple SEMI JOIN (VALUES {wanted}) AS wanted (predicate) USING (predicate)
         """)
-
-    def _find_ambiguous_entities(self) -> set[str]:
-        """Find the drawn entities whose name equals another entity's name, ignoring case."""
-        rows = self._workspace.run_sql("""
-            SELECT drawn.id FROM (SELECT DISTINCT id, lower(id) AS called FROM drawn) AS drawn
-            JOIN (
-                SELECT called
-                FROM (SELECT lower(id) AS called FROM entity)
-                     SEMI JOIN (SELECT DISTINCT lower(id) AS called FROM drawn) USING (called)
-                GROUP BY called HAVING count(*) > 1
-            ) USING (called)
-        """)
-        return {id_ for (id_,) in rows}
 
 
 DRAFT = """\

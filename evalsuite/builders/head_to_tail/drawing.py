@@ -185,38 +185,6 @@ def add_namesake_counts(workspace: Workspace, query: str, entities: str) -> list
     """)
 
 
-def make_candidates(workspace: Workspace, templates: Iterable[QuestionTemplate], make_questions: QuestionMaker) -> Draw:
-    """Make the possible questions about all entities in the table `drawn`."""
-    left = {(template, bucket) for template, bucket, done in workspace.run_sql("FROM pools") if not done}
-    candidates: dict[tuple[str, str], list[CandidateQuestion]] = defaultdict(list)
-    by_id = {template.id: template for template in templates}
-    for name, bucket, entity, popularity, ticket in workspace.run_sql("FROM drawn"):
-        # While further entities can be drawn, take only one question per entity, so that questions cover many entities.
-        turns = 1 if (name, bucket) in left else None
-        cleaned = ((asked, drop_repeated_answers(answers)) for asked, answers in make_questions(by_id[name], entity))
-        fitting = ((asked, answers) for asked, answers in cleaned if asked and is_suitable_question(asked, answers))
-        chosen = enumerate(islice(fitting, turns))
-        candidates[name, bucket] += [
-            CandidateQuestion(entity, popularity, turn, ticket, *words) for turn, words in chosen
-        ]
-    for those in candidates.values():
-        those.sort(key=lambda each: (each.turn, each.lot, each.entity))
-    return {
-        template: {
-            bucket: CandidateList(tuple(candidates[name, bucket]), (name, bucket) not in left) for bucket in BUCKETS
-        }
-        for name, template in by_id.items()
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class BucketTotals:
-    """The number of a bucket's entities, and the sum of their popularity."""
-
-    entities: int = 0
-    popularity: int = 0
-
-
 class PopularityPartition:
     """Entities of one type in three buckets, each with about a third of all popularity.
 
@@ -246,13 +214,13 @@ class PopularityPartition:
         reached = (each for each in self._entities if BUCKETS.index(self.find_bucket(each)) <= rank)
         return min(reached, default=max(self._entities, default=0) + 1)
 
-    def compute_bucket_totals(self) -> dict[str, BucketTotals]:
-        shares = dict.fromkeys(BUCKETS, BucketTotals())
+    def compute_bucket_totals(self) -> dict[str, tuple[int, int]]:
+        """Return each bucket's number of entities, and the sum of their popularity."""
+        totals = dict.fromkeys(BUCKETS, (0, 0))
         for each, count in self._entities.items():
-            name = self.find_bucket(each)
-            old = shares[name]
-            shares[name] = BucketTotals(old.entities + count, old.popularity + each * count)
-        return shares
+            entities, popularity = totals[self.find_bucket(each)]
+            totals[self.find_bucket(each)] = entities + count, popularity + each * count
+        return totals
 
 
 GROWTH = 4  # If a draw yields too few questions, the next draw is larger by this factor.
@@ -298,7 +266,24 @@ class QuestionSource:
         """)
         self._workspace.run_sql("CREATE OR REPLACE TABLE pools (template VARCHAR, bucket VARCHAR, exhausted BOOLEAN)")
         self._draw_entities(entity_counts)
-        return make_candidates(self._workspace, entity_counts, self._load_question_maker(entity_counts))
+        make_questions = self._load_question_maker(entity_counts)
+        left = {(template, bucket) for template, bucket, done in self._workspace.run_sql("FROM pools") if not done}
+        candidates: dict[tuple[str, str], list[CandidateQuestion]] = defaultdict(list)
+        by_id = {template.id: template for template in entity_counts}
+        for name, bucket, entity, popularity, ticket in self._workspace.run_sql("FROM drawn"):
+            cleaned = ((asked, drop_repeated_answers(given)) for asked, given in make_questions(by_id[name], entity))
+            fitting = ((asked, answers) for asked, answers in cleaned if asked and is_suitable_question(asked, answers))
+            # While further entities can be drawn, take one question per entity, so that questions cover many entities.
+            for turn, words in enumerate(islice(fitting, 1 if (name, bucket) in left else None)):
+                candidates[name, bucket].append(CandidateQuestion(entity, popularity, turn, ticket, *words))
+        for those in candidates.values():
+            those.sort(key=lambda each: (each.turn, each.lot, each.entity))
+        return {
+            template: {
+                bucket: CandidateList(tuple(candidates[name, bucket]), (name, bucket) not in left) for bucket in BUCKETS
+            }
+            for name, template in by_id.items()
+        }
 
     def _draw_entities(self, entity_counts: Mapping[QuestionTemplate, int]) -> None:
         for template, size in entity_counts.items():
@@ -334,8 +319,15 @@ def choose_questions(
     entity_counts = dict.fromkeys(templates, 4 * guess + 100)
     while True:
         drawn = source.draw_questions(entity_counts)
-        cap = per_template or find_question_cap(list(map(_count_candidates_of_smallest_bucket, drawn.values())), target)
-        lacking = [template for template, buckets in drawn.items() if _can_draw_more_questions(buckets, cap)]
+        fewest = {
+            template: min(len(each.candidates) for each in buckets.values()) for template, buckets in drawn.items()
+        }
+        cap = per_template or find_question_cap(list(fewest.values()), target)
+        lacking = [
+            template
+            for template, buckets in drawn.items()
+            if fewest[template] < min([cap, *(len(each.candidates) for each in buckets.values() if each.exhausted)])
+        ]
         if not lacking:
             return _select_questions(drawn, cap)
         entity_counts |= {template: entity_counts[template] * GROWTH for template in lacking}
@@ -349,15 +341,6 @@ def find_question_cap(available: Sequence[int], target: int) -> int:
             # Lowering the cap by 1 removes one question of each template with at least `cap` questions.
             return cap - (reached - target) // sum(each >= cap for each in available)
     return target
-
-
-def _count_candidates_of_smallest_bucket(buckets: Mapping[str, CandidateList]) -> int:
-    return min(len(bucket.candidates) for bucket in buckets.values())
-
-
-def _can_draw_more_questions(buckets: Mapping[str, CandidateList], cap: int) -> bool:
-    allowed = min([cap, *(len(bucket.candidates) for bucket in buckets.values() if bucket.exhausted)])
-    return _count_candidates_of_smallest_bucket(buckets) < allowed
 
 
 def _select_questions(drawn: Draw, cap: int) -> Selection:

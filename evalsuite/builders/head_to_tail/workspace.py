@@ -295,7 +295,7 @@ def _open_database(folder: Path) -> Any:
     return database
 
 
-_LIMITS = {"INTEGER": (-1 << 31, 1 << 31), "UINTEGER": (0, 1 << 32)}
+_LIMITS = {"INTEGER": range(-1 << 31, 1 << 31), "UINTEGER": range(1 << 32)}
 _NULLS = ("\\N", "")
 _TRIPLE = "'<subject> <predicate> <object> .'"
 
@@ -387,16 +387,10 @@ def _find_row_defect(line: str, types: Mapping[str, str]) -> tuple[str, str] | N
     if line and len(cells) != len(types):
         return f"{len(cells)} columns", f"{len(types)}, as in the first line"
     for cell, (name, kind) in zip(cells, types.items(), strict=False):
-        if kind in _LIMITS and cell not in _NULLS and not _is_whole_number_in_range(cell, *_LIMITS[kind]):
+        is_number = re.fullmatch(r"[+-]?[0-9]{1,20}", cell)
+        if kind in _LIMITS and cell not in _NULLS and not (is_number and int(cell) in _LIMITS[kind]):
             return f"{cell[:60]!r} as {name}", "a whole number" + (" of at least 0" if kind[0] == "U" else "")
     return None
-
-
-def _is_whole_number_in_range(cell: str, least: int, limit: int) -> bool:
-    try:
-        return least <= int(cell) < limit
-    except ValueError:
-        return False
 
 
 def _find_json_defect(line: str, fields: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -411,16 +405,12 @@ def _find_json_defect(line: str, fields: Mapping[str, Any]) -> tuple[str, str] |
     if missing := [name for name in fields if name not in value]:
         return f"only the fields {', '.join(map(repr, value))}"[:300], f"the field {missing[0]!r}"
     for name, kind in fields.items():
-        if isinstance(kind, list) and not _is_null_or_record_list(value[name], kind[0]):
+        if not isinstance(kind, list) or value[name] is None:
+            continue
+        entries = value[name] if isinstance(value[name], list) else [None]
+        if not all(isinstance(entry, dict) and kind[0].keys() <= entry.keys() for entry in entries):
             return f"{json.dumps(value[name])[:60]} as {name}", f"a list of objects of {', '.join(kind[0])}"
     return None
-
-
-def _is_null_or_record_list(value: Any, fields: Iterable[str]) -> bool:
-    return value is None or (
-        isinstance(value, list)
-        and all(isinstance(entry, dict) and all(name in entry for name in fields) for entry in value)
-    )
 
 
 def _find_triple_defect(line: str) -> tuple[str, str] | None:
