@@ -220,46 +220,45 @@ _ORDERS = re.compile(
     r"generation|page|startpage|endpage|decade|century|period|era|order|step|phase|first|last|current"
 )
 _CHINESE_CODES = re.compile(
-    "\u53f7$|\u53f7\u7801|[\u4ee3\u7f16\u6761\u9a8c]\u7801|\u7801$|\u7535\u8bdd|\u624b\u673a|\u90ae[\u7f16\u653f]|\u8f66\u6b21|\u822a\u73ed|\u73ed\u7ea7|\u697c\u5c42|\u9891\u9053|\u6279\u6b21|\u7248\u672c|\u7ecf\u5ea6|"
-    "\u7eac\u5ea6|\u7c7b\u578b|\u7c7b\u522b|\u6027\u522b|\u8eab\u4efd\u8bc1|ID$"
+    r"号$|号码|[代编条验]码|码$|电话|手机|邮[编政]|车次|航班|班级|楼层|频道|批次|版本|经度|纬度|类型|类别|性别|身份证|"
+    r"ID$"
 )
-_CHINESE_ORDERS = re.compile(
-    "[\u5e74\u5b63\u6708\u65e5\u671f\u8f6e\u5c4a](\u4efd|\u5ea6|\u6570|\u6b21)?$|\u6392[\u540d\u4f4d\u5e8f]|\u540d\u6b21|\u4f4d\u6b21|\u65f6\u95f4|\u65f6\u523b|\u7b49\u7ea7|\u7ea7\u522b|\u5e8f\u6570|\u7b2c|\u51fa\u751f"
-)
+_CHINESE_ORDERS = re.compile(r"[年季月日期轮届](份|度|数|次)?$|排[名位序]|名次|位次|时间|时刻|等级|级别|序数|第|出生")
 # Words for values that cannot be added: unit prices, rates, marks, ages, sizes.
 _LEVELS = re.compile(
-    r"\b(rates?|ratings?|ratios?|prices?|scores?|shares?|percent(age)?|pct|averages?|avg|means?|median|ages?|heights?|widths?|"
-    r"temp(erature)?s?|density|index|per|[a-z]?pg|mpg|grades?|marks?|gpa|humidity|speed|velocity|pressure|margin|change|growth|"
-    r"depth|elevation|altitude|max(imum)?|min(imum)?|highest|lowest|std|deviation|variance|error|efficiency|level|"
-    r"balance|difference|diff|record|cumulative|running|capita|worst|best|se|sd|std|est)\b"
-    r"|%|/|[\u4ef7\u7387\u6bd4\u9f84\u5747\u9ad8\u6e29\u901f\u5206]$|\u5355\u4ef7|\u8bc4\u5206|\u6bd4\u4f8b|\u767e\u5206|\u6e29\u5ea6|\u6e7f\u5ea6|\u5e74\u9f84|\u5e73\u5747|\u5bc6\u5ea6|\u6307\u6570|\u6210\u7ee9|\u8eab\u9ad8|\u589e[\u957f\u901f\u5e45]|\u6d77\u62d4|\u7d2f\u8ba1|\u6700[\u9ad8\u4f4e\u5927\u5c0f]",
+    r"\b(rates?|ratings?|ratios?|prices?|scores?|shares?|percent(age)?|pct|averages?|avg|means?|median|ages?|heights?|"
+    r"widths?|temp(erature)?s?|density|index|per|[a-z]?pg|mpg|grades?|marks?|gpa|humidity|speed|velocity|pressure|"
+    r"margin|change|growth|depth|elevation|altitude|max(imum)?|min(imum)?|highest|lowest|std|deviation|variance|error|"
+    r"efficiency|level|balance|difference|diff|record|cumulative|running|capita|worst|best|se|sd|std|est)\b|%|/|"
+    r"[价率比龄均高温速分]$|单价|评分|比例|百分|温度|湿度|年龄|平均|密度|指数|成绩|身高|增[长速幅]|海拔|累计|"
+    r"最[高低大小]",
     re.IGNORECASE,
 )
 # Words for values that can be added in any table.
 _AMOUNTS = re.compile(
-    r"\b(votes|points|pts|goals|caps|assists|wins?|won|loss(es)?|lost|draws?|drawn|played|apps|appearances|starts|tries|runs|wickets|"
-    r"sales|revenues?|profits?|costs?|expenses|expenditures?|spend(ing)?|budget|amount|quantity|qty|units?|sold|orders|"
-    r"gross|earnings|turnover|exports?|imports?|production|output|consumption|emissions|harvest|catch|"
-    r"population|people|inhabitants|residents|persons|men|women|children|students|pupils|teachers|employees|staff|workers|"
-    r"visitors|passengers|spectators|attendance|audience|viewers|members|customers|patients|cases|deaths|births|casualties|killed|wounded|"
-    r"injured|injuries|accidents|arrests|murders|seats|beds|rooms|homes|houses|households|vehicles|cars|ships|aircraft|"
-    r"area|acres|hectares|capacity|episodes|books|titles|copies|downloads|visits|clicks|gold|silver|bronze|medals|trophies|"
-    r"laps|matches|games|gp|gs|days|hours|minutes|seconds|miles|km|tonnes|tons|kg|rainfall|precipitation|steps|calories|"
-    r"tax|taxes|salary|salaries|payments?|donations|stock|inventory|items|count|counts|freq|frequency|total|tests|"
-    r"touchdowns|yards|rebounds|steals|blocks|points for|points against|goals for|goals against)\b"
-    r"|\b(number|no\.?|count|#) of\b"
-    r"|[\u91cf\u989d]$|[\u91cf\u989d\u6570][(\uff08]|\u4eba\u6570|\u4eba\u53e3|\u91d1\u989d|\u6570\u91cf|\u9762\u79ef|\u6536\u5165|\u652f\u51fa|\u6210\u672c|\u5229\u6da6|\u8d39\u7528|\u7968\u6570|\u7968\u623f|\u8fdb\u7403|\u5f97\u5206|"
-    r"\u573a\u6b21|\u573a\u6570|\u6b21\u6570|\u4ef6\u6570|\u53f0\u6570|\u5957\u6570|\u8f86\u6570|\u9500\u91cf|\u4ea7\u91cf|\u9884\u7b97|\u91d1\u724c|\u94f6\u724c|\u94dc\u724c|\u5956\u724c|\u5e93\u5b58|\u8ba2\u5355|\u5ba2\u6d41|\u964d\u6c34",
+    r"\b(votes|points|pts|goals|caps|assists|wins?|won|loss(es)?|lost|draws?|drawn|played|apps|appearances|starts|"
+    r"tries|runs|wickets|sales|revenues?|profits?|costs?|expenses|expenditures?|spend(ing)?|budget|amount|quantity|qty|"
+    r"units?|sold|orders|gross|earnings|turnover|exports?|imports?|production|output|consumption|emissions|harvest|"
+    r"catch|population|people|inhabitants|residents|persons|men|women|children|students|pupils|teachers|employees|"
+    r"staff|workers|visitors|passengers|spectators|attendance|audience|viewers|members|customers|patients|cases|deaths|"
+    r"births|casualties|killed|wounded|injured|injuries|accidents|arrests|murders|seats|beds|rooms|homes|houses|"
+    r"households|vehicles|cars|ships|aircraft|area|acres|hectares|capacity|episodes|books|titles|copies|downloads|"
+    r"visits|clicks|gold|silver|bronze|medals|trophies|laps|matches|games|gp|gs|days|hours|minutes|seconds|miles|km|"
+    r"tonnes|tons|kg|rainfall|precipitation|steps|calories|tax|taxes|salary|salaries|payments?|donations|stock|"
+    r"inventory|items|count|counts|freq|frequency|total|tests|touchdowns|yards|rebounds|steals|blocks|points for|"
+    r"points against|goals for|goals against)\b|\b(number|no\.?|count|#) of\b|[量额]$|[量额数][(\uff08]|人数|人口|金额|"
+    r"数量|面积|收入|支出|成本|利润|费用|票数|票房|进球|得分|场次|场数|次数|件数|台数|套数|辆数|销量|产量|预算|金牌|"
+    r"银牌|铜牌|奖牌|库存|订单|客流|降水",
     re.IGNORECASE,
 )
 
 # Words for further values that can be compared, but cannot be added in every table.
 _QUANTITIES = re.compile(
-    r"\b(sizes?|lengths?|weights?|distances?|dist|mass|volume|doses?|conc(entration)?|incomes?|wages?|pay|fees?|bills?|tips?|"
-    r"educ(ation)?|schooling|experience|siblings|bids?|errors|attempts|clutch|iq|sat|gre|act|hp|horsepower|cyl(inders)?|"
-    r"displacement|fuel|mileage|calories|fat|protein|sugars?|fib(er|re)|sodium|carbo(hydrate)?s?|vitamins|pulse|pressure|bp|bmi|"
-    r"cholesterol|glucose|duration|delay|visits|cites|citations|breaks|eggs|offspring|fruits|leaves|plants|insects|birds|fish|"
-    r"strikes|strokes|stars|tickets|sum|values?|amounts?|numbers?|width|depth)\b|"
+    r"\b(sizes?|lengths?|weights?|distances?|dist|mass|volume|doses?|conc(entration)?|incomes?|wages?|pay|fees?|bills?|"
+    r"tips?|educ(ation)?|schooling|experience|siblings|bids?|errors|attempts|clutch|iq|sat|gre|act|hp|horsepower|"
+    r"cyl(inders)?|displacement|fuel|mileage|calories|fat|protein|sugars?|fib(er|re)|sodium|carbo(hydrate)?s?|vitamins|"
+    r"pulse|pressure|bp|bmi|cholesterol|glucose|duration|delay|visits|cites|citations|breaks|eggs|offspring|fruits|"
+    r"leaves|plants|insects|birds|fish|strikes|strokes|stars|tickets|sum|values?|amounts?|numbers?|width|depth)\b|"
     r"[数长宽重深时]$",
     re.IGNORECASE,
 )
