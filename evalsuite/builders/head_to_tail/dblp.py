@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html.entities import name2codepoint
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -178,25 +177,21 @@ def _read_work(element: Any) -> Work:
 
 def _replace_document_type(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:
     """Replace the DTD by one that declares only characters, without changing the line numbers."""
-    prologue, blocks = _split_off_prologue(iter(blocks), path)
+    blocks, start, root = iter(blocks), b"", None
+    for block in blocks:
+        start += block
+        if (root := _ROOT.search(start)) or len(start) > _LONGEST_PROLOGUE:
+            break
+    if not root:
+        beginning = repr(start[:40].decode("utf-8", "replace")) if start else "an empty file"
+        raise DatasetError(path, "its beginning", beginning, "an XML document of <dblp>")
+    prologue = start[: root.start()]
     head = prologue[: prologue.find(b"?>") + 2] if prologue.lstrip().startswith(b"<?xml") else b""
     # Escape an ampersand twice (`&#38;#38;`), because the parser reads a declared value twice.
     declared = [b'<!ENTITY %s "&#38;#%d;">' % character for character in _read_declarations(prologue, path).items()]
     yield head + b"<!DOCTYPE dblp [" + b"".join(declared) + b"]>" + b"\n" * prologue.count(b"\n")
+    yield start[root.start() :]
     yield from blocks
-
-
-def _split_off_prologue(blocks: Iterator[bytes], path: Path) -> tuple[bytes, Iterator[bytes]]:
-    """Return all bytes before the root element `<dblp>`, and the remaining blocks."""
-    start = b""
-    for block in blocks:
-        start += block
-        if root := _ROOT.search(start):
-            return start[: root.start()], chain((start[root.start() :],), blocks)
-        if len(start) > _LONGEST_PROLOGUE:
-            break
-    beginning = repr(start[:40].decode("utf-8", "replace")) if start else "an empty file"
-    raise DatasetError(path, "its beginning", beginning, "an XML document of <dblp>")
 
 
 def _read_declarations(prologue: bytes, path: Path) -> Mapping[bytes, int]:

@@ -290,16 +290,13 @@ class ImdbSource(QuestionSource):
         parts: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         rows = self._workspace.run_sql("SELECT id, person, characters FROM part ORDER BY id, ordering, person")
         for id_, person, characters in rows:
-            for role in self._parse_roles(id_, characters):
+            try:
+                roles = json.loads(characters)
+            except (ValueError, RecursionError):
+                roles = None
+            if not isinstance(roles, list) or not all(isinstance(role, str) for role in roles):
+                path = self._folder / "title.principals.tsv.gz"
+                raise DatasetError(path, f"characters of {id_}", repr(characters[:60]), "a JSON list of names")
+            for role in roles:
                 parts[id_][" ".join(role.split())].append(person)
         return parts
-
-    def _parse_roles(self, title_id: str, characters: str) -> list[str]:
-        try:
-            roles = json.loads(characters)
-        except (ValueError, RecursionError):
-            roles = None
-        if not isinstance(roles, list) or not all(isinstance(role, str) for role in roles):
-            path = self._folder / "title.principals.tsv.gz"
-            raise DatasetError(path, f"characters of {title_id}", repr(characters[:60]), "a JSON list of names")
-        return roles

@@ -191,11 +191,6 @@ def drop_comments(blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield whole + end
 
 
-def drop_carriage_returns(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield blocks without carriage returns."""
-    return (block.replace(b"\r", b"") for block in blocks)
-
-
 def replace_surrogates(blocks: Iterable[bytes]) -> Iterator[bytes]:
     r"""Replace lone surrogates (`\ud800`), which are common in dumps, by U+FFFD; yield whole lines of JSON."""
     rest = b""
@@ -211,7 +206,8 @@ def replace_surrogates(blocks: Iterable[bytes]) -> Iterator[bytes]:
 def find_malformed_line(path: Path, check: Check, skip: int) -> DatasetError | None:
     """Return an error about the first malformed line, ignoring the first `skip` lines; None if there is none."""
     endless = ("a line without end", f"at most {LONGEST:,} bytes")
-    for number, line in enumerate(split_lines(drop_carriage_returns(decompress_file(path, int))), 1):
+    blocks = (block.replace(b"\r", b"") for block in decompress_file(path, int))
+    for number, line in enumerate(split_lines(blocks), 1):
         too_long = endless if len(line) > LONGEST else None
         if number > skip and (wrong := too_long or _find_encoding_error(line) or check(line.decode())):
             return DatasetError(path, f"line {number}", *wrong)
@@ -244,11 +240,11 @@ class Workspace:
     def close(self) -> None:
         self._database.close()
 
-    def run_sql(self, query: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+    def run_sql(self, query: str) -> list[tuple[Any, ...]]:
         import duckdb
 
         try:
-            return self._database.execute(query, values).fetchall()  # type: ignore[no-any-return]
+            return self._database.execute(query).fetchall()  # type: ignore[no-any-return]
         except duckdb.Error as error:
             raise EvalsuiteError(f"the build's database failed: {error}") from error
 
@@ -309,7 +305,8 @@ def stream_tsv(
     Args:
         header: the names of the first columns of a file without a header; the file may have more columns.
     """
-    line, blocks = read_first_line(drop_carriage_returns(decompress_file(path, workspace.progress.advance)), path)
+    whole = (block.replace(b"\r", b"") for block in decompress_file(path, workspace.progress.advance))
+    line, blocks = read_first_line(whole, path)
     heads = line.split("\t")
     if header:
         blocks = chain((f"{line}\n".encode(),), blocks)

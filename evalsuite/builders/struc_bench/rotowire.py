@@ -219,14 +219,7 @@ def _format_values(line: Mapping[str, Any], path: Path, where: str) -> dict[str,
 
 
 def _make_player_table(record: dict[str, Any], report: Sequence[str], path: Path, where: str) -> CellGrid:
-    rows = _read_player_rows(read_field(record, "box_score", dict, path, where), path, f"{where}, box_score")
-    last_names = {row: next((word for word in row.split()[::-1] if word not in SUFFIXES), row) for row in rows}
-    shared = Counter(last_names.values())
-    names = {row: [row, *([last] if shared[last] == 1 else [])] for row, last in last_names.items()}
-    return _make_table("Player", PLAYER, rows, names, report)
-
-
-def _read_player_rows(columns: dict[str, Any], path: Path, where: str) -> Rows:
+    columns, where = read_field(record, "box_score", dict, path, where), f"{where}, box_score"
     named = read_field(columns, "PLAYER_NAME", dict, path, where)
     figures = {key: require_type(columns[key], dict, path, f"{where}, {key!r}") for key in PLAYER_KEYS & columns.keys()}
     rows: Rows = {}
@@ -238,7 +231,10 @@ def _read_player_rows(columns: dict[str, Any], path: Path, where: str) -> Rows:
         values = _format_values({key: column[number] for key, column in figures.items()}, path, where)
         if player:
             rows[player] = values
-    return rows
+    last_names = {row: next((word for word in row.split()[::-1] if word not in SUFFIXES), row) for row in rows}
+    shared = Counter(last_names.values())
+    names = {row: [row, *([last] if shared[last] == 1 else [])] for row, last in last_names.items()}
+    return _make_table("Player", PLAYER, rows, names, report)
 
 
 NAMES = ("Team", "Player")

@@ -135,16 +135,15 @@ class Sheet:
         return groups
 
 
-def find_defect(table: SourceTable, characters: int) -> str | None:
-    """Explain why a table does not suit questions; None if it does; `characters` is the length of its CSV."""
-    if characters > LONGEST:
-        return f"it has {characters} characters of content, more than {LONGEST}"
+def find_defect(table: SourceTable) -> str | None:
+    """Explain why a table does not suit questions; None if it does."""
     return next((reason for reason in _list_defects(table) if reason), None)
 
 
 def _list_defects(table: SourceTable) -> Iterator[str | None]:
     """Yield, for each condition, the reason why the table does not meet it, or None if it does."""
-    names, cells = table.header[0], [cell for row in table.rows for cell in row]
+    names, cells, characters = table.header[0], [cell for row in table.rows for cell in row], len(table.format_csv())
+    yield f"it has {characters} characters of content, more than {LONGEST}" if characters > LONGEST else None
     yield None if cells else "it has no rows"
     empty = sum(cell in MISSING for cell in cells)
     too_empty = empty > EMPTIEST * len(cells)

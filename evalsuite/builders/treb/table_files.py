@@ -77,7 +77,7 @@ def make_sheet(name: str, rows: Sequence[Sequence[str]], delimiter: str) -> Shee
     if not lines:
         return "it has no rows"
     table = SourceTable((lines[0],), tuple(lines[1:]))
-    return find_defect(table, len(table.format_csv())) or Sheet(name, table)
+    return find_defect(table) or Sheet(name, table)
 
 
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")

@@ -16,6 +16,7 @@ from evalsuite.builders.head_to_tail.workspace import (
     drop_comments,
     find_dump_file,
     open_pipe,
+    quote_sql,
     split_lines,
     stream_json_rows,
     stream_triples,
@@ -165,8 +166,8 @@ def test_a_line_without_end_is_an_error_before_it_fills_the_memory(
 
 @pytest.mark.parametrize("entity", ["tt0000001", "München_(town)", ""])
 def test_the_database_draws_the_lots_that_python_draws(workspace: Workspace, entity: str) -> None:
-    query = "SELECT shuffle_key($entity)"
-    assert workspace.run_sql(query, {"entity": entity}) == [(compute_shuffle_key(workspace.seed, entity),)]
+    query = f"SELECT shuffle_key({quote_sql(entity)})"
+    assert workspace.run_sql(query) == [(compute_shuffle_key(workspace.seed, entity),)]
 
 
 def test_a_lot_is_what_it_was_when_earlier_questions_were_drawn() -> None:
