@@ -12,13 +12,7 @@ from typing import Any
 from evalsuite.applications import chat_api
 from evalsuite.core.types import Completion, Message, ToolCall
 
-SENT: Mapping[str, str] = {
-    "max_tokens": "max_tokens",
-    "stop_sequences": "stop",
-    "temperature": "temperature",
-    "top_k": "top_k",
-    "top_p": "top_p",
-}
+SENT = {"stop_sequences": "stop", **{name: name for name in ("max_tokens", "temperature", "top_k", "top_p")}}
 """Generation parameters, and their names in chat completions."""
 # Accept `metadata` and `service_tier`, but ignore their values, because these concern only Anthropic's servers.
 READ_ELSEWHERE = frozenset(

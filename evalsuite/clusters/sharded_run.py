@@ -66,7 +66,12 @@ def run_shard(job: ShardJob, send_records: Callable[[list[str]], None]) -> Shard
     with tempfile.TemporaryDirectory(prefix="evalsuite-shard-") as home:
         folder = Path(home) / "reports" / f"shard-{job.part}"
         with (Path(home) / "output").open("w+", encoding="utf-8", errors="replace") as output:
-            command = _make_session_command(job, folder)
+            # Let the session end when the node's worker ends, because it would otherwise continue to pay for calls.
+            command = [
+                *(*TETHERED_PYTHON, "-m", "pytest", "-p", "no:cacheprovider", *job.arguments),
+                *(f"--shard={job.part}/{job.parts}", f"--gateway={job.gateway}"),
+                *(f"--reports={folder.parent}", f"--run={folder.name}"),
+            ]
             process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment)  # noqa: S603 - the user's own options
             try:
                 _send_new_records(process, folder / JOURNAL, send_records)
@@ -74,16 +79,6 @@ def run_shard(job: ShardJob, send_records: Callable[[list[str]], None]) -> Shard
                 process.kill()
             output.seek(0)
             return ShardResult(job.part, process.wait(), _pack_folder(folder), output.read()[-TAIL:])
-
-
-def _make_session_command(job: ShardJob, folder: Path) -> list[str]:
-    return [
-        # Let the session end when the node's worker ends, because a session left alone would continue to pay for calls.
-        *TETHERED_PYTHON,
-        *("-m", "pytest", "-p", "no:cacheprovider", *job.arguments),
-        *(f"--shard={job.part}/{job.parts}", f"--gateway={job.gateway}"),
-        *(f"--reports={folder.parent}", f"--run={folder.name}"),
-    ]
 
 
 def _send_new_records(
@@ -162,8 +157,7 @@ class ShardedRun:
     def __init__(self, reports: Path, name: str, command: str) -> None:
         self.path = reports / name
         if not (self.path / STORE).is_file():
-            # Check the name, unless the run's folder has a gateway's store. A store means that an earlier driver died;
-            # this run then reuses the stored answers.
+            # A gateway's store means that an earlier driver died; this run then reuses the stored answers.
             check_run_name(reports, name)
         self.path.mkdir(parents=True, exist_ok=True)
         self._journal = Journal(self.path / JOURNAL)
@@ -230,10 +224,8 @@ class RayCluster:
     """
 
     def __init__(self, address: str | None, root: Path, packages: Sequence[str], cpus: float) -> None:
-        # Keep Ray from sending usage statistics.
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        # Disable Ray's support for `uv run`. With it, Ray starts workers by `uv run` in a copy of the suite without the
-        # project. Such workers would die, and the run would never end.
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Keep Ray from sending usage statistics.
+        # Otherwise, Ray starts workers by `uv run` in a copy of the suite without the project, in which they die.
         os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
         try:
             import ray
@@ -248,8 +240,7 @@ class RayCluster:
         _require_listener(address)
         try:
             ray.init(
-                # Without an address, Ray would join any cluster that it finds on this machine, even a cluster with a
-                # dead head node.
+                # Without an address, Ray would join any cluster on this machine, even one with a dead head node.
                 address=address or "local",
                 runtime_env=environment,
                 log_to_driver=False,

@@ -215,8 +215,7 @@ class GatewayServer:
             try:
                 return await self._gateway.ask(request)
             except ShareUsedUp as error:
-                # The client that requested this answer first cannot pay; repeat the request, because this client may be
-                # able to pay.
+                # The client that requested this answer first cannot pay; ask again, because this client may pay.
                 if error.client == client:
                     raise SpendLimitReached(str(error)) from error
 
@@ -236,8 +235,7 @@ class GatewayServer:
                 return _make_response(chat_api.make_error_answer(401, words, "authentication_error"))
             CURRENT_CLIENT.set(client)
         if request.method == "POST" and request.content_type != "application/json":
-            # Refuse all other content types, because a browser lets any web page send them to this address without
-            # permission (CORS).
+            # Refuse other content types, because a browser lets any web page send them without permission (CORS).
             return _make_response(
                 chat_api.make_error_answer(415, f"Content-Type {request.content_type}: send application/json")
             )

@@ -10,7 +10,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, overload
@@ -110,27 +110,8 @@ def _rebuild_with_typing_extensions(typed_dict: Any) -> Any:
 _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSignature:
-    """The parameters of a function that is a tool."""
-
-    schema: Mapping[str, Any]  # A JSON schema of type `object`.
-    # Pydantic's type adapters, for parameters of types that JSON lacks (a date, a dataclass).
-    adapters: Mapping[str, Any]
-
-    def convert_values(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Convert JSON arguments to the types in the function's signature; raise ToolFailure for an invalid value."""
-        values = dict(arguments)
-        for name in values.keys() & self.adapters.keys():
-            try:
-                values[name] = self.adapters[name].validate_python(values[name])
-            except ValueError as error:
-                raise ToolFailure(f"parameter {name!r}: {error}") from error
-        return values
-
-
-def read_signature(function: Callable[..., Any], descriptions: Mapping[str, str]) -> ToolSignature:
-    """Read the parameters of a function."""
+def read_signature(function: Callable[..., Any], about: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the JSON schema of a function's parameters, and pydantic's adapters of those whose types JSON lacks."""
     hints, adapters, definitions = _resolve_parameter_types(function), dict[str, Any](), dict[str, Any]()
     properties: dict[str, Any] = {}
     parameters = _list_named_parameters(function)
@@ -143,15 +124,15 @@ def read_signature(function: Callable[..., Any], descriptions: Mapping[str, str]
         if schema is None:
             adapters[parameter.name], schema = _make_adapter_and_schema(hints[parameter.name], label)
             definitions |= schema.pop("$defs", {})
-        if parameter.name in descriptions:
-            schema["description"] = descriptions[parameter.name]
+        if parameter.name in about:
+            schema["description"] = about[parameter.name]
         if parameter.default is not parameter.empty and parameter.default is not None:
             given, adapter = parameter.default, adapters.get(parameter.name)
             schema["default"] = given if adapter is None else adapter.dump_python(given, mode="json")
         properties[parameter.name] = schema
     required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
     schema = {"type": "object", "properties": properties, "required": required}
-    return ToolSignature({**schema, **({"$defs": definitions} if definitions else {})}, adapters)
+    return {**schema, **({"$defs": definitions} if definitions else {})}, adapters
 
 
 def _resolve_parameter_types(function: Callable[..., Any]) -> dict[str, Any]:
@@ -229,19 +210,23 @@ class PythonFunction:
     """Calls a tool's function; a plain (not async) function runs in a thread, so that the event loop is not blocked."""
 
     function: Callable[..., Any]  # The user's function.
-    signature: ToolSignature | None = None  # Converts JSON arguments to the types in the function's signature.
+    # Pydantic's type adapters, by name, for parameters of types that JSON lacks (a date, a dataclass).
+    adapters: Mapping[str, Any] = field(default_factory=dict)
     seconds: float | None = None  # Time limit of a call in seconds, in addition to the episode's limits.
     kind: str = "python"
     timed: bool = True
 
     async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:  # noqa: ARG002 - the executors' signature
         """Call the function; an exception becomes a failure, which the model reads."""
-        # Copy the arguments: the record must keep their original values even if the function changes them.
-        own = copy.deepcopy(dict(arguments))
-        values = self.signature.convert_values(own) if self.signature else own
+        own = copy.deepcopy(dict(arguments))  # The function may change its arguments, but the record must not.
+        for name in own.keys() & self.adapters.keys():
+            try:
+                own[name] = self.adapters[name].validate_python(own[name])
+            except ValueError as error:
+                raise ToolFailure(f"parameter {name!r}: {error}") from error
         try:
             async with asyncio.timeout(self.seconds) as limit:
-                return await self._call_function(values)
+                return await self._call_function(own)
         except TimeoutError as error:
             if limit.expired():
                 raise ToolFailure(f"no answer within {self.seconds:g} s") from None
@@ -281,7 +266,7 @@ class DeclaredTool(Tool):
         if instance is None:
             return self
         mine = typing.cast("PythonFunction", self.executor)
-        bound = PythonFunction(self.function.__get__(instance, owner), mine.signature, mine.seconds)
+        bound = PythonFunction(self.function.__get__(instance, owner), mine.adapters, mine.seconds)
         return DeclaredTool(self.document, bound)
 
 
@@ -340,6 +325,6 @@ def _declare_tool(
         raise SettingsError(
             f"tool {name!r} has no docstring, which is what the model reads about it; write one, or pass description="
         )
-    signature = read_signature(function, about)
-    document = ToolDocument(name, description or from_docstring, signature.schema, function.__module__)
-    return DeclaredTool(document, PythonFunction(function, signature, seconds))
+    schema, adapters = read_signature(function, about)
+    document = ToolDocument(name, description or from_docstring, schema, function.__module__)
+    return DeclaredTool(document, PythonFunction(function, adapters, seconds))
