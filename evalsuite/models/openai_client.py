@@ -149,8 +149,7 @@ def _find_decompressor(encoding: str) -> Any:
         return None
     if encoding not in {"gzip", "x-gzip", "deflate"}:
         raise WithheldAnswer(f"the answer is compressed as {encoding!r:.50}, which was not asked for")
-    # Detect gzip or zlib by the header of the compressed data (`| 32`).
-    inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)
+    inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)  # `| 32`: detect gzip or zlib by the header.
 
     def decompress_chunk(chunk: bytes) -> Any:
         while chunk:

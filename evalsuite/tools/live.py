@@ -137,19 +137,12 @@ class LiveExecutor:
     def _run_process(self, command_line: list[str], call: bytes) -> tuple[bytes, str]:
         # Use files instead of pipes: the limit on file sizes then also limits the output.
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as error_output:
-            with subprocess.Popen(  # noqa: S603 - the command is ours; the call is data on its input
-                command_line,
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=error_output,
-                env=tiers.make_environment_variables(get_own_interpreter()),
-                start_new_session=True,
-            ) as process:
-                try:
-                    process.communicate(call, self.library.seconds)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    raise ToolFailure(f"no answer within {self.library.seconds:g} s") from None
+            env = tiers.make_environment_variables(get_own_interpreter())
+            options: dict[str, Any] = {"stdout": output, "stderr": error_output, "timeout": self.library.seconds}
+            try:
+                subprocess.run(command_line, check=False, input=call, env=env, start_new_session=True, **options)  # noqa: S603 - the command is ours; the call is data on its input
+            except subprocess.TimeoutExpired:
+                raise ToolFailure(f"no answer within {self.library.seconds:g} s") from None
             return _read_beginning(output), _read_beginning(error_output).decode("utf-8", "replace")
 
 
