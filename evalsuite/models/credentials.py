@@ -200,22 +200,17 @@ class Credentials:
         # If the user gave this address only for another model, use the key of that model.
         usable = [grant for grant in matching if grant.model == model] or (matching if base_url else [])
         grant = usable[0] if usable else None
-        if grant is not None and grant.key_env:
-            return self._make_access_with_key(grant.key_env, is_required=True)
-        if base_url is None or address.is_openai or (grant is not None and grant.fresh):
-            return self._make_access_with_key(self._find_key_variable(address))
-        name = self._find_key_variable(address)
-        advice = REFUSED if read_key(name, self._environ) is None else WITHHELD
-        return replace(self._access, key_name=name, advice=advice.format(name=name))
+        named = grant.key_env if grant else None
+        name = named or self._find_key_variable(address)
+        key = read_key(name, self._environ)
+        if named and key is None:
+            raise SettingsError(f"evalsuite_model_key_env or evalsuite_judge_key_env names {named}, which is not set")
+        if named or base_url is None or address.is_openai or (grant is not None and grant.fresh):
+            return replace(self._access, key=key, key_name=name, trusted=True, advice=REFUSED.format(name=name))
+        return replace(self._access, key_name=name, advice=(REFUSED if key is None else WITHHELD).format(name=name))
 
     def _find_key_variable(self, address: ServerAddress) -> str:
         if not address.host.endswith(".azure.com"):
             return OPENAI_KEY
         names = (AZURE_KEY, AZURE_TOKEN, OPENAI_KEY)
         return next((name for name in names if self._environ.get(name)), AZURE_KEY)
-
-    def _make_access_with_key(self, key_env: str, *, is_required: bool = False) -> Access:
-        key = read_key(key_env, self._environ)
-        if key is None and is_required:
-            raise SettingsError(f"evalsuite_model_key_env or evalsuite_judge_key_env names {key_env}, which is not set")
-        return replace(self._access, key=key, key_name=key_env, trusted=True, advice=REFUSED.format(name=key_env))

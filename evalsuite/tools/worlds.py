@@ -425,7 +425,9 @@ def check_distinct_names(sources: Sequence[ToolSource], reserved: Collection[str
     """Raise SettingsError if two tools have the same name or a tool has a reserved name."""
     seen: set[str] = set()
     for source in sources:
-        for document in _list_tool_documents(source):
+        kind = source.make if isinstance(source, World) else source
+        own = [source.document] if isinstance(source, Tool) else []
+        for document in list_tool_documents(kind) if isinstance(kind, type) else own:
             if document.name in reserved:
                 raise SettingsError(
                     f"a tool is named {document.name!r}, like the tool that ends an episode or asks the user; rename "
@@ -434,11 +436,3 @@ def check_distinct_names(sources: Sequence[ToolSource], reserved: Collection[str
             if document.name in seen:
                 raise SettingsError(f"two tools are named {document.name!r}; rename one: @tool(name=...)")
             seen.add(document.name)
-
-
-def _list_tool_documents(source: ToolSource) -> list[ToolDocument]:
-    if isinstance(source, World):
-        return source.documents
-    if isinstance(source, type):
-        return list_tool_documents(source)
-    return [source.document] if isinstance(source, Tool) else []
