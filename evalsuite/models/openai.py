@@ -65,8 +65,7 @@ class OpenAIBackend(protocol.Backend):
 
     Args:
         address: the API's address; None means OpenAI itself.
-        unknown_kind: the text before a colon in the model's name if it is not a known kind of model; for error
-            messages.
+        unknown_kind: the text before a colon in the model's name if no kind of model has this name; for messages.
     """
 
     metered = True
@@ -293,8 +292,7 @@ def import_client() -> Any:
 class LazyPackageFinder:
     """Makes imports of the packages in `UNUSED_TYPES` lazy: each is executed when one of its names is first read.
 
-    `importlib.util.LazyLoader` does not suffice, because it executes a package as soon as one of its modules is
-    imported.
+    `importlib.util.LazyLoader` executes a package as soon as one of its modules is imported, which is too early.
     """
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> Any:
@@ -309,8 +307,7 @@ def _delay_execution_until_read(execute: Callable[[ModuleType], None], module: M
     names, executing = vars(module), set[int]()
 
     def get_attribute(name: str) -> Any:
-        # Do not lock, because a lock could block imports in other threads. Two threads may execute the same package,
-        # because these packages only import names.
+        # Without a lock, which could block other imports; two threads may execute a package that only imports names.
         if (thread := get_ident()) not in executing:
             executing.add(thread)
             try:

@@ -308,10 +308,8 @@ def interleaved(
     last answer. After `rounds` rounds, the model must answer; code in this last answer is not run. The transcript's
     answer is the content of the last `\boxed{...}` in the model's last answer; without a box, the whole last answer.
 
-    `facts["rounds"]` in the transcript counts the programs that were run. The other `facts` describe the last program;
-    `program_of_thought` explains them and the events.
-
-    `program_of_thought` also describes the exceptions and the other arguments.
+    `facts["rounds"]` in the transcript counts the programs that were run. The other `facts` describe the last program.
+    `program_of_thought` explains them, the events, the exceptions and the other arguments.
 
     Args:
         rounds: the maximum number of rounds in which code is run, at least 0.

@@ -90,7 +90,8 @@ class _PythonLiteralReader:
             return self.read_string()
         if number := _NUMBER.match(self.text, self.at):
             self.at = number.end()
-            return self.parse_number(number.group())
+            digits = number.group()
+            return _parse_finite_number(digits) if set(digits) & set(".eE") else _parse_integer(digits)
         return self.read_word()
 
     def read_mapping(self, depth: int) -> dict[str, Any]:
@@ -127,9 +128,6 @@ class _PythonLiteralReader:
                 self.at = matched.end()
                 return _ESCAPE.sub(_decode_escape, matched.group(1))
         raise AssertionError(self.at)  # Never reached: the caller has checked that a quote is here.
-
-    def parse_number(self, digits: str) -> int | float:
-        return _parse_finite_number(digits) if set(digits) & set(".eE") else _parse_integer(digits)
 
     def read_word(self) -> bool | None:
         word = _WORD.match(self.text, self.at)
