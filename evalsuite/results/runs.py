@@ -28,15 +28,11 @@ if TYPE_CHECKING:
 
 
 class GuardedMetric:
-    """Computes a derived metric; if the metric's function fails, stores the reason.
-
-    Attributes:
-        failure: why the last computation failed; empty if it succeeded or if the metric was undefined.
-    """
+    """Computes a derived metric; if the metric's function fails, stores the reason."""
 
     def __init__(self, compute: Callable[[Tally], Estimate | None]) -> None:
         self._compute = compute
-        self.failure = ""
+        self.failure = ""  # Why the last computation failed; empty if it succeeded or if the metric was undefined.
 
     def __call__(self, cases: Tally) -> Estimate | None:
         """Compute the metric over some cases; None if it is undefined or its function failed."""

@@ -61,26 +61,23 @@ class RowMaker:
         hashes = row.fingerprints
         if hashes and all(map(IS_HASH, hashes.values())):
             names = tuple(hashes)
-            hashes = SharedHashes(self._share_value(names, names), bytes.fromhex("".join(hashes.values())))
+            hashes = SharedHashes(self._share_value(names), bytes.fromhex("".join(hashes.values())))
         return replace(
             row,
-            tags=self._share_mapping(row.tags),
-            scores=self._share_mapping(row.scores),
-            facts=self._share_mapping(row.facts),
-            usage=self._share_value(row.usage, row.usage),
-            judge_usage=self._share_value(row.judge_usage, row.judge_usage),
-            simulator_usage=self._share_value(row.simulator_usage, row.simulator_usage),
             fingerprints=hashes,
+            **{name: self._share_mapping(getattr(row, name)) for name in ("tags", "scores", "facts")},
+            **{name: self._share_value(getattr(row, name)) for name in _USAGE_FIELDS},
         )
 
-    def _share_value(self, key: Any, value: Any) -> Any:
-        """Return the object that was stored first under this key; store no further objects after `MOST_SHARED`."""
-        return self._known.get(key, value) if len(self._known) >= MOST_SHARED else self._known.setdefault(key, value)
+    def _share_value(self, value: Any, key: Any = None) -> Any:
+        """Return the value that was stored first under this key; store no further values after `MOST_SHARED`."""
+        find = self._known.get if len(self._known) >= MOST_SHARED else self._known.setdefault
+        return find(value if key is None else key, value)
 
-    def _share_mapping(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _share_mapping(self, value: Mapping[str, Any]) -> Any:
         """Return the first stored mapping with equal keys, equal values and equal types of values."""
         try:  # Compare types as well: 1, 1.0 and true are equal, but their JSON differs.
-            return self._share_value((*value.items(), *map(type, value.values())), value)  # type: ignore[no-any-return]
+            return self._share_value(value, (*value.items(), *map(type, value.values())))
         except TypeError:
             # Do not share facts that contain lists or mappings, because these have no hash.
             return value
@@ -89,7 +86,8 @@ class RowMaker:
 Found = tuple[int, str, Row]  # For one record: its offset in the file, its benchmark and its row.
 _T = TypeVar("_T")
 _ROW_FIELDS = tuple(item.name for item in fields(Row))
-_USAGES = tuple(_ROW_FIELDS.index(name) for name in ("usage", "judge_usage", "simulator_usage"))
+_USAGE_FIELDS = ("usage", "judge_usage", "simulator_usage")
+_USAGES = tuple(map(_ROW_FIELDS.index, _USAGE_FIELDS))
 _CASE, _HASHES = _ROW_FIELDS.index("case"), _ROW_FIELDS.index("fingerprints")
 # This class has the same slots as `Row` but is not frozen, because setting 15 fields of a frozen class is slow.
 _MutableRow: Any = make_dataclass("_MutableRow", _ROW_FIELDS, slots=True)
@@ -123,10 +121,6 @@ class RowFile(Mapping[str, int]):
 
     Rows often share objects; `marshal` writes such an object only once per block. No other process can write the
     temporary file, because it has no name.
-
-    Attributes:
-        numbers: positions of each benchmark's rows in the file, counted in rows from 0.
-        is_sorted: whether the rows are sorted by case and no case is repeated.
     """
 
     def __init__(self, found: Iterable[Found]) -> None:
@@ -134,8 +128,9 @@ class RowFile(Mapping[str, int]):
         weakref.finalize(self, self._file.close)
         self._starts = array("Q", [0])
         self._firsts: list[str] = []
-        self.numbers: dict[str, array[int]] = {}
-        self.is_sorted, self._length, last = True, 0, ""
+        self.numbers: dict[str, array[int]] = {}  # The positions of each benchmark's rows, counted in rows from 0.
+        self.is_sorted = True  # Whether the rows are sorted by case and no case is repeated.
+        self._length, last = 0, ""
         found = iter(found)
         while block := list(islice(found, BLOCK)):
             for at, (_, benchmark, row) in enumerate(block, self._length):
