@@ -160,7 +160,6 @@ def decode_completion(plain: Mapping[str, Any]) -> Completion:
     logprobs = plain.get("logprobs")
     return Completion(
         text=plain["text"],
-        reasoning=plain.get("reasoning", ""),
         tool_calls=tuple(ToolCall.from_openai(call) for call in plain.get("tool_calls", ())),
         finish_reason=plain["finish_reason"],
         usage=decode_usage(plain["usage"]),
@@ -168,21 +167,14 @@ def decode_completion(plain: Mapping[str, Any]) -> Completion:
         if logprobs is None
         else tuple(TokenLogprob(token, logprob, tuple(map(tuple, top))) for token, logprob, top in logprobs),
         embeddings=tuple(plain.get("embeddings", ())),
-        facts=plain.get("facts", {}),
-        response=plain.get("response", {}),
-        seconds=plain.get("seconds", 0.0),
+        **{name: plain[name] for name in ("reasoning", "facts", "response", "seconds") if name in plain},
     )
 
 
 def encode_transcript(transcript: Transcript) -> Plain:
     """Convert a transcript to an object."""
-    return {
-        "answer": transcript.answer,
-        "messages": [encode_message(message) for message in transcript.messages],
-        "reasoning": transcript.reasoning,
-        "events": list(transcript.events),
-        "facts": dict(transcript.facts),
-    }
+    plain = {item.name: getattr(transcript, item.name) for item in fields(Transcript)}
+    return plain | {"messages": [encode_message(message) for message in transcript.messages]}
 
 
 def encode_record(record: Record) -> Plain:
