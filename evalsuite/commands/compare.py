@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from evalsuite.output.reports.case_block import add_baseline_answer, format_case
 from evalsuite.output.reports.markdown import convert_for_terminal
 from evalsuite.results.run_folders import INFO, RunFolder, explain_interruption, find_run_folder
 from evalsuite.results.runs import Run, load_run
+from evalsuite.results.tally import Row
 
 if TYPE_CHECKING:
     import argparse
@@ -40,14 +40,9 @@ def run_compare(options: argparse.Namespace) -> int:
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedCase:
-    """A case whose outcome or scores differ between two runs."""
-
-    case: str
-    before: str
-    after: str
-    score_change: float  # The greatest change of a score (second minus first run), 0.0 without common scores.
+ChangedCase = tuple[
+    Row, Row, float
+]  # A case in two runs, and the greatest change of a score (0.0 without common scores).
 
 
 @declare_arguments(
@@ -64,12 +59,12 @@ def run_diff(options: argparse.Namespace) -> int:
     """Print the cases that differ between two runs."""
     before, after = (load_run(find_run_folder(options.reports, name)) for name in (options.first, options.second))
     changes = find_changed_cases(before, after)
-    for change in changes[: options.most]:
-        line = f"{change.before:>7} -> {change.after:<7} {change.score_change:+.4f}  {change.case}"
+    for old, new, change in changes[: options.most]:
+        line = f"{old.outcome:>7} -> {new.outcome:<7} {change:+.4f}  {new.case}"
         sys.stdout.write(f"{escape_for_terminal(line)}\n")
         if options.answers:
-            block = format_case_block(after.read(change.case))
-            sys.stdout.write(f"{add_baseline_answer(block, before.read(change.case))}\n\n")
+            block = format_case_block(after.read(new.case))
+            sys.stdout.write(f"{add_baseline_answer(block, before.read(new.case))}\n\n")
     print_lines(_summarise_changed_cases(before, after, changes, options.most))
     return 0
 
@@ -81,17 +76,17 @@ def find_changed_cases(before: Run, after: Run) -> list[ChangedCase]:
     for new in after.all_rows():
         if old := rows.get(new.case):
             differences = [new.scores[name] - old.scores[name] for name in new.scores if name in old.scores]
-            greatest = max(differences, key=abs, default=0.0)
-            changes.append(ChangedCase(old.case, old.outcome, new.outcome, greatest))
-    differing = [change for change in changes if change.score_change or change.before != change.after]
-    return sorted(differing, key=lambda change: (change.before == change.after, -abs(change.score_change), change.case))
+            change = max(differences, key=abs, default=0.0)
+            if change or old.outcome != new.outcome:
+                changes.append((old, new, change))
+    return sorted(changes, key=lambda each: (each[0].outcome == each[1].outcome, -abs(each[2]), each[1].case))
 
 
 def _summarise_changed_cases(before: Run, after: Run, changes: list[ChangedCase], most_listed: int) -> Iterator[str]:
     if len(changes) > most_listed:
         yield f"... and {len(changes) - most_listed} more"
     both = write_count(len(before.offsets.keys() & after.offsets.keys()), "case")
-    flipped = sum(change.before != change.after for change in changes)
+    flipped = sum(old.outcome != new.outcome for old, new, _ in changes)
     yield f"{both} in both runs: {flipped} with another outcome, {len(changes) - flipped} with other scores alone"
     for run, other in ((before, after), (after, before)):
         if alone := len(run.offsets.keys() - other.offsets.keys()):
@@ -148,9 +143,8 @@ def run_history(options: argparse.Namespace) -> int:
     target = options.to or options.reports / "history"
     file = write_history(runs, courses, target)
     latest = [line for course in courses for line in course.list_drifts(latest_only=True)]
-    print_lines(
-        [convert_for_terminal(file.read_text("utf-8")), "", f"history: {file}", f"page:    {target / COMPARISON}"]
-    )
+    text = convert_for_terminal(file.read_text("utf-8"))
+    print_lines([text, "", f"history: {file}", f"page:    {target / COMPARISON}"])
     return DRIFT_STATUS if latest else 0
 
 

@@ -10,19 +10,8 @@ from typing import TYPE_CHECKING
 
 from evalsuite import stats
 from evalsuite.core.option_values import INCOMPARABLE
-from evalsuite.decisions.comparison import (
-    BaselineComparison,
-    ComparedMetric,
-    ComparisonRules,
-    ScoreFlip,
-    SharedQuestions,
-    find_gate_margin,
-    find_range,
-    list_compared_metrics,
-    list_slices,
-    pair_questions,
-    split_score_pairs,
-)
+from evalsuite.decisions import comparison
+from evalsuite.decisions.comparison import BaselineComparison, ComparedMetric, ComparisonRules, SharedQuestions
 from evalsuite.decisions.measured import select_cases
 from evalsuite.results.judge_labels import compute_accuracy, is_canary, read_signatures
 from evalsuite.results.run_folders import list_changed_files
@@ -34,14 +23,13 @@ if TYPE_CHECKING:
 
 
 def compare_to_baselines(
-    baselines: Sequence[Run], run: Run, gates: Sequence[Gate], rules: ComparisonRules | None = None
+    baselines: Sequence[Run], run: Run, gates: Sequence[Gate], rules: ComparisonRules
 ) -> list[BaselineComparison]:
-    """Compare a run with each of its baselines, as `compare_to_baseline` does.
+    """Compare a run with its baselines on the gated metrics, or on the primary metrics if the run has no gates.
 
     Compare with each baseline separately, because the mean of several baselines would hide part of a gradual decline.
     All verdicts are corrected jointly for multiple testing, because the comparisons share most of their questions.
     """
-    rules = rules or ComparisonRules()
     undecided = [_compare_without_verdicts(baseline, run, gates, rules) for baseline in baselines]
     results = [result for _, compared in undecided for _, result in compared]
     verdicts = iter(stats.verdicts(results, confidence=rules.confidence) if results else ())
@@ -51,28 +39,21 @@ def compare_to_baselines(
     ]
 
 
-def compare_to_baseline(
-    baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules | None = None
-) -> BaselineComparison:
-    """Compare a run with its baseline on the gated metrics, or on the primary metrics if the run has no gates."""
-    return compare_to_baselines([baseline], run, gates, rules)[0]
-
-
 def _compare_without_verdicts(
     baseline: Run, run: Run, gates: Sequence[Gate], rules: ComparisonRules
 ) -> tuple[BaselineComparison, list[tuple[ComparedMetric, stats.NonInferiority]]]:
     """Compare each metric with one baseline; the verdicts follow later, for all baselines together."""
     matches = {
-        name: pair_questions(baseline.benchmarks[name].tally, bench.tally)
+        name: comparison.pair_questions(baseline.benchmarks[name].tally, bench.tally)
         for name, bench in run.benchmarks.items()
         if name in baseline.benchmarks
     }
     compared: list[tuple[ComparedMetric, stats.NonInferiority]] = []
-    flips: list[ScoreFlip] = []
+    flips: list[comparison.ScoreFlip] = []
     not_compared = {f"{name}.*": NO_CASES for name in _list_missing_benchmarks(baseline, run, gates)}
     unscored: list[str] = []
     parted: list[tuple[ComparedMetric, SharedQuestions]] = []
-    for subject in list_compared_metrics(run, gates, rules, baseline):
+    for subject in comparison.list_compared_metrics(run, gates, rules, baseline):
         questions = _pair_questions_of_metric(baseline, run, subject, matches)
         reason = _explain_incomparability(questions, subject, baseline, run, rules)
         outcome = reason or _compare_metric(questions, subject, run, rules)
@@ -81,10 +62,8 @@ def _compare_without_verdicts(
         else:
             compared.append((subject, outcome))
             parted.append((subject, questions))
-        pairs = questions.list_pairs(subject.metric)
-        flips += [
-            ScoreFlip(subject, pair.row.case, pair.before, pair.after) for pair in pairs if pair.before != pair.after
-        ]
+        pairs = [pair for pair in questions.list_pairs(subject.metric) if pair.before != pair.after]
+        flips += [comparison.ScoreFlip(subject, pair.row.case, pair.before, pair.after) for pair in pairs]
         unscored += _describe_unscored_questions(questions, subject, baseline.folder.name)
     against = BaselineComparison(
         name=baseline.folder.name,
@@ -101,21 +80,16 @@ def _compare_without_verdicts(
         ],
         unscored=unscored,
         expired=_explain_invalid_baseline(baseline, run),
-        slices=list_slices(parted),
+        slices=comparison.list_slices(parted),
     )
     return against, compared
 
 
-NO_CASES = (
-    "this run has no case of it, although both collected the same paths; promote a newer baseline if that is meant"
-)
+NO_CASES = "this run has no case of it, although both collected the same paths; promote a newer baseline if it is meant"
 
 
 def _list_missing_benchmarks(baseline: Run, run: Run, gates: Sequence[Gate]) -> Iterator[str]:
-    """Find benchmarks that only the baseline has, if both runs collected the same paths.
-
-    If there are gates, leave out the benchmarks to which no gate applies.
-    """
+    """Find benchmarks that only the baseline has and some gate covers, if both runs collected the same paths."""
     selection = run.info.get("selection")
     if selection is None or selection != baseline.info.get("selection"):
         return
@@ -156,13 +130,12 @@ def _pair_questions_of_metric(
     before = baseline.benchmarks.get(subject.benchmark)
     asked = {row.question for row in now}
     old = before.tally.where(lambda row: subject.value is None or row.question in asked) if before else Tally()
-    return pair_questions(old, now)
+    return comparison.pair_questions(old, now)
 
 
 def _explain_incomparability(
     questions: SharedQuestions, subject: ComparedMetric, baseline: Run, run: Run, rules: ComparisonRules
 ) -> str:
-    """Explain why a metric cannot be compared; empty if the metric can be compared."""
     name = baseline.folder.name
     if not questions.before:
         available = ", ".join(baseline.benchmarks) or "nothing"
@@ -213,7 +186,6 @@ def _map_runs_to_unmatched_cases(matches: Iterable[SharedQuestions], baseline: R
 
 
 def _describe_changed_fingerprints(matches: Mapping[str, SharedQuestions], baseline: str) -> list[str]:
-    """State for each benchmark how many questions changed their prompt, judge or other fingerprints."""
     lines = []
     for benchmark, questions in matches.items():
         parts = [f"{change} of {count}" for change, count in questions.changed.items()]
@@ -265,7 +237,7 @@ def list_judge_drifts(baseline: Run, run: Run) -> Iterator[str]:
         if not is_canary(bench.tally) or name not in baseline.benchmarks:
             continue
         before = baseline.benchmarks[name].tally
-        common = pair_questions(before, bench.tally)
+        common = comparison.pair_questions(before, bench.tally)
         old, new = compute_accuracy(before), compute_accuracy(bench.tally)
         accuracy = f" (agreement with people {new.value:.0%} after {old.value:.0%})" if old and new else ""
         for metric in bench.tally.metrics():
@@ -297,7 +269,7 @@ def _compare_metric(
             f"{lost} of {scored} questions that the baseline scored have no score in this run, which may hide a loss "
             f"of {lost * width / scored:.3g}; {margin:.3g} matters"
         )
-    before, after, clusters = split_score_pairs(questions.list_pairs(subject.metric))
+    before, after, clusters = comparison.split_score_pairs(questions.list_pairs(subject.metric))
     return stats.compare_paired(
         before, after, margin=margin, clusters=clusters, scale=width, lower_is_better=subject.lower_is_better
     )
@@ -335,7 +307,7 @@ def _find_width_and_margin(
     subject: ComparedMetric, run: Run, rules: ComparisonRules, values: Sequence[float]
 ) -> tuple[float, float] | str:
     """Find the width of a metric's range, and the margin; if the width is unknown, return the reason as text."""
-    bounds, own = find_range(run, subject, values), find_gate_margin(subject, rules)
+    bounds, own = comparison.find_range(run, subject, values), comparison.find_gate_margin(subject, rules)
     if bounds is not None:
         low, high = bounds
         if outside := [value for value in values if not low <= value <= high]:

@@ -109,9 +109,8 @@ class SharedQuestions:
     ) -> tuple[float, float]:
         """Compute a metric in both runs on the shared questions, leaving out the given clusters."""
         kept = [question for question in self.shared if self.after[question][0].cluster not in left_out_clusters]
-        before, after = (
-            compute(Tally.of(row for question in kept for row in run[question])) for run in (self.before, self.after)
-        )
+        runs = (self.before, self.after)
+        before, after = (compute(Tally.of(row for question in kept for row in run[question])) for run in runs)
         return (before.value if before else math.nan), (after.value if after else math.nan)
 
     def list_clusters(self) -> list[str]:
@@ -253,9 +252,7 @@ class BaselineComparison:
 
     def list_incomparable_metrics(self) -> list[str]:
         """Report each metric that could not be compared, and whether the baseline has expired."""
-        lines = [
-            f"{subject} is not compared with {self.name}: {reason}" for subject, reason in self.not_compared.items()
-        ]
+        lines = [f"{subject} is not compared with {self.name}: {why}" for subject, why in self.not_compared.items()]
         return [self.expired, *lines] if self.expired else lines
 
     def list_undecided_metrics(self, *, enough: bool = False, decisions: Iterable[GateDecision] = ()) -> list[str]:

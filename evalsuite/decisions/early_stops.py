@@ -22,17 +22,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from evalsuite import stats
 from evalsuite.core.types import PASS_RATE, SHARE, are_outcomes
-from evalsuite.decisions.comparison import (
-    BaselineComparison,
-    ComparedMetric,
-    ComparisonRules,
-    compute_mean_score,
-    find_gate_margin,
-    find_range,
-    group_by_question,
-    is_same_question,
-    list_compared_metrics,
-)
+from evalsuite.decisions import comparison
+from evalsuite.decisions.comparison import BaselineComparison, ComparedMetric, ComparisonRules
 from evalsuite.decisions.measured import get_score, is_selected
 
 if TYPE_CHECKING:
@@ -135,11 +126,8 @@ class EarlyGate:
         if self.gate.metric == PASS_RATE and "at_least" in row.facts:
             # Decide after the run, because a sample has passed or failed only after all of its epochs.
             self._impossible = True
-        if (
-            self._impossible
-            or not self.gate.covers_benchmark(benchmark)
-            or not is_selected(row, self.gate.tag, self.gate.value)
-        ):
+        is_covered = self.gate.covers_benchmark(benchmark) and is_selected(row, self.gate.tag, self.gate.value)
+        if self._impossible or not is_covered:
             return
         score = get_score(row, self.gate.metric)
         if score is None or not self._is_independent(row):
@@ -229,7 +217,8 @@ class EarlyComparison:
         before = self._before.get(row.question)
         if benchmark != subject.benchmark or score is None or before is None or self._impossible:
             return
-        if not is_selected(row, subject.tag, subject.value) or not is_same_question(row.fingerprints, before[1]):
+        is_same = comparison.is_same_question(row.fingerprints, before[1])
+        if not is_selected(row, subject.tag, subject.value) or not is_same:
             return
         if subject.metric == PASS_RATE and "at_least" in row.facts:
             self._impossible = True  # As for `EarlyGate`.
@@ -281,14 +270,13 @@ class EarlyDecider:
         find_range: FindRange = lambda *_: None,
     ) -> None:
         rules = rules or ComparisonRules()
-        compared = [
-            (baseline, subject) for baseline in baselines for subject in list_compared_metrics(baseline, gates, rules)
-        ]
+        metrics = ((run, comparison.list_compared_metrics(run, gates, rules)) for run in baselines)
+        compared = [(run, subject) for run, subjects in metrics for subject in subjects]
         # Leave out gates against a baseline, because the early comparison with this baseline decides them.
         listed = [gate for gate in gates if not gate.than]
         number = len(listed) + len(compared)
         self.gates = [EarlyGate(gate, 1 / number, find_range) for gate in listed]
-        self.comparisons = [_make_early_comparison(*each, rules, 1 / number) for each in compared]
+        self.comparisons = [_begin_comparison(*each, rules, 1 / number) for each in compared]
         self._decisions: list[EarlyGate | EarlyComparison] = [*self.gates, *self.comparisons]
         self.decided = False
         self._seen: set[tuple[str, str]] = set()
@@ -319,19 +307,17 @@ class EarlyDecider:
             self.decided = bool(self._decisions) and all(each.verdict != "open" for each in self._decisions)
 
 
-def _make_early_comparison(
-    baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float
-) -> EarlyComparison:
+def _begin_comparison(baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float) -> EarlyComparison:
     """Prepare an early comparison; a metric without a range is decided only if all its scores are 0 or 1."""
     before = {}
-    for question, rows in group_by_question(baseline.benchmarks[subject.benchmark].tally).items():
-        if (score := compute_mean_score(rows, subject.metric)) is not None:
+    for question, rows in comparison.group_by_question(baseline.benchmarks[subject.benchmark].tally).items():
+        if (score := comparison.compute_mean_score(rows, subject.metric)) is not None:
             before[question] = score, rows[0].fingerprints
-    bounds = find_range(baseline, subject, (score for score, _ in before.values()))
+    bounds = comparison.find_range(baseline, subject, (score for score, _ in before.values()))
     if bounds is None:
         before = {}
     low, high = bounds or (0.0, 1.0)
-    margin = find_gate_margin(subject, rules) or rules.get_margin(subject.benchmark) * (high - low)
+    margin = comparison.find_gate_margin(subject, rules) or rules.get_margin(subject.benchmark) * (high - low)
     return EarlyComparison(baseline.folder.name, subject, before, high - low, margin, share)
 
 
@@ -369,7 +355,6 @@ def explain_left_out_cases(shard: str | None, early: Mapping[str, Any] | None, u
 
 
 def _describe_early_end(early: Mapping[str, Any]) -> str:
-    """State why a run ended early or late, how many cases ran, and which gates are still open."""
     cases, planned = early["cases"], early["planned"]
     more = max(0, cases - planned)
     ran = f"{planned} planned cases and {more} more ran" if more else f"{cases} of {planned} cases ran"

@@ -23,7 +23,7 @@ import math
 import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Literal
@@ -40,12 +40,7 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Metric
     from evalsuite.results.runs import Run
 
-COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
-    ">=": operator.ge,
-    "<=": operator.le,
-    ">": operator.gt,
-    "<": operator.lt,
-}
+COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 NUMBER = r"-?(?:\d+(?:\.\d+)?|\.\d+)"
 SUBJECT = re.compile(
     r"""\s*(?:(?P<benchmark>[a-z][a-z0-9_]*|\*)\s*(?:\[(?:(?P<tag>[^\]=]+)=)?(?P<value>[^\]]+)\])?\s*\.\s*)?
@@ -114,7 +109,7 @@ class Gate:
         value: float | None = estimate.value
         if self.confidence is not None:
             value = estimate.low if self.is_higher_better else estimate.high
-        return value is not None and COMPARISONS[self.comparison](value, self.threshold)
+        return value is not None and bool(COMPARISONS[self.comparison](value, self.threshold))
 
 
 def parse_gates(texts: Iterable[str] | None) -> tuple[Gate, ...]:
@@ -143,9 +138,7 @@ def parse_gate(text: str) -> Gate:
     if confidence is not None and not 0.5 <= confidence < 1:
         raise SettingsError(f"gate {text!r}: a confidence is at least 50% and below 100%")
     if condition["than"] and confidence is not None:
-        raise SettingsError(
-            f"gate {text!r}: all comparisons with baselines have one joint confidence, 95%; leave out the @"
-        )
+        raise SettingsError(f"gate {text!r}: comparisons with baselines have one joint confidence, 95%; drop the @")
     return Gate(
         text=text.strip(),
         benchmark=subject["benchmark"] or "*",
@@ -357,9 +350,8 @@ def _decide_on_metric(gate: Gate, place: str, metric: str, measured: MeasuredBen
     if gate.confidence is not None and is_score and measured.find_range(metric, cases) is None:
         warning = "the bound is optimistic for few and skewed scores; declare the range: Metric(range=...)"
     met = GateDecision(gate, subject, "met", estimate, warning)
-    missing = [
-        row for row in measured.find_unscored_cases(metric, cases) if (row.outcome, row.cause) != SKIPPED_OVER_BUDGET
-    ]
+    unscored = measured.find_unscored_cases(metric, cases)
+    missing = [row for row in unscored if (row.outcome, row.cause) != SKIPPED_OVER_BUDGET]
     return _decide_with_missing_scores(gate, met, metric, measured, cases, missing) if missing else met
 
 
@@ -383,9 +375,8 @@ def _decide_with_missing_scores(
     if metric in measured.derived and decision.estimate is not None:
         worst = _estimate_with_worst_values(decision.estimate, end, len(missing) / len(cases))
     else:
-        worst = measured.estimate_metric(
-            metric, measured.fill_missing_scores(metric, cases, end), gate.confidence or DERIVED_CONFIDENCE
-        )
+        filled = measured.fill_missing_scores(metric, cases, end)
+        worst = measured.estimate_metric(metric, filled, gate.confidence or DERIVED_CONFIDENCE)
     if worst is not None and gate.is_met_by(worst):
         return replace(decision, reason=f"{ledger}; it holds with these at {end:g}, too ({worst.value:.4f})")
     reason = f"{ledger}; with these at {end:g}, the bad end of its range, the gate would be missed"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evalsuite.decisions.baseline import compare_to_baseline
+from evalsuite.decisions.baseline import compare_to_baselines
 from evalsuite.decisions.comparison import ComparedMetric, ComparisonRules, list_compared_metrics
 from evalsuite.decisions.gates import Gate, read_gates
 from evalsuite.decisions.measured import MeasuredBenchmark, select_cases
@@ -70,11 +70,8 @@ class MetricHistory:
         ]
 
 
-def track_metrics(
-    runs: Sequence[Run], references: Sequence[Run], rules: ComparisonRules | None = None
-) -> list[MetricHistory]:
+def track_metrics(runs: Sequence[Run], references: Sequence[Run], rules: ComparisonRules) -> list[MetricHistory]:
     """Track the metrics that the newest run's gates name, or its primary metrics if it has no gates."""
-    rules = rules or ComparisonRules()
     gates = read_gates(runs[-1])
     # If a case was in quarantine when a release ran, leave the case out of this release and of its comparisons.
     runs = [drop_quarantined_cases(run, read_run_quarantine(run)) for run in runs]
@@ -96,7 +93,7 @@ def _compare_releases(
     for number, run in enumerate(later, 1):
         level = compute_test_level(number) / level_divisor
         compared_reference = drop_quarantined_cases(reference, read_run_quarantine(run))
-        against = compare_to_baseline(compared_reference, run, gates, rules)
+        (against,) = compare_to_baselines([compared_reference], run, gates, rules)
         for subject, result, verdict in against.found:
             # The verdict `no worse` means that the loss is smaller than the margin, so it is not drift.
             drifted = result.deteriorated and result.pvalue <= level and verdict != "no worse"
@@ -135,11 +132,6 @@ class FlakyCase:
     passed: int  # The number of epochs, over all runs, in which the test passed.
     failed: int  # The number of epochs in which the test failed; errors do not count.
 
-    @property
-    def flip_count(self) -> int:
-        """The number of passes or the number of failures, whichever is smaller."""
-        return min(self.passed, self.failed)
-
 
 def find_flaky_cases(runs: Iterable[Run]) -> list[FlakyCase]:
     """List the questions that passed and failed in different epochs or runs of one model, most changes first."""
@@ -155,4 +147,4 @@ def find_flaky_cases(runs: Iterable[Run]) -> list[FlakyCase]:
         for key, counts in outcomes.items()
         if counts["passed"] and counts["failed"]
     ]
-    return sorted(flaky, key=lambda one: (-one.flip_count, one.model, one.benchmark, one.sample))
+    return sorted(flaky, key=lambda one: (-min(one.passed, one.failed), one.model, one.benchmark, one.sample))

@@ -132,9 +132,7 @@ class MeasuredBenchmark:
         if self.gone and metric in tuple(self.derived):
             return tuple(row for row in cases if row.case in self.stored_missing.get(metric, ()))
         read: dict[str, set[object]] = {row.case: set() for row in cases}
-        self.derived[metric](
-            Tally(tuple(row.with_scores(_RecordingScores(row.scores, read[row.case])) for row in cases))
-        )
+        self.derived[metric](Tally([row.with_scores(_RecordingScores(row.scores, read[row.case])) for row in cases]))
         names = set().union(*read.values())
         return tuple(
             row
@@ -146,14 +144,12 @@ class MeasuredBenchmark:
     def fill_missing_scores(self, metric: str, cases: Tally, value: float) -> Tally:
         """Give cases without the metric this value; for the pass rate, 1 means passed and 0 means failed."""
         outcome: Outcome = "passed" if value else "failed"
-        return Tally(
-            tuple(
-                row
-                if get_score(row, metric) is not None
-                else replace(row, outcome=outcome, scores={**row.scores, metric: value})
-                for row in cases
-            )
-        )
+
+        def fill_row(row: Row) -> Row:
+            is_missing = get_score(row, metric) is None
+            return replace(row, outcome=outcome, scores={**row.scores, metric: value}) if is_missing else row
+
+        return Tally(tuple(map(fill_row, cases)))
 
     def explain_failure(self, metric: str) -> str:
         """Explain why a derived metric could not be computed the last time; return "" if it was computed."""

@@ -10,18 +10,8 @@ from typing import TYPE_CHECKING
 
 from evalsuite import stats
 from evalsuite.core.types import Usage
-from evalsuite.decisions.comparison import (
-    ComparedMetric,
-    Compute,
-    ScorePair,
-    find_declaration,
-    find_range,
-    group_by_question,
-    list_compared_metrics,
-    list_scores_of_question,
-    pair_questions,
-    split_score_pairs,
-)
+from evalsuite.decisions import comparison
+from evalsuite.decisions.comparison import ComparedMetric, Compute, ScorePair
 from evalsuite.decisions.measured import select_cases
 
 if TYPE_CHECKING:
@@ -46,10 +36,8 @@ def count_planned_cases(cases: Iterable[tuple[str, str]]) -> list[PlannedBenchma
     epochs: dict[str, Counter[str]] = {}
     for benchmark, sample in cases:
         epochs.setdefault(benchmark, Counter())[sample] += 1
-    return [
-        PlannedBenchmark(name, counts.total(), len(counts), max(counts.values()))
-        for name, counts in sorted(epochs.items())
-    ]
+    counted = sorted(epochs.items())
+    return [PlannedBenchmark(name, counts.total(), len(counts), max(counts.values())) for name, counts in counted]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +145,7 @@ def compute_detectable_losses(
     parts = {part.benchmark: part for part in planned}
     return [
         sight
-        for subject in list_compared_metrics(baseline, gates)
+        for subject in comparison.list_compared_metrics(baseline, gates)
         if subject.benchmark in parts
         if (sight := _compute_detectable_loss(subject, parts[subject.benchmark], baseline, earlier, target_loss))
         is not None
@@ -172,7 +160,7 @@ def _compute_detectable_loss(
         return _compute_detectable_loss_of_derived_metric(subject, planned, baseline, earlier, target_loss)
     tally = select_cases(baseline.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
     scored = _list_scored_questions(tally, subject.metric)
-    bounds = find_range(baseline, subject, (score for _, scores in scored for score in scores))
+    bounds = comparison.find_range(baseline, subject, (score for _, scores in scored for score in scores))
     if len(scored) < 2 or bounds is None:
         return None
     width = bounds[1] - bounds[0]
@@ -181,27 +169,25 @@ def _compute_detectable_loss(
     loss = target_loss * width
     pairs = []
     if earlier is not None and subject.benchmark in earlier.benchmarks:
-        pairs = pair_questions(earlier.benchmarks[subject.benchmark].tally, tally).list_pairs(subject.metric)
+        pairs = comparison.pair_questions(earlier.benchmarks[subject.benchmark].tally, tally).list_pairs(subject.metric)
     pairs = pairs if len(pairs) > 1 else []  # One pair does not have a variance.
     variance, source = _estimate_variance(scored, pairs, width)
     epochs = [ScorePair(row, scores[0], scores[1]) for row, scores in scored if len(scores) > 1]
-    drawn = _simulate_comparison(pairs or epochs, loss, width, questions)
+    drawn = _calibrate(pairs or epochs, loss, width, questions)
     return DetectableLoss(subject, questions, before, planned.epochs, loss, variance, source, before > 1, drawn)
 
 
 def _list_scored_questions(tally: Tally, metric: str) -> list[tuple[Row, list[float]]]:
-    """List each question that has scores, as its first case and the scores of its epochs."""
-    questions = [(rows[0], list_scores_of_question(rows, metric)) for rows in group_by_question(tally).values()]
+    groups = comparison.group_by_question(tally).values()
+    questions = [(rows[0], comparison.list_scores_of_question(rows, metric)) for rows in groups]
     return [(row, scores) for row, scores in questions if scores]
 
 
-def _simulate_comparison(
-    pairs: Sequence[ScorePair], loss: float, width: float, questions: int
-) -> stats.Calibration | None:
+def _calibrate(pairs: Sequence[ScorePair], loss: float, width: float, questions: int) -> stats.Calibration | None:
     """Simulate how often a comparison of the planned size fails an equally good model, and a model with this loss."""
     if not pairs or not 0 < loss < width:
         return None
-    before, after, clusters = split_score_pairs(pairs)
+    before, after, clusters = comparison.split_score_pairs(pairs)
     return stats.compare_paired(before, after, margin=loss, clusters=clusters, scale=width).calibrate(cases=questions)
 
 
@@ -210,7 +196,7 @@ def _compute_detectable_loss_of_derived_metric(
 ) -> DetectableLoss | None:
     """Compute the smallest loss of a metric that is detectable on all cases; None if the metric declares no range."""
     bench = baseline.benchmarks[subject.benchmark]
-    limits = find_declaration(baseline, subject.benchmark, subject.metric).range
+    limits = comparison.find_declaration(baseline, subject.benchmark, subject.metric).range
     tally = select_cases(bench.tally, subject.tag, subject.value)
     before = earlier.benchmarks.get(subject.benchmark) if earlier else None
     expected = estimate_derived_variance(bench.derived[subject.metric], tally, before.tally if before else None)
@@ -223,8 +209,8 @@ def _compute_detectable_loss_of_derived_metric(
 
 def _estimate_question_count(planned: PlannedBenchmark, baseline: Run, subject: ComparedMetric, tally: Tally) -> int:
     """Estimate how many planned questions will have the metric: the same share as in the baseline."""
-    whole = len(group_by_question(baseline.benchmarks[subject.benchmark].tally))
-    return max(2, round(planned.questions * len(group_by_question(tally)) / whole))
+    whole = len(comparison.group_by_question(baseline.benchmarks[subject.benchmark].tally))
+    return max(2, round(planned.questions * len(comparison.group_by_question(tally)) / whole))
 
 
 def _estimate_variance(
@@ -281,12 +267,12 @@ def estimate_derived_variance(
     """
     from evalsuite.stats.power import DifferenceVariance
 
-    pair = pair_questions(earlier, tally) if earlier is not None else None
+    pair = comparison.pair_questions(earlier, tally) if earlier is not None else None
     if pair is not None and len(pair.shared) > 1:
         common, alone = pair, False
         source = f"{len(pair.shared)} questions of two earlier runs"
     else:
-        common, alone = pair_questions(tally, tally), True
+        common, alone = comparison.pair_questions(tally, tally), True
         source = "the baseline's cases, as if two runs had nothing in common: too cautious"
     values = [after if alone else after - before for before, after in common.compute_replicates(compute)]
     count = len(values)

@@ -61,9 +61,7 @@ class Quarantine:
 
     def find_entry(self, benchmark: str, sample: str) -> QuarantineEntry | None:
         """Find the entry that excludes a sample from decisions; None if the sample counts."""
-        held = (
-            entry for entry in self.entries if entry.until >= self.today and entry.matches_sample(benchmark, sample)
-        )
+        held = (one for one in self.entries if one.until >= self.today and one.matches_sample(benchmark, sample))
         return next(held, None)
 
     def encode(self) -> dict[str, Any]:
@@ -73,19 +71,17 @@ class Quarantine:
 
 def read_quarantine(path: Path, now: datetime) -> Quarantine:
     """Read a quarantine file."""
+    place = f"evalsuite_quarantine {path}"
     try:
         plain = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"evalsuite_quarantine {path}: {getattr(error, 'strerror', None) or error}") from error
+        raise SettingsError(f"{place}: {getattr(error, 'strerror', None) or error}") from error
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"evalsuite_quarantine {path}: not TOML: {error}") from error
+        raise SettingsError(f"{place}: not TOML: {error}") from error
     cases = plain.get("case", [])
     if set(plain) - {"case"} or not isinstance(cases, list):
-        raise SettingsError(f"evalsuite_quarantine {path}: found {', '.join(map(repr, plain))}; write {_FORM}")
-    entries = [
-        _parse_quarantine_entry(case, f"evalsuite_quarantine {path}, case {number}")
-        for number, case in enumerate(cases, 1)
-    ]
+        raise SettingsError(f"{place}: found {', '.join(map(repr, plain))}; write {_FORM}")
+    entries = [_parse_quarantine_entry(case, f"{place}, case {number}") for number, case in enumerate(cases, 1)]
     return Quarantine(tuple(entries), now.date().isoformat())
 
 
@@ -139,9 +135,7 @@ def list_quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
                 f"in quarantine until {entry.until}: {write_count(cases, 'case')} of {entry}, left out of every "
                 f"decision ({entry.reason})"
             )
-        named |= {
-            entry for entry in quarantine.entries for row in bench.tally if entry.matches_sample(name, row.sample)
-        }
+        named |= {one for one in quarantine.entries for row in bench.tally if one.matches_sample(name, row.sample)}
     for entry in quarantine.ended_entries:
         yield f"the quarantine of {entry} ended on {entry.until}, and it decides again: take it out of the file"
     yield from _list_unused_entries(run, quarantine, named)

@@ -15,15 +15,9 @@ from evalsuite.core.errors import NEVER_EXCUSED, write_count
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.option_values import parse_accepted_changes
 from evalsuite.core.types import ASSERTS, PASS_RATE, Outcome
+from evalsuite.decisions import early_stops
 from evalsuite.decisions.baseline import compare_to_baselines
 from evalsuite.decisions.comparison import LOSS, BaselineComparison, ComparisonRules
-from evalsuite.decisions.early_stops import (
-    CONFIDENCE,
-    compute_final_confidence,
-    explain_left_out_cases,
-    prefer_early_decisions,
-    prefer_early_verdicts,
-)
 from evalsuite.decisions.gates import (
     JUDGE,
     Gate,
@@ -162,12 +156,8 @@ def make_verdict(run: Run, *baselines: Run) -> Verdict:
         status, headline, reasons = (Status.INCOMPLETE, "the run itself failed: no decision", (*faults, *reasons))
     against = findings.against
     left_open = "; ".join(gate.text for gate in named if gate not in findings.gates)
-    undecided = [
-        line
-        for each in against
-        for line in each.list_undecided_metrics(decisions=findings.decisions)
-        if line not in reasons
-    ]
+    lines = (line for each in against for line in each.list_undecided_metrics(decisions=findings.decisions))
+    undecided = [line for line in lines if line not in reasons]
     if status in {Status.GOOD, Status.INCOMPLETE} and not faults:
         headline = "; ".join([headline, *_list_headline_additions(findings)])
     verdict = Verdict(
@@ -178,7 +168,7 @@ def make_verdict(run: Run, *baselines: Run) -> Verdict:
         Counter(row.outcome for row in run.all_rows()),
         faults,
         against,
-        explain_left_out_cases(settings.get("shard"), run.info.get("early"), left_open),
+        early_stops.explain_left_out_cases(settings.get("shard"), run.info.get("early"), left_open),
         (
             *list_quarantine_remarks(run, quarantine),
             *undecided,
@@ -210,11 +200,8 @@ def _list_headline_additions(findings: _VerdictFacts) -> Iterator[str]:
 
 
 def _hash_verdict(verdict: Verdict, run: Run) -> str:
-    """Compute a hash of a verdict's content and of each case's outcome."""
     said = [int(verdict.status), verdict.headline, verdict.reasons, verdict.remarks]
-    gates = [
-        [each.gate.text, each.subject, each.verdict, each.reason, repr(each.estimate)] for each in verdict.decisions
-    ]
+    gates = [[one.gate.text, one.subject, one.verdict, one.reason, repr(one.estimate)] for one in verdict.decisions]
     compared = [
         [against.name, [[str(subject), repr(one), found] for subject, one, found in against.found]]
         for against in verdict.against
@@ -252,7 +239,7 @@ def _collect_verdict_facts(run: Run, baselines: Sequence[Run], all_gates: Sequen
         return _VerdictFacts(run, gates, (), ())
     against = compare_to_baselines(baselines, run, gates, read_comparison_rules(settings))
     if early:
-        against = [prefer_early_verdicts(early, each) for each in against]
+        against = [early_stops.prefer_early_verdicts(early, each) for each in against]
     decided = [_decide_baseline_gate(gate, run, against) for gate in gates if gate.than]
     own = _decide_run_gates(run, [gate for gate in gates if not gate.than])
     decisions = [_add_selection_note(decision, run, narrowed) for decision in [*own, *chain(*decided)]]
@@ -264,9 +251,7 @@ def _decide_baseline_gate(gate: Gate, run: Run, comparisons: Sequence[BaselineCo
     if reason := explain_missing_benchmark(gate, run.benchmarks):
         return [GateDecision(gate, gate.metric, "no data", reason=reason)]
     named = zip(run.baselines, comparisons, strict=False)
-    decisions = [
-        decision for name, each in named if gate.than in {"baseline", name} for decision in each.decide_gate(gate)
-    ]
+    decisions = [one for name, each in named if gate.than in {"baseline", name} for one in each.decide_gate(gate)]
     reason = f"{gate.than} has no such metric to compare with" if run.baselines else "no --baseline is given"
     if run.baselines and gate.than not in {"baseline", *run.baselines}:
         reason = f"{gate.than} is not among the baselines {', '.join(run.baselines)}: name it as --baseline does"
@@ -309,7 +294,6 @@ def _add_selection_note(decision: GateDecision, run: Run, narrowed: Mapping[str,
 
 
 def _describe_sample_limit(run: Run, benchmark: str) -> str:
-    """State how many of a benchmark's samples `--limit` selected; empty if it selected all samples."""
     entry, settings = run.info.get("collected", {}).get(benchmark), run.info.get("settings", {})
     if not entry or entry["of"] is None or entry["samples"] >= entry["of"]:
         return ""
@@ -335,11 +319,12 @@ def read_comparison_rules(settings: Mapping[str, Any]) -> ComparisonRules:
         for gate in parse_gates(settings.get("gate"))
         if gate.than and not math.isnan(gate.threshold)
     }
+    final = early_stops.compute_final_confidence(early_stops.CONFIDENCE)
     return ComparisonRules(
         losses.get("*", LOSS),
         losses,
         settings.get("min_paired", 0.9),
-        compute_final_confidence(CONFIDENCE) if _can_end_early(settings) else CONFIDENCE,
+        final if _can_end_early(settings) else early_stops.CONFIDENCE,
         frozenset(name for text in settings.get("accept_change", ()) for name in parse_accepted_changes(text)),
     )
 
@@ -361,7 +346,6 @@ def _is_uncollected(gate: Gate, run: Run) -> bool:
 
 
 def _has_cases(gate: Gate, run: Run) -> bool:
-    """Tell whether a gate covers any case of the run."""
     return any(
         gate.covers_benchmark(name) and len(select_cases(bench.tally, gate.tag, gate.value))
         for name, bench in run.benchmarks.items()
@@ -377,10 +361,10 @@ def _decide_run_gates(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
         if early_end and gate.confidence is not None:
             # Raise the confidence of the final check if early checks were possible, because the checks share one error
             # probability.
-            last = replace(gate, confidence=compute_final_confidence(gate.confidence))
+            last = replace(gate, confidence=early_stops.compute_final_confidence(gate.confidence))
         decided = decide_gates([last], {**_select_labelled_cases(run, gate), **measured}, share)
         decisions += [replace(decision, gate=gate) for decision in decided]
-    return prefer_early_decisions(run.info.get("early"), decisions)
+    return early_stops.prefer_early_decisions(run.info.get("early"), decisions)
 
 
 def _select_labelled_cases(run: Run, gate: Gate) -> dict[str, MeasuredBenchmark]:

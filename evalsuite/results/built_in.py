@@ -157,9 +157,5 @@ def _estimate_pass_at_k(name: str, kind: str, k: int, tally: Tally) -> Estimate 
     if not attempts or min(map(len, attempts.values())) < k:
         return None
     chance = stats.pass_at_k if kind == "at" else stats.pass_hat_k
-    return Tally(
-        tuple(
-            rows[0].with_scores({name: chance(len(rows), sum(row.outcome == "passed" for row in rows), k)})
-            for rows in attempts.values()
-        )
-    ).share(name)
+    counts = ((rows[0], len(rows), sum(row.outcome == "passed" for row in rows)) for rows in attempts.values())
+    return Tally([row.with_scores({name: chance(number, passed, k)}) for row, number, passed in counts]).share(name)

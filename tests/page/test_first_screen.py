@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.decisions.comparison import ComparisonRules
 from evalsuite.decisions.history import track_metrics
 from evalsuite.output.reports.compare import write_history
 from evalsuite.output.reports.section import Column, Section, Table
@@ -92,7 +93,7 @@ def test_a_history_opens_with_what_has_drifted_and_the_course_of_each_metric(
         scores = ({"exact_match": float(number >= wrong)} for number in range(30))
         records = [make_record(f"s{number}", scores=one) for number, one in enumerate(scores)]
         runs.append(load_run(make_run(name, records, gate=["capitals.exact_match >= 0"]), INSTALLED))
-    write_history(runs, track_metrics(runs, runs[:1]), tmp_path / "history")
+    write_history(runs, track_metrics(runs, runs[:1], ComparisonRules()), tmp_path / "history")
     page = open_page(tmp_path / "history" / "comparison.html")
     assert page.locator("h1").inner_text() == "The newest release has drifted from a reference"
     assert "capitals.exact_match has drifted: 0.6 in third after 1 in first" in page.locator(".hero").inner_text()
@@ -107,7 +108,7 @@ def test_a_history_whose_newest_release_has_recovered_opens_well_and_still_names
     for name, wrong in (("first", 0), ("second", 12), ("third", 0)):
         records = [make_record(f"s{n}", scores={"exact_match": float(n >= wrong)}) for n in range(30)]
         runs.append(load_run(make_run(name, records, gate=["capitals.exact_match >= 0"]), INSTALLED))
-    write_history(runs, track_metrics(runs, runs[:1]), tmp_path / "history")
+    write_history(runs, track_metrics(runs, runs[:1], ComparisonRules()), tmp_path / "history")
     page = open_page(tmp_path / "history" / "comparison.html")
     assert page.locator("h1").inner_text().startswith("The newest release has not drifted")
     assert "in second after 1 in first" in page.locator(".hero.good").inner_text()

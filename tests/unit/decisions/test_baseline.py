@@ -11,7 +11,7 @@ import pytest
 
 from evalsuite import stats
 from evalsuite.core.types import SHARE
-from evalsuite.decisions.baseline import compare_to_baseline, compare_to_baselines
+from evalsuite.decisions.baseline import compare_to_baselines
 from evalsuite.decisions.comparison import BaselineComparison, ComparedMetric, ComparisonRules, list_compared_metrics
 from evalsuite.decisions.early_stops import EarlyDecider
 from evalsuite.decisions.gates import parse_gate
@@ -48,7 +48,7 @@ class Pair:
 
     def against(self, *gates: str, margin: float = 0.02, **rules: Any) -> BaselineComparison:
         given = ComparisonRules(margin, **{"min_paired": 0.5, **rules})
-        return compare_to_baseline(self.baseline, self.run, [parse_gate(gate) for gate in gates], given)
+        return compare_to_baselines([self.baseline], self.run, [parse_gate(gate) for gate in gates], given)[0]
 
 
 def test_shares_are_compared_case_by_case_by_mcnemars_test(desk: Desk) -> None:
@@ -395,7 +395,7 @@ def test_a_slow_fall_is_a_regression_against_the_oldest_of_several_baselines(des
     old, last, now = (scored(desk, [1.0] * right + [0.0] * (100 - right)) for right in (90, 80, 78))
     runs = [desk.run(records, name) for records, name in ((old, "protected"), (last, "last"), (now, "now"))]
     gates = [parse_gate("capitals.m >= 0")]
-    against = compare_to_baselines(runs[:2], runs[2], gates)
+    against = compare_to_baselines(runs[:2], runs[2], gates, ComparisonRules())
     assert [each.name for each in against] == ["protected", "last"]
     assert [[verdict for *_, verdict in each.found] for each in against] == [["worse"], ["undecided"]]
     settings = {"gate": ["capitals.m >= 0"], "baseline": ["protected", "last"]}
@@ -418,9 +418,9 @@ def test_verdicts_against_several_baselines_are_corrected_together(desk: Desk) -
     before, after = scored(desk, [1.0] * 9 + [0.0] * 91), scored(desk, [1.0] * 3 + [0.0] * 97)
     base, run = desk.run(before, "base"), desk.run(after, "now")
     gates = [parse_gate("capitals.m >= 0")]
-    alone = compare_to_baseline(base, run, gates).found[0]
+    alone = compare_to_baselines([base], run, gates, ComparisonRules())[0].found[0]
     assert (alone[1].pvalue < 0.05, alone[2]) == (True, "worse")
     rng = random.Random(4)
     noise = [desk.run(scored(desk, [float(rng.random() < 0.05) for _ in range(100)]), f"n{at}") for at in range(9)]
-    among = compare_to_baselines([base, *noise], run, gates)
+    among = compare_to_baselines([base, *noise], run, gates, ComparisonRules())
     assert among[0].found[0][2] == "undecided"

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from evalsuite.cli import main
-from evalsuite.decisions.baseline import compare_to_baseline
+from evalsuite.decisions.baseline import compare_to_baselines
+from evalsuite.decisions.comparison import ComparisonRules
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.decisions.history import compute_test_level, track_metrics
 from evalsuite.decisions.quarantine import Quarantine, QuarantineEntry
@@ -43,16 +44,19 @@ def falling(desk: Desk) -> Sequence[Run]:
 
 def test_ten_falls_of_one_point_are_a_drift_that_gates_on_the_last_release_pass(falling: Sequence[Run]) -> None:
     gates = [parse_gate(GATE)]
-    steps = [compare_to_baseline(before, after, gates).found[0][2] for before, after in itertools.pairwise(falling)]
+    steps = [
+        compare_to_baselines([before], after, gates, ComparisonRules())[0].found[0][2]
+        for before, after in itertools.pairwise(falling)
+    ]
     assert steps.count("worse") <= 1  # by the luck of one draw; nine gates and more are passed
-    (course,) = track_metrics(falling, falling[:1])
+    (course,) = track_metrics(falling, falling[:1], ComparisonRules())
     assert course.list_drifts(latest_only=True)
     assert not any(standing.drifted for standing in course.releases[1].standings.values())
 
 
 def test_a_steady_model_has_no_drift(desk: Desk, tmp_path: Path) -> None:
     runs = [release(desk, number, 0) for number in range(4)]
-    courses = track_metrics(runs, runs[:1])
+    courses = track_metrics(runs, runs[:1], ComparisonRules())
     assert describe_drifts(courses) == "No drift from a reference is shown."
     text = write_history(runs, courses, tmp_path / "history").read_text("utf-8")
     assert "v03" in text
@@ -60,7 +64,7 @@ def test_a_steady_model_has_no_drift(desk: Desk, tmp_path: Path) -> None:
 
 def test_several_references_are_each_held_against_later_releases(desk: Desk) -> None:
     runs = [release(desk, number, points) for number, points in enumerate((0, 10, 10))]
-    (course,) = track_metrics(runs, runs[:2])
+    (course,) = track_metrics(runs, runs[:2], ComparisonRules())
     assert set(course.releases[2].standings) == {"v00", "v01"}
     assert set(course.releases[1].standings) == {"v00"}
     assert course.releases[2].standings["v00"].drifted
@@ -71,7 +75,7 @@ def test_a_quarantine_of_the_newest_release_leaves_nothing_out_of_earlier_ones(d
     records = [desk.record(f"g{n}", {"m": 1.0}) for n in range(8)]
     held = Quarantine((QuarantineEntry("capitals", "g0", "flaky", "2099-01-01"),), "2026-11-22").encode()
     runs = [desk.run(records, "v00"), desk.run(records, "v01"), desk.run(records, "v02", quarantine=held)]
-    (course,) = track_metrics(runs, runs[:1])
+    (course,) = track_metrics(runs, runs[:1], ComparisonRules())
     compared = [release.standings["v00"].result for release in course.releases[1:]]
     assert [result and result.n for result in compared] == [8, 7]
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evalsuite.decisions.baseline import compare_to_baseline
+from evalsuite.decisions.baseline import compare_to_baselines
+from evalsuite.decisions.comparison import ComparisonRules
 from evalsuite.decisions.gates import parse_gate
 from evalsuite.engine.case_record import select_grouping_metadata
 from evalsuite.output.reports.markdown import render_sections
@@ -32,7 +33,7 @@ def against(desk: Desk, before: Sequence[float], after: Sequence[float], values:
         )
         for name, scores in (("before", before), ("after", after))
     )
-    return compare_to_baseline(old, new, [parse_gate("capitals.m >= 0.5")])
+    return compare_to_baselines([old], new, [parse_gate("capitals.m >= 0.5")], ComparisonRules())[0]
 
 
 def test_the_slice_that_lost_most_comes_first_with_a_corrected_p(desk: Desk) -> None:
@@ -56,7 +57,7 @@ def test_metadata_make_slices_like_tags(desk: Desk) -> None:
         )
 
     old, new = run("before", "none"), run("after", "wiki1")
-    first = compare_to_baseline(old, new, [parse_gate("capitals.m >= 0.5")]).slices[0]
+    first = compare_to_baselines([old], new, [parse_gate("capitals.m >= 0.5")], ComparisonRules())[0].slices[0]
     assert (first.tag, first.value, first.n, first.after) == ("source", "wiki1", 20, 0.0)
 
 
