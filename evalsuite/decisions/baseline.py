@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -63,7 +62,7 @@ def _compare_without_verdicts(
             compared.append((subject, outcome))
             parted.append((subject, questions))
         pairs = [pair for pair in questions.list_pairs(subject.metric) if pair.before != pair.after]
-        flips += [comparison.ScoreFlip(subject, pair.row.case, pair.before, pair.after) for pair in pairs]
+        flips += [comparison.ScoreFlip(subject, pair.before, pair.after, pair.row.case) for pair in pairs]
         unscored += _describe_unscored_questions(questions, subject, baseline.folder.name)
     against = BaselineComparison(
         name=baseline.folder.name,
@@ -175,14 +174,12 @@ def _measure_question_overlap(questions: SharedQuestions, run: Run, benchmark: s
     return (len(questions.shared) / of if of else 0.0), of
 
 
-def _map_runs_to_unmatched_cases(matches: Iterable[SharedQuestions], baseline: Run, run: Run) -> dict[str, list[str]]:
+def _map_runs_to_unmatched_cases(matches: Collection[SharedQuestions], baseline: Run, run: Run) -> dict[str, list[str]]:
     """Map each run to the cases that only it has; leave out benchmarks that this run did not collect."""
-    sides = [match.list_unmatched_cases() for match in matches]
+    gone = [rows[0].case for match in matches for key, rows in match.before.items() if key not in match.after]
+    added = [rows[0].case for match in matches for key, rows in match.after.items() if key not in match.before]
     new = [row.case for name, bench in run.benchmarks.items() if name not in baseline.benchmarks for row in bench.tally]
-    return {
-        "only in the baseline": sorted(case for before, _ in sides for case in before),
-        "only in this run": sorted([*(case for _, after in sides for case in after), *new]),
-    }
+    return {"only in the baseline": sorted(gone), "only in this run": sorted([*added, *new])}
 
 
 def _describe_changed_fingerprints(matches: Mapping[str, SharedQuestions], baseline: str) -> list[str]:
@@ -198,33 +195,34 @@ def _describe_changed_fingerprints(matches: Mapping[str, SharedQuestions], basel
 
 
 def _describe_unscored_questions(questions: SharedQuestions, subject: ComparedMetric, baseline: str) -> list[str]:
-    counts = zip(questions.count_unscored_questions(subject.metric), (baseline, "this run"), strict=True)
-    where = [f"{count} in {place}" for count, place in counts if count]
+    counts = {
+        place: sum(
+            comparison.compute_mean_score(run[question], subject.metric) is None
+            and any(row.outcome == "error" for row in run[question])
+            for question in questions.shared
+        )
+        for place, run in ((baseline, questions.before), ("this run", questions.after))
+    }
+    where = [f"{count} in {place}" for place, count in counts.items() if count]
     return [f"{subject}: questions left out because of errors: {', '.join(where)}"] if where else []
-
-
-_Change = tuple[str, str]  # A judge's signature in the baseline and its signature in this run.
 
 
 def list_signature_changes(matches: Mapping[str, SharedQuestions], baseline: str) -> list[str]:
     """Report each judge whose signature (model and prompt) differs between two runs on their shared questions."""
-    return [
-        f"{benchmark}: since {baseline}, the judge of {', '.join(metrics)} has changed from {before} to {now}: what "
-        "the comparison shows of them is not the model's alone"
-        for benchmark, questions in matches.items()
-        for (before, now), metrics in _group_signature_changes(questions).items()
-    ]
-
-
-def _group_signature_changes(questions: SharedQuestions) -> dict[_Change, list[str]]:
-    """Map each change of a judge's signature to the names of this judge's scores, in order of appearance."""
-    metrics: dict[_Change, dict[str, None]] = defaultdict(dict)
-    for question in questions.shared:
-        before = read_signatures(questions.before[question][0].facts)
-        for metric, now in read_signatures(questions.after[question][0].facts).items():
-            if metric in before and before[metric] != now:
-                metrics[before[metric], now][metric] = None
-    return {change: list(names) for change, names in metrics.items()}
+    lines = []
+    for benchmark, questions in matches.items():
+        metrics: dict[tuple[str, str], dict[str, None]] = {}  # A judge's scores, by its signature before and now.
+        for question in questions.shared:
+            before, now = (read_signatures(run[question][0].facts) for run in (questions.before, questions.after))
+            for metric in now:
+                if before.get(metric, now[metric]) != now[metric]:
+                    metrics.setdefault((before[metric], now[metric]), {})[metric] = None
+        lines += [
+            f"{benchmark}: since {baseline}, the judge of {', '.join(names)} has changed from {old} to {new}: what the "
+            "comparison shows of them is not the model's alone"
+            for (old, new), names in metrics.items()
+        ]
+    return lines
 
 
 # If more than this share of canaries (cases with fixed answers) is judged differently, report that the judge changed.

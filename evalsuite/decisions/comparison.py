@@ -73,18 +73,6 @@ class SharedQuestions:
                 found.append(ScorePair(self.after[question][0], before, after))
         return found
 
-    def count_unscored_questions(self, metric: str) -> tuple[int, int]:
-        """Count the shared questions that lack a score because of errors, for each run."""
-        before, after = (
-            sum(
-                compute_mean_score(run[question], metric) is None
-                and any(row.outcome == "error" for row in run[question])
-                for question in self.shared
-            )
-            for run in (self.before, self.after)
-        )
-        return before, after
-
     def count_lost_scores(self, metric: str) -> tuple[int, int]:
         """Count the questions that only the baseline scored, and all questions that the baseline scored."""
         scored = [question for question in self.shared if compute_mean_score(self.before[question], metric) is not None]
@@ -116,13 +104,6 @@ class SharedQuestions:
     def list_clusters(self) -> list[str]:
         """List the distinct clusters of the shared questions, in order of first appearance."""
         return list(dict.fromkeys(self.after[question][0].cluster for question in self.shared))
-
-    def list_unmatched_cases(self) -> tuple[list[str], list[str]]:
-        """List the cases of questions that only the baseline has, then of questions that only this run has."""
-        return (
-            sorted(rows[0].case for question, rows in self.before.items() if question not in self.after),
-            sorted(rows[0].case for question, rows in self.after.items() if question not in self.before),
-        )
 
 
 def pair_questions(before: Tally, after: Tally) -> SharedQuestions:
@@ -209,18 +190,24 @@ class ComparedMetric:
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreFlip:
-    """A case whose score changed."""
+class ScoreChange:
+    """A metric's value in two runs."""
 
     subject: ComparedMetric
-    case: str
-    before: float  # The baseline's score.
+    before: float  # The baseline's score or mean score.
     after: float
 
     @property
     def loss(self) -> float:
         """The loss of this run against the baseline; negative for a gain."""
         return self.after - self.before if self.subject.lower_is_better else self.before - self.after
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreFlip(ScoreChange):
+    """A case whose score changed."""
+
+    case: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,21 +384,13 @@ GROUPING = "cluster"  # Tag that groups related cases into clusters; its values 
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedSlice:
+class ComparedSlice(ScoreChange):
     """A comparison of two runs on a slice: the questions with one value of a tag."""
 
-    subject: ComparedMetric
     tag: str  # The name of a tag, or of an entry in the samples' metadata.
     value: str
     n: int
-    before: float  # The baseline's mean.
-    after: float
     pvalue: float  # The two-sided p-value for no difference, Holm-corrected over all slices.
-
-    @property
-    def loss(self) -> float:
-        """The loss of this run against the baseline; negative for a gain."""
-        return self.after - self.before if self.subject.lower_is_better else self.before - self.after
 
 
 def list_slices(compared: Iterable[tuple[ComparedMetric, SharedQuestions]]) -> list[ComparedSlice]:
@@ -419,24 +398,16 @@ def list_slices(compared: Iterable[tuple[ComparedMetric, SharedQuestions]]) -> l
     from evalsuite.stats.paired import compute_paired_pvalue
 
     looked_at = [
-        (subject, tag, value, pairs)
+        (subject, tag, value, split_score_pairs(pairs))
         for subject, questions in compared
         for (tag, value), pairs in _group_pairs_by_tag(questions, subject.metric).items()
     ]
     if not looked_at:
         return []
-    adjusted = stats.holm([compute_paired_pvalue(*split_score_pairs(pairs)) for *_, pairs in looked_at])
+    adjusted = stats.holm([compute_paired_pvalue(*scores) for *_, scores in looked_at])
     parts = [
-        ComparedSlice(
-            subject,
-            tag,
-            value,
-            len(pairs),
-            math.fsum(pair.before for pair in pairs) / len(pairs),
-            math.fsum(pair.after for pair in pairs) / len(pairs),
-            pvalue,
-        )
-        for (subject, tag, value, pairs), pvalue in zip(looked_at, adjusted, strict=True)
+        ComparedSlice(subject, math.fsum(old) / len(old), math.fsum(new) / len(new), tag, value, len(old), pvalue)
+        for (subject, tag, value, (old, new, _)), pvalue in zip(looked_at, adjusted, strict=True)
     ]
     return sorted(parts, key=lambda part: (-part.loss, str(part.subject), part.tag, part.value))
 
