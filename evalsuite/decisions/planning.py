@@ -67,10 +67,10 @@ class DetectableLoss:
     # repeated answers.
     calibration: stats.Calibration | None = None
 
-    @property
-    def detectable_loss(self) -> float:
-        """The smallest loss that the planned run detects with a probability of 80%."""
-        return self.variance.compute_detectable_loss(self.questions, self.before, self.after)
+    def compute_detectable_loss(self, *, question_factor: int = 1, epoch_factor: int = 1) -> float:
+        """Compute the smallest loss detected with a probability of 80%, with more questions, or more epochs per run."""
+        epochs = epoch_factor * self.before, epoch_factor * self.after
+        return self.variance.compute_detectable_loss(question_factor * self.questions, *epochs)
 
     @property
     def questions_needed(self) -> int | None:
@@ -84,18 +84,6 @@ class DetectableLoss:
     def epochs_needed(self) -> int | None:
         """The epochs that both runs need to show the loss with the planned questions; None if unknown or impossible."""
         return self.variance.count_epochs_needed(self.loss, self.questions) if self.noise_known else None
-
-    @property
-    def detectable_loss_at_double_questions(self) -> float:
-        """The smallest detectable loss with twice as many questions and the same number of epochs."""
-        return self.variance.compute_detectable_loss(2 * self.questions, self.before, self.after)
-
-    @property
-    def detectable_loss_at_double_epochs(self) -> float | None:
-        """The smallest detectable loss with twice as many epochs in both runs; None if it cannot be estimated."""
-        if not self.noise_known:
-            return None
-        return self.variance.compute_detectable_loss(self.questions, 2 * self.before, 2 * self.after)
 
 
 def estimate_expenses(

@@ -53,9 +53,9 @@ def _make_loss_row(metric: DetectableLoss) -> list[Cell]:
         str(metric.subject),
         metric.questions,
         metric.after,
-        convert_cell(metric.detectable_loss),
-        convert_cell(metric.detectable_loss_at_double_questions),
-        convert_cell(metric.detectable_loss_at_double_epochs),
+        convert_cell(metric.compute_detectable_loss()),
+        convert_cell(metric.compute_detectable_loss(question_factor=2)),
+        convert_cell(metric.compute_detectable_loss(epoch_factor=2) if metric.noise_known else None),
         metric.loss,
         metric.questions_needed,
         "?" if not metric.noise_known else str(metric.epochs_needed or "none suffice"),
@@ -72,7 +72,7 @@ def advise_on_loss(metric: DetectableLoss) -> str:
         if drawn
         else ""
     )
-    detectable = metric.detectable_loss
+    detectable = metric.compute_detectable_loss()
     if detectable <= metric.loss:
         return f"{name}: a loss of {metric.loss:.3g} can be shown with what is there.{fails}"
     seen = f"a loss of {detectable:.3g} or more" if math.isfinite(detectable) else "no loss at all"
@@ -87,9 +87,9 @@ def advise_on_loss(metric: DetectableLoss) -> str:
 
 
 def _advise_on_epochs(metric: DetectableLoss) -> str:
-    epochs = metric.detectable_loss_at_double_epochs
-    if epochs is None:
+    if not metric.noise_known:
         return "Whether epochs help is not known: the baseline has one score per question."
-    if not math.isfinite(epochs) or metric.detectable_loss_at_double_questions < 0.98 * epochs:
+    epochs = metric.compute_detectable_loss(epoch_factor=2)
+    if not math.isfinite(epochs) or metric.compute_detectable_loss(question_factor=2) < 0.98 * epochs:
         return "For the same number of calls more questions pay more than more epochs."
     return "More epochs pay as much as more questions, call for call, and need no new questions."

@@ -77,7 +77,7 @@ def test_a_derived_metric_is_planned_by_leaving_out_cases(desk: Desk) -> None:
     moved = run_of(desk, "earlier", [[score + rng.gauss(0, 0.01) for score in scores]])
     (paired,) = compute_detectable_losses([asked], baseline, moved, gates, 0.05)
     assert paired.variance.between < alone.variance.between / 10
-    assert paired.detectable_loss < alone.detectable_loss
+    assert paired.compute_detectable_loss() < alone.compute_detectable_loss()
 
 
 def test_a_derived_metric_without_a_declared_range_is_not_planned(desk: Desk) -> None:
@@ -174,7 +174,8 @@ def test_a_noisy_model_pays_for_epochs_as_much_as_for_questions(desk: Desk) -> N
     # Each question is right in every other epoch, so that all variance is within.
     sight = seen(desk, [[0.0, 1.0] * 100, [1.0, 0.0] * 100], detect=0.001)
     assert sight.noise_known
-    assert sight.detectable_loss_at_double_epochs == pytest.approx(sight.detectable_loss_at_double_questions, rel=0.02)
+    doubled = sight.compute_detectable_loss(question_factor=2)
+    assert sight.compute_detectable_loss(epoch_factor=2) == pytest.approx(doubled, rel=0.02)
     assert "epochs pay as much" in advise_on_loss(sight)
     assert sight.calibration is not None  # By the two epochs.
 
@@ -188,5 +189,5 @@ def test_a_steady_model_pays_for_questions_alone(desk: Desk) -> None:
 
 def test_one_epoch_leaves_open_what_more_would_help(desk: Desk) -> None:
     sight = seen(desk, [[0.0, 1.0] * 100])
-    assert sight.detectable_loss_at_double_epochs is None
+    assert not sight.noise_known
     assert "not known" in advise_on_loss(sight)
