@@ -116,9 +116,8 @@ class EarlyGate:
         # The final check of a gate without a confidence cannot err, so early checks get the whole error probability.
         early = share if gate.confidence is None else share * EARLY_SHARE
         self._confidence = 1 - (1 - (gate.confidence or CONFIDENCE)) * early
-        self._waiting: list[float] = []
+        self._scores: list[float] = []
         self._sequence: stats.ConfidenceSequence | None = None
-        self._binary = True
         self._impossible = "*" in {gate.metric, gate.benchmark}
         self._sample_of: dict[str, str] = {}
 
@@ -137,7 +136,15 @@ class EarlyGate:
             # Decide after the run, because the confidence sequences assume that all scores lie in [0, 1].
             self._impossible = True
             return
-        self._add_to_confidence_sequence(score)
+        self._scores.append(score)
+        is_binary = score in {0.0, 1.0}
+        if self._sequence is None or (isinstance(self._sequence, stats.BinarySequence) and not is_binary):
+            # At the first score that is neither 0 nor 1, start again with the confidence sequence for bounded scores.
+            kind = stats.BinarySequence if is_binary else stats.BoundedSequence
+            self._sequence = kind(confidence=self._confidence)
+            for earlier in self._scores[:-1]:
+                self._sequence.add(earlier)
+        self._sequence.add(score)
 
     def _is_independent(self, row: Row) -> bool:
         """Tell whether a case is independent of earlier cases; if samples share a source, decide the gate later."""
@@ -149,18 +156,6 @@ class EarlyGate:
         # Do not use one sample per source instead: sources with few samples would get too much weight.
         self._impossible = self._sample_of[row.cluster] != row.sample
         return False
-
-    def _add_to_confidence_sequence(self, score: float) -> None:
-        self._waiting.append(score)
-        if self._binary and score not in {0.0, 1.0}:
-            # At the first score that is neither 0 nor 1, start again with the confidence sequence for bounded scores.
-            self._binary, self._sequence = False, None
-        if self._sequence is None:
-            kind = stats.BinarySequence if self._binary else stats.BoundedSequence
-            self._sequence = kind(confidence=self._confidence)
-            for earlier in self._waiting[:-1]:
-                self._sequence.add(earlier)
-        self._sequence.add(score)
 
     @property
     def can_use_more_samples(self) -> bool:
@@ -346,15 +341,11 @@ def prefer_early_verdicts(early: Mapping[str, Any], comparison: BaselineComparis
 
 
 def explain_left_out_cases(shard: str | None, early: Mapping[str, Any] | None, undecided_gates: str) -> str:
-    """Explain why the run deliberately left out cases of the suite; return "" if it left out none."""
+    """Explain why the run ran fewer or more cases than planned, and which gates are open; return "" if it did not."""
     if shard:
         return f"shard {shard}: gates are decided when `evalsuite runs merge` has joined all shards"
-    if early:
-        return _describe_early_end(early)
-    return f"{LEFT_OUT}: {undecided_gates}" if undecided_gates else ""
-
-
-def _describe_early_end(early: Mapping[str, Any]) -> str:
+    if not early:
+        return f"{LEFT_OUT}: {undecided_gates}" if undecided_gates else ""
     cases, planned = early["cases"], early["planned"]
     more = max(0, cases - planned)
     ran = f"{planned} planned cases and {more} more ran" if more else f"{cases} of {planned} cases ran"

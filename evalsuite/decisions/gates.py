@@ -22,7 +22,6 @@ import difflib
 import math
 import operator
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -396,15 +395,13 @@ def _estimate_with_worst_values(estimate: Estimate, worst_value: float, share: f
 
 def _describe_counted_cases(cases: Tally, missing: Sequence[Row]) -> str:
     """State how many cases were scored and why the others were not; name the first three cases without a score."""
-    causes = Counter(row.outcome if row.outcome in {"error", "skipped"} else "unscored" for row in missing)
-    parts = [
-        write_count(causes["error"], "error") if causes["error"] else "",
-        f"{causes['skipped']} skipped" if causes["skipped"] else "",
-        f"{causes['unscored']} without this score" if causes["unscored"] else "",
-    ]
+    errors, skipped = (sum(row.outcome == outcome for row in missing) for outcome in ("error", "skipped"))
+    parts = [write_count(errors, "error")] if errors else []
+    parts += [f"{skipped} skipped"] if skipped else []
+    parts += [f"{unscored} without this score"] if (unscored := len(missing) - errors - skipped) else []
     names = ", ".join(row.case for row in missing[:3]) + (", ..." if len(missing) > 3 else "")
     scored = len(cases) - len(missing)
-    return f"{scored} of {write_count(len(cases), 'case')} scored, {', '.join(filter(None, parts))} ({names})"
+    return f"{scored} of {write_count(len(cases), 'case')} scored, {', '.join(parts)} ({names})"
 
 
 def _has_width(estimate: Estimate) -> bool:

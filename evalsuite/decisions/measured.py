@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partialmethod
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.types import ASSERTS, PASS_RATE, Metric, Outcome, are_outcomes
@@ -54,9 +53,6 @@ def add_jackknife_interval(
     interval = make_constant_statistic_interval(value, len(names), bounds, confidence)
     return replace(bare, low=interval.low, high=interval.high)
 
-
-PASSED: Mapping[str, float] = MappingProxyType({"passed": 1.0, "failed": 0.0})
-"""The value of each outcome in the pass rate; cases with other outcomes are left out."""
 
 DERIVED_CONFIDENCE = 0.95  # Confidence of the intervals that derived metrics return themselves.
 
@@ -234,7 +230,8 @@ def get_score(row: Row, metric: str) -> float | None:
     if row.outcome == "error":
         return None
     if metric == PASS_RATE:
-        return PASSED.get(row.outcome) if row.facts.get(ASSERTS, True) else None
+        is_counted = row.outcome in {"passed", "failed"} and row.facts.get(ASSERTS, True)
+        return float(row.outcome == "passed") if is_counted else None
     return row.scores.get(metric)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
@@ -138,11 +138,6 @@ def list_quarantine_remarks(run: Run, quarantine: Quarantine) -> Iterator[str]:
         named |= {one for one in quarantine.entries for row in bench.tally if one.matches_sample(name, row.sample)}
     for entry in quarantine.ended_entries:
         yield f"the quarantine of {entry} ended on {entry.until}, and it decides again: take it out of the file"
-    yield from _list_unused_entries(run, quarantine, named)
-
-
-def _list_unused_entries(run: Run, quarantine: Quarantine, matched_entries: Iterable[QuarantineEntry]) -> Iterator[str]:
-    """Report entries that match no case, unless a partial run may have left their cases out."""
     settings = run.info.get("settings", {})
     if settings.get("shard"):
         return  # The cases may be in another shard; the run that joins the shards reports the entries.
@@ -151,5 +146,5 @@ def _list_unused_entries(run: Run, quarantine: Quarantine, matched_entries: Iter
         if entry.benchmark not in run.benchmarks:
             suggestion = suggest_names(entry.benchmark, run.benchmarks)
             yield f"the quarantine names {entry}, and no case of {entry.benchmark} is here{suggestion}"
-        elif not in_part and entry not in matched_entries and entry not in quarantine.ended_entries:
+        elif not in_part and entry not in named and entry not in quarantine.ended_entries:
             yield f"the quarantine names {entry}, which this suite does not have"
