@@ -13,8 +13,6 @@ suite. Other names are in namespaces: `solvers`, `scorers`, `judges`, `tools`, `
 `case_metrics`, `reports`, `results`, `protocols`, `errors`, `metrics`, `stats`, `sandbox`.
 """
 
-from __future__ import annotations
-
 from evalsuite.core.entry_points import attach_names
 
 __version__ = "0.1.0"

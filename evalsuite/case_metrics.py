@@ -1,7 +1,5 @@
 """Metrics over all cases of a benchmark, for `@benchmark(..., metrics=[...])`."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """The command `evalsuite`: a table of its subcommands, which are implemented by functions in `commands/`."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Make parts of a message that are not text, in the OpenAI content format: pictures, recordings, files."""
 
-from __future__ import annotations
-
 import mimetypes
 from base64 import b64encode
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Collects one case's calls and spans, and makes the case's transcript from them."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Answers of the OpenAI API over HTTP: JSON, event streams, or errors in the API's format."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """An application's own effects, such as sent mails: replays and resumed runs do not repeat them."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import inspect

@@ -3,8 +3,6 @@
 Source: the Gemini API reference, "Generating content" and "Function calling".
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 Source: the Anthropic API reference, "Messages" and "Streaming Messages".
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

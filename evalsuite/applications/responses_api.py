@@ -3,8 +3,6 @@
 Source: the OpenAI API reference, "Create a model response" and "Streaming events" of the Responses API.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ The same code reads recorded traces that are scored later, and spans that an app
 run, by OTLP over HTTP or within the process.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from base64 import b64decode

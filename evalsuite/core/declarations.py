@@ -13,8 +13,6 @@ folders that are runs or contain runs. The test file must be named like a test f
 benchmark in the named function. A test file that the session's own worker process reports is imported without checks.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import importlib.util

@@ -9,8 +9,6 @@ Benchmarks and backends of other packages are entry points, in the same form as 
     parrot = "proverbs.parrot:Parrot"               # Parrot(name, base_url) is a backend: --model=parrot:grey
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Mapping
 from functools import cache

@@ -11,8 +11,6 @@ The known names come from OpenAI's chat completions and responses (platform.open
 documentation of llama.cpp's server, vLLM and litellm.
 """
 
-from __future__ import annotations
-
 import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """Options and commands' arguments, and the syntax of their values on the command line and in ini files."""
 
-from __future__ import annotations
-
 import json
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace

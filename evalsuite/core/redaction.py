@@ -1,7 +1,5 @@
 """Recognise and hide the secrets in addresses and parameters."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

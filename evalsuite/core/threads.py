@@ -1,7 +1,5 @@
 """Run a user's plain function from a coroutine without blocking the event loop."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import inspect

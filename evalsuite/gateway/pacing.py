@@ -8,8 +8,6 @@ A paced period ends if it has fewer answers than expected at the rate without pa
 refused calls.
 """
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from dataclasses import dataclass

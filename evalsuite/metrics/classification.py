@@ -1,7 +1,5 @@
 """Compute metrics over all cases at once: F1 of labels, calibration, ranking."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left, bisect_right
 from collections import Counter

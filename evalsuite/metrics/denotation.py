@@ -8,8 +8,6 @@ word such as "million", or be in Chinese numerals. Dates in any usual form and l
 read.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

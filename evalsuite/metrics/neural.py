@@ -5,8 +5,6 @@ a model's folder must contain weights and tokenizer as `save_pretrained` writes 
 contains another kind of model, SettingsError is raised; without the extra, ScoringError is raised.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Compare numbers, regardless of how they are written."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ score 1.0; a blank text and another text score 0.0. Without a target, a metric r
 raises ScoringError if a Chinese text must be split.
 """
 
-from __future__ import annotations
-
 import re
 import string
 import unicodedata

@@ -3,8 +3,6 @@
 Source: the OpenAI API reference, "Create chat completion"; `reasoning_content` is from vLLM, llama.cpp and DeepSeek.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

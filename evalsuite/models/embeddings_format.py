@@ -4,8 +4,6 @@ Source: the OpenAI API reference, "Create embeddings". Vectors are requested as 
 size of decimal numbers. Servers without base64 send lists of numbers, which are converted.
 """
 
-from __future__ import annotations
-
 import struct
 from base64 import b64decode, b64encode
 from collections.abc import Sequence

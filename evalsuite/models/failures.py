@@ -1,7 +1,5 @@
 """Tell from a response's HTTP status and headers whether a call may be repeated, and when."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """Any Python function as a model: the user's own application under test."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import inspect

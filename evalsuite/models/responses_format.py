@@ -3,8 +3,6 @@
 Source: the OpenAI API reference, "Create a model response". `--model-param api=responses` selects this API.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

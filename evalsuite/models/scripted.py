@@ -1,7 +1,5 @@
 """A model with scripted answers (`function:evalsuite.models.scripted:answer`), to test a CI workflow at no cost."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping, Sequence

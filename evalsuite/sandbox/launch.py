@@ -5,8 +5,6 @@ namespace's only user is root. The kernel does not count root's processes, so it
 therefore maps a second, unprivileged user for programs if root starts it; otherwise it maps only the current user.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys

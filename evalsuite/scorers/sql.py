@@ -1,7 +1,5 @@
 """`sql_execution`: run the model's SQL query and the target query in the sandbox, and compare the results."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Runs SQL queries on a copy of an SQLite database and compares results; the sandbox runs this file's text."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 import time

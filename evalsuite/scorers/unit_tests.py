@@ -1,7 +1,5 @@
 """`passes_tests`: run a program written by a model against unit tests, in the sandbox."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 import json

@@ -5,8 +5,6 @@ program are tried, from the strictest form to the most lenient. The first candid
 or defines the requested names, is the program.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import html

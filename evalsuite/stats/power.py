@@ -1,7 +1,5 @@
 """Power: the smallest difference that a number of cases can show, and the number of cases that a difference needs."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence

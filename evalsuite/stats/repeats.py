@@ -1,7 +1,5 @@
 """Repeated attempts at one sample: the probabilities that at least one attempt is right, and that all are."""
 
-from __future__ import annotations
-
 import math
 
 

@@ -9,8 +9,6 @@ interval is reset to the whole range. Without this reset, the first half of a ru
 model's answers change midway.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Protocol
 

@@ -4,8 +4,6 @@ r"""Reads a call's arguments, written as a JSON value or a Python literal, witho
 literal, and can exhaust the stack.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

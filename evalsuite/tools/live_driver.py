@@ -6,8 +6,6 @@ imports, is missing, the second line is `{"missing": ...}` instead. This file im
 host passes it to the sandbox as source text.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

@@ -7,8 +7,6 @@ are equal, rows and columns are aligned by similar characters. The time grows wi
 of rows.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence

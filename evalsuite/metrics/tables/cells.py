@@ -2,8 +2,6 @@
 
 # ruff: noqa: RUF001 - this module compares characters that look like others
 
-from __future__ import annotations
-
 import html
 import re
 import unicodedata

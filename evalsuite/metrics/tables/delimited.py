@@ -1,7 +1,5 @@
 """Read tables of delimited values, reStructuredText and AsciiDoc, and frames as pandas prints them."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterator, Sequence

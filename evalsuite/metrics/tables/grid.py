@@ -1,7 +1,5 @@
 """Tables as rows of cell texts, independent of markup. A spanning cell's text fills all positions that it covers."""
 
-from __future__ import annotations
-
 import unicodedata
 from dataclasses import dataclass
 from typing import Literal

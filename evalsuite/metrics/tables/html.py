@@ -3,8 +3,6 @@
 No tree is built, because building BeautifulSoup's tree takes ten times as long as parsing.
 """
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Read LaTeX tables and their column specifications."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field

@@ -2,8 +2,6 @@
 
 # ruff: noqa: RUF001 - this module converts characters that look like others
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

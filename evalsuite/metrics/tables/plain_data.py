@@ -1,7 +1,5 @@
 """Tables as plain data: write data frames, lists and records as markup, and find tables in JSON."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

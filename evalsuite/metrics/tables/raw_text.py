@@ -1,7 +1,5 @@
 """Read tables of raw text: rows with bars, as in Markdown and drawn grids, or else text without bars."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

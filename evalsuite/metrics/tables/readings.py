@@ -1,7 +1,5 @@
 """Read the tables of a text in any markup, and strip other text from answers."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -5,8 +5,6 @@ the scripts' code; perf/h_score_plain.py implements the same definition step by 
 implementations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher

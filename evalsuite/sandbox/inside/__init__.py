@@ -8,8 +8,6 @@ code, tables and output in memory files. The warm interpreter reads only status 
 each new program inherits, therefore has no data of other programs.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 OWN_FILES = "/tmp"  # noqa: S108 - each program has its own tmpfs there

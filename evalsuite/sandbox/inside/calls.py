@@ -9,8 +9,6 @@ The numbers of system calls are from the kernel's arch/x86/entry/syscalls/syscal
 include/uapi/asm-generic/unistd.h.
 """
 
-from __future__ import annotations
-
 import errno
 import struct
 

@@ -1,7 +1,5 @@
 """Lets a program read its tables under any file name, and collects the files that the program writes."""
 
-from __future__ import annotations
-
 import builtins
 import codecs
 import contextlib

@@ -4,8 +4,6 @@ Nothing in this process can be trusted, because the program runs in it and may c
 therefore reads only single status bytes from this process; false bytes harm only this program.
 """
 
-from __future__ import annotations
-
 import ast
 import atexit
 import builtins
