@@ -4,8 +4,6 @@ Each message says what failed, the value that caused the failure, the reason, an
 library converts the library's exceptions to these classes with `raise ... from`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -37,7 +35,7 @@ class DatasetError(EvalsuiteError):
         problem = found if found.startswith("no such ") else f"found {found}"
         super().__init__(f"{place}: {problem}, expected {expected}")
 
-    def __reduce__(self) -> tuple[type[DatasetError], tuple[Path | str, str, str, str]]:
+    def __reduce__(self) -> "tuple[type[DatasetError], tuple[Path | str, str, str, str]]":
         """Make copies and pickles of the error keep `path`, `where`, `found` and `expected`."""
         return (type(self), (self.path, self.where, self.found, self.expected))
 

@@ -4,8 +4,7 @@ The gateway's execnet channel is separate from xdist's, and needs no socket, por
 worker ends. Workers may run on this machine or, over ssh, on other machines.
 """
 
-from __future__ import annotations
-
+import asyncio
 import itertools
 import json
 import queue
@@ -13,18 +12,14 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from evalsuite.core import errors
 from evalsuite.core.errors import EvalsuiteError, InternalError
 from evalsuite.core.json_codec import Plain, decode_completion, decode_request, dumps, encode_completion, encode_request
+from evalsuite.core.types import Completion, Request
 from evalsuite.gateway.handle import CaseCallProvider, NumberedToolCall
-
-if TYPE_CHECKING:
-    import asyncio
-
-    from evalsuite.core.types import Completion, Request
-    from evalsuite.gateway.loop import BackgroundLoop
+from evalsuite.gateway.loop import BackgroundLoop
 
 
 class Channel(Protocol):

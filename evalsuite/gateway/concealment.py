@@ -4,8 +4,6 @@ Wherever a request is stored, compared or sent to a worker, the start of a secre
 Only the gateway keeps the secrets; it puts them back into the request that it sends to the server.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json
@@ -13,16 +11,14 @@ import re
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.json_codec import dumps, encode_request
 from evalsuite.core.redaction import HEADERS, is_secret_name, mask_secrets, redact
-
-if TYPE_CHECKING:
-    from evalsuite.core.settings import Settings
-    from evalsuite.core.types import Completion, Request
-    from evalsuite.models.protocol import Backend
+from evalsuite.core.settings import Settings
+from evalsuite.core.types import Completion, Request
+from evalsuite.models.protocol import Backend
 
 PARAMETER_FLAGS = ("--model-param", "--judge-param")
 PARAMETER_OPTION = re.compile(r"--(model|judge)-param|(-o|--override-ini=)?evalsuite_(model|judge)_param")

@@ -1,18 +1,14 @@
 """Injects faults into model calls chosen at random, so that an application's reaction to them can be scored."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Self
 
 from evalsuite.core.errors import RequestRefused, SettingsError
 from evalsuite.core.json_codec import digest, encode_request
-
-if TYPE_CHECKING:
-    from evalsuite.core.types import Completion, Request
-    from evalsuite.gateway.handle import CompletionProvider
+from evalsuite.core.types import Completion, Request
+from evalsuite.gateway.handle import CompletionProvider
 
 TAG = "fault"  # A case's tag that lists the kinds of fault injected into the case's requests.
 UNHARMED = "none"  # The value of the tag `fault` for a case without injected faults.
@@ -73,7 +69,7 @@ class FaultInjector:
     seed: int
 
     @classmethod
-    def from_texts(cls, texts: Iterable[str], seed: int) -> FaultInjector:
+    def from_texts(cls, texts: Iterable[str], seed: int) -> Self:
         """Make an injector from the texts of its faults; a text that is given twice counts once."""
         return cls(tuple(map(parse_fault, dict.fromkeys(texts))), seed)
 

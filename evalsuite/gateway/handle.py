@@ -3,8 +3,7 @@
 The process that runs the case sends these calls to the gateway's process, which has the journal.
 """
 
-from __future__ import annotations
-
+import asyncio
 import itertools
 import math
 import time
@@ -14,15 +13,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 from evalsuite.core.errors import RequestRefused
 from evalsuite.core.json_codec import Plain, decode_usage, digest, encode_request, encode_usage
 from evalsuite.core.types import Completion, Message, Prompt, Request, Usage, convert_message
 from evalsuite.gateway.concealment import remove_epoch
-
-if TYPE_CHECKING:
-    import asyncio
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +52,7 @@ class ToolModelCalls:
     RESULT: ClassVar = "result"
     CALLS: ClassVar = "model_calls"
 
-    def add_calls(self, other: ToolModelCalls) -> None:
+    def add_calls(self, other: "ToolModelCalls") -> None:
         self.requests += other.requests
         self.answers += other.answers
 
@@ -66,7 +62,7 @@ class ToolModelCalls:
         return {self.RESULT: result, self.CALLS: {"requests": self.requests, "answers": self.answers}}
 
     @classmethod
-    def unpack_result_and_calls(cls, stored: Any) -> tuple[Any, ToolModelCalls]:
+    def unpack_result_and_calls(cls, stored: Any) -> tuple[Any, Self]:
         if isinstance(stored, dict) and stored.keys() == {cls.RESULT, cls.CALLS}:
             return stored[cls.RESULT], cls(**stored[cls.CALLS])
         return stored, cls()
@@ -253,7 +249,7 @@ class UsageMeter:
     """
 
     def __init__(
-        self, whole: UsageMeter | None = None, scope: str = "", *, share_greedy: bool = False, plays: bool = False
+        self, whole: "UsageMeter | None" = None, scope: str = "", *, share_greedy: bool = False, plays: bool = False
     ) -> None:
         self._usages: list[Usage] = []
         self.plays = plays

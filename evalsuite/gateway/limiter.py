@@ -4,8 +4,6 @@ Connections are limited over the whole run. Limits on requests and tokens per mi
 apply per model, so that a slow judge delays only its own calls.
 """
 
-from __future__ import annotations
-
 import asyncio
 import heapq
 import itertools
@@ -182,7 +180,7 @@ class Limiter:
         self._timer: asyncio.Handle | None = None
         self.waiting = self._backing_off = 0
 
-    def make_connection_sharing_limiter(self) -> Limiter:
+    def make_connection_sharing_limiter(self) -> "Limiter":
         """Return a limiter for another model of the run; it shares the connections, but has its own rates."""
         return Limiter(self.connections, self._rpm, self._tpm, self._clock)
 

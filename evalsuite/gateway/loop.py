@@ -1,19 +1,14 @@
 """One background event loop per process runs all asynchronous code, so that tests can be ordinary functions."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from evalsuite.core.errors import SettingsError
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
 
 T = TypeVar("T")
 MOST_THREADS = 4096

@@ -1,7 +1,5 @@
 """Prices of models, and the spending of a run and its limit."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math
@@ -39,7 +37,7 @@ class Price:
     # Price of prompt tokens that are written into the cache; None means the same price as `prompt`.
     cache_write: float | None = None
 
-    def multiply_prices(self, factor: float) -> Price:
+    def multiply_prices(self, factor: float) -> "Price":
         prices = {name: value for name, value in asdict(self).items() if name != "longest" and value is not None}
         return replace(self, **{name: factor * price for name, price in prices.items()})
 

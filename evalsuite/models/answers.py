@@ -1,18 +1,14 @@
 """Backends that call no model: one for ready-made answers (`--answers FILE`), and one for replays."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.errors import BackendUnavailable, ReplayMiss, RequestRefused
+from evalsuite.core.types import Completion, Request
 from evalsuite.models.protocol import Backend
-
-if TYPE_CHECKING:
-    from evalsuite.core.types import Completion, Request
 
 EXPECTED = 'JSON lines {"id": ..., "answer": ...}, with or without "benchmark" where two benchmarks share an id'
 NAMES_SHOWN = 3

@@ -5,8 +5,6 @@ variable `OPENAI_BASE_URL` names. No key is ever sent to an address that was rea
 `evalsuite_model_key_env`, `evalsuite_judge_key_env` and `evalsuite_user_key_env` name another variable for each key.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -47,7 +45,7 @@ class Secret:
     def __repr__(self) -> str:
         return "***"
 
-    def __reduce__(self) -> tuple[type[Secret], tuple[str]]:
+    def __reduce__(self) -> "tuple[type[Secret], tuple[str]]":
         raise TypeError("a secret is not sent to other processes")
 
 

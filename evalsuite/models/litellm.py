@@ -1,23 +1,19 @@
 """A backend for about a hundred other providers, through the package litellm (extra `litellm`)."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib.util
 import os
 import re
 import warnings
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.errors import BackendUnavailable, RequestRefused
 from evalsuite.core.redaction import redact
+from evalsuite.core.types import Completion, Request
 from evalsuite.models.chat_format import build_body, parse_answer
 from evalsuite.models.failures import LONGEST_WORDS, make_status_error
 from evalsuite.models.protocol import Backend, BrokenConnection, LostAnswer, UnreachableServer
-
-if TYPE_CHECKING:
-    from evalsuite.core.types import Completion, Request
 
 KEY_HINT = "is the provider's key in the environment the right one?"
 MISSING_KEY = re.compile(r"\bmissing\b.{0,40}\b(?:api key|credentials)", re.IGNORECASE)

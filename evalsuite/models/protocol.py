@@ -1,13 +1,9 @@
 """The protocol of a backend (the code that calls one kind of model), and the exceptions of its calls."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from evalsuite.core.errors import BackendUnavailable, RequestRefused
-
-if TYPE_CHECKING:
-    from evalsuite.core.types import Completion, Request, Usage
+from evalsuite.core.types import Completion, Request, Usage
 
 
 class RateLimited(Exception):  # noqa: N818 - heard only by the gateway, which waits and asks again

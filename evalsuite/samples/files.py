@@ -1,7 +1,5 @@
 """Make samples from files (JSON Lines, JSON, CSV, TSV, YAML, Parquet) or the hub; read tables of SQLite files."""
 
-from __future__ import annotations
-
 import csv
 import glob
 import io
@@ -76,7 +74,7 @@ def iter_samples(
 
 
 def make_samples(
-    fields: SampleFields, source: str | Path, items: Iterator[tuple[str, str, Mapping[str, Any]]]
+    fields: "SampleFields", source: str | Path, items: Iterator[tuple[str, str, Mapping[str, Any]]]
 ) -> Iterator[Sample]:
     """Make samples from items; each item comes with its file and its position in this file.
 

@@ -1,7 +1,5 @@
 """Create samples on demand: a sample that `--limit`, `-k` or `--shard` leaves out is never created."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -73,7 +71,7 @@ class LazySamples(Sequence[Sample]):
         make = lru_cache(MOST_KEPT)(self._make)
         return [LazySample(id_, make) for id_ in self.ids]
 
-    def tagged(self, tags: Callable[[Sample], Mapping[str, str]]) -> LazySamples:
+    def tagged(self, tags: Callable[[Sample], Mapping[str, str]]) -> "LazySamples":
         """Return lazy samples whose tags the function `tags` computes from each sample."""
 
         def make_tagged_sample(id_: str) -> Sample:

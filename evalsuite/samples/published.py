@@ -1,16 +1,12 @@
 """Describes published data sets: their files, and the item fields from which samples are made."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from evalsuite.core.types import Sample
 from evalsuite.samples.files import READERS, SampleFields, SourceItem, make_samples
-
-if TYPE_CHECKING:
-    from evalsuite.core.types import Sample
 
 FILE = "file"  # Name of a field that is added to each item: the path of the item's file in the data set's folder.
 

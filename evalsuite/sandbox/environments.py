@@ -4,8 +4,6 @@ A named environment is a folder of packages in the user's cache folder. This fol
 because its name contains a hash of the requirements.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import importlib.util
@@ -44,7 +42,7 @@ class ProgramEnvironment:
     """An interpreter and the packages that programs may import."""
 
     name: str  # `own` for this process's environment, the name of a named environment, or a requirements file's path.
-    interpreter: Interpreter
+    interpreter: "Interpreter"
     packages: tuple[str, ...]  # Folders in which programs find packages.
     # Versions of packages by name; for the environment `own`, only the packages in `MENTIONED`.
     installed: Mapping[str, str]

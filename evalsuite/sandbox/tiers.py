@@ -1,7 +1,5 @@
 """Tiers: the kinds of isolation that this machine can use (bubblewrap or Landlock), and why others fail."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import platform
@@ -11,14 +9,12 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.errors import SandboxUnavailable, SettingsError
+from evalsuite.sandbox.environments import Interpreter, ProgramEnvironment
 from evalsuite.sandbox.inside import DEVICES, LOADING, OWN_FILES
 from evalsuite.sandbox.inside.calls import AUDIT_ARCH
-
-if TYPE_CHECKING:
-    from evalsuite.sandbox.environments import Interpreter, ProgramEnvironment
 
 # The kinds of isolation on this machine; unless the user chooses, they are tried in this order.
 TIERS = ("bubblewrap", "landlock")

@@ -1,7 +1,5 @@
 """The host's side of the warm interpreter: starts it, sends it programs, and receives reports of how rounds ended."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools
@@ -13,15 +11,13 @@ import tempfile
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from evalsuite.core.errors import SandboxError, SandboxUnavailable
 from evalsuite.sandbox import tiers
-
-if TYPE_CHECKING:
-    from evalsuite.sandbox.environments import ProgramEnvironment
-    from evalsuite.sandbox.inside import Limits
-    from evalsuite.sandbox.tiers import Launch
+from evalsuite.sandbox.environments import ProgramEnvironment
+from evalsuite.sandbox.inside import Limits
+from evalsuite.sandbox.tiers import Launch
 
 START_SECONDS = 60.0
 # If a program exceeds its time limit by this many seconds, kill the warm interpreter, which failed to stop it.

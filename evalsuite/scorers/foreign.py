@@ -1,7 +1,5 @@
 """Scores with metrics from autoevals, DeepEval, Inspect and Ragas; the run's judge answers their model calls."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import inspect
@@ -12,7 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from evalsuite.applications.case_model import BlockingModel, CaseModel
 from evalsuite.core.errors import EvalsuiteError, ScoringError, SettingsError, describe_error
@@ -20,10 +18,9 @@ from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import Message, Sample, Score, Transcript
 from evalsuite.scorers.trajectories import tool_uses
 
-if TYPE_CHECKING:
-    Scores = Mapping[str, float | Score]
-    Documents = Callable[[Sample, Transcript], Sequence[str]]
-    Measure = Callable[[Any, "ForeignCase"], Coroutine[Any, Any, Scores]]
+Scores = Mapping[str, float | Score]
+Documents = Callable[[Sample, Transcript], Sequence[str]]
+Measure = Callable[[Any, "ForeignCase"], Coroutine[Any, Any, Scores]]
 
 NO_JUDGE = "this metric asks a model: leave out judge=False, and name a judge with --judge-model"
 
@@ -216,7 +213,7 @@ async def _score_with_deepeval(metric: Any, case: ForeignCase) -> dict[str, Scor
     class DeepEvalJudge(DeepEvalBaseLLM):  # type: ignore[misc]
         """Answers the metric's requests with the run's judge."""
 
-        def load_model(self) -> DeepEvalJudge:
+        def load_model(self) -> Self:
             return self
 
         def generate(self, prompt: Any) -> str:

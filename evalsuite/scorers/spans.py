@@ -1,18 +1,15 @@
 """Scores the steps of an application, which it reports as OpenTelemetry spans."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.core.types import SHARE, Metric, Sample, Score, Transcript
 
-if TYPE_CHECKING:
-    SpanEvent = Mapping[str, Any]
+SpanEvent = Mapping[str, Any]
 
 FEWER = Metric(range=None, better="lower")
 

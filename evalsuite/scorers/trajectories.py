@@ -6,8 +6,6 @@ Leaderboard (Patil et al., "The Berkeley Function Calling Leaderboard", ICML 202
 the argument may be missing.
 """
 
-from __future__ import annotations
-
 import difflib
 import inspect
 import json
@@ -53,7 +51,7 @@ class ToolUse:
     arguments: Mapping[str, Any] | Callable[[Mapping[str, Any]], bool] | None = None
     partial: bool = False
 
-    def accepts(self, made: ToolUse) -> bool:
+    def accepts(self, made: "ToolUse") -> bool:
         """Tell whether a call that was made matches this expected call."""
         arguments = made.arguments if isinstance(made.arguments, Mapping) else {}
         if made.tool != self.tool or self.arguments is None:

@@ -1,7 +1,5 @@
 """Runs a tool-using episode turn by turn; declares how a format writes and reads these turns."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import math
@@ -9,9 +7,10 @@ import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from evalsuite.core.errors import SettingsError, shorten_with_note
+from evalsuite.core.protocols import Model
 from evalsuite.core.types import Completion, Message, Sample, Transcript
 from evalsuite.tools import worlds
 from evalsuite.tools.execution import (
@@ -24,10 +23,7 @@ from evalsuite.tools.execution import (
     ToolFailure,
     convert_to_text,
 )
-
-if TYPE_CHECKING:
-    from evalsuite.core.protocols import Model
-    from evalsuite.tools.simulated import User
+from evalsuite.tools.simulated import User
 
 
 @dataclass(frozen=True, slots=True)

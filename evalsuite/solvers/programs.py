@@ -4,25 +4,21 @@ Program of thought was defined by Chen et al., "Program of Thoughts Prompting" (
 TReB's PoT mode (arXiv 2506.18421).
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.errors import SandboxError, shorten_to_ends
 from evalsuite.core.keywords import select_generation_params
+from evalsuite.core.protocols import Model
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.sandbox import Execution, Sandbox, TableSource
 from evalsuite.sandbox.execution import compute_table_key, encode_files
 from evalsuite.sandbox.sandbox import TIMEOUT, SandboxUser
 from evalsuite.solvers.program_text import FoundProgram, find_last_boxed_answer, find_program
-
-if TYPE_CHECKING:
-    from evalsuite.core.protocols import Model
 
 # A template, in which the sample's input replaces `{input}`, and the tables' description `{tables}`; or a function of
 # (sample, description of the tables), which returns the user's message or a whole conversation.

@@ -1,19 +1,15 @@
 """Solvers that make at most one call: they call the model once, or take an existing answer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.errors import SettingsError, SolverError
 from evalsuite.core.json_codec import dumps, parse_json_as
 from evalsuite.core.keywords import select_generation_params
+from evalsuite.core.protocols import Model, Solver
 from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.models.answers import read_answers_file
-
-if TYPE_CHECKING:
-    from evalsuite.core.protocols import Model, Solver
 
 
 @dataclass(frozen=True, slots=True)

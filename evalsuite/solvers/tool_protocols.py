@@ -3,27 +3,22 @@
 ReAct (Yao et al., arXiv 2210.03629) works with every chat model, because thoughts and calls are plain text.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.keywords import select_generation_params
-from evalsuite.core.types import Completion, Message, Sample
+from evalsuite.core.types import Completion, Message, Sample, ToolCall
 from evalsuite.gateway.handle import convert_prompt
 from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT, PARAMETERS, TOOL_SECONDS, Call, ParsedTurn, ToolLoop
 from evalsuite.tools.arguments import parse_arguments
-
-if TYPE_CHECKING:
-    from evalsuite.core.types import ToolCall
-    from evalsuite.tools.execution import ToolDocument
-    from evalsuite.tools.simulated import User
-    from evalsuite.tools.worlds import ToolSource
+from evalsuite.tools.execution import ToolDocument
+from evalsuite.tools.simulated import User
+from evalsuite.tools.worlds import ToolSource
 
 _FUNCTIONS_SYSTEM = """\
 You help a user by calling the tools on offer. Before each call say in a sentence or two what you know so \

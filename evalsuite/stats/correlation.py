@@ -1,7 +1,5 @@
 """Correlations of two scores with their intervals, and a test of differences between groups."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ from numpy.typing import NDArray
 from evalsuite.stats.clustering import NO_WIDTH, Interval, Replicates, compute_jackknife_interval, group_by_cluster
 from evalsuite.stats.inputs import Array, Labels, Values, check_same_length, convert_to_floats
 
+Coefficient = Literal["pearson", "spearman", "kendall"]
 Variables = Sequence[tuple[Sequence[float], Sequence[float]]]
 
 
@@ -146,7 +145,6 @@ def _add_extreme_cases(
     return [*x, *[max(x) if up else min(x)] * size], [*y, *[ends[up != opposite]] * size]
 
 
-Coefficient = Literal["pearson", "spearman", "kendall"]
 CELLS_AT_ONCE = 2_000_000  # Maximum cells of all tables of counts in memory at once; each copy takes 16 MB.
 
 

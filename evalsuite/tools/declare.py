@@ -1,7 +1,5 @@
 """The decorator `@tool`, which makes a tool from a Python function's signature and docstring."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import inspect
@@ -13,16 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, overload
+from typing import Annotated, Any, Literal, Union, overload
 
 import typing_extensions
 
 from evalsuite.core.errors import EvalsuiteError, SettingsError, describe_error
+from evalsuite.core.protocols import Model
 from evalsuite.core.threads import RaisedInThread, call_maybe_async
 from evalsuite.tools.execution import Tool, ToolDocument, ToolFailure
-
-if TYPE_CHECKING:
-    from evalsuite.core.protocols import Model
 
 _GOOGLE = re.compile(r"^(Args|Arguments|Parameters|Returns|Yields|Raises|Examples?|Notes?|Attributes|Warnings?):\s*$")
 _NUMPY = re.compile(r"^(Parameters|Other Parameters|Returns|Yields|Raises|Examples?|Notes?|See Also|Warnings?)\s*$")
@@ -262,7 +258,7 @@ class DeclaredTool(Tool):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
-    def __get__(self, instance: object, owner: type | None = None) -> DeclaredTool:
+    def __get__(self, instance: object, owner: type | None = None) -> "DeclaredTool":
         if instance is None:
             return self
         mine = typing.cast("PythonFunction", self.executor)

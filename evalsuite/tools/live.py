@@ -5,8 +5,6 @@ their code, which others published, calls web services. It can access its own fo
 /tmp, and the network, including loopback, but nothing else of this machine.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import subprocess
@@ -16,17 +14,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from evalsuite.core.errors import SandboxUnavailable, SettingsError, ToolError
+from evalsuite.core.protocols import Model
 from evalsuite.core.threads import run_in_thread
 from evalsuite.sandbox import tiers
 from evalsuite.sandbox.environments import get_own_environment, get_own_interpreter
 from evalsuite.sandbox.tiers import explain_failures
 from evalsuite.tools.execution import ToolDocument, ToolFailure
-
-if TYPE_CHECKING:
-    from evalsuite.core.protocols import Model
 
 DRIVER = Path(__file__).parent / "live_driver.py"
 SECONDS = 30.0

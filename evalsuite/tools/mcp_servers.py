@@ -3,21 +3,17 @@
 This module needs the package `mcp` (the extra `mcp`).
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.errors import EvalsuiteError, SettingsError, ToolError, describe_error
+from evalsuite.core.protocols import Model
+from evalsuite.core.types import Sample
+from evalsuite.gateway.handle import CaseToolCalls
 from evalsuite.tools.execution import Tool, ToolDocument, ToolFailure
-
-if TYPE_CHECKING:
-    from evalsuite.core.protocols import Model
-    from evalsuite.core.types import Sample
-    from evalsuite.gateway.handle import CaseToolCalls
 
 LONGEST_START = 120.0  # Seconds that a server has to list its tools; its command may install packages first.
 LONGEST_PING = 5.0  # Seconds that a server has to answer a ping after a call of a tool failed.

@@ -1,20 +1,16 @@
 """The executor `recorded`: repeats what tools and users answered in an earlier run."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from evalsuite.core.errors import RunError, ToolError, shorten_to_beginning
+from evalsuite.core.protocols import Model
+from evalsuite.core.types import Sample
 from evalsuite.tools.execution import ASK_TO_USER, FINISH, ToolDocument, ToolFailure
-
-if TYPE_CHECKING:
-    from evalsuite.core.protocols import Model
-    from evalsuite.core.types import Sample
 
 RECORDS = "records.jsonl"
 _FAILED = "Error: "
@@ -35,7 +31,7 @@ class Recording:
     run: Path  # The run's folder.
 
     @cached_property
-    def calls(self) -> _RecordedCalls:
+    def calls(self) -> "_RecordedCalls":
         """Read the calls from the run's records; raise RunError if this is impossible."""
         path, calls = self.run / RECORDS, _RecordedCalls()
         try:

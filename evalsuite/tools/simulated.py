@@ -1,7 +1,5 @@
 """Stores the answers of simulated tools and users, so that equal calls get equal answers in every run."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sqlite3
@@ -10,15 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from evalsuite.core.errors import SettingsError, ToolError
 from evalsuite.core.json_codec import dumps
+from evalsuite.core.protocols import Model
 from evalsuite.core.types import Message, Sample
-
-if TYPE_CHECKING:
-    from evalsuite.core.protocols import Model
-    from evalsuite.tools.execution import ToolDocument
+from evalsuite.tools.execution import ToolDocument
 
 FILE = "tool_observations.sqlite"
 # A row for each distinct question to a simulating model. The key is the SHA-256 of the question's JSON, which is stored

@@ -3,8 +3,6 @@
 If a final state is large, a run stores its differences from the initial state, which is stored only once.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import inspect
@@ -14,9 +12,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from copy import copy, deepcopy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
 
 from evalsuite.core.errors import SettingsError, ToolError, write_count
+from evalsuite.core.protocols import Model
 from evalsuite.core.threads import call_maybe_async
 from evalsuite.core.types import CHANGES, Sample
 from evalsuite.gateway.handle import CaseToolCalls, NumberedToolCall
@@ -31,9 +30,6 @@ from evalsuite.tools.execution import (
     list_tool_documents,
     tools_of,
 )
-
-if TYPE_CHECKING:
-    from evalsuite.core.protocols import Model
 
 
 @dataclass(slots=True)
@@ -110,23 +106,23 @@ class World:
         """The documents of a class's tools; empty for a function, whose tools are known only after it is called."""
         return list_tool_documents(self.make) if isinstance(self.make, type) else []
 
-    def fails(self, tool: str, *, at: int = 1, message: str = "the service is unavailable") -> World:
+    def fails(self, tool: str, *, at: int = 1, message: str = "the service is unavailable") -> Self:
         """Make call number `at` of a tool fail without effect; the first call has the number 1."""
         return self._copy_with_fault(tool, at, "fails", message)
 
-    def slow(self, tool: str, *, seconds: float, at: int = 1) -> World:
+    def slow(self, tool: str, *, seconds: float, at: int = 1) -> Self:
         """Make call number `at` of a tool slower."""
         return self._copy_with_fault(tool, at, "slow", seconds)
 
-    def stale(self, tool: str, *, at: int = 2) -> World:
+    def stale(self, tool: str, *, at: int = 2) -> Self:
         """Make call number `at` of a tool return the result of the call before it."""
         return self._copy_with_fault(tool, at, "stale", None)
 
-    def poisoned(self, tool: str, text: str, *, at: int = 1) -> World:
+    def poisoned(self, tool: str, text: str, *, at: int = 1) -> Self:
         """Add a prompt injection to the result of call number `at` of a tool."""
         return self._copy_with_fault(tool, at, "poisoned", text)
 
-    def _copy_with_fault(self, tool: str, at: object, kind: str, detail: Any) -> World:
+    def _copy_with_fault(self, tool: str, at: object, kind: str, detail: Any) -> Self:
         documents = self.documents
         if documents:
             self.require_tool(tool, {document.name for document in documents})

@@ -1,20 +1,16 @@
 """Compare the content of predicted and wanted tables: align cells in two dimensions, compare their values."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from operator import add
-from typing import TYPE_CHECKING
+from typing import Self
 
 from evalsuite.metrics.tables.alignment import Pairs, align_tables, are_fully_alignable
 from evalsuite.metrics.tables.cells import INCOMPLETE, measure_cell_similarity, measure_value_similarity, normalise_cell
-
-if TYPE_CHECKING:
-    from evalsuite.metrics.tables.grid import CellGrid, Span
+from evalsuite.metrics.tables.grid import CellGrid, Span
 
 CellPlace = tuple[int, int]  # The indexes of a row and a column.
 VERSION_OVERLAP = 0.5
@@ -30,7 +26,7 @@ class TableOverlap:
     predicted: int = 0  # The number of predicted cells.
     wanted: int = 0  # The number of wanted cells.
 
-    def __add__(self, other: TableOverlap) -> TableOverlap:
+    def __add__(self, other: "TableOverlap") -> "TableOverlap":
         return TableOverlap(*map(add, astuple(self), astuple(other)))
 
     @property
@@ -81,17 +77,17 @@ class ValueGrid:
         """Return the value of a cell."""
         return self.rows[place[0]][place[1]]
 
-    def transpose(self) -> ValueGrid:
+    def transpose(self) -> "ValueGrid":
         """Return a table with rows and columns exchanged; spans are dropped."""
         return ValueGrid(list(zip(*self.texts, strict=True)))
 
-    def is_transposed(self, other: ValueGrid) -> bool:
+    def is_transposed(self, other: "ValueGrid") -> bool:
         """Tell whether this table looks transposed: its column names are `other`'s row names, or vice versa."""
         top, side = set(self.rows[0]) - {""}, {row[0] for row in self.rows} - {""}
         head, names = set(other.rows[other.head]), {row[0] for row in other.rows}
         return len(top & names) + len(side & head) > len(top & head) + len(side & names)
 
-    def compute_dice_coefficient(self, other: ValueGrid) -> float:
+    def compute_dice_coefficient(self, other: "ValueGrid") -> float:
         """Return the Dice coefficient of both tables' values, regardless of their positions."""
         total = self.counts.total() + other.counts.total()
         shared = sum(min(self.counts[value], other.counts[value]) for value in self.counts.keys() & other.counts)
@@ -125,7 +121,7 @@ class ContentComparison:
         surplus = sum(table.counts.total() for table in self.extra)
         return sum((pair.overlap for pair in self.pairs), TableOverlap(predicted=surplus))
 
-    def compare_regardless_of_order(self) -> ContentComparison | None:
+    def compare_regardless_of_order(self) -> Self | None:
         """Return the comparison with rows and columns in any order; return None if this improves no pair of tables."""
         pairs = tuple(map(_realign_in_any_order, self.pairs))
         return replace(self, pairs=pairs) if any(pair.displaced for pair in pairs) else None

@@ -1,20 +1,15 @@
 """Compare the form (layout and markup) of tables by a checklist of statements about the reference, called facts."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables.cells import normalise_cell
 from evalsuite.metrics.tables.content import ContentComparison, compare_content
+from evalsuite.metrics.tables.grid import CellGrid
 from evalsuite.metrics.tables.latex_text import list_known_macros
-
-if TYPE_CHECKING:
-    from evalsuite.metrics.tables.grid import CellGrid
-    from evalsuite.metrics.tables.readings import MarkupReading
+from evalsuite.metrics.tables.readings import MarkupReading
 
 OF_MARKUP = frozenset({
     "markup", "compiles", "head_rows", "alignment", "rules", "borders", "label", "references", "links",

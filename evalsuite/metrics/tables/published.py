@@ -4,14 +4,12 @@ A wanted table without a predicted table counts 0.0. The arguments `prediction`,
 `table_score`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +41,7 @@ class F1(float):
     recall: float
 
     @classmethod
-    def mean(cls, matched: Sequence[Matched]) -> F1:
+    def mean(cls, matched: Sequence[Matched]) -> Self:
         """Average F1, precision and recall over tables, given each table's `Matched` counts."""
         rates = [
             (_divide_or_zero(2 * one, two + three), _divide_or_zero(one, two), _divide_or_zero(one, three))
@@ -88,7 +86,7 @@ class TableNode:
     tag: str
     spans: tuple[int, int] = (1, 1)  # The columns and rows that a cell covers.
     content: list[str] = field(default_factory=list)  # A cell's text, with one entry per character or inline tag.
-    children: list[TableNode] = field(default_factory=list)  # The child elements; cells have none.
+    children: "list[TableNode]" = field(default_factory=list)  # The child elements; cells have none.
 
 
 def teds(prediction: Any, reference: Any, *, format: str | None = None) -> float:  # noqa: A002

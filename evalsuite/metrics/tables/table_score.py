@@ -4,20 +4,19 @@ In a study of 282 outputs, this score agrees better with people's ratings than T
 docs/table_metrics.md has the figures and the method.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from evalsuite.core.errors import ScoringError, shorten_line
 from evalsuite.metrics.tables.alignment import MOST_ASSIGNED
 from evalsuite.metrics.tables.cells import EQUAL, INCOMPLETE, CellVerdict, compare_cells, strip_cell_markup
 from evalsuite.metrics.tables.content import ContentComparison, TablePair, ValueGrid, compare_content
 from evalsuite.metrics.tables.form import OF_MARKUP, FormFact, list_form_facts
+from evalsuite.metrics.tables.grid import Format
 from evalsuite.metrics.tables.plain_data import convert_to_markup
 from evalsuite.metrics.tables.readings import (
     LONGEST_TEXT,
@@ -29,9 +28,6 @@ from evalsuite.metrics.tables.readings import (
     read_reference_tables,
     strip_answer,
 )
-
-if TYPE_CHECKING:
-    from evalsuite.metrics.tables.grid import Format
 
 LinePlaces = tuple[int | None, int | None]  # The index of a line in the predicted and in the wanted table.
 VERSION = 15  # Version of the score's definition, increased whenever a score can change.
@@ -113,17 +109,17 @@ class TableScore:
         return _render_score_as_html(self)
 
     @property
-    def cells(self) -> list[ComparedCell]:
+    def cells(self) -> "list[ComparedCell]":
         """All cells of both sides with their verdicts and the names of their rows and columns."""
         return [cell for rows in self.compared for row in rows for cell in row]
 
     @property
-    def differences(self) -> list[ComparedCell]:
+    def differences(self) -> "list[ComparedCell]":
         """The cells that lower the content score, except blank cells in rows and columns that only one side has."""
         return [cell for cell in self.cells if cell.verdict not in EQUAL]
 
     @property
-    def compared(self) -> list[list[list[ComparedCell]]]:
+    def compared(self) -> "list[list[list[ComparedCell]]]":
         """The compared cells by table and row, including rows and columns that only one side has."""
         return [_list_compared_cells(pair) for pair in self.match.content.pairs]
 

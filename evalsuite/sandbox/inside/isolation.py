@@ -8,8 +8,6 @@ Landlock, the warm interpreter checks the number of processes and the size of al
 limit them. A program cannot leave its process group, so killing the group ends all of its processes.
 """
 
-from __future__ import annotations
-
 import ctypes
 import dataclasses
 import errno
@@ -19,18 +17,14 @@ import shutil
 import signal
 import stat
 import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
-from . import DEVICES, LOADING, OWN_FILES, kernel
+from . import DEVICES, LOADING, OWN_FILES, Limits, kernel
 from .calls import make_call_filter
 from .kernel import STDERR
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from . import Limits
 
 PROGRAM_USER = 1000
 

@@ -1,20 +1,15 @@
 """Linux system calls that `os` lacks, programs' resource limits and descriptors, and data from /proc."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import fcntl
 import os
 import resource
 import signal
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from . import Limits
+from . import Limits
 
 NEW_MOUNTS = 0x00020000
 NEW_USERS = 0x10000000
