@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from evalsuite.core.json_codec import encode_usage
+from evalsuite.core.json_codec import encode_usage, parse_json
 from evalsuite.core.types import Completion, Message, ToolCall, Transcript
 
 
@@ -217,10 +217,7 @@ def _make_tool_call_event(turn: int, call: ToolCall, observation: str) -> Mappin
 
 def parse_tool_arguments(arguments: str) -> dict[str, Any] | None:
     """Parse a tool call's arguments; return None if they are not a JSON object."""
-    try:
-        value = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return None
+    value = parse_json(arguments)
     return value if isinstance(value, dict) else None
 
 

@@ -43,6 +43,14 @@ def refuse_nan_or_infinity(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
 
 
+def parse_json(text: str, default: Any = None) -> Any:
+    """Parse JSON; return `default` for a text that is not JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return default
+
+
 def digest(value: Any) -> str:
     """Compute a fingerprint of data: 16 hexadecimal digits of the SHA-256 of its JSON."""
     return hashlib.sha256(dumps(value).encode()).hexdigest()[:16]

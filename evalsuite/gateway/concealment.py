@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.core.json_codec import dumps, encode_request
+from evalsuite.core.json_codec import dumps, encode_request, parse_json
 from evalsuite.core.redaction import HEADERS, is_secret_name, mask_secrets, redact
 from evalsuite.core.settings import Settings
 from evalsuite.core.types import Completion, Request
@@ -97,10 +97,7 @@ class HashedSecrets:
 
     def _conceal_option_value(self, name_and_value: str) -> str:
         name, equals, value = name_and_value.partition("=")
-        try:
-            plain = json.loads(value)
-        except ValueError:
-            plain = value
+        plain = parse_json(value, value)
         concealed = self._conceal_params({name: plain})[name]
         if concealed is plain:
             return name_and_value

@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import ScoringError, SettingsError
-from evalsuite.core.json_codec import refuse_nan_or_infinity
+from evalsuite.core.json_codec import parse_json, refuse_nan_or_infinity
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import SHARE, Metric, Sample, Score, Transcript
 from evalsuite.metrics import text
@@ -273,7 +273,7 @@ class JsonSchema:
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
         value, fault = self.parse_answer(transcript.answer)
         scores = {"valid": Score(float(not fault), fault)}
-        wanted = _parse_json(sample.target) if isinstance(sample.target, str) else sample.metadata.get("fields")
+        wanted = parse_json(sample.target) if isinstance(sample.target, str) else sample.metadata.get("fields")
         if isinstance(wanted, Mapping):
             fields = value if isinstance(value, Mapping) else {}
             for name, right in wanted.items():
@@ -292,14 +292,6 @@ class JsonSchema:
 
         worst = best_match(self._schema_validator.iter_errors(value))
         return value, f"{worst.json_path}: {worst.message}"[:300] if worst else ""
-
-
-def _parse_json(text: str) -> Any:
-    """Parse JSON; return None for a text that is not JSON."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
 
 
 def json_schema(shape: type[Any] | Mapping[str, Any], *, name: str = "answer") -> JsonSchema:

@@ -18,7 +18,7 @@ from uuid import uuid4
 
 from evalsuite.applications.case_model import BlockingModel, CaseModel
 from evalsuite.core.errors import SettingsError, SolverError, write_count
-from evalsuite.core.json_codec import encode_message
+from evalsuite.core.json_codec import encode_message, parse_json
 from evalsuite.core.threads import RaisedInThread, call_maybe_async, is_async
 from evalsuite.core.types import Sample, Transcript
 from evalsuite.gateway.handle import CASE_EFFECTS
@@ -149,10 +149,7 @@ class ProgramApplication:
         endpoint = exchange.model.endpoint()
         command = [part.replace("{base_url}", endpoint.base_url).replace("{input}", text) for part in self.command]
         output = await self._run_program(command, text, endpoint.env(**self.env))
-        try:
-            value = json.loads(output)
-        except ValueError:
-            value = None
+        value = parse_json(output)
         replied = isinstance(value, dict) and isinstance(value.get(self.answer), str)
         return make_transcript(value if replied else output.strip(), self.answer)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from evalsuite.core.errors import RunError, ToolError, shorten_to_beginning
 from evalsuite.core.protocols import Model
@@ -15,13 +15,7 @@ from evalsuite.tools.execution import ASK_TO_USER, FINISH, ToolDocument, ToolFai
 RECORDS = "records.jsonl"
 _FAILED = "Error: "
 LONGEST_CALL = 300
-
-
-class CallResult(NamedTuple):
-    """The result of a call in the recording."""
-
-    text: str  # The observation.
-    failed: bool  # Whether the call failed.
+CallResult = tuple[str, bool]  # A call's observation, and whether the call failed.
 
 
 @dataclass
@@ -90,11 +84,11 @@ class RecordedExecutor:
 
     async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
         key = _make_call_key(document.origin, document.name, dict(arguments))
-        result = self.recording.find_result(self.request, self._made, key)
+        observation, failed = self.recording.find_result(self.request, self._made, key)
         self._made.append(key)
-        if result.failed:
-            raise ToolFailure(result.text.removeprefix(_FAILED))
-        return result.text
+        if failed:
+            raise ToolFailure(observation.removeprefix(_FAILED))
+        return observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +121,7 @@ class _RecordedCalls:
                 self.replies.setdefault(_make_call_key(record["input"], event["arguments"]), event["observation"])
                 continue
             key = _make_call_key(event["origin"], event["tool"], event["arguments"])
-            episode.append((key, CallResult(event["observation"], event["failed"])))
+            episode.append((key, (event["observation"], event["failed"])))
             self.results.setdefault(key, []).append(episode[-1][1])
         if episode:
             self.episodes.setdefault(record["input"], []).append(episode)

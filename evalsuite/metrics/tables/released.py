@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.metrics.tables.grid import VARIANTS, Format, Variant
@@ -141,32 +141,25 @@ LATEX_FORMAT = ("alignment_levenshtein_score", "alignment_difflib_score", "num_r
 READINGS, FEWEST_READINGS = 20, 50_000
 
 
-class LatexTable(NamedTuple):
-    """The parts of a LaTeX table that the H-Score compares: rows without blank cells, caption, and column alignment."""
-
-    rows: list[list[str]]
-    caption: str = "None"
-    alignment: str = ""
-
-
 def score_latex_parts(prediction: str, reference: str) -> dict[str, float]:
     """Compute all parts of the H-Score for LaTeX."""
-    predicted, wanted = _read_latex(prediction), _read_latex(reference)
+    rows, caption, alignment = _read_latex(prediction)
+    wanted_rows, wanted_caption, wanted_alignment = _read_latex(reference)
     return {
-        **_compute_similarities("alignment", predicted.alignment, wanted.alignment),
-        **_compute_similarities("data", list(chain(*predicted.rows)), list(chain(*wanted.rows))),
-        "caption_match_score": float(predicted.caption == wanted.caption),
-        **_compare_table_sizes(predicted.rows, wanted.rows),
+        **_compute_similarities("alignment", alignment, wanted_alignment),
+        **_compute_similarities("data", list(chain(*rows)), list(chain(*wanted_rows))),
+        "caption_match_score": float(caption == wanted_caption),
+        **_compare_table_sizes(rows, wanted_rows),
     }
 
 
-def _read_latex(latex: str) -> LatexTable:
-    """Return the first tabular of a text; without a tabular, return an empty table without a caption."""
+def _read_latex(latex: str) -> tuple[list[list[str]], str, str]:
+    """Return the rows without blank cells, the caption ("None" without one) and the alignment of the first tabular."""
     nodes = _parse_latex_nodes(latex)
     environments = (node for node in _walk_nodes_in_preorder(nodes) if _get_node_kind(node) == "Environment")
     tabular = next((node for node in environments if node.envname == "tabular"), None)
     if not tabular:
-        return LatexTable([])
+        return [], "None", ""
     if not tabular.nodeargd:
         raise ScoringError(_explain_unreadable_latex(latex, "the text ends where a tabular's columns should be"))
     # The column alignment is nearly always empty, because the released script skips the group that contains it. The
@@ -174,7 +167,7 @@ def _read_latex(latex: str) -> LatexTable:
     # `\begin{tabular}[t]{ll}`.
     arguments = _walk_nodes_in_preorder(tabular.nodeargd.argnlist[:1], groups=False)
     alignment = "".join(node.chars for node in arguments if _get_node_kind(node) == "Chars")
-    return LatexTable(_read_rows(tabular.nodelist), _read_caption(nodes), alignment)
+    return _read_rows(tabular.nodelist), _read_caption(nodes), alignment
 
 
 def _parse_latex_nodes(latex: str) -> Sequence[Any]:
