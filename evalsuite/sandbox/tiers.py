@@ -52,7 +52,9 @@ def list_launches(tiers: Sequence[str], environment: ProgramEnvironment, failure
     require_supported_machine()
     if "bubblewrap" in tiers:
         try:
-            setup = {"isolation": "namespaces", "hidden": list_hidden_paths(environment)}
+            # A program's own tmpfs hides paths below it, which must be mounted again.
+            hidden = [path for path in list_python_paths(environment) if Path(OWN_FILES) in Path(path).parents]
+            setup = {"isolation": "namespaces", "hidden": hidden}
             for bwrap in find_bubblewrap():
                 yield Launch("bubblewrap", bwrap, build_bubblewrap_command(bwrap, environment), setup=setup)
         except SandboxUnavailable as error:
@@ -160,11 +162,6 @@ def build_bubblewrap_command(bwrap: str, environment: ProgramEnvironment) -> lis
 def make_environment_variables(interpreter: Interpreter) -> dict[str, str]:
     """Make the environment variables of programs; none is inherited from this process."""
     return ENVIRONMENT | {"LD_LIBRARY_PATH": ":".join(str(prefix / "lib") for prefix in interpreter.prefixes)}
-
-
-def list_hidden_paths(environment: ProgramEnvironment) -> list[str]:
-    """List readable paths that must be mounted again, because a program's own tmpfs would hide them."""
-    return [path for path in list_python_paths(environment) if Path(OWN_FILES) in Path(path).parents]
 
 
 def list_visible_paths(environment: ProgramEnvironment) -> list[str]:

@@ -163,12 +163,9 @@ def bootstrap_interval(
         return Interval(-math.inf, math.inf)
     from scipy.stats import bootstrap
 
-    def compute_mean(sums: Array, counts: Array, axis: int) -> Array:
-        return np.asarray(sums.sum(axis=axis) / counts.sum(axis=axis))
-
     interval = bootstrap(
         (totals, sizes),
-        compute_mean,
+        lambda sums, counts, axis: sums.sum(axis=axis) / counts.sum(axis=axis),
         paired=True,
         vectorized=True,
         n_resamples=RESAMPLES,

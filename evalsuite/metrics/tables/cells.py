@@ -136,11 +136,6 @@ def read_cell_value(cell: str) -> str:
     return " ".join(_split_normalised_tokens(ungrouped)) or " ".join(unicodedata.normalize("NFKC", cell).split())
 
 
-def has_same_form(one: str, other: str) -> bool:
-    """Tell whether two cells are written in the same way, apart from white space."""
-    return " ".join(one.split()) == " ".join(other.split())
-
-
 class SearchedText:
     """A text that can be searched for the values of cells."""
 
@@ -227,7 +222,7 @@ def compare_cells(predicted: str, wanted: str) -> CellVerdict:
     signs = _compare_signs(predicted, wanted)
     if signs < 1.0:
         return "sign missing" if signs else "differs"
-    if not has_same_form(strip_cell_markup(predicted), strip_cell_markup(wanted)):
+    if strip_cell_markup(predicted).split() != strip_cell_markup(wanted).split():
         return "other form"
     return "blank" if target in blank else "same"
 

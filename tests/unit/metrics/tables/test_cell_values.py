@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evalsuite.metrics.tables.cells import (
     LOOK_ALIKE,
     SearchedText,
-    has_same_form,
+    compare_cells,
     is_blank,
     normalise_cell,
     read_cell_value,
@@ -103,9 +103,9 @@ def test_what_says_something_is_not_blank(cell: str) -> None:
 
 
 def test_form_is_the_writing_apart_from_white_space() -> None:
-    assert has_same_form(" Ann \n Lee ", "Ann Lee")
-    assert not has_same_form("Ann Lee", "ann lee")
-    assert not has_same_form("50", "50%")
+    assert compare_cells(" Ann \n Lee ", "Ann Lee") == "same"
+    assert compare_cells("Ann Lee", "ann lee") == "other form"
+    assert compare_cells("50.0", "50") == "other form"
 
 
 @pytest.mark.parametrize(
