@@ -1,20 +1,16 @@
 """Clients of the openai package whose transport is a case's model, without a socket, a server or a key."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx2
 from openai import AsyncOpenAI, OpenAI
 
+from evalsuite.applications.case_api import CaseApi
 from evalsuite.core.errors import SolverError
 from evalsuite.gateway.loop import await_on_loop, is_current_loop
-
-if TYPE_CHECKING:
-    from evalsuite.applications.case_api import CaseApi
 
 with suppress(ImportError):
     # The package openai reads httpx from `sys.modules`, even while another case's thread is still importing it.

@@ -1,7 +1,5 @@
 """Runs functions and programs as solvers, and converts the results to transcripts."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses
@@ -13,19 +11,17 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from evalsuite.applications.case_model import BlockingModel, CaseModel
 from evalsuite.core.errors import SettingsError, SolverError, write_count
 from evalsuite.core.json_codec import encode_message, parse_json
+from evalsuite.core.protocols import AnySolver
 from evalsuite.core.threads import RaisedInThread, call_maybe_async, is_async
 from evalsuite.core.types import Sample, Transcript
 from evalsuite.gateway.handle import CASE_EFFECTS
-
-if TYPE_CHECKING:
-    from evalsuite.core.protocols import AnySolver
-    from evalsuite.solvers.services import CaseExchange, ServiceApplication
+from evalsuite.solvers.services import DEFAULT_REQUEST, LARGEST_ANSWER, CaseExchange, ServiceApplication
 
 ANSWER = "answer"  # The field of a result that holds the answer, by default.
 
@@ -184,8 +180,6 @@ class ProgramApplication:
 
     async def _exchange_texts(self, program: asyncio.subprocess.Process, text: bytes) -> tuple[bytes, bytes]:
         """Write a text to the program's standard input; return its output and the end of its error output."""
-        from evalsuite.solvers.services import LARGEST_ANSWER
-
         output, error_output = bytearray(), bytearray()
         stdin, stdout, stderr = program.stdin, program.stdout, program.stderr
         assert stdin and stdout and stderr  # noqa: S101, PT018 - all three are pipes
@@ -250,8 +244,6 @@ class Application:
             raise SettingsError(f"application: timeout={timeout!r}; give a number of seconds above 0, or None")
 
     async def __call__(self, sample: Sample, model: CaseModel) -> Transcript:
-        from evalsuite.solvers.services import CaseExchange
-
         question = sample.input if isinstance(sample.input, str) else list(map(encode_message, sample.input))
         return await self.reply(question, CaseExchange(sample, model))
 
@@ -347,8 +339,6 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
         require_opentelemetry("application(..., spans=True)")
     named = dict(models or {})
     if url is not None:
-        from evalsuite.solvers.services import DEFAULT_REQUEST, ServiceApplication
-
         return Application(
             ServiceApplication(url, answer, timeout, request or DEFAULT_REQUEST, dict(headers or {})), models=named
         )

@@ -1,14 +1,13 @@
 """A conversation between an agent and a user, as in the tasks of tau-bench (arXiv 2406.12045)."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.json_codec import encode_message
+from evalsuite.core.protocols import Model
 from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.solvers.applications import Application
 from evalsuite.solvers.episode import Episode, ToolLoop
@@ -16,10 +15,6 @@ from evalsuite.solvers.services import CaseExchange
 from evalsuite.solvers.tool_protocols import NativeProtocol, tool_loop
 from evalsuite.tools.simulated import GREETING, ConversationUser, Persona, make_user_model_message
 from evalsuite.tools.worlds import EpisodeTools, EpisodeWorld, ToolSource, World, make_state_facts, open_tools
-
-if TYPE_CHECKING:
-    from evalsuite.core.protocols import Model
-
 
 MAX_AGENT_TURNS = 30  # Maximum messages of the agent's model, including tool calls, per message of the user.
 
@@ -66,7 +61,7 @@ class ConversationSolver:
 
     async def _run_conversation(
         self,
-        episode: Episode | ApplicationEpisode,
+        episode: "Episode | ApplicationEpisode",
         user: ConversationUser,
         sample: Sample,
         model: Model,
@@ -166,7 +161,7 @@ def conversation(
     agent: ToolLoop | Application | Sequence[ToolSource] = (),
     *,
     user: ConversationUser,
-    world: ToolSource | None = None,
+    world: "ToolSource | None" = None,
     policy: str | None = None,
     max_turns: int = 20,
     until: Callable[[str], bool] | None = None,
