@@ -66,10 +66,7 @@ class _Conversation:
         return (place + len(again) if any(marks) and all(mark in text for mark in marks) else 0), False
 
     def find_results_by_call_id(self, reply_index: int) -> dict[str, str]:
-        """Return the results that the application sent for the tool calls of one reply, by call id.
-
-        If the results were sent in a user's message, each call gets the whole text.
-        """
+        """Return one reply's tool results by call id; if a user's message holds them, each call gets the whole text."""
         later = self.messages[reply_index + 1 :]
         answers = list(itertools.takewhile(lambda message: message.role != "assistant", later))
         if reply_index in self.rewritten and answers:

@@ -57,10 +57,7 @@ def digest(value: Any) -> str:
 
 
 def _make_encodable(value: Any, outer_containers: frozenset[int] = frozenset()) -> Any:
-    """Convert values and keys of mappings to types that JSON has.
-
-    Write dots in place of a container that contains itself or is nested too deeply.
-    """
+    """Convert values and keys to JSON's types; write dots for a container that contains itself or is too deep."""
     if value is None or isinstance(value, str | int | float):
         return value
     if id(value) in outer_containers or len(outer_containers) >= DEEPEST:
@@ -166,6 +163,7 @@ def encode_completion(completion: Completion) -> Plain:
 def decode_completion(plain: Mapping[str, Any]) -> Completion:
     """Convert the data from `encode_completion` back to a completion."""
     logprobs = plain.get("logprobs")
+    further = {name: plain[name] for name in ("reasoning", "facts", "response", "seconds") if name in plain}
     return Completion(
         text=plain["text"],
         tool_calls=tuple(ToolCall.from_openai(call) for call in plain.get("tool_calls", ())),

@@ -4,7 +4,8 @@ The gateway's execnet channel is separate from xdist's, and needs no socket, por
 worker ends. Workers may run on this machine or, over ssh, on other machines.
 """
 
-import asyncio
+from __future__ import annotations
+
 import itertools
 import json
 import queue
@@ -12,14 +13,18 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.core import errors
 from evalsuite.core.errors import EvalsuiteError, InternalError
 from evalsuite.core.json_codec import Plain, decode_completion, decode_request, dumps, encode_completion, encode_request
-from evalsuite.core.types import Completion, Request
 from evalsuite.gateway.handle import CaseCallProvider, NumberedToolCall
-from evalsuite.gateway.loop import BackgroundLoop
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from evalsuite.core.types import Completion, Request
+    from evalsuite.gateway.loop import BackgroundLoop
 
 
 class Channel(Protocol):

@@ -1,14 +1,18 @@
 """Injects faults into model calls chosen at random, so that an application's reaction to them can be scored."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import RequestRefused, SettingsError
 from evalsuite.core.json_codec import digest, encode_request
-from evalsuite.core.types import Completion, Request
-from evalsuite.gateway.handle import CompletionProvider
+
+if TYPE_CHECKING:
+    from evalsuite.core.types import Completion, Request
+    from evalsuite.gateway.handle import CompletionProvider
 
 TAG = "fault"  # A case's tag that lists the kinds of fault injected into the case's requests.
 UNHARMED = "none"  # The value of the tag `fault` for a case without injected faults.
@@ -69,7 +73,7 @@ class FaultInjector:
     seed: int
 
     @classmethod
-    def from_texts(cls, texts: Iterable[str], seed: int) -> Self:
+    def from_texts(cls, texts: Iterable[str], seed: int) -> FaultInjector:
         """Make an injector from the texts of its faults; a text that is given twice counts once."""
         return cls(tuple(map(parse_fault, dict.fromkeys(texts))), seed)
 

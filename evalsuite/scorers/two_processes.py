@@ -491,10 +491,7 @@ class CheckProcess:
         return error
 
     def _find_error_class(self, bases: list[str], module: str = "builtins") -> type[BaseException]:
-        """Find an exception class by name in the tests, among built-in classes, or in a module that the tests load.
-
-        Otherwise, make an empty class.
-        """
+        """Find an exception class in the tests, among built-in classes or in a module; otherwise, make an empty one."""
         name, *others = bases
         if name in self._errors:
             return self._errors[name]

@@ -273,10 +273,7 @@ def betting_interval(
 
 
 def _find_largest_excluded_mean(means: Array, shares: Array, target: float, centre: float) -> float:
-    """Find the largest mean below the observed mean that the bets exclude.
-
-    Bisection works, because the higher the mean, the less the bets win.
-    """
+    """Bisect for the largest mean below the observed mean that the bets exclude: at a higher mean, they win less."""
     import numpy as np
 
     if centre <= 0:

@@ -139,7 +139,8 @@ def _remount_path(path: str, descriptor: int) -> None:
 def _switch_user_and_namespace(user: int, process_folder: int) -> None:
     if user:
         kernel.switch_user(user)
-        kernel.make_dumpable()
+        # Allow this process to write its own files in /proc, which the kernel forbids after a switch of the user.
+        kernel.set_process_option(kernel.DUMPABLE, 1)
     # Make a separate user namespace, because the kernel counts processes per user and namespace.
     kernel.enter_namespaces(kernel.NEW_USERS)
     for name, text in (
@@ -204,7 +205,7 @@ class LandlockIsolation:
         self._tasks = _count_own_tasks()
         # If this process is root, run each program as a separate user, but only if such users can read the interpreter.
         self._switches_user = os.geteuid() == 0 and all(map(_is_reachable_by_all_users, [*readable, scratch]))
-        kernel.become_subreaper()
+        kernel.set_process_option(kernel.SUBREAPER, 1)  # Become the parent of descendants whose own parent ends.
 
     @contextmanager
     def open_loading_folder(self) -> Iterator[str]:

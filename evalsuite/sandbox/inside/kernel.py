@@ -16,7 +16,7 @@ NEW_USERS = 0x10000000
 NEW_PIDS = 0x20000000
 READ_ONLY, NO_SUID, NO_DEVICES = 1, 2, 4
 _BIND, _WITH_ALL_BELOW, _DETACH = 4096, 16384, 2
-_SET_PARENT_DEATH_SIGNAL, _SET_DUMPABLE, _SET_SECCOMP, _SET_SUBREAPER, _SET_NO_NEW_PRIVILEGES = (1, 4, 22, 36, 38)
+_PARENT_DEATH_SIGNAL, DUMPABLE, _SECCOMP, SUBREAPER, _NO_NEW_PRIVILEGES = 1, 4, 22, 36, 38
 _FILTER_MODE = 2
 _CAPABILITY_VERSION_3 = 0x20080522
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -53,33 +53,19 @@ def bind_mount(source: str, target: str) -> None:
     _call_libc("mount", source.encode(), target.encode(), None, ctypes.c_ulong(_BIND | _WITH_ALL_BELOW), None)
 
 
-def _set_process_option(option: int, value: int) -> None:
+def set_process_option(option: int, value: int) -> None:
+    """Set an attribute of this process, such as `DUMPABLE` (see the manual page of `prctl`)."""
     _call_libc("prctl", ctypes.c_int(option), *(ctypes.c_ulong(each) for each in (value, 0, 0, 0)))
-
-
-def make_dumpable() -> None:
-    """Allow this process to write its own files in /proc again, which the kernel forbids after a switch of the user."""
-    _set_process_option(_SET_DUMPABLE, 1)
-
-
-def forbid_inspection() -> None:
-    """Prevent other processes of the same user from reading this process's memory or stopping it."""
-    _set_process_option(_SET_DUMPABLE, 0)
 
 
 def set_parent_death_signal() -> None:
     """Make the kernel kill this process when its parent ends."""
-    _set_process_option(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-
-
-def become_subreaper() -> None:
-    """Become the parent of all descendants whose own parent ends."""
-    _set_process_option(_SET_SUBREAPER, 1)
+    set_process_option(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
 
 def forbid_new_privileges() -> None:
     """Prevent this process from gaining privileges when it executes a file."""
-    _set_process_option(_SET_NO_NEW_PRIVILEGES, 1)
+    set_process_option(_NO_NEW_PRIVILEGES, 1)
 
 
 def drop_capabilities() -> None:
@@ -106,7 +92,7 @@ def install_seccomp_filter(instructions: bytes) -> None:
     """Apply a seccomp filter (a BPF program with 8 bytes per instruction) to this process and its descendants."""
     program = _SeccompProgram(len(instructions) // 8, instructions)
     zero = ctypes.c_ulong(0)
-    _call_libc("prctl", ctypes.c_int(_SET_SECCOMP), ctypes.c_ulong(_FILTER_MODE), ctypes.byref(program), zero, zero)
+    _call_libc("prctl", ctypes.c_int(_SECCOMP), ctypes.c_ulong(_FILTER_MODE), ctypes.byref(program), zero, zero)
 
 
 def limit_resources(limits: Limits, *, most_processes: int, most_core_bytes: int) -> None:

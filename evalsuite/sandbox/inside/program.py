@@ -378,7 +378,8 @@ def run_in_child(payload_path: str, result_path: str, seconds: float, most_bytes
         result_path: path of the file to which the result is written; if empty, the result goes to standard output.
         most_bytes: maximum bytes of the output, of the error text (the end is kept), and of all files.
     """
-    kernel.forbid_inspection()
+    # Prevent other processes of the same user from reading this process's memory or stopping it.
+    kernel.set_process_option(kernel.DUMPABLE, 0)
     channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with contextlib.ExitStack() as opened:
         outputs = [opened.enter_context(tempfile.TemporaryFile()).fileno() for _ in most_bytes]
