@@ -15,8 +15,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from evalsuite.builders.building import parse_csv_sheet
 from evalsuite.builders.model_session import add_options
-from evalsuite.builders.sheets import parse_csv_sheet
 from evalsuite.commands import make_declarations
 from evalsuite.commands.judged_again import AnswersToJudge, rejudge_answers
 from evalsuite.commands.report import AGAIN

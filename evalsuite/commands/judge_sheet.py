@@ -14,7 +14,7 @@ from random import Random
 from statistics import pstdev
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.builders.sheets import format_csv_sheet
+from evalsuite.builders.building import format_csv_sheet
 from evalsuite.commands import make_declarations
 from evalsuite.commands.judge import SCORES, combine_answers_with_scorers, hash_content, read_scores
 from evalsuite.commands.judged_again import AnswersToJudge, is_judged

@@ -163,7 +163,6 @@ def encode_completion(completion: Completion) -> Plain:
 def decode_completion(plain: Mapping[str, Any]) -> Completion:
     """Convert the data from `encode_completion` back to a completion."""
     logprobs = plain.get("logprobs")
-    further = {name: plain[name] for name in ("reasoning", "facts", "response", "seconds") if name in plain}
     return Completion(
         text=plain["text"],
         tool_calls=tuple(ToolCall.from_openai(call) for call in plain.get("tool_calls", ())),

@@ -32,6 +32,7 @@ HUMAN_ASPECTS = (
 )
 OVERALL = "overall"  # People's overall rating in the USR files, from 1 to 5; the judge is not asked for it.
 ASPECT_NAMES = tuple(aspect.name for aspect in HUMAN_ASPECTS)
+OVERLAP = "overlap"  # Key in `facts`: the values of metrics that compare a response with its reference.
 
 
 SHIPPED = Path(__file__).parent / "data"

@@ -6,9 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.chat_eval import paper_results as published
 from evalsuite.benchmarks.chat_eval.agreement import (
+    DIALOGUES,
+    JUDGES,
+    PEOPLE,
+    SAME_ROLE,
+    STRATEGIES,
     MeasuredJudge,
+    PairsResult,
     RatedResponses,
     compare_modes,
     compute_kappa,
@@ -18,8 +23,7 @@ from evalsuite.benchmarks.chat_eval.agreement import (
     select_dialogues,
     select_labelled_comparisons,
 )
-from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, OVERALL
-from evalsuite.benchmarks.chat_eval.solver import OVERLAP
+from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, OVERALL, OVERLAP
 from evalsuite.output.reports.judges.agreement import tabulate_agreement
 from evalsuite.output.reports.judges.ballots import format_judge_log, tabulate_biases
 from evalsuite.output.reports.judges.estimates import estimate_share, tabulate_corrected_means
@@ -48,7 +52,7 @@ def make_report(views: Sequence[RunView]) -> Section:
     judges = list_run_judges(views)
     comparing = [judge for judge in judges if len(select_labelled_comparisons(judge.tally))]
     named = [(judge.name, judge.tally) for judge in judges]
-    theirs = map(_make_row_of_published_result, (*published.PEOPLE, *published.JUDGES))
+    theirs = map(_make_row_of_published_result, (*PEOPLE, *JUDGES))
     blocks: list[Block | None] = [
         _make_preface(views),
         Table("Comparisons (table 1)", PAIR_COLUMNS, [*theirs, *map(_make_judge_row, comparing)])
@@ -85,7 +89,7 @@ def _make_preface(views: Sequence[RunView]) -> Passage:
 PAIR_COLUMNS = parse_columns("Judge | Accuracy: percent | Kappa: number 2 | No verdict: percent | Pairs: count")
 
 
-def _make_row_of_published_result(result: published.PairsResult) -> tuple[Cell, ...]:
+def _make_row_of_published_result(result: PairsResult) -> tuple[Cell, ...]:
     return (result.name, result.accuracy, result.kappa, None, 80)
 
 
@@ -114,11 +118,11 @@ def _tabulate_panels_by_strategy(judges: Sequence[MeasuredJudge]) -> Table | Non
     if not panels:
         return None
     rows: list[tuple[Cell, ...]] = []
-    for strategy, theirs in published.STRATEGIES.items():
+    for strategy, theirs in STRATEGIES.items():
         rows.append(_make_row_of_published_result(theirs))
         rows += [_make_judge_row(each) for each in panels if each.mode.strategy == strategy and not each.mode.same_role]
     same = [judge for judge in panels if judge.mode.same_role]
-    rows += [_make_row_of_published_result(published.SAME_ROLE), *map(_make_judge_row, same)] if same else []
+    rows += [_make_row_of_published_result(SAME_ROLE), *map(_make_judge_row, same)] if same else []
     return Table("Communication strategies (table 4)", PAIR_COLUMNS, rows)
 
 
@@ -149,7 +153,7 @@ def tabulate_dialogues(judges: Sequence[MeasuredJudge]) -> Iterator[Table]:
     for sign, title in COEFFICIENTS.items() if rated else ():
         rows: list[tuple[Cell, ...]] = [
             (name, *row[sign], fmean(row[sign]), None, None, None, 360)
-            for name, row in published.DIALOGUES.items()
+            for name, row in DIALOGUES.items()
             if sign in row
         ]
         # Compute overlap metrics on the first judge's cases, because all judges rate the same responses.

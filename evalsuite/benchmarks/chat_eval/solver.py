@@ -12,7 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from evalsuite.benchmarks.chat_eval.authors import AuthorsSetting, choose_settings, make_aspect_panels, read_settings
-from evalsuite.benchmarks.chat_eval.dataset import HUMAN_ASPECTS
+from evalsuite.benchmarks.chat_eval.dataset import HUMAN_ASPECTS, OVERLAP
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.keywords import GENERATION, refuse_unknown_names
 from evalsuite.core.types import Sample, Score, Transcript
@@ -202,7 +202,6 @@ def _make_judge_events(log: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, A
     return tuple({"kind": "said", **entry} for entry in log)
 
 
-OVERLAP = "overlap"  # Key in `facts`: the values of metrics that compare a response with its reference.
 ENCODER_LOCK = Lock()  # Lets only one thread at a time load or use the encoder.
 
 

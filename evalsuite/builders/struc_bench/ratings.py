@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.benchmarks.dataset_files import read_field, read_json, require_type
 from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.items import ASPECTS, FORMAT_NAMES, RATINGS, extract_text
-from evalsuite.builders.building import open_build_folder, write_atomically
-from evalsuite.builders.sheets import format_csv_sheet, parse_csv_sheet
+from evalsuite.builders.building import format_csv_sheet, open_build_folder, parse_csv_sheet, write_atomically
 from evalsuite.core.errors import DatasetError, RunError, SettingsError
 from evalsuite.core.option_values import declare_arguments, make_int_parser
 from evalsuite.metrics.tables import FORMATS

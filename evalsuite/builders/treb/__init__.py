@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from evalsuite.builders.sheets import format_csv_sheet
+from evalsuite.builders.building import format_csv_sheet
 from evalsuite.builders.treb.calculations import DISTRIBUTION_TEMPLATES, OPERATION_TEMPLATES
 from evalsuite.builders.treb.lookups import (
     QUERY_TEMPLATES,

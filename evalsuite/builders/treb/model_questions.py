@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 
 from evalsuite.benchmarks.treb.solving import find_json_objects
-from evalsuite.builders.building import BuildProgress
+from evalsuite.builders.building import BuildProgress, parse_csv_sheet
 from evalsuite.builders.model_session import add_model_options, make_model_settings, open_session
-from evalsuite.builders.sheets import parse_csv_sheet
 from evalsuite.builders.treb import prompts as words
 from evalsuite.builders.treb.lookups import TemplatePair, has_chinese_names, is_same_answer
 from evalsuite.builders.treb.sheet import NUMBER, Sheet, is_meaningless_name

@@ -19,7 +19,7 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from evalsuite.benchmarks.treb.tables import SourceTable
-from evalsuite.builders.sheets import decode_text, find_delimiter
+from evalsuite.builders.building import decode_text, find_delimiter
 from evalsuite.builders.treb.sheet import LONGEST, MISSING, Sheet, find_defect, is_number
 from evalsuite.core.errors import DatasetError
 from evalsuite.samples.files import open_database, read_rows, read_table_sql

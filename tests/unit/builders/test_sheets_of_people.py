@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.builders.sheets import format_csv_sheet, parse_csv_sheet
+from evalsuite.builders.building import format_csv_sheet, parse_csv_sheet
 from evalsuite.core.errors import DatasetError
 
 if TYPE_CHECKING:
