@@ -335,12 +335,8 @@ def choose_questions(
 
 def find_question_cap(available: Sequence[int], target: int) -> int:
     """Find the least `cap` with `sum(min(cap, n) for n in available) >= target`; if none exists, return `target`."""
-    for cap in sorted(each for each in {*available, target} if each):
-        reached = sum(min(cap, each) for each in available)
-        if reached >= target:
-            # Lowering the cap by 1 removes one question of each template with at least `cap` questions.
-            return cap - (reached - target) // sum(each >= cap for each in available)
-    return target
+    enough = (cap for cap in range(1, target) if sum(min(cap, each) for each in available) >= target)
+    return next(enough, target)
 
 
 def _select_questions(drawn: Draw, cap: int) -> Selection:

@@ -138,8 +138,13 @@ class QuestionPanel:
             table=format_table_excerpt(sheet), question=pair.question
         )
         replies = [(await each.chat(prompt, max_tokens=TOKENS)).text.strip() for each in self.candidates]
-        programs = [_extract_program(reply) for reply in replies]
-        answers = [await self._run_program_or_abstain(sheet, code) for code in programs] if pair.program else replies
+        programs = [_extract_program(reply) for reply in replies] if pair.program else []
+        answers = [] if programs else replies
+        for code in programs:
+            try:
+                answers.append(await self._run_program_or_drop_draft(sheet, code))
+            except DraftDropped:
+                answers.append("")  # The candidate abstains.
         same, agree = await self._compare_answers(pair, answers, sheet)
         pair = replace(pair, candidates=answers, agreeing=sum(same))
         if all(same):
@@ -204,13 +209,6 @@ class QuestionPanel:
         except JudgeError as error:
             raise DraftDropped(str(error).removeprefix("judge ")) from error
         return answer.value
-
-    async def _run_program_or_abstain(self, sheet: Sheet, code: str) -> str:
-        """Return what a candidate's program prints; return "" (an abstention) if program or output is unusable."""
-        try:
-            return await self._run_program_or_drop_draft(sheet, code)
-        except DraftDropped:
-            return ""
 
     async def _run_program_or_drop_draft(self, sheet: Sheet, code: str) -> str:
         """Return the answer that a program prints; raise DraftDropped if the program or the answer is unusable."""
