@@ -59,15 +59,14 @@ def make_transcript(result: Any, answer_field: str = ANSWER) -> Transcript:
         return result
     if isinstance(result, str):
         return Transcript(result)
-    fields = _convert_to_mapping(result)
-    if fields is None or not isinstance(fields.get(answer_field), str):
+    facts = dict(_convert_to_mapping(result) or {})
+    answer = facts.pop(answer_field, None)
+    if not isinstance(answer, str):
         raise SolverError(
             f"the solver returned {result!r:.200} ({type(result).__name__}); it must return text, a Transcript, or "
             f"an object whose field {answer_field!r} is text"
         )
-    return Transcript(
-        fields[answer_field], facts={name: value for name, value in fields.items() if name != answer_field}
-    )
+    return Transcript(answer, facts=facts)
 
 
 def _convert_to_mapping(result: Any) -> Mapping[str, Any] | None:
@@ -76,7 +75,7 @@ def _convert_to_mapping(result: Any) -> Mapping[str, Any] | None:
         return result
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
         return dataclasses.asdict(result)
-    # Recognise a pydantic model without importing pydantic, which may not be installed.
+    # Recognise a pydantic model without importing pydantic, which takes time.
     dump = None if isinstance(result, type) else getattr(result, "model_dump", None)
     dumped = dump(mode="json") if callable(dump) else None
     return dumped if isinstance(dumped, Mapping) else None
