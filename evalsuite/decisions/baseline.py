@@ -71,13 +71,13 @@ def _compare_without_verdicts(
         flips=sorted(flips, key=lambda flip: (-flip.loss, str(flip.subject), flip.case)),
         left_out=_map_runs_to_unmatched_cases(matches.values(), baseline, run),
         not_compared=not_compared,
-        changed=[
+        remarks=[
             *_describe_baseline(baseline),
             *list_judge_drifts(baseline, run),
             *list_signature_changes(matches, baseline.folder.name),
             *_describe_changed_fingerprints(matches, baseline.folder.name),
+            *unscored,
         ],
-        unscored=unscored,
         expired=_explain_invalid_baseline(baseline, run),
         slices=comparison.list_slices(parted),
     )

@@ -222,8 +222,7 @@ class BaselineComparison:
     left_out: Mapping[str, Sequence[str]]  # Cases that only one of the two runs has, keyed by run.
     # Metrics that could not be compared, each with the reason.
     not_compared: Mapping[str, str] = field(default_factory=dict)
-    changed: Sequence[str] = ()  # How the runs differ apart from the model, by benchmark.
-    unscored: Sequence[str] = ()  # One line per metric for which some questions have no score because of errors.
+    remarks: Sequence[str] = ()  # How the runs differ apart from the model, and which questions lack a score.
     expired: str = ""  # The reason why the baseline is invalid; empty if it is valid.
     # Comparisons of slices (questions with one value of a tag), greatest losses first.
     slices: Sequence[ComparedSlice] = ()
@@ -295,9 +294,6 @@ class BaselineComparison:
                 outcome, reason = "no data", shortage
             decisions.append(GateDecision(gate, str(subject), outcome, estimate, reason))
         return decisions
-
-    def list_remarks(self) -> list[str]:
-        return [*self.changed, *self.unscored]
 
 
 def _is_gate_about(gate: Gate, subject: str) -> bool:

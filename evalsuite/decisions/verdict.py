@@ -173,7 +173,7 @@ def make_verdict(run: Run, *baselines: Run) -> Verdict:
             *list_quarantine_remarks(run, quarantine),
             *undecided,
             *(run.info.get("remarks") or ()),
-            *(line for each in against for line in each.list_remarks()),
+            *(line for each in against for line in each.remarks),
         ),
     )
     return replace(verdict, id=_hash_verdict(verdict, run))
@@ -355,7 +355,7 @@ def _has_cases(gate: Gate, run: Run) -> bool:
 def _decide_run_gates(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
     settings = run.info.get("settings", {})
     share, early_end = settings.get("max_error_share", 0.01), _can_end_early(settings)
-    measured, decisions = measure_benchmarks(run), []
+    measured, decisions = {name: MeasuredBenchmark.from_run(run, name) for name in run.benchmarks}, []
     for gate in gates:
         last = gate
         if early_end and gate.confidence is not None:
@@ -373,11 +373,6 @@ def _select_labelled_cases(run: Run, gate: Gate) -> dict[str, MeasuredBenchmark]
         return {}
     rows = Tally.of(row for row in run.all_rows() if list_labelled_scores(Tally((row,))))
     return {JUDGE: MeasuredBenchmark(rows, JUDGE_METRICS)} if len(rows) else {}
-
-
-def measure_benchmarks(run: Run) -> dict[str, MeasuredBenchmark]:
-    """Collect each benchmark's cases with its derived metrics and declarations."""
-    return {name: MeasuredBenchmark.from_run(run, name) for name in run.benchmarks}
 
 
 def estimate_metric(run: Run, name: str, metric: str | None, cases: Tally | None = None) -> Estimate | None:

@@ -18,13 +18,13 @@ from evalsuite.decisions.comparison import (
     split_score_pairs,
 )
 from evalsuite.decisions.gates import GateDecision, read_gates
-from evalsuite.decisions.verdict import Verdict, estimate_metric, measure_benchmarks
+from evalsuite.decisions.measured import MeasuredBenchmark
+from evalsuite.decisions.verdict import Verdict, estimate_metric
 from evalsuite.output.reports.markdown import format_plain_cell
 from evalsuite.output.reports.section import Block, Chart, Section, Table, convert_cell, drop_unmeasured_columns
 from evalsuite.results.tally import Estimate, Tally
 
 if TYPE_CHECKING:
-    from evalsuite.decisions.measured import MeasuredBenchmark
     from evalsuite.results.runs import Run
 
 SHOWN_APART = {"This run", "Gates", "Benchmarks", "Lowest scores", "Signature"}
@@ -115,7 +115,7 @@ def _encode_baseline_comparison(comparison: BaselineComparison) -> dict[str, Any
 
 def summarise_benchmarks(run: Run) -> dict[str, dict[str, Any]]:
     """Estimate every metric of each benchmark, over all cases and over the cases with each tag value."""
-    return {name: _summarise_benchmark(measured) for name, measured in measure_benchmarks(run).items()}
+    return {name: _summarise_benchmark(MeasuredBenchmark.from_run(run, name)) for name in run.benchmarks}
 
 
 def _summarise_benchmark(measured: MeasuredBenchmark) -> dict[str, Any]:

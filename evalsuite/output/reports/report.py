@@ -302,7 +302,7 @@ def _describe_omissions_and_remarks(comparison: BaselineComparison) -> str:
         if cases
     ]
     parts += [f"Not compared: {subject}; {reason}." for subject, reason in comparison.not_compared.items()]
-    parts += [f"{line}." for line in comparison.list_remarks()]
+    parts += [f"{line}." for line in comparison.remarks]
     return " ".join(parts)
 
 

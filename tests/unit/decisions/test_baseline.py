@@ -151,9 +151,7 @@ def test_other_questions_under_the_same_names_are_not_compared(desk: Desk) -> No
     assert not against.found
     (reason,) = against.list_incomparable_metrics()
     assert "10 have another input or target than in before" in reason
-    assert against.list_remarks() == [
-        "capitals: since before, of 10 questions have changed: input or target of 10 (left out)"
-    ]
+    assert against.remarks == ["capitals: since before, of 10 questions have changed: input or target of 10 (left out)"]
 
 
 @pytest.mark.parametrize("changed", ["scorers", "prompt", "params"])
@@ -169,9 +167,7 @@ def test_other_scorers_prompts_or_parameters_make_runs_incomparable_unless_accep
     assert f"evalsuite_accept_changes={changed}" in reason
     accepted = pair.against("capitals.m >= 0", accepted=frozenset({changed}))
     assert len(accepted.found) == 1
-    assert accepted.list_remarks() == [
-        f"capitals: since before, of 10 questions have changed: {changed} of 10, judge of 10"
-    ]
+    assert accepted.remarks == [f"capitals: since before, of 10 questions have changed: {changed} of 10, judge of 10"]
 
 
 def test_too_few_common_questions_are_no_comparison(desk: Desk) -> None:
@@ -216,7 +212,7 @@ def test_errors_among_the_pairs_are_told(desk: Desk) -> None:
     before = [*scored(desk, [1] * 18), *(desk.record(f"e{n}", {}, "error") for n in range(2))]
     after = [*scored(desk, [1] * 18), *(desk.record(f"e{n}", {"m": 0.0}) for n in range(2))]
     against = Pair(desk, before, after).against("capitals.m > 0")
-    assert against.list_remarks() == ["capitals.m: questions left out because of errors: 2 in before"]
+    assert against.remarks == ["capitals.m: questions left out because of errors: 2 in before"]
 
 
 def test_a_derived_metric_is_compared_by_leaving_out_clusters(desk: Desk) -> None:
