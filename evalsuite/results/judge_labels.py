@@ -168,11 +168,11 @@ def compute_alpha(tally: Tally) -> Estimate | None:
 
     The interval is computed by a jackknife over clusters.
     """
-    return _estimate_by_jackknife(_compute_ordinal_alpha, *_pair_labels_with_scores(tally))
 
+    def compute_ordinal_alpha(pairs: Sequence[LabelPair]) -> float:
+        return stats.krippendorff_alpha(list(zip(*pairs, strict=True)), level="ordinal")
 
-def _compute_ordinal_alpha(pairs: Sequence[LabelPair]) -> float:
-    return stats.krippendorff_alpha(list(zip(*pairs, strict=True)), level="ordinal") if pairs else math.nan
+    return _estimate_by_jackknife(compute_ordinal_alpha, *_pair_labels_with_scores(tally))
 
 
 def compute_rho(tally: Tally) -> Estimate | None:
@@ -286,7 +286,7 @@ def estimate_weighted_kappa(pairs: Sequence[LabelPair], clusters: Sequence[Hasha
 def _estimate_by_jackknife(
     statistic: Callable[[Sequence[LabelPair]], float], pairs: Sequence[LabelPair], clusters: Sequence[Hashable]
 ) -> Estimate | None:
-    value = statistic(pairs)
+    value = statistic(pairs) if pairs else math.nan
     if math.isnan(value):
         return None
     groups: dict[Hashable, list[LabelPair]] = {}
@@ -297,8 +297,6 @@ def _estimate_by_jackknife(
 
 
 def _compute_weighted_kappa(pairs: Sequence[LabelPair]) -> float:
-    if not pairs:
-        return math.nan
     from statistics import fmean, pvariance
 
     people, judge = zip(*pairs, strict=True)
