@@ -10,7 +10,6 @@ an identifier, a DBpedia triple or a DBLP record. An answer is a string, a numbe
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -128,10 +127,7 @@ def _convert_answer_to_text(answer: Any, path: Path, where: str) -> str:
         return _require_nonempty_text(answer, path, where)
     if isinstance(answer, (bool, dict, list)) or answer is None:
         raise DatasetError(path, where, repr(answer)[:60], "a string, a number or a list of these")
-    number = require_type(answer, float, path, where)
-    if not math.isfinite(number):
-        raise DatasetError(path, where, repr(answer), "a finite number")
-    return convert_targets(number)[0]
+    return convert_targets(require_type(answer, float, path, where))[0]
 
 
 def _require_nonempty_text(text: Any, path: Path, where: str) -> str:

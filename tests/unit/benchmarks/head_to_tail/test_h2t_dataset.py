@@ -146,6 +146,7 @@ def test_several_modes_give_a_sample_each_with_the_mode_in_tag_and_id(tmp_path: 
         (buckets(["e", "t", "q", True]), "record 1, answer: found True"),
         (buckets(["e", "t", "q", {"a": 1}]), "record 1, answer: found {'a': 1}"),
         (buckets(["e", "t", "q", float("nan")]), "record 1, answer: found NaN, expected a finite number"),
+        (buckets(["e", "t", "q", 10**400]), r"record 1, answer: found 10+ \.\.\., expected a finite number"),
     ],
     ids=str,
 )
