@@ -10,7 +10,7 @@ from evalsuite.core.json_codec import digest
 from evalsuite.output.reports.compare import GLANCE_TITLE, make_comparison_sections, make_paired_table
 from evalsuite.output.reports.markdown import collapse_to_line, format_plain_cell
 from evalsuite.output.reports.plots import draw_charts
-from evalsuite.output.reports.section import Cell, Column, Section, Table, drop_unmeasured_columns, is_best, list_charts
+from evalsuite.output.reports.section import Section, Table, drop_unmeasured_columns, is_best, list_charts
 
 if TYPE_CHECKING:
     from evalsuite.results.runs import Run
@@ -40,9 +40,12 @@ def format_latex_table(table: Table, caption: str, stars: Mapping[tuple[str, str
     bests = table.best or [None] * len(table.rows)
     rows = []
     for row, best in zip(table.rows, bests, strict=True):
-        marks = ((stars or {}).get((str(row[0]), column.title), "") for column in table.columns)
-        cells = zip(row, table.columns, marks, strict=True)
-        rows.append(" & ".join(_format_latex_cell(cell, column, best) + mark for cell, column, mark in cells))
+        cells = []
+        for cell, column in zip(row, table.columns, strict=True):
+            text = escape_latex(format_plain_cell(cell, column))
+            mark = (stars or {}).get((str(row[0]), column.title), "")
+            cells.append((rf"\textbf{{{text}}}" if is_best(cell, column, best) else text) + mark)
+        rows.append(" & ".join(cells))
     shape = "".join("l" if column.style == "text" else "r" for column in table.columns)
     lines = [
         r"\begin{table}",
@@ -59,11 +62,6 @@ def format_latex_table(table: Table, caption: str, stars: Mapping[tuple[str, str
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _format_latex_cell(cell: Cell, column: Column, best: float | None) -> str:
-    text = escape_latex(format_plain_cell(cell, column))
-    return rf"\textbf{{{text}}}" if is_best(cell, column, best) else text
 
 
 LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))

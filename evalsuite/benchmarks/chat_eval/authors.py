@@ -8,12 +8,11 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, HUMAN_ASPECTS
+from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES
 from evalsuite.benchmarks.dataset_files import read_field, read_optional_field, read_text, require_type
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.types import Message
 from evalsuite.judges.asking import gather_all
-from evalsuite.judges.forms import ScoresForm
 from evalsuite.judges.judgements import Assessment, Form, Opinion, average_scores
 from evalsuite.judges.panels import DebaterRole, Panel, PromptWriter, Stage, Strategy
 from evalsuite.samples.files import parse_yaml
@@ -199,12 +198,3 @@ class AspectPanels:
 
     def list_prompt_sentences(self) -> Sequence[str]:
         return [sentence for panel in self.panels for sentence in panel.list_prompt_sentences()]
-
-
-def make_aspect_panels(
-    settings: Mapping[str, AuthorsSetting], params: Mapping[str, Any], **options: Any
-) -> AspectPanels:
-    """Make one panel per aspect."""
-    return AspectPanels(
-        tuple(settings[aspect.name].make_panel(ScoresForm((aspect,)), params, **options) for aspect in HUMAN_ASPECTS)
-    )

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from evalsuite.benchmarks.chat_eval.authors import AuthorsSetting, choose_settings, make_aspect_panels, read_settings
+from evalsuite.benchmarks.chat_eval.authors import AspectPanels, AuthorsSetting, choose_settings, read_settings
 from evalsuite.benchmarks.chat_eval.dataset import HUMAN_ASPECTS, OVERLAP
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.keywords import GENERATION, refuse_unknown_names
@@ -174,7 +174,8 @@ class JudgingSolver:
         form: Form = PairedScores(PAPER_QUALITY) if task == "pairs" else ScoresForm(HUMAN_ASPECTS)
         if chosen := choose_settings(self.released, mode, task):
             if task == "dialogues":
-                return make_aspect_panels(chosen, self.params, **options)
+                settings = [(chosen[aspect.name], ScoresForm((aspect,))) for aspect in HUMAN_ASPECTS]
+                return AspectPanels(tuple(one.make_panel(own, self.params, **options) for one, own in settings))
             return chosen[""].make_panel(form, self.params, **options)
         if mode.strategy is None:
             return Sampled(form, reasons=True, attempts=self.attempts, params=params)

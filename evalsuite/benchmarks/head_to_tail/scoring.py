@@ -333,8 +333,17 @@ def list_number_variants(answer: str, question: str) -> Iterable[str]:
     if 0 <= value < 1000:
         yield from dict.fromkeys((spell_number(value), spell_number(value).replace("-", " ")))
         yield from () if value else ("none",)
-    if unit := _UNIT.search(question):
-        yield from _list_unit_variants(value, unit[1].lower())
+    if named := _UNIT.search(question):
+        unit = named[1].lower()
+        yield f"{value} {unit}"
+        yield f"{value} {unit.removesuffix('s')}"
+        if unit == "minutes":
+            hours, minutes = divmod(value, 60)
+            yield f"{value} min"
+            yield f"{hours} hours {minutes} minutes"
+            yield f"{hours} hours and {minutes} minutes"
+            yield f"{hours} hour {minutes} minutes"
+            yield f"{hours}h {minutes}m"
 
 
 def spell_number(number: int) -> str:
@@ -358,18 +367,6 @@ def _parse_whole_number(answer: str) -> int | None:
     if read is None or read.unit or re.match(r"0\d", answer.strip()):
         return None
     return int(read.value) if abs(read.value) < 10**15 and read.value == int(read.value) else None
-
-
-def _list_unit_variants(value: int, unit: str) -> Iterable[str]:
-    yield f"{value} {unit}"
-    yield f"{value} {unit.removesuffix('s')}"
-    if unit == "minutes":
-        hours, minutes = divmod(value, 60)
-        yield f"{value} min"
-        yield f"{hours} hours {minutes} minutes"
-        yield f"{hours} hours and {minutes} minutes"
-        yield f"{hours} hour {minutes} minutes"
-        yield f"{hours}h {minutes}m"
 
 
 _MONTHS = (

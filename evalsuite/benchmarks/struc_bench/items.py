@@ -46,17 +46,12 @@ def _read_human_score(fields: Mapping[str, Any], path: Path, where: str) -> Huma
     model, rater = (
         require_type(fields.get(name, ""), str, path, f"{where}, field {name!r}") for name in ("model", "rater")
     )
-    sample = read_field(fields, "sample", str, path, where)
-    return HumanScores(sample, content, form, model, rater, _read_error_types(fields.get("errors"), path, where))
-
-
-def _read_error_types(labels: object, path: Path, where: str) -> tuple[str, ...] | None:
-    if labels is None:
-        return None
-    names = require_type(labels, list, path, f"{where}, field 'errors'")
-    if unknown := [name for name in names if name not in ERROR_TYPES]:
-        raise DatasetError(path, f"{where}, field 'errors'", repr(unknown[0])[:60], f"some of {', '.join(ERROR_TYPES)}")
-    return tuple(names)
+    sample, labels = read_field(fields, "sample", str, path, where), fields.get("errors")
+    if labels is not None:
+        place = f"{where}, field 'errors'"
+        if unknown := [name for name in require_type(labels, list, path, place) if name not in ERROR_TYPES]:
+            raise DatasetError(path, place, repr(unknown[0])[:60], f"some of {', '.join(ERROR_TYPES)}")
+    return HumanScores(sample, content, form, model, rater, None if labels is None else tuple(labels))
 
 
 def average_model_ratings(scores: Sequence[HumanScores], model: str) -> dict[str, dict[str, Any]]:
@@ -253,7 +248,11 @@ def load_dataset(setup: Setup) -> Dataset:
         chosen = items[: options.each or None]
         counts.append(f"{written} {len(chosen)} of {len(items)}")
         for place, item in enumerate(chosen):
-            _require_readable_table(item, written, path, place)
+            # Refuse an item whose wanted table cannot be read, because no answer could be compared with it.
+            if not read_reference_tables(item.output, written).tables:
+                start = repr(" ".join(item.output.split())[:60])
+                expected = f"a table that can be read as {written} (docs/table_metrics.md lists the markup)"
+                raise DatasetError(path, f"item {place}, field 'output'", start, expected)
             for mode in setup.modes:
                 if mode == "format_cot" and not item.format_description:
                     expected = (
@@ -268,14 +267,6 @@ def load_dataset(setup: Setup) -> Dataset:
         raise DatasetError(ratings, "field 'sample'", repr(strangers[0]), expected)
     where = f"files of {folder.name}" if setup.data else "shipped samples"
     return Dataset(samples, f"{where} ({', '.join(counts)})")
-
-
-def _require_readable_table(item: TableItem, syntax: Format, path: Path, number: int) -> None:
-    # Refuse an item whose wanted table cannot be read, because no answer could be compared with it.
-    if not read_reference_tables(item.output, syntax).tables:
-        start = " ".join(item.output.split())[:60]
-        expected = f"a table that can be read as {syntax} (docs/table_metrics.md lists the markup)"
-        raise DatasetError(path, f"item {number}, field 'output'", repr(start), expected)
 
 
 def _make_sample(

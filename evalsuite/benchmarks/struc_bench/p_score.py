@@ -74,14 +74,9 @@ async def request_p_score(
     """Ask a judge to score two tables, once in each order; a malformed answer is requested again."""
     orders = [(prediction, reference), (reference, prediction)]
     params = {"temperature": TEMPERATURE, **params}
+    prompts = [[Message("system", SYSTEM), Message("user", _fill_prompt(prompt, *order, format))] for order in orders]
     both, log = await collect_readable_judgements(
-        ask_until_parsed(
-            judge,
-            [Message("system", SYSTEM), Message("user", _fill_prompt(prompt, *order, format))],
-            parse_scores,
-            **params,
-        )
-        for order in orders
+        ask_until_parsed(judge, messages, parse_scores, **params) for messages in prompts
     )
     content, structure = (sum(judgement.value[aspect] for judgement in both) / 2 for aspect in ASPECTS)
     written = write_signature("p_score", [judge], SYSTEM, _fill_prompt(prompt, "", "", "any format"), params)

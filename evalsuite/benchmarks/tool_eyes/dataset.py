@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
@@ -155,7 +155,11 @@ def load_dataset(setup: Setup) -> Dataset:
             expected = f"one of the {len(documents)} subjects of {LIBRARY}"
             raise DatasetError(path, f"query {query.id}, field 'path'", repr(query.subject), expected)
     options = ToolEyesOptions.from_setup(setup)
-    chosen = list(_select_first_queries_per_scenario(_select_runnable_queries(queries, options), options.queries))
+    by_scenario: dict[str, list[Query]] = {}
+    for query in _select_runnable_queries(queries, options):
+        by_scenario.setdefault(query.scenario, []).append(query)
+    first = {query.id for own in by_scenario.values() for query in own[: options.queries]}
+    chosen = [query for query in queries if query.id in first]
     if len(chosen) < len(queries):
         source += f", {len(chosen)} of {len(queries)}"
     samples = [_make_sample(query, documents[query.subject], mode, setup) for query in chosen for mode in setup.modes]
@@ -173,14 +177,6 @@ def _select_runnable_queries(queries: Sequence[Query], options: ToolEyesOptions)
             "network; allow it with allow_code=True, or leave their queries out with allow_code=False"
         )
     return [query for query in queries if query.subject not in executing]
-
-
-def _select_first_queries_per_scenario(queries: Iterable[Query], count: int | None) -> Iterator[Query]:
-    seen: Counter[str] = Counter()
-    for query in queries:
-        seen[query.scenario] += 1
-        if count is None or seen[query.scenario] <= count:
-            yield query
 
 
 def _make_sample(query: Query, documents: Sequence[ToolDocument], mode: str, setup: Setup) -> Sample:

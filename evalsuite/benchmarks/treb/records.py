@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path, PurePosixPath
@@ -251,19 +252,12 @@ def _find_csv_file(name: str, source: RecordSource) -> str:
     parts = [part for part in PurePosixPath(name.replace("\\", "/")).parts if part not in ("/", ".")]
     for base in (source.path.parent, source.path.parent.parent, source.root):
         for start in range(len(parts)):
-            path = _find_file_below(source.root, base.joinpath(*parts[start:]))
-            if path:
-                return str(path)
+            # Resolve links, because the file must be below the root.
+            with suppress(OSError, ValueError):  # The system refuses a path that is too long or has a null character.
+                path = base.joinpath(*parts[start:]).resolve()
+                if path.is_relative_to(source.root.resolve()) and path.is_file():
+                    return str(path)
     raise source.make_field_error("file_path", repr(name), f"a CSV file in {source.root}")
-
-
-def _find_file_below(root: Path, path: Path) -> Path | None:
-    """Resolve links in a path; return None if the result is not an existing file below the root."""
-    try:
-        path = path.resolve()
-        return path if path.is_relative_to(root.resolve()) and path.is_file() else None
-    except (OSError, ValueError):  # The system refuses a path that is too long or contains a null character.
-        return None
 
 
 AT_ONCE = 16 << 20  # Larger files are streamed; errors in smaller files state line and column.

@@ -23,11 +23,11 @@ from evalsuite.results.tally import Estimate, RunView, Tally
 
 def make_judge_tables(views: Sequence[RunView]) -> list[Table]:
     """Make tables of bias and agreement, for all judges whose single votes (ballots) are in the records."""
-    judges = [
-        (_make_judge_label(view, prefix), view.tally, prefix)
-        for view in views
-        for prefix in list_judge_prefixes(view.tally)
-    ]
+    judges = []
+    for view in views:
+        for prefix in list_judge_prefixes(view.tally):
+            judge = ", ".join(filter(None, (view.judge or "the judge", prefix.rstrip("_"))))
+            judges.append((f"{judge} ({view.label})", view.tally, prefix))
     tables: list[Table | None] = []
     for name, tally, prefix in judges:
         if any(case.verdict is not None for case in read_judged_cases(tally, prefix)):
@@ -43,11 +43,6 @@ def list_judge_prefixes(tally: Tally) -> list[str]:
     plain = {""} if any(has_ballots(row.facts) for row in tally) else set()
     nested = {name for row in tally for name, fact in row.facts.items() if has_ballots(fact)}
     return sorted(plain | nested)
-
-
-def _make_judge_label(view: RunView, prefix: str) -> str:
-    judge = f"{view.judge or 'the judge'}, {prefix.rstrip('_')}" if prefix else view.judge or "the judge"
-    return f"{judge} ({view.label})"
 
 
 SIGNATURES_NOTE = (

@@ -12,7 +12,7 @@ from evalsuite import stats
 from evalsuite.judges.judgements import CANNOT_TELL
 from evalsuite.output.reports.judges.estimates import estimate_share
 from evalsuite.output.reports.section import Cell, Table, parse_columns
-from evalsuite.results.tally import Estimate, Row, Tally
+from evalsuite.results.tally import Estimate, Tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,12 @@ class JudgedCase:
 def read_judged_cases(tally: Tally, prefix: str = "") -> list[JudgedCase]:
     """Read the judged cases in order; leave out cases and votes in which the judge could not tell."""
     rows = [(row, row.facts.get(prefix) if prefix else row.facts) for row in tally if row.outcome != "error"]
-    return [
-        _read_judged_case(row, facts) for row, facts in rows if has_ballots(facts) and facts["verdict"] != CANNOT_TELL
-    ]
+    cases = []
+    for row, facts in rows:
+        if has_ballots(facts) and facts["verdict"] != CANNOT_TELL:
+            votes = tuple(JudgeVote(**ballot) for ballot in facts["ballots"] if ballot["verdict"] != CANNOT_TELL)
+            cases.append(JudgedCase(row.case, row.sample, row.cluster, row.epoch, facts["verdict"], votes, facts))
+    return cases
 
 
 def has_ballots(facts: object) -> TypeGuard[Mapping[str, Any]]:
@@ -59,11 +62,6 @@ def has_ballots(facts: object) -> TypeGuard[Mapping[str, Any]]:
         and any(ballots)
         and all(isinstance(ballot, Mapping) and ballot.keys() == _VOTE_FIELDS for ballot in ballots)
     )
-
-
-def _read_judged_case(row: Row, facts: Mapping[str, Any]) -> JudgedCase:
-    votes = tuple(JudgeVote(**ballot) for ballot in facts["ballots"] if ballot["verdict"] != CANNOT_TELL)
-    return JudgedCase(row.case, row.sample, row.cluster, row.epoch, facts["verdict"], votes, facts)
 
 
 SHOWN_APART = ("kind", "role", "content", "reasoning", "speaker", "turn", "order", "model", "cut_off")
