@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evalsuite.core.errors import RequestRefused, RunError
 from evalsuite.core.json_codec import decode_completion, dumps, encode_completion, encode_request
-from evalsuite.journal.database import Database
+from evalsuite.journal.database import Database, join_large_strings, split_large_strings
 from evalsuite.journal.planned import compute_checksum
-from evalsuite.journal.schema import join_large_strings, split_large_strings
 
 if TYPE_CHECKING:
     import sqlite3
@@ -217,7 +216,7 @@ class UnansweredRequests:
         escaped = case.encode("unicode_escape").decode("ascii")
         query = 'SELECT record FROM records WHERE "case" IN (?, ?) ORDER BY number DESC LIMIT 1'
         row = self._database.read_row(query, case, escaped)
-        # Accept control characters: they mark names that stand for large strings (`schema.split_large_strings`).
+        # Accept control characters: they mark names that stand for large strings (`database.split_large_strings`).
         return row is not None and json.loads(row[0], strict=False)["outcome"] == "error"
 
     async def store_error(self, key: str, error: Any) -> None:

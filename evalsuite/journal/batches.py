@@ -15,7 +15,7 @@ OPEN = "open"
 
 @dataclass(frozen=True, slots=True)
 class StoredBatch:
-    """A row of the table `batches`; see `schema.SCHEMA`."""
+    """A row of the table `batches`; see `database.SCHEMA`."""
 
     number: int
     path: str

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import dumps
 from evalsuite.journal.answers import Answers
-from evalsuite.journal.database import Database
+from evalsuite.journal.database import Database, join_large_strings, split_large_strings
 from evalsuite.journal.planned import PlannedCase, compute_checksum, digest_fingerprints
-from evalsuite.journal.schema import join_large_strings, split_large_strings
 
 if TYPE_CHECKING:
     import sqlite3
@@ -49,7 +48,7 @@ class RecordSummary:
 
 
 class Journal:
-    """An open journal; `schema.SCHEMA` describes its tables.
+    """An open journal; `database.SCHEMA` describes its tables.
 
     Args:
         read_only: whether the file is never written; it must then exist.
@@ -123,10 +122,8 @@ class Journal:
         )
         with self.database.transaction() as db:
             if start:
-                take_over = (
-                    "UPDATE cases SET session = ? WHERE session = (SELECT max(session) FROM cases) AND position < ?"
-                )
-                db.execute(take_over, (self.session, start))
+                sql = "UPDATE cases SET session = ? WHERE session = (SELECT max(session) FROM cases) AND position < ?"
+                db.execute(sql, (self.session, start))
             db.executemany("INSERT OR REPLACE INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
             count = "SELECT count(*) FROM cases WHERE session = ? AND position < ?"
             if db.execute(count, (self.session, start)).fetchone()[0] != earlier_count:
@@ -166,7 +163,6 @@ class Journal:
                 self._make_record_write(*record)(db)
 
     def _make_record_write(self, case: str, fingerprints_hash: str, line: str) -> Callable[[sqlite3.Connection], None]:
-        """Return a function that writes a case's record and its large strings to a connection."""
         short, parts = split_large_strings(line)
         row = (self.session, case, fingerprints_hash, short, compute_checksum(case, short), time.time())
 

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from evalsuite.core.errors import RunError
 from evalsuite.core.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
 from evalsuite.journal.answers import Answers
-from evalsuite.journal.database import Database
-from evalsuite.journal.schema import VERSION
+from evalsuite.journal.database import VERSION, Database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,8 +15,8 @@ from evalsuite.content import audio, file, image
 from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import dumps, encode_message
 from evalsuite.core.types import Completion, Message, Request
+from evalsuite.journal.database import LARGE, join_large_strings, split_large_strings
 from evalsuite.journal.journal import Journal
-from evalsuite.journal.schema import LARGE, join_large_strings, split_large_strings
 
 if TYPE_CHECKING:
     from pathlib import Path
