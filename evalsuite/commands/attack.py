@@ -139,7 +139,6 @@ class _FaultReplayer:
         return next(row.case for row in self.run_.all_rows() if not row.case.startswith("-"))
 
     def _find_best_scores(self) -> dict[str, float]:
-        """Map each metric to the best score that a case of the run has."""
         best: dict[str, float] = {}
         for name, bench in self.run_.benchmarks.items():
             for row in bench.tally:

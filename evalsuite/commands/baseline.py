@@ -14,16 +14,9 @@ from typing import Any
 from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.option_values import declare_arguments, make_int_parser
 from evalsuite.output.reports.write import make_report
+from evalsuite.results import run_folders
 from evalsuite.results.record_file import JOURNAL
-from evalsuite.results.run_folders import (
-    INFO,
-    SUMMARY,
-    RunFolder,
-    explain_interruption,
-    find_run_folder,
-    hash_baseline_files,
-    list_changed_files,
-)
+from evalsuite.results.run_folders import INFO, SUMMARY, RunFolder
 from evalsuite.results.runs import load_run
 
 BASELINE_FILES = (INFO, "records.jsonl", SUMMARY)  # The files of a run that a comparison needs.
@@ -39,12 +32,12 @@ USERS = ("GITHUB_ACTOR", "GITLAB_USER_LOGIN")  # Environment variables that name
 )
 def run_baseline(options: argparse.Namespace) -> int:
     """Print a baseline's origin: its run, model, verdict and promotion."""
-    folder = find_run_folder(options.reports, options.name)
+    folder = run_folders.find_run_folder(options.reports, options.name)
     info = folder.info()
     rows = {"model": info.get("model"), "started": info.get("started"), "verdict": folder.summary().get("verdict")}
     promoted = dict(info.get("promoted") or {"promoted": "never"})
     if promoted.pop("files", None):
-        changed = list_changed_files(folder.path, info)
+        changed = run_folders.list_changed_files(folder.path, info)
         promoted["files"] = f"changed since: {', '.join(changed)}" if changed else "as they were promoted"
     for name, value in (rows | promoted).items():
         sys.stdout.write(f"{name:<10}{escape_for_terminal(str(value))}\n")
@@ -66,7 +59,7 @@ def run_baseline(options: argparse.Namespace) -> int:
 )
 def run_promote(options: argparse.Namespace) -> int:
     """Decide a passed run again from its records, and copy it to the baseline's folder with a note of its origin."""
-    folder = find_run_folder(options.reports, options.name)
+    folder = run_folders.find_run_folder(options.reports, options.name)
     info = folder.info()
     refuse_unfit_run(folder, info)
     verdict = make_report(load_run(folder)).verdict
@@ -80,7 +73,8 @@ def run_promote(options: argparse.Namespace) -> int:
             promoted["until"] = f"{now.date() + timedelta(days=options.days)}"
         except OverflowError as error:
             raise RunError(f"--days {options.days} ends after the year 9999: leave --days out for no limit") from error
-    write_baseline(folder, target, info | {"promoted": promoted | {"files": hash_baseline_files(folder.path, info)}})
+    hashes = run_folders.hash_baseline_files(folder.path, info)
+    write_baseline(folder, target, info | {"promoted": promoted | {"files": hashes}})
     sys.stdout.write(f"{folder.path} is the baseline {target}: commit {', '.join(BASELINE_FILES)}\n")
     return 0
 
@@ -88,7 +82,7 @@ def run_promote(options: argparse.Namespace) -> int:
 def refuse_unfit_run(folder: RunFolder, info: dict[str, Any]) -> None:
     """Refuse a run that is unfinished, incomplete or not green."""
     settings, summary = info.get("settings", {}), folder.summary()
-    if stopped := explain_interruption(info):
+    if stopped := run_folders.explain_interruption(info):
         raise RunError(f"{folder.name} is not finished ({stopped}): go on with it with --resume {folder.name}")
     if settings.get("shard"):
         raise RunError(f"{folder.name} is a shard: join all shards with `evalsuite runs merge`, and promote that run")

@@ -7,7 +7,6 @@ import configparser
 import sys
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from evalsuite.commands import print_lines
@@ -54,13 +53,8 @@ PYTEST_FILES = {
 """The files that may contain pytest's settings, in pytest's order of search, each with its section."""
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsFile:
-    """The file from which pytest reads a project's settings."""
-
-    path: Path
-    section: str  # The section with pytest's settings, as written in its header.
-    gated: bool
+# The file from which pytest reads a project's settings, the header of their section, and whether they have gates.
+SettingsFile = tuple[Path, str, bool]
 
 
 def _add_ci_option(parser: argparse.ArgumentParser) -> None:
@@ -108,12 +102,12 @@ def _write_project_files(root: Path) -> Iterator[str]:
     found = find_settings_file(root)
     if found is None:
         yield write_new_file(root / "pytest.toml", f"[pytest]\n{TOML_GATE}")
-    elif found.gated:
-        yield f"kept     {found.path}: it has gates"
-    else:
-        # Do not write a new settings file, because pytest would then ignore the existing file.
-        gate = TOML_GATE if found.path.suffix == ".toml" else INI_GATE
-        yield f"kept     {found.path}: add this gate below [{found.section}] yourself:\n{gate.rstrip()}"
+        return
+    path, section, has_gates = found
+    # Do not write a new settings file, because pytest would then ignore the existing file.
+    gate = TOML_GATE if path.suffix == ".toml" else INI_GATE
+    advice = "it has gates" if has_gates else f"add this gate below [{section}] yourself:\n{gate.rstrip()}"
+    yield f"kept     {path}: {advice}"
 
 
 def find_settings_file(root: Path) -> SettingsFile | None:
@@ -151,5 +145,4 @@ def _read_settings_file(file: Path, shown_folder: Path) -> SettingsFile | None:
     # From a file with its own name, pytest reads its settings even if the file is empty.
     if not present and not file.stem.endswith("pytest"):
         return None
-    gated = any(name in {"evalsuite_gate", "evalsuite_gates"} for name in there)
-    return SettingsFile(shown_folder / file.name, section, gated)
+    return shown_folder / file.name, section, bool({"evalsuite_gate", "evalsuite_gates"} & set(there))

@@ -166,7 +166,6 @@ def make_session_command(model: str, *more: str) -> list[str]:
 
 
 def _make_first_baseline(root: Path, model: str | None) -> Iterator[str]:
-    """Run the suite, and write its run as the first baseline; yield a line about the result."""
     target = root / BASELINE
     if target.is_dir():
         yield f"kept     {target}"
@@ -192,7 +191,6 @@ def _make_first_baseline(root: Path, model: str | None) -> Iterator[str]:
 
 
 def _write_workflow_file(root: Path, forge: str, model: str | None, installer: InstallCommands) -> Iterator[str]:
-    """Write the CI workflow, filled in for the project; yield a line about each file."""
     repository, here = find_repository(root), root.resolve()
     folder = here.relative_to(repository).as_posix()
     name = "evals" if folder == "." else f"evals-{re.sub(r'[^a-z0-9]+', '-', folder.lower()).strip('-')}"
@@ -245,7 +243,6 @@ def _run_command(command: Sequence[str], root: Path, scratch: Path, variables: d
 
 
 def _quote_last_lines(text: str) -> str:
-    """Return the last eight lines of a text, indented."""
     return "\n".join(f"    {line}" for line in text.strip().splitlines()[-8:])
 
 
@@ -283,7 +280,6 @@ class _WorkflowTrial:
         return 1
 
     def _run_scripted_session(self, name: str, *more: str, script: Path | None = None) -> tuple[int, str]:
-        """Run the suite with the scripted model; return the exit status and what pytest printed."""
         command = make_session_command(MODEL, f"--reports={self.scratch / name}", *more)
         given = {"GITHUB_OUTPUT": str(self.scratch / f"{name}.output"), SCRIPT: str(script or "")}
         return _run_command(command, self.root, self.scratch, given)

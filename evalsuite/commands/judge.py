@@ -32,8 +32,7 @@ from evalsuite.decisions.measured import MeasuredBenchmark
 from evalsuite.decisions.verdict import Status
 from evalsuite.engine.case_record import format_input
 from evalsuite.gateway.loop import BackgroundLoop
-from evalsuite.judges.human_labels import LABELS, is_on_scale, parse_label
-from evalsuite.judges.judgements import average_scores
+from evalsuite.judges.judgements import LABELS, average_scores, is_on_scale, parse_label
 from evalsuite.judges.rubrics import Rubric, check_passing_score, rubric
 from evalsuite.output.reports.judges.certificate import JudgeResults, make_judge_quality_section, make_labelled_tally
 from evalsuite.output.reports.markdown import convert_for_terminal, format_decision_line, render_sections
@@ -80,12 +79,7 @@ def run_judge(options: Namespace) -> int:
         raise RunError(
             f"{min(alone)} has no weight, but other labelled cases have one: give sheets of one draw, with all weights"
         )
-    if people and not set(people) & {record.case for record in records}:
-        raise RunError(
-            f"no label belongs to a case of {folder.path}: leave the column `case` as `evalsuite judge sheet` wrote it"
-        )
-    for sheet in filled_in:
-        sheet.require_current_labels(records)
+    _require_labels_of_run(filled_in, records, folder.path)
     answers = combine_answers_with_scorers(run, bench, records, options)
     seed = run.info.get("settings", {}).get("seed") or 0
     target = folder.path / AGAIN / "judge"
@@ -111,13 +105,22 @@ def run_judge(options: Namespace) -> int:
     unanswered = list_unanswered_rows(run, bench, records)
     counted = [replace(judge, tally=Tally((*judge.tally, *unanswered))) for judge in judges]
     decisions = decide_judge_gates(gates, counted, people, bench, sheets, weights)
-    sys.stdout.writelines(
-        f"{format_decision_line(decision)}{describe_needed_labels(decision, len(people))}\n" for decision in decisions
-    )
+    for decision in decisions:
+        sys.stdout.write(f"{format_decision_line(decision)}{describe_needed_labels(decision, len(people))}\n")
     for judge in judges:
         if not judge.scores:
             sys.stdout.write(escape_for_terminal(f"no answer of {judge.name} could be read") + "\n")
     return int(choose_exit_status(decisions, judges))
+
+
+def _require_labels_of_run(sheets: Sequence[LabelSheet], records: Sequence[Record], run: Path) -> None:
+    labelled = {case for sheet in sheets for case in sheet.convert_labels()}
+    if labelled and not labelled & {record.case for record in records}:
+        raise RunError(
+            f"no label belongs to a case of {run}: leave the column `case` as `evalsuite judge sheet` wrote it"
+        )
+    for sheet in sheets:
+        sheet.require_current_labels(records)
 
 
 def _require_labels_on_scale(sheets: Sequence[Mapping[str, str]], judges: Sequence[JudgeResults]) -> None:
@@ -187,7 +190,6 @@ def combine_answers_with_scorers(run: Run, bench: str, records: list[Record], op
 
 
 def _restore_setup(run: Run, benchmark: Benchmark, records: list[Record], place: str, judge: str) -> Setup:
-    """Restore the setup of the run's benchmark: data, modes, seed, and the arguments of its declaration."""
     settings = run.info.get("settings", {})
     folder = Path(settings["data"]) / benchmark.name if settings.get("data") else None
     data = folder if folder and folder.is_dir() else None
@@ -216,7 +218,7 @@ def judge_answers(
     values = {option: getattr(options, option) for option in TAKEN}
     settings = make_settings({**values, "judge_model": name})
     with closing(BackgroundLoop()) as background:
-        return background.run(rejudge_answers(settings, answers, options.probes, store, people, seed))
+        return background.run(rejudge_answers(settings, answers, getattr(options, "probes", 0), store, people, seed))
 
 
 def decide_judge_gates(

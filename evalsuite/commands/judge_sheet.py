@@ -24,8 +24,7 @@ from evalsuite.core.json_codec import digest
 from evalsuite.core.option_values import declare_arguments, make_int_parser
 from evalsuite.judges.criteria import YesNo, read_sample_criteria
 from evalsuite.judges.forms import ChoiceForm, Likert, ScoresForm
-from evalsuite.judges.human_labels import WINS
-from evalsuite.judges.judgements import PREFERENCE
+from evalsuite.judges.judgements import PREFERENCE, WINS
 from evalsuite.judges.prompts import find_media, format_conversation
 from evalsuite.judges.rubrics import Rubric, rubric
 from evalsuite.judges.scorers import JudgeScorer
@@ -245,9 +244,7 @@ class _SheetQuestion:
         elif isinstance(scorer, JudgeScorer):
             swapped = bool(scorer.rivals) and Random(f"{seed} {record.case}").random() < 0.5  # noqa: S311 - no secret
             aspect = scorer.aspects[self.score]
-            question = (
-                ChoiceForm(aspect).write_judging_task() if scorer.rivals else ScoresForm((aspect,)).write_judging_task()
-            )
+            question = (ChoiceForm(aspect) if scorer.rivals else ScoresForm((aspect,))).write_judging_task()
             sections = scorer.make_judged_input(*case).list_parts(swapped=swapped)
             first, second = ("second", "first") if swapped else ("first", "second")
             choices = [("1", "answer 1 is better", first), ("2", "answer 2 is better", second), ("0", "tie", "tie")]

@@ -313,7 +313,6 @@ class _MutationTest:
         return {case: one for case, one in played.items() if one and self._has_other_prompt(cases[case], one)}
 
     async def _judge_cases(self, cases: Mapping[str, Case]) -> dict[str, float]:
-        """Judge cases with the tested scorer; return the score of each case whose judgement is readable."""
         scored = await asyncio.gather(*(self.caller.score_case(self.scorer, case) for case in cases.values()))
         return _select_score_values(dict(zip(cases, scored, strict=True)), self.judge.score)
 
@@ -350,18 +349,11 @@ def _make_judge_results(caller: _JudgeCaller, name: str, scores: ScoresByCase) -
     own = {other for other in scorer_of if scorer_of[other] is scorer_of.get(name)}
     judged = [one for one in answers.records if not own or is_judged(scorer_of[name], answers.make_case(one))]
     cases, values = {one.case for one in judged}, _select_score_values(scores, name)
-    rows = tuple(
-        Row(
-            *(record.case, record.sample, record.epoch, "passed", record.tags, {}),
-            {
-                fact: value
-                for each in scores[record.case]
-                if each in own
-                for fact, value in scores[record.case][each].facts.items()
-            },
-        )
-        for record in judged
-    )
+    rows = []
+    for record in judged:
+        given = scores[record.case]
+        facts = {fact: value for each in given if each in own for fact, value in given[each].facts.items()}
+        rows.append(Row(record.case, record.sample, record.epoch, "passed", record.tags, {}, facts))
     return JudgeResults(
         judge=caller.settings.judge_model or "",
         scores={case: value for case, value in values.items() if case in cases},
@@ -379,5 +371,4 @@ def _make_judge_results(caller: _JudgeCaller, name: str, scores: ScoresByCase) -
 
 
 def _select_score_values(scores: ScoresByCase, name: str) -> dict[str, float]:
-    """Map each case that has the named score to the score's value."""
     return {case: float(scored[name].value) for case, scored in scores.items() if name in scored}

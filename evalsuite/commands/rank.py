@@ -6,20 +6,13 @@ import argparse
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.model_session import add_options
-from evalsuite.commands.judge import (
-    TAKEN,
-    choose_benchmark,
-    choose_exit_status,
-    decide_judge_gates,
-    judge_answers,
-    list_unanswered_rows,
-    read_answered_records,
-)
+from evalsuite.commands import judge as judging
 from evalsuite.commands.judged_again import AnswersToJudge
 from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, SettingsError, escape_for_terminal, write_count
@@ -62,11 +55,6 @@ class _RunAnswers:
         return [case for case in cases if self.records[case].input != other.records[case].input]
 
 
-def _add_rank_options(parser: argparse.ArgumentParser) -> None:
-    add_options(parser, TAKEN)
-    parser.set_defaults(probes=0)
-
-
 @declare_arguments(
     """
     --reports
@@ -82,7 +70,7 @@ def _add_rank_options(parser: argparse.ArgumentParser) -> None:
     and judge. `evalsuite judge A --against B` is the same.
     """,
     required=("judge",),
-    extend_parser=_add_rank_options,
+    extend_parser=partial(add_options, names=judging.TAKEN),
 )
 def run_rank(options: argparse.Namespace) -> int:
     """Print win rates and ratings, write them to the first run's folder, and decide the gates."""
@@ -95,10 +83,9 @@ def run_rank(options: argparse.Namespace) -> int:
         raise RunError(f"the runs have different benchmarks, {runs[0].benchmark} and {min(others)}")
     for first, second in combinations(runs, 2):
         if changed := first.list_changed_cases(second):
-            left_out = f"left out because the question differs between {first.run} and {second.run}"
-            sys.stdout.write(
-                escape_for_terminal(f"{write_count(len(changed), 'case')} {left_out}: {', '.join(changed[:3])}") + "\n"
-            )
+            counted = f"{write_count(len(changed), 'case')} left out because the question differs"
+            words = f"{counted} between {first.run} and {second.run}: {', '.join(changed[:3])}"
+            sys.stdout.write(f"{escape_for_terminal(words)}\n")
     target = runs[0].folder / AGAIN / "judge"
     target.mkdir(parents=True, exist_ok=True)
     found = [
@@ -113,16 +100,16 @@ def run_rank(options: argparse.Namespace) -> int:
     text = render_sections([make_win_rates_section(comparisons), Section("What sways the judge", (biases,))], ())
     (target / "ranks.md").write_text(text, "utf-8")
     sys.stdout.write(f"{convert_for_terminal(text)}\n{target / 'ranks.md'}\n")
-    decisions = decide_judge_gates(gates, judges, {}, runs[0].benchmark)
+    decisions = judging.decide_judge_gates(gates, judges, {}, runs[0].benchmark)
     sys.stdout.writelines(f"{format_decision_line(decision)}\n" for decision in decisions)
-    return int(choose_exit_status(decisions, judges))
+    return int(judging.choose_exit_status(decisions, judges))
 
 
 def _read_run_answers(name: str, options: argparse.Namespace) -> _RunAnswers:
     run = load_run(find_run_folder(options.reports, name))
-    benchmark = choose_benchmark(run, options.benchmark)
-    answered = read_answered_records(run, benchmark)
-    failed = {row.case: row for row in list_unanswered_rows(run, benchmark, answered)}
+    benchmark = judging.choose_benchmark(run, options.benchmark)
+    answered = judging.read_answered_records(run, benchmark)
+    failed = {row.case: row for row in judging.list_unanswered_rows(run, benchmark, answered)}
     records = {record.case: record for record in answered}
     return _RunAnswers(run.folder.path.name, run.folder.path, benchmark, records, failed)
 
@@ -130,7 +117,6 @@ def _read_run_answers(name: str, options: argparse.Namespace) -> _RunAnswers:
 def _compare_runs(
     first: _RunAnswers, second: _RunAnswers, judge: str, options: argparse.Namespace, store: Path
 ) -> list[JudgeResults]:
-    """Let the judge compare the answers of two runs; return one result per score."""
     changed = set(first.list_changed_cases(second))
     cases = [case for case in first.list_common_cases(second) if case not in changed]
     if not cases:
@@ -153,7 +139,7 @@ def _compare_runs(
     samples = {case: Sample(case, first.records[case].input, metadata={RIVAL: rivals[case]}) for case in cases}
     scorer = rubric(options.criteria or None, compare=RIVAL)
     compared, pair = [], f"{judge}: {first.run} against {second.run}"
-    for results in judge_answers(judge, AnswersToJudge(records, [scorer], samples), options, store, {}, 0):
+    for results in judging.judge_answers(judge, AnswersToJudge(records, [scorer], samples), options, store, {}, 0):
         rows = [replace(row, sample=first.records[row.case].sample) for row in results.tally]
         tally = Tally((*rows, *failed.values()))
         compared.append(replace(results, judge=pair, asked=results.asked + len(failed), tally=tally))

@@ -52,9 +52,8 @@ def run_score(options: argparse.Namespace) -> int:
         pairs = _read_table_pairs(options.pairs)
         scored = [(name, score(pair, place=f"{options.pairs}, pair {name}: ")) for name, pair in pairs]
     if options.json:
-        sys.stdout.writelines(
-            f"{json.dumps({'pair': name, **result.to_dict()}, ensure_ascii=False)}\n" for name, result in scored
-        )
+        for name, result in scored:
+            sys.stdout.write(f"{json.dumps({'pair': name, **result.to_dict()}, ensure_ascii=False)}\n")
     elif options.csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(FIELDS)
@@ -191,7 +190,6 @@ def _print_agreement_with_people(options: argparse.Namespace) -> int:
 
 
 def _read_tables(path: Path) -> Iterator[tuple[str, str, Format]]:
-    """Yield the name, the text and the format of each table in a file."""
     from evalsuite.benchmarks.struc_bench.items import find_format, read_items
 
     if path.suffix in SUFFIXES:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from argparse import Namespace
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from evalsuite.benchmarks.checkers import MODES, READERS, TOLERANCE, Agreement, read_plain_verdicts
@@ -48,47 +47,39 @@ def run_benchmark(options: Namespace) -> int:
     if bound.setup.data is None:
         raise SettingsError(f"--data {options.data}: it has no folder {options.name}")
     own = [*bound.sorted_scorers.rules, *bound.sorted_scorers.asynchronous]
-    compared = asyncio.run(_compare_scores_with_verdicts(options, bound))
-    if not compared.verdicts:
+    verdicts, unknown, differences = asyncio.run(_compare_with_checker(options, bound))
+    if not verdicts:
         raise SettingsError(f"--against {options.against}: no verdict on a question of {options.name}")
-    measured = Agreement(hash_scorers(own), compared.verdicts, compared.verdicts - len(compared.differences))
+    measured = Agreement(hash_scorers(own), verdicts, verdicts - len(differences))
     measured.write_agreement(bound.setup.data)
-    left_out = f"; left out {write_count(compared.unknown, 'output')}"
-    sys.stdout.write(f"{options.name}: {measured.describe_agreement()}{left_out if compared.unknown else ''}\n")
-    print_lines(f"  {difference}" for difference in compared.differences[: options.shown])
-    if more := len(compared.differences[options.shown :]):
+    left_out = f"; left out {write_count(unknown, 'output')}" if unknown else ""
+    sys.stdout.write(f"{options.name}: {measured.describe_agreement()}{left_out}\n")
+    print_lines(f"  {difference}" for difference in differences[: options.shown])
+    if more := len(differences[options.shown :]):
         sys.stdout.write(f"  and {more:,} more\n")
-    return int(bool(compared.differences))
+    return int(bool(differences))
 
 
-@dataclass(slots=True)
-class _CheckerComparison:
-    """Counts of the verdicts that were compared, and a line for each verdict that differs."""
-
-    verdicts: int = 0
-    unknown: int = 0  # Number of outputs that lack a verdict, or whose question is not in the data.
-    differences: list[str] = field(default_factory=list)
-
-
-async def _compare_scores_with_verdicts(options: Namespace, bound_benchmark: BoundBenchmark) -> _CheckerComparison:
-    samples = {sample.id: sample for sample in bound_benchmark.dataset.samples}
-    compared = _CheckerComparison()
+async def _compare_with_checker(options: Namespace, bound: BoundBenchmark) -> tuple[int, int, list[str]]:
+    """Return how many verdicts were compared, how many outputs lack one or its question, and each difference."""
+    samples = {sample.id: sample for sample in bound.dataset.samples}
+    verdicts, unknown, differences = 0, 0, list[str]()
     for verdict in READERS.get(options.name, read_plain_verdicts)(options.against, samples):
         sample = samples.get(verdict.sample)
         if sample is None or not verdict.scores:
-            compared.unknown += 1
+            unknown += 1
             continue
         scores: dict[str, float | Score] = {}
-        for scorer in bound_benchmark.sorted_scorers.rules:
+        for scorer in bound.sorted_scorers.rules:
             scores |= run_rule_scorer(scorer, sample, verdict.transcript)
-        for asynchronous in bound_benchmark.sorted_scorers.asynchronous:
+        for asynchronous in bound.sorted_scorers.asynchronous:
             scores |= convert_scores(await asynchronous(sample, verdict.transcript), get_callable_name(asynchronous))
         for name in sorted(verdict.scores.keys() & scores.keys()):
             score, theirs = scores[name], verdict.scores[name]
             ours, note = (score.value, score.note) if isinstance(score, Score) else (float(score), "")
-            compared.verdicts += 1
+            verdicts += 1
             if abs(ours - theirs) > TOLERANCE:
                 reason = f" ({note})" if note else ""
                 shown = f"{ours:g} here{reason}, {theirs:g} there; {verdict.place}"
-                compared.differences.append(f"{sample.id}, {name}: {shown}")
-    return compared
+                differences.append(f"{sample.id}, {name}: {shown}")
+    return verdicts, unknown, differences

@@ -85,7 +85,6 @@ def read_traces(*paths: Path) -> Iterator[dict[str, Any]]:
 
 
 def _join_spans(spans: Mapping[str, Mapping[str, TraceSpan]]) -> Iterator[dict[str, Any]]:
-    """Yield each trace's spans as one line."""
     for trace, by_id in spans.items():
         members = sorted(by_id.values(), key=lambda span: span.begin)
         # An agent may return something other than the model's last text, such as the argument of a last tool call.

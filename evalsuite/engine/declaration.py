@@ -155,9 +155,7 @@ def _get_undeclared_function(test: object, name: str) -> object:
     if not inspect.isfunction(function):
         raise SettingsError(f"@benchmark({name!r}) belongs on a test function, not on {test!r:.80}")
     if DECLARATION in vars(function):
-        raise SettingsError(
-            f"@benchmark({name!r}): {function.__name__} has a benchmark already; write a function for each"
-        )
+        raise SettingsError(f"@benchmark({name!r}): {function.__name__} has a benchmark already; write one for each")
     return function
 
 
@@ -195,9 +193,7 @@ def _check_declaration(declared: Benchmark, epochs: int | None, at_least: int | 
         from evalsuite.results.built_in import find_built_in_metric
 
         if name == PASS_RATE or find_built_in_metric(name) is not None:
-            raise SettingsError(
-                f"@benchmark({declared.name!r}): every benchmark has a metric {name!r}; choose another name"
-            )
+            raise SettingsError(f"@benchmark({declared.name!r}): each benchmark has a metric {name!r}; choose another")
 
 
 Tags = Callable[["Sample"], Mapping[str, str]]
@@ -212,7 +208,6 @@ def _make_solver_tagger(solver: AnySolver | None) -> Tags | None:
 def _load_clustered_samples(
     load_dataset: Callable[[Setup], Dataset], cluster: str | Callable[[Sample], object], setup: Setup
 ) -> Dataset:
-    """Read a benchmark's samples and tag each sample with its cluster."""
     dataset = load_dataset(setup)
     return replace(dataset, samples=_add_tags(dataset.samples, partial(_add_cluster_tag, cluster)))
 
@@ -243,7 +238,7 @@ def _check_and_tag_canaries(
             f"@benchmark({name!r:.60}, canary=True) takes samples with fixed answers, and no solver: write answers "
             "into their metadata, under 'answer'"
         )
-    from evalsuite.judges.human_labels import check_labels
+    from evalsuite.judges.judgements import check_labels
 
     for sample in samples:
         try:
@@ -269,9 +264,7 @@ def _make_case_metric_arguments(name: str, metrics: Sequence[CaseMetric | Measur
     return {
         "derived": derived,
         "report": make_report_function(read, name),
-        "metrics": {
-            metric.name: Metric(metric.range, "lower" if metric.lower_is_better else "higher") for metric in read
-        },
+        "metrics": {one.name: Metric(one.range, "lower" if one.lower_is_better else "higher") for one in read},
     }
 
 

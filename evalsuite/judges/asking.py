@@ -179,7 +179,6 @@ def require_quorum(readable: int, problems: Sequence[object], quorum: int | None
 
 
 def _return_or_raise(result: T | BaseException) -> T:
-    """Return the result of a call; if the result is an exception, raise it."""
     if isinstance(result, BaseException):
         raise result
     return result

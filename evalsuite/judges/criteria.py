@@ -14,27 +14,11 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.core.errors import ScoringError, SettingsError
+from evalsuite.judges import parsing
 from evalsuite.judges.asking import make_number_schema, make_object_schema
 from evalsuite.judges.forms import CANNOT_TELL_PATTERN, SCORE_SYNONYMS, TEXT, Likert, Reading, ScaleCriteria
 from evalsuite.judges.judgements import CANNOT_TELL, is_mostly_decided
-from evalsuite.judges.parsing import (
-    CLOSING,
-    OPENING,
-    REASON,
-    RETRACTED,
-    YES_OR_NO,
-    AnswerField,
-    AnswerForm,
-    ChoiceFormat,
-    MissingFieldError,
-    NumberFormat,
-    find_reason,
-    is_unchanged_by_reason,
-    list_json_objects,
-    parse_answer_value,
-    remove_reasoning,
-    shorten_to_line,
-)
+from evalsuite.judges.parsing import YES_OR_NO, AnswerField, AnswerForm, ChoiceFormat, MissingFieldError, NumberFormat
 from evalsuite.judges.prompts import NONE, Part
 
 if TYPE_CHECKING:
@@ -89,7 +73,7 @@ class YesNo:
             value = AnswerForm({"verdict": VERDICT}).read_fields(text)["verdict"]
         except MissingFieldError as missing:
             raise ValueError("it has no verdict, yes or no, at its beginning or end.") from missing
-        return Reading(value, find_reason(remove_reasoning(text)))
+        return Reading(value, parsing.find_reason(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +113,13 @@ class Template(ScaleCriteria):
         if self.reader is None:
             return Likert("", self.low, self.high).read_answer(text)
         if isinstance(self.reader, str):
-            matches = re.findall(self.reader, remove_reasoning(text))
-            number = parse_answer_value(matches[-1], NumberFormat(self.high)) if matches else None
+            matches = re.findall(self.reader, parsing.remove_reasoning(text))
+            number = parsing.parse_answer_value(matches[-1], NumberFormat(self.high)) if matches else None
         else:
             number = self.reader(text)
         if number is None or not self.low <= number <= self.high:
             raise ValueError(f"it has no score from {self.low} to {self.high}.")
-        return Reading(float(number), shorten_to_line(remove_reasoning(text)))
+        return Reading(float(number), parsing.shorten_to_line(parsing.remove_reasoning(text)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +150,7 @@ class OrCannotTell:
         try:
             self.criteria.read_answer(text)
         except ValueError:
-            return Reading(math.nan, find_reason(remove_reasoning(text)))
+            return Reading(math.nan, parsing.find_reason(text))
         raise ValueError("it says that it cannot tell, and gives a verdict as well.")
 
 
@@ -219,7 +203,8 @@ class Each(ScaleCriteria):
         if entries is None or not all(isinstance(entry, Mapping) for entry in entries):
             raise ValueError('it is not a JSON object with a list of objects under "items".')
         items = [str(entry.get(self.item, "")) for entry in entries]
-        readings = [Reading(self._read_item_score(each), shorten_to_line(each.get("reason"))) for each in entries]
+        shorten = parsing.shorten_to_line
+        readings = [Reading(self._read_item_score(each), shorten(each.get("reason"))) for each in entries]
         return self.combine_readings(items, readings)
 
     def split_items(self, parts: Sequence[Part]) -> tuple[list[Part], list[str]] | None:
@@ -260,7 +245,7 @@ class Each(ScaleCriteria):
         value = entry.get("score", entry.get("verdict"))
         if self.high == 1:
             return read_yes_or_no(value)
-        number = parse_answer_value(value, NumberFormat(self.high))
+        number = parsing.parse_answer_value(value, NumberFormat(self.high))
         if number is None or not self.low <= number <= self.high:
             raise ValueError(f"the score {value!r:.40} is not a number from {self.low} to {self.high}.")
         return number
@@ -268,9 +253,9 @@ class Each(ScaleCriteria):
 
 def _find_list_in_json(text: str, key: str) -> list[Any] | None:
     """Find the list under a key in a text's JSON objects; None if it is missing, ambiguous or retracted later."""
-    text = remove_reasoning(text)
-    found = [(item[key], end) for item, _, end in list_json_objects(text) if isinstance(item.get(key), list)]
-    if any(items != found[0][0] for items, _ in found) or (found and RETRACTED.search(text[found[-1][1] :])):
+    text = parsing.remove_reasoning(text)
+    found = [(item[key], end) for item, _, end in parsing.list_json_objects(text) if isinstance(item.get(key), list)]
+    if any(items != found[0][0] for items, _ in found) or (found and parsing.RETRACTED.search(text[found[-1][1] :])):
         return None
     return found[0][0] if found else None
 
@@ -303,7 +288,7 @@ class ItemListing(ScaleCriteria):
 def read_yes_or_no(value: Any) -> float:
     """Read a JSON value that means yes (1.0) or no (0.0)."""
     number = {1: 1.0, 0: 0.0, "1": 1.0, "0": 0.0}.get(value) if isinstance(value, (int, str)) else None
-    read = parse_answer_value(value, YES_OR_NO) if number is None else number
+    read = parsing.parse_answer_value(value, YES_OR_NO) if number is None else number
     if read is None:
         raise ValueError(f"{value!r:.40} is neither yes nor no.")
     return read
@@ -312,8 +297,8 @@ def read_yes_or_no(value: Any) -> float:
 Verdicts = dict[int, tuple[float, str]]  # Maps a question's number to its verdict (1.0 is yes, 0.0 is no) and reason.
 
 NUMBERED = re.compile(
-    rf"^[\s*`_#>-]{{0,6}}(?:criterion )?(\d{{1,3}})[.):*\s]{{1,6}}{OPENING}[*`_]{{0,3}}({YES_OR_NO.pattern})"
-    rf"[*`_]{{0,3}}{CLOSING}({REASON})\s*$",
+    rf"^[\s*`_#>-]{{0,6}}(?:criterion )?(\d{{1,3}})[.):*\s]{{1,6}}{parsing.OPENING}[*`_]{{0,3}}({YES_OR_NO.pattern})"
+    rf"[*`_]{{0,3}}{parsing.CLOSING}({parsing.REASON})\s*$",
     re.IGNORECASE | re.MULTILINE,
 )
 """Matches a line such as `2. no - it evades`."""
@@ -375,7 +360,7 @@ class Checklist:
 
         Raise ValueError if a question has no answer, or has two different answers.
         """
-        text = remove_reasoning(text)
+        text = parsing.remove_reasoning(text)
         questions = list(self.weights)
         verdicts = _read_verdicts_from_json(text, questions) or _read_verdicts_from_lines(text)
         missing = [str(at) for at in range(1, len(questions) + 1) if at not in verdicts]
@@ -458,8 +443,8 @@ def _read_verdicts_from_json(text: str, questions: Sequence[str]) -> Verdicts:
 def _read_verdicts_from_lines(text: str) -> Verdicts:
     """Read the verdicts from numbered lines; return {} if a reason or later text takes a verdict back."""
     matches = list(NUMBERED.finditer(text))
-    clear = all(is_unchanged_by_reason(match, YES_OR_NO) for match in matches)
-    if not clear or (matches and RETRACTED.search(text[matches[-1].end() :])):
+    clear = all(parsing.is_unchanged_by_reason(match, YES_OR_NO) for match in matches)
+    if not clear or (matches and parsing.RETRACTED.search(text[matches[-1].end() :])):
         return {}
     return _collect_verdicts((int(match[1]), match[2], match[3].strip(" -:.,()\n")) for match in matches)
 
@@ -471,7 +456,7 @@ def _collect_verdicts(answers: Any) -> Verdicts:
         verdict = read_yes_or_no(word)
         if verdicts.get(number, (verdict, ""))[0] != verdict:
             raise ValueError(f"it has two verdicts for criterion {number}.")
-        verdicts[number] = (verdict, shorten_to_line(reason))
+        verdicts[number] = (verdict, parsing.shorten_to_line(reason))
     return verdicts
 
 

@@ -10,26 +10,10 @@ from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
 from evalsuite.core.errors import SettingsError
+from evalsuite.judges import judgements, parsing
 from evalsuite.judges.asking import make_number_schema, make_object_schema
-from evalsuite.judges.judgements import (
-    CANNOT_TELL,
-    PREFERENCE,
-    Lead,
-    Opinion,
-    PairVerdict,
-    average_scores,
-    find_better_answer,
-    find_majority_or_tie,
-)
-from evalsuite.judges.parsing import (
-    AnswerField,
-    AnswerForm,
-    ChoiceFormat,
-    MissingFieldError,
-    NumberFormat,
-    find_reason,
-    remove_reasoning,
-)
+from evalsuite.judges.judgements import CANNOT_TELL, PREFERENCE, Lead, Opinion, PairVerdict
+from evalsuite.judges.parsing import AnswerField, AnswerForm, ChoiceFormat, MissingFieldError, NumberFormat
 
 T = TypeVar("T")
 TEXT = {"type": "string"}
@@ -166,7 +150,7 @@ class Likert(ScaleCriteria):
     def read_answer(self, text: str) -> Reading:
         score = replace(self, name="score")
         labels = {"score": (*SCORE_SYNONYMS, "quality", "verdict")}
-        return Reading(parse_aspect_scores(text, [score], labels)["score"], find_reason(remove_reasoning(text)))
+        return Reading(parse_aspect_scores(text, [score], labels)["score"], parsing.find_reason(text))
 
     def describe_scale(self) -> str:
         """Describe the score for a prompt: its name, scale, question and anchors (descriptions of points)."""
@@ -231,7 +215,7 @@ class ScoresForm:
         return Opinion(parse_aspect_scores(text, self.aspects))
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
-        return Opinion(average_scores(opinion.scores for opinion in opinions))
+        return Opinion(judgements.average_scores(opinion.scores for opinion in opinions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +243,7 @@ class PairedScores:
         return _make_opinion_from_scores(*parse_aspect_scores(text, places, PLACES).values())
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
-        means = average_scores(opinion.scores for opinion in opinions)
+        means = judgements.average_scores(opinion.scores for opinion in opinions)
         return _make_opinion_from_scores(means["first"], means["second"])
 
 
@@ -293,7 +277,7 @@ class ChoiceForm:
         return (*self.words, CANNOT_TELL) if self.cannot_tell else self.words
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
-        return Opinion(verdict=find_majority_or_tie([opinion.verdict or "tie" for opinion in opinions]))
+        return Opinion(verdict=judgements.find_majority_or_tie([opinion.verdict or "tie" for opinion in opinions]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,8 +342,8 @@ def _read_verdict(text: str, choice_format: ChoiceFormat[T], allowed_verdicts: I
 
 
 def _make_opinion_from_scores(first: float, second: float) -> Opinion:
-    return Opinion({"first": first, "second": second}, find_better_answer(first, second))
+    return Opinion({"first": first, "second": second}, judgements.find_better_answer(first, second))
 
 
 def _make_opinion_from_preference(preference: float) -> Opinion:
-    return Opinion({PREFERENCE: preference}, find_better_answer(preference, 0.5))
+    return Opinion({PREFERENCE: preference}, judgements.find_better_answer(preference, 0.5))

@@ -16,14 +16,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import RequestRefused, SettingsError
-from evalsuite.judges.asking import (
-    Judgement,
-    Log,
-    ask_until_parsed,
-    collect_readable_judgements,
-    label_log,
-    strip_nonempty_text,
-)
+from evalsuite.judges import asking
+from evalsuite.judges.asking import Judgement, Log
 from evalsuite.judges.forms import QUALITY, Likert, parse_aspect_score
 from evalsuite.judges.judgements import Assessment, Ballot, Opinion, find_better_answer
 from evalsuite.judges.prompts import SYSTEM_PROMPT, JudgedInput, make_prompt_messages
@@ -89,7 +83,7 @@ class Weighted:
             alone = [(replace(subject, answers=(answer,)), self.aspects[0]) for answer in subject.answers]
             parts = dict(zip(("first", "second"), alone, strict=True))
         calls = (self._compute_expected_score(name, *part, model) for name, part in parts.items())
-        judgements, log = await collect_readable_judgements(calls)
+        judgements, log = await asking.collect_readable_judgements(calls)
         expected = {name: judgement.value for name, judgement in zip(parts, judgements, strict=True)}
         scores = {name: weighted.score for name, weighted in expected.items()}
         verdict = find_better_answer(scores["first"], scores["second"]) if len(subject.answers) > 1 else None
@@ -109,19 +103,19 @@ class Weighted:
 
         def ask_for_score(**params: Any) -> Awaitable[Judgement[int]]:
             wanted = {"attempts": self.attempts, **self.params, **params}
-            return ask_until_parsed(model, prompt, partial(parse_whole_score, aspect=aspect), **wanted)
+            return asking.ask_until_parsed(model, prompt, partial(parse_whole_score, aspect=aspect), **wanted)
 
         expected = await _estimate_score_from_logprobs(
             ask_for_score, aspect
         ) or await self._estimate_score_from_samples(ask_for_score)
-        return replace(expected, log=label_log(log + expected.log, speaker, model))
+        return replace(expected, log=asking.label_log(log + expected.log, speaker, model))
 
     async def _request_evaluation_steps(self, aspect: Likert, model: Model) -> tuple[str, Log]:
         if not self.steps:
             return "", ()
         request = STEPS.format(aspect=aspect.describe_scale())
         options = {"attempts": self.attempts, "read_cut_off": True, **self.params, "max_tokens": STEPS_TOKENS}
-        written = await ask_until_parsed(model, request, strip_nonempty_text, **options)
+        written = await asking.ask_until_parsed(model, request, asking.strip_nonempty_text, **options)
         return f"\nEvaluation steps:\n{written.value}\n", written.log
 
     async def _estimate_score_from_samples(
@@ -130,7 +124,7 @@ class Weighted:
         # Replace a temperature of 0 by 1, because at 0 all samples would be equal.
         temperature, seed = self.params.get("temperature") or 1.0, int(self.params.get("seed") or 0)
         asked = [ask(temperature=temperature, seed=seed + at) for at in range(self.samples)]
-        samples, log = await collect_readable_judgements(asked, self.samples // 2 + 1)
+        samples, log = await asking.collect_readable_judgements(asked, self.samples // 2 + 1)
         values = [sample.value for sample in samples]
         expected = WeightedScore(math.fsum(values) / len(values), "samples", len(values) / self.samples)
         return Judgement(expected, "", log)

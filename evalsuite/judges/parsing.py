@@ -360,6 +360,7 @@ def _refuse_contradictions(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def find_reason(text: str) -> str:
     """Return the reason from the first JSON object with a reason; otherwise return the beginning of the text."""
+    text = remove_reasoning(text)
     reasons = [item["reason"] for item, _, _ in list_json_objects(text) if item.get("reason")]
     return shorten_to_line(reasons[0] if reasons else text)
 

@@ -12,29 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.keywords import select_generation_params
 from evalsuite.core.types import COUNTED_APART, Message, Metric, Sample, Score, Transcript
+from evalsuite.judges import judgements, prompts
 from evalsuite.judges.asking import SchemaAsker, Vote, ask_until_parsed, gather_all, get_vote, join_logs, require_quorum
 from evalsuite.judges.criteria import Criteria, Each, OrCannotTell, Template, make_criteria, read_sample_criteria
 from evalsuite.judges.forms import QUALITY, Likert, Reading, ScaleCriteria, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, MOST_SAMPLES
-from evalsuite.judges.human_labels import make_people_facts
-from evalsuite.judges.judgements import (
-    CANNOT_TELL,
-    Ballot,
-    Opinion,
-    declare_scores,
-    is_mostly_decided,
-    make_address_free_repr,
-    write_signature,
-)
-from evalsuite.judges.prompts import (
-    SYSTEM_PROMPT,
-    Part,
-    list_media,
-    make_field_sections,
-    make_prompt_messages,
-    map_sections_to_fields,
-    mark_sections,
-)
+from evalsuite.judges.judgements import CANNOT_TELL, Ballot, Opinion
+from evalsuite.judges.prompts import SYSTEM_PROMPT, Part
 from evalsuite.judges.scorers import JudgeScorer, Levels, Sampled, make_aspects, make_judge_scorer
 
 if TYPE_CHECKING:
@@ -154,12 +138,13 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
             params=select_generation_params(rubric, params),
         )
     asked: Criteria | None
+    shown = prompts.map_sections_to_fields(fields)
     if template is not None:
         if criteria is not None or steps or examples or anchors or cannot_tell:
             raise SettingsError(
                 "a template is the whole prompt; leave out criteria, steps, examples, anchors and cannot_tell"
             )
-        asked = _make_prompt_template(template, scale or (1, 5), read, map_sections_to_fields(fields) or DEFAULT_SLOTS)
+        asked = _make_prompt_template(template, scale or (1, 5), read, shown or DEFAULT_SLOTS)
     else:
         asked = None if criteria is None else make_criteria(cast("Any", criteria), scale, anchors or {})
     _check_rubric_options(asked, read, levels, swap=swap, lacks_passes=bool(confirm_failures) and passes is None)
@@ -170,7 +155,7 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
         name or "rubric",
         tuple(steps),
         tuple(examples),
-        map_sections_to_fields(fields),
+        shown,
         (model,) if isinstance(model, str) else tuple(model),
         samples,
         aggregate,
@@ -244,7 +229,7 @@ class Rubric:
     def metrics(self) -> Mapping[str, Metric]:
         """The declarations of the scores; empty unless the judge may answer `cannot tell`."""
         range_ = (self.criteria.worst, self.criteria.best) if self.criteria else None
-        return declare_scores(self.name, range_) if self.cannot_tell else {}
+        return judgements.declare_scores(self.name, range_) if self.cannot_tell else {}
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         """Score a case; if the judge cannot tell, only the metric that counts such cases has a score."""
@@ -259,7 +244,7 @@ class Rubric:
         else:
             votes = await gather_all(self.ask_for_vote(criteria, shown, model, at) for model, at in seats)
         value, votes = await self._confirm_failure(criteria, shown, models[0], votes)
-        people = make_people_facts(
+        people = judgements.make_people_facts(
             sample, [self.name], scale=(criteria.worst, criteria.best), passing_score=self.find_passing_score(criteria)
         )
         score = self._make_score(value, votes, models, people)
@@ -273,7 +258,7 @@ class Rubric:
         return self.passes if on_scale or self.passes is not None else criteria.best
 
     def make_prompt_sections(self, sample: Sample, transcript: Transcript) -> list[Part]:
-        return make_field_sections(sample, transcript, self._choose_shown_fields(sample))
+        return prompts.make_field_sections(sample, transcript, self._choose_shown_fields(sample))
 
     def _choose_shown_fields(self, sample: Sample) -> Mapping[str, str]:
         if self.fields:
@@ -284,7 +269,7 @@ class Rubric:
 
     def list_media(self, sample: Sample, transcript: Transcript) -> tuple[Mapping[str, Any], ...]:
         """List the pictures, recordings and files that the judge sees."""
-        return list_media(sample, transcript, self._choose_shown_fields(sample))
+        return prompts.list_media(sample, transcript, self._choose_shown_fields(sample))
 
     def write_question(self, sample: Sample) -> str:
         """Write the judge's prompt, except the description of the answer's form."""
@@ -292,7 +277,6 @@ class Rubric:
         return instruction.partition("\nReply with one JSON object")[0]
 
     def _has_no_items_to_judge(self, criteria: Criteria, sample: Sample, transcript: Transcript) -> bool:
-        """Tell whether the answer is empty and therefore has no items to judge."""
         fields = self._choose_shown_fields(sample)
         holding = [fields.get(criteria.section)] if isinstance(criteria, Each) and criteria.section else fields.values()
         return isinstance(criteria, Each) and "answer" in holding and not transcript.answer.strip()
@@ -354,7 +338,8 @@ class Rubric:
         if isinstance(criteria, Template):
             question = Message("user", criteria.write_prompt(shown.parts), parts=shown.media)
             return await get_vote(ask_until_parsed(model, [question], criteria.read_answer, **options), name, model)
-        prompt = make_prompt_messages(mark_sections(shown.parts), self.write_instruction(criteria), shown.media)
+        sections = prompts.mark_sections(shown.parts)
+        prompt = prompts.make_prompt_messages(sections, self.write_instruction(criteria), shown.media)
         asked = OrCannotTell(criteria) if self.cannot_tell else criteria
         call = self.structured.ask_with_schema(model, prompt, asked.read_answer, asked.make_schema(), **options)
         return await get_vote(call, name, model)
@@ -381,9 +366,8 @@ class Rubric:
     def write_instruction(self, criteria: Criteria | None) -> str:
         """Write the end of the prompt: steps, examples, criteria and the form of the answer."""
         steps = "".join(f"\n{at}. {step}" for at, step in enumerate(self.steps, 1))
-        examples = "".join(
-            "\n- " + "; ".join(f"{name}: {value}" for name, value in example.items()) for example in self.examples
-        )
+        shown = ("; ".join(f"{name}: {value}" for name, value in example.items()) for example in self.examples)
+        examples = "".join(f"\n- {example}" for example in shown)
         blocks = [
             f"Go through these steps first:{steps}" if steps else "",
             f"Examples of judgements:{examples}" if examples else "",
@@ -398,15 +382,16 @@ class Rubric:
         apart: list[str] = [CANNOT_TELL] if self.cannot_tell else []
         if isinstance(self.criteria, Each) and self.criteria.section:
             asked = (self.criteria.make_item_listing(), self.criteria.make_item_question())
-            apart += [criteria.write_answer_request() for criteria in asked]
-        return write_signature("rubric", models, shown, make_address_free_repr(self.criteria), settings, *apart)
+            apart += [one.write_answer_request() for one in asked]
+        criteria = judgements.make_address_free_repr(self.criteria)
+        return judgements.write_signature("rubric", models, shown, criteria, settings, *apart)
 
 
 def _list_values(votes: Sequence[Vote[Reading]]) -> list[float]:
     """List the judgements' values; return [] if at least half of the readable judgements could not tell."""
     readings = [vote.value for vote in votes if vote.value]
     values = [reading.value for reading in readings if reading.is_decided]
-    return values if is_mostly_decided(len(values), len(readings)) else []
+    return values if judgements.is_mostly_decided(len(values), len(readings)) else []
 
 
 FOR_ONE_ANSWER = ("median", "min", "max", "majority")

@@ -11,37 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.core.keywords import select_generation_params
 from evalsuite.core.types import COUNTED_APART, Metric, Sample, Score, Transcript
-from evalsuite.judges import asking
+from evalsuite.judges import asking, judgements, prompts
 from evalsuite.judges.forms import QUALITY, BestOfForm, ChoiceForm, GradedChoice, Likert, PairedScores, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, MOST_SAMPLES, Weighted
-from evalsuite.judges.human_labels import WINS, make_people_facts
-from evalsuite.judges.judgements import (
-    CANNOT_TELL,
-    PREFERENCE,
-    SINGLE_JUDGE_FACT,
-    Assessment,
-    Ballot,
-    Form,
-    Judge,
-    Opinion,
-    RoundResult,
-    collect_round,
-    combine_rounds,
-    declare_scores,
-    make_judge_signature,
-    sign_scores,
-)
+from evalsuite.judges.judgements import CANNOT_TELL, PREFERENCE, Assessment, Ballot, Form, Judge, Opinion, RoundResult
 from evalsuite.judges.panels import DebaterRole, Panel, Strategy, make_debaters
-from evalsuite.judges.prompts import (
-    REASONS,
-    SYSTEM_PROMPT,
-    JudgedInput,
-    Part,
-    find_media,
-    format_conversation,
-    make_prompt_messages,
-    redact_names,
-)
+from evalsuite.judges.prompts import REASONS, SYSTEM_PROMPT, JudgedInput, Part
 from evalsuite.metrics.text import list_targets
 
 if TYPE_CHECKING:
@@ -224,7 +199,7 @@ class Sampled:
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         orders = (False, True) if self.form.is_comparison and self.swap else (False,)
         rounds = await asking.gather_all(self._judge_in_one_order(subject, model, swapped=each) for each in orders)
-        return combine_rounds(self.form, rounds, self.quorum)
+        return judgements.combine_rounds(self.form, rounds, self.quorum)
 
     def list_prompt_sentences(self) -> Sequence[str]:
         return (SYSTEM_PROMPT, self._write_answer_request())
@@ -232,11 +207,11 @@ class Sampled:
     async def _judge_in_one_order(self, subject: JudgedInput, model: Model, *, swapped: bool) -> RoundResult:
         repeats = range(self.repeats)
         votes = await asking.gather_all(self._ask(subject, model, at, swapped=swapped) for at in repeats)
-        return collect_round(votes, asking.join_logs(votes), swapped=swapped)
+        return judgements.collect_round(votes, asking.join_logs(votes), swapped=swapped)
 
     async def _ask(self, subject: JudgedInput, model: Model, repeat: int, *, swapped: bool) -> asking.Vote[Opinion]:
         shown = subject.format_parts(swapped=swapped)
-        prompt = make_prompt_messages(shown, self._write_answer_request(), subject.media)
+        prompt = prompts.make_prompt_messages(shown, self._write_answer_request(), subject.media)
         # Vary the seed of repeated requests, because equal requests may get the same answer.
         seed = {"seed": int(self.params.get("seed") or 0) + repeat} if self.repeats > 1 else {}
         options: dict[str, Any] = {"attempts": self.attempts, **self.params, **seed}
@@ -261,7 +236,7 @@ class OnDemand:
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         first = await self.alone(subject, model)
-        facts = {SINGLE_JUDGE_FACT: {"verdict": first.opinion.verdict, "calls": first.calls}}
+        facts = {judgements.SINGLE_JUDGE_FACT: {"verdict": first.opinion.verdict, "calls": first.calls}}
         if len({ballot.opinion.verdict for ballot in first.ballots}) == 1:
             return replace(first, facts={**first.facts, **facts})
         debated = await self.panel(subject, model)
@@ -303,7 +278,7 @@ class BestOf:
         answers, count = subject.answers, len(subject.answers)
         form = BestOfForm(self.aspect, count)
         shown = replace(subject, answers=answers[first:] + answers[:first]).format_parts()
-        prompt = make_prompt_messages(shown, form.write_answer_request(), subject.media)
+        prompt = prompts.make_prompt_messages(shown, form.write_answer_request(), subject.media)
 
         def read_win_shares(text: str) -> list[float]:
             place = form.read_best_answer(text)
@@ -348,7 +323,7 @@ class JudgeScorer:
         facts |= _collect_bias_facts(sample) if len(self.rivals) == 1 else {}
         if not self.rivals or (len(self.rivals) == 1 and isinstance(sample.metadata.get("human"), (str, Mapping))):
             judged = [self.prefix + name for name in values if not name.endswith(COUNTED_APART)]
-            facts |= make_people_facts(sample, judged, nominal=bool(self.rivals))
+            facts |= judgements.make_people_facts(sample, judged, nominal=bool(self.rivals))
         # Nest the facts under the judge's prefix, because the facts of two judges would overwrite each other.
         facts = {self.prefix: facts} if self.prefix else facts
         note = "; ".join(f"{ballot.judge}: {_format_opinion(ballot.opinion)}" for ballot in assessment.ballots)
@@ -356,12 +331,12 @@ class JudgeScorer:
             self.prefix + name: Score(values[name], note=note, facts=facts, log=assessment.log),
             **{self.prefix + other: values[other] for other in others},
         }
-        return sign_scores(scores, self.write_signature([judge]))
+        return judgements.sign_scores(scores, self.write_signature([judge]))
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
         """The declarations of the scores; empty unless the judge may answer `cannot tell`."""
-        return declare_scores(self.prefix + PREFERENCE, (0.0, 1.0)) if self._is_abstention_allowed() else {}
+        return judgements.declare_scores(self.prefix + PREFERENCE, (0.0, 1.0)) if self._is_abstention_allowed() else {}
 
     def _is_abstention_allowed(self) -> bool:
         return bool(getattr(getattr(self.judge, "form", None), "cannot_tell", False))
@@ -372,10 +347,10 @@ class JudgeScorer:
         if opinion.verdict == CANNOT_TELL:
             return {PREFERENCE + COUNTED_APART: 1.0}
         apart = {PREFERENCE + COUNTED_APART: 0.0} if self._is_abstention_allowed() else {}
-        return {PREFERENCE: opinion.scores.get(PREFERENCE, WINS[opinion.verdict]), **apart}
+        return {PREFERENCE: opinion.scores.get(PREFERENCE, judgements.WINS[opinion.verdict]), **apart}
 
     def write_signature(self, models: Sequence[Model]) -> str:
-        return make_judge_signature(self.judge, models, [self.rivals, self.background, list(self.hide)])
+        return judgements.make_judge_signature(self.judge, models, [self.rivals, self.background, list(self.hide)])
 
     def given(
         self, *, background: str | None = None, hide: Sequence[str] | None = None, prefix: str | None = None
@@ -399,9 +374,9 @@ class JudgeScorer:
         """Collect what the judge sees of a case; raise ScoringError if the sample lacks the rival or the background."""
         answers = [transcript.answer, *(_get_metadata_text(sample, rival) for rival in self.rivals)]
         return JudgedInput(
-            question=format_conversation(sample.input),
-            media=tuple(find_media(sample.input)),
-            answers=tuple(redact_names(answer, self.hide) for answer in answers),
+            question=prompts.format_conversation(sample.input),
+            media=tuple(prompts.find_media(sample.input)),
+            answers=tuple(prompts.redact_names(answer, self.hide) for answer in answers),
             background=_get_metadata_text(sample, self.background) if self.background else "",
             reference="" if self.rivals else _get_first_target(sample),
         )
@@ -413,7 +388,7 @@ def _collect_bias_facts(sample: Sample) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     if isinstance(systems, (list, tuple)) and [type(system) for system in systems] == [str, str]:
         facts["systems"] = list(systems)
-    if isinstance(human, str) and human in WINS:
+    if isinstance(human, str) and human in judgements.WINS:
         facts["human"] = human
     return facts
 

@@ -57,9 +57,8 @@ def read_rated_tables(path: Path) -> list[RatedTable]:
         text = path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DatasetError(path, "", f"{type(error).__name__}: {error}", EXPECTED) from error
-    tables = [
-        _read_rated_table(record, path, f"record {place}") for place, record in enumerate(_parse_records(text, path), 1)
-    ]
+    records = enumerate(_parse_records(text, path), 1)
+    tables = [_read_rated_table(record, path, f"record {place}") for place, record in records]
     if not tables:
         raise DatasetError(path, "", "no records", EXPECTED)
     return tables

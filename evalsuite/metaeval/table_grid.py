@@ -64,9 +64,7 @@ def corrupt_table(table: str, markup: Format) -> Iterator[tuple[str, str]]:
     rng = random.Random(0)  # noqa: S311 - the same changes each time
 
     def write_changed_table(edit: Callable[[Rows], Rows]) -> str:
-        return "\n\n".join(
-            format_rows_as_markup(edit([[*row] for row in grid.rows]), markup, grid.name) for grid in grids
-        )
+        return "\n\n".join(format_rows_as_markup(edit([[*row] for row in one.rows]), markup, one.name) for one in grids)
 
     def write_cell_change(change: Callable[[str], str]) -> str:
         changed = list[str]()

@@ -19,7 +19,7 @@ from evalsuite import stats
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, HUMAN_ASPECTS, OVERALL, OVERLAP
 from evalsuite.benchmarks.chat_eval.solver import JudgingMode, parse_mode
 from evalsuite.core.errors import write_count
-from evalsuite.judges.human_labels import WINS
+from evalsuite.judges.judgements import WINS
 from evalsuite.output.reports.judges.ballots import read_judged_cases
 from evalsuite.output.reports.judges.estimates import (
     CorrectedMean,

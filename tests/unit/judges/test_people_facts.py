@@ -8,7 +8,7 @@ import pytest
 
 from evalsuite.core.errors import ScoringError
 from evalsuite.core.types import Sample
-from evalsuite.judges.human_labels import check_labels, make_people_facts
+from evalsuite.judges.judgements import check_labels, make_people_facts
 
 
 @pytest.mark.parametrize(

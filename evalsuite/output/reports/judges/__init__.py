@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evalsuite import stats
-from evalsuite.judges.human_labels import WINS
-from evalsuite.judges.judgements import SINGLE_JUDGE_FACT
+from evalsuite.judges.judgements import SINGLE_JUDGE_FACT, WINS
 from evalsuite.output.reports.judges.agreement import tabulate_agreement, tabulate_people_agreement
 from evalsuite.output.reports.judges.ballots import JudgedCase, has_ballots, read_judged_cases, tabulate_biases
 from evalsuite.output.reports.judges.estimates import estimate_mean
