@@ -75,11 +75,11 @@ def bind_benchmark(declaration: Declaration, settings: Settings, model: str, roo
         raise SettingsError(
             f"--epochs {epochs}: a sample of {benchmark.name} holds if at least {declaration.at_least} of its epochs do"
         )
-    with _name_benchmark_in_errors(benchmark, "dataset"):
+    with _name_benchmark_in_errors(benchmark.name, "dataset"):
         dataset = _load_samples(benchmark, setup, settings.answers)
-    with _name_benchmark_in_errors(benchmark, "solver"):
+    with _name_benchmark_in_errors(benchmark.name, "solver"):
         solver = _make_solver(benchmark, setup, settings.answers)
-    with _name_benchmark_in_errors(benchmark, "scorers"):
+    with _name_benchmark_in_errors(benchmark.name, "scorers"):
         scorers = benchmark.scorers(setup)
     check_benchmark_parts(benchmark.name, solver, scorers)
     sorted_scorers = group_scorers(scorers)
@@ -124,16 +124,14 @@ def _make_benchmark_setup(declaration: Declaration, settings: Settings, model: s
 
 
 @contextmanager
-def _name_benchmark_in_errors(benchmark: Benchmark, part: str) -> Iterator[None]:
+def _name_benchmark_in_errors(benchmark: str, part: str) -> Iterator[None]:
     """Convert any exception to an error that names the benchmark and the part (such as its solver) being made."""
     try:
         yield
     except EvalsuiteError:
         raise
     except Exception as error:
-        raise SettingsError(
-            f"benchmark {benchmark.name}: its {part} cannot be made: {describe_error(error)}"
-        ) from error
+        raise SettingsError(f"benchmark {benchmark}: its {part} cannot be made: {describe_error(error)}") from error
 
 
 def _load_samples(benchmark: Benchmark, setup: Setup, answers: str | None) -> Dataset:
@@ -199,7 +197,6 @@ def check_samples(benchmark: str, samples: Sequence[Sample]) -> None:
 
 
 def _make_solver(benchmark: Benchmark, setup: Setup, answers: str | None) -> AnySolver | None:
-    """Make the benchmark's solver or, with a file of answers, a solver that returns these answers."""
     if answers:
         from evalsuite.solvers.single_call import make_answers_solver
 
@@ -218,9 +215,7 @@ def choose_modes(declared: Benchmark, wanted: Sequence[str]) -> tuple[str, ...]:
             if not declared.modes:
                 raise SettingsError(f"--mode {text}: {declared.name} has no modes")
             if mode not in declared.modes:
-                modes_there = "\n".join(f"  {mode_name}: {what}" for mode_name, what in declared.modes.items())
-                raise SettingsError(
-                    f"--mode {text}: {declared.name} has no mode {mode!r}. Its modes are:\n{modes_there}"
-                )
+                listed = "\n".join(f"  {mode_name}: {what}" for mode_name, what in declared.modes.items())
+                raise SettingsError(f"--mode {text}: {declared.name} has no mode {mode!r}. Its modes are:\n{listed}")
             chosen.append(mode)
     return tuple(dict.fromkeys(chosen)) or declared.default_modes

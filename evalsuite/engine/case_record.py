@@ -16,18 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalsuite.core.errors import ScoringError, get_message
 from evalsuite.core.json_codec import write_record
-from evalsuite.core.types import (
-    ASSERTS,
-    CHANGES,
-    PASS_RATE,
-    SIGNATURES,
-    Outcome,
-    Record,
-    Sample,
-    Score,
-    Transcript,
-    Usage,
-)
+from evalsuite.core.types import ASSERTS, CHANGES, PASS_RATE, SIGNATURES, Record, Score, Transcript, Usage
 from evalsuite.engine.cases import compute_planned_fingerprints
 from evalsuite.engine.scoring import ScoresByName, ScoreWithNote, convert_score, get_callable_name, run_rule_scorer
 from evalsuite.gateway.faults import TAG, format_fault_tag
@@ -40,6 +29,7 @@ if TYPE_CHECKING:
     from evalsuite.applications.case_model import BlockingModel
     from evalsuite.core.protocols import NamedScores
     from evalsuite.core.settings import Settings
+    from evalsuite.core.types import Outcome, Sample
     from evalsuite.decisions.quarantine import Quarantine
     from evalsuite.engine.bound import BoundBenchmark
     from evalsuite.engine.cases import Case
@@ -88,10 +78,7 @@ class CaseFindings:
             raise errors[0]
 
     def _collect_scores(self, case: Case, transcript: Transcript, judged: Sequence[NamedScores]) -> list[Exception]:
-        """Add the scores of judges and of rule scorers; return the exceptions of scorers that failed."""
-        scorings: list[tuple[str, Callable[[], NamedScores]]] = [
-            ("a scorer", partial(dict, scores)) for scores in judged
-        ]
+        scorings: list[tuple[str, Callable[[], NamedScores]]] = [("a scorer", partial(dict, given)) for given in judged]
         scorings += [
             (f"the scorer {get_callable_name(scorer)}", partial(run_rule_scorer, scorer, case.sample, transcript))
             for scorer in case.bound.sorted_scorers.rules
@@ -108,9 +95,7 @@ class CaseFindings:
         """Add scores; raise a `ScoringError` if a name already has a score."""
         for name, given in scores.items():
             if name in self.scores:
-                raise ScoringError(
-                    f"two scorers give the score {name!r}; give one of them another name, or leave it out"
-                )
+                raise ScoringError(f"two scorers give the score {name!r}; give one another name, or leave it out")
             if name == PASS_RATE or name in bound.declaration.benchmark.derived:
                 raise ScoringError(f"{scorer_name} gives {name!r}, the name of a metric over all cases; choose another")
             score = given if isinstance(given, Score) else Score(given)
@@ -127,18 +112,14 @@ class CaseFindings:
 
     def get_transcript(self, case: Case) -> Transcript:
         if self.solved is None or self.solved.transcript is None:
-            raise ScoringError(
-                f"benchmark {case.bound.name} has no solver, so its cases have no transcript and no scores"
-            )
+            raise ScoringError(f"benchmark {case.bound.name} has no solver, so its cases have no transcript or scores")
         return self.solved.transcript
 
     def get_scores(self, case: Case) -> ScoresByName:
         """Return the scores for the fixture `scores`; a score's repr contains the scorer's note."""
         self.get_transcript(case)
-        notes = self.notes
-        scores = {
-            name: ScoreWithNote(value, notes[name]) if name in notes else value for name, value in self.scores.items()
-        }
+        own, notes = self.scores, self.notes
+        scores = {name: ScoreWithNote(value, notes[name]) if name in notes else value for name, value in own.items()}
         return ScoresByName(scores, self.read)
 
     def record_error(self, error: BaseException, message: str, *, in_test: bool) -> bool:
@@ -282,7 +263,6 @@ def format_input(sample: Sample) -> str:
 
 
 def _is_threshold_assertion(error: BaseException) -> bool:
-    """Tell whether an exception of a test means that the case missed its threshold."""
     if _is_raised_by_pytest(error, "fail"):
         return not str(error).startswith(NOT_RUN)
     return isinstance(error, AssertionError)
@@ -361,30 +341,28 @@ def describe_assertion(error: AssertionError) -> str:
         return f"assert {ast.unparse(node.test)}"
 
 
-def _format_expression_values(node: ast.expr, variables: Mapping[str, Any]) -> str:
+def _format_expression_values(node: ast.expr, names: Mapping[str, Any]) -> str:
     """Format the value of an expression, shortened; for a comparison, format the values of both sides."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return f"not {_format_expression_values(node.operand, variables)}"
+        return f"not {_format_expression_values(node.operand, names)}"
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        left, right = (
-            ast.Name(_format_expression_values(side, variables)) for side in (node.left, node.comparators[0])
-        )
+        left, right = (ast.Name(_format_expression_values(side, names)) for side in (node.left, node.comparators[0]))
         return ast.unparse(ast.Compare(left, node.ops, [right]))
-    text = repr(_evaluate_expression(node, variables))
+    text = repr(_evaluate_expression(node, names))
     if len(text) <= LONGEST_VALUE:
         return text
     first = (LONGEST_VALUE - 3) // 2
     return f"{text[:first]}...{text[len(text) - (LONGEST_VALUE - 3 - first) :]}"
 
 
-def _evaluate_expression(node: ast.expr, variables: Mapping[str, Any]) -> Any:
+def _evaluate_expression(node: ast.expr, names: Mapping[str, Any]) -> Any:
     """Evaluate names, attributes and subscripts; raise a `LookupError` for other expressions, such as calls."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):
-        return variables[node.id]
+        return names[node.id]
     if isinstance(node, ast.Attribute):
-        return getattr(_evaluate_expression(node.value, variables), node.attr)
+        return getattr(_evaluate_expression(node.value, names), node.attr)
     if isinstance(node, ast.Subscript):
-        return _evaluate_expression(node.value, variables)[_evaluate_expression(node.slice, variables)]
+        return _evaluate_expression(node.value, names)[_evaluate_expression(node.slice, names)]
     raise LookupError(ast.unparse(node))

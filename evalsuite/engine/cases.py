@@ -182,10 +182,7 @@ def make_cases(
             kept += [(sample, epoch) for epoch in epochs]
     made = kept or [(sample, 1) for sample in (own or samples)[:1]]
     choice = CaseChoice(drawn, len(every) if is_whole else None, len(own) * bound.epochs - len(made))
-    return [
-        Case(bound, sample, epoch, sample.id not in chosen, choice=choice, placeholder=not kept)
-        for sample, epoch in made
-    ]
+    return [Case(bound, one, epoch, one.id not in chosen, choice=choice, placeholder=not kept) for one, epoch in made]
 
 
 def _read_needed_samples(bound: BoundBenchmark, limit: int | None) -> Sequence[SampleSource]:
@@ -271,7 +268,6 @@ def compute_planned_fingerprints(case: Case, settings: Settings, model: str) -> 
 
 @lru_cache(maxsize=64)
 def _compute_shared_fingerprints(bound: BoundBenchmark, settings: Settings, model: str) -> Mapping[str, str]:
-    """Compute the fingerprints that all cases of a benchmark share."""
     asked: dict[str, tuple[Any, ...]] = {
         "model": (model, settings.model_base_url, settings.model_params),
         "judge": (settings.judge_model, settings.judge_base_url, settings.judge_params),

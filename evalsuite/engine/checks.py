@@ -98,7 +98,6 @@ def check_given_options(settings: Settings, root: Path, given_models: AbstractSe
 
 
 def _find_unpriced_models(settings: Settings) -> list[str]:
-    """Find paid models without a known price."""
     from evalsuite.gateway.spend import find_price, read_prices
 
     prices = read_prices(settings.price)
@@ -152,7 +151,6 @@ def _list_given_models(settings: Settings, given_models: AbstractSet[str]) -> li
 
 
 def _check_batch_support(settings: Settings) -> None:
-    """Check that the server of every model of the run has a batch interface."""
     from evalsuite.batches.backend import require_batch_interface
     from evalsuite.gateway.opening import make_credentials
 
@@ -249,9 +247,8 @@ def _explain_gate_without_cases(gate_texts: Sequence[str], cases: Sequence[Case]
         if reason := explain_missing_benchmark(gate, names):
             return f"--gate '{gate.text}': {reason}"
         if gate.benchmark not in {"*", JUDGE, *names}:
-            return (
-                f"--gate '{gate.text}': no case of {gate.benchmark} was collected{suggest_names(gate.benchmark, names)}"
-            )
+            similar = suggest_names(gate.benchmark, names)
+            return f"--gate '{gate.text}': no case of {gate.benchmark} was collected{similar}"
         concerned = [case for case in cases if gate.benchmark == JUDGE or gate.covers_benchmark(case.bound.name)]
         tags = {pair for case in concerned for pair in case.sample.tags.items()}
         if any(case.bound.faults for case in concerned):

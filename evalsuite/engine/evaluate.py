@@ -19,28 +19,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalsuite.core import errors
 from evalsuite.core.declarations import DECLARATION, FIXTURE
-from evalsuite.core.errors import (
-    BatchNotAwaited,
-    RunError,
-    SettingsError,
-    SpendLimitReached,
-    describe_exception,
-    get_message,
-)
+from evalsuite.core.errors import RunError, SettingsError
 from evalsuite.core.keywords import refuse_unknown_names
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.settings import OPTIONS, Settings, make_settings
+from evalsuite.engine import checks
 from evalsuite.engine.bound import bind_benchmark
 from evalsuite.engine.case_record import CaseFindings, describe_assertion, find_excuse, provide_model
 from evalsuite.engine.cases import Case, ShardAssigner, make_cases, order_items
-from evalsuite.engine.checks import (
-    check_callability,
-    explain_missing_judge,
-    explain_missing_sandbox,
-    explain_unmet_option,
-    require_model_name,
-)
 from evalsuite.engine.declaration import Declaration, can_test_fail, find_benchmark
 from evalsuite.engine.open_run import ActiveRun
 from evalsuite.engine.preparation import MODELS, prepare_run
@@ -172,20 +160,13 @@ class EvaluatedRun(Run):
         return f"<run {name}: {self.verdict.headline}, {len(evaluation.cases)} cases, {self.report}>"
 
     def _repr_html_(self) -> str:
-        """Show verdict and metrics in a notebook."""
         from evalsuite.output.reports.write import make_short_html
 
         return make_short_html(self.wait(), self.report)
 
 
 class _Evaluation:
-    """One call of `evaluate`: prepares a run, runs its cases, and decides the verdict.
-
-    Attributes:
-        ending: the future that receives the report of the run.
-        cases: the run's cases, in their order.
-        done: the number of finished cases.
-    """
+    """One call of `evaluate`: prepares a run, runs its cases, and decides the verdict."""
 
     def __init__(self, given: str | Benchmark | Callable[..., Any], values: Mapping[str, Any]) -> None:
         root = Path.cwd()
@@ -195,8 +176,8 @@ class _Evaluation:
         call, given_models = _format_call(self._nodeid, settings), settings.given & set(MODELS)
         self._spec = prepare_run(settings, root, call, SELECTION, given_models=given_models)
         self._settings, self._model = self._spec.settings, self._spec.model or ""
-        self.ending: Future[RunReport] = Future()
-        self.done = 0
+        self.ending: Future[RunReport] = Future()  # Receives the run's report.
+        self.done = 0  # The number of finished cases.
         self._stopped = ""
         try:
             self.cases = self._make_cases(declaration, root)
@@ -208,15 +189,15 @@ class _Evaluation:
 
     def _make_cases(self, declaration: Declaration, root: Path) -> list[Case]:
         settings, assignment = self._settings, ShardAssigner(self._settings.shard)
-        check_callability(settings, self._spec.model)
+        checks.check_callability(settings, self._spec.model)
         bound = bind_benchmark(declaration, settings, self._model, root, self._nodeid)
         cases = [case for case in make_cases(bound, settings, assignment) if not case.placeholder]
         if not cases:
             raise SettingsError(f"shard {settings.shard} has no case of {bound.name}")
         problem = (
-            explain_unmet_option(cases, settings, settings.gate)
-            or explain_missing_judge(cases, settings)
-            or explain_missing_sandbox(cases, settings)
+            checks.explain_unmet_option(cases, settings, settings.gate)
+            or checks.explain_missing_judge(cases, settings)
+            or checks.explain_missing_sandbox(cases, settings)
         )
         if problem:
             raise SettingsError(problem)
@@ -225,7 +206,7 @@ class _Evaluation:
     def _open_run(self, benchmark: Benchmark) -> ActiveRun:
         settings = self._settings
         plan: Iterable[PlannedCase] = (
-            case.make_plan_row(_format_case_name(case), settings, self._model) for case in self.cases
+            one.make_plan_row(_format_case_name(one), settings, self._model) for one in self.cases
         )
         # Make the plan a list if it is read twice; otherwise, the whole plan need not be in memory.
         plan = list(plan) if settings.can_end_early else plan
@@ -242,7 +223,7 @@ class _Evaluation:
                 stop=self.stop_run,
             )
         except OSError as error:
-            raise RunError(f"the run cannot begin: {describe_exception(error)}") from error
+            raise RunError(f"the run cannot begin: {errors.describe_exception(error)}") from error
 
     def stop_run(self, reason: str) -> None:
         """End the run after the current case."""
@@ -259,7 +240,7 @@ class _Evaluation:
                 self.stop_run("interrupted from the keyboard")
             self.run.finish_run(None if self.run.early.has_ended else self._stopped or None, len(self.cases))
         except OSError as error:
-            self.ending.set_exception(RunError(f"the run cannot be kept: {describe_exception(error)}"))
+            self.ending.set_exception(RunError(f"the run cannot be kept: {errors.describe_exception(error)}"))
         except BaseException as error:  # noqa: BLE001 - whoever waits for the run gets it
             self.ending.set_exception(error)
         else:
@@ -272,7 +253,7 @@ class _Evaluation:
 
     def _run_cases(self) -> None:
         background = self.run.access.background
-        models = RunModels(self.run.access.gateway, self._settings, require_model_name(self._spec.model))
+        models = RunModels(self.run.access.gateway, self._settings, checks.require_model_name(self._spec.model))
         # Take any case, because all cases have the same benchmark and so the same solver.
         is_solved = self.cases[0].bound.solver is not None
         queue = UpcomingCases({case: case if is_solved else None for case in self.cases})
@@ -298,7 +279,7 @@ class _Evaluation:
     def _run_case(self, case: Case, prefetcher: Prefetcher, models: RunModels) -> None:
         findings = CaseFindings()
         try:
-            self._score_and_test_case(case, findings, prefetcher, models)
+            self._score_and_test(case, findings, prefetcher, models)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a case's code raises is the case's error
@@ -306,12 +287,10 @@ class _Evaluation:
         name = _format_case_name(case)
         self.run.store_record(name, findings.make_storable_record(case, name, self._settings, self._model))
 
-    def _score_and_test_case(
-        self, case: Case, findings: CaseFindings, prefetcher: Prefetcher, models: RunModels
-    ) -> None:
+    def _score_and_test(self, case: Case, findings: CaseFindings, prefetcher: Prefetcher, models: RunModels) -> None:
         if case.bound.solver is not None:
             solved = prefetcher.wait_for_result(case)
-            if isinstance(solved.error, BatchNotAwaited):
+            if isinstance(solved.error, errors.BatchNotAwaited):
                 # Skip the case, because a later session will collect its answer from a batch.
                 findings.outcome = "skipped"
                 return
@@ -319,10 +298,8 @@ class _Evaluation:
         if self._test is None:
             return
         with ExitStack() as stack:
-            values = {
-                name: self._make_fixture_value(name, case, findings, models, stack)
-                for name in inspect.signature(self._test).parameters
-            }
+            names = inspect.signature(self._test).parameters
+            values = {name: self._get_fixture(name, case, findings, models, stack) for name in names}
             try:
                 self._test(**values)
             except KeyboardInterrupt:
@@ -330,30 +307,27 @@ class _Evaluation:
             except BaseException as error:  # noqa: BLE001 - pytest.skip() and pytest.fail() raise no Exception
                 self._record_error(error, case, findings, in_test=True)
 
-    def _make_fixture_value(
-        self, fixture: str, case: Case, findings: CaseFindings, models: RunModels, stack: ExitStack
-    ) -> Any:
-        if fixture == "sample":
+    def _get_fixture(self, name: str, case: Case, findings: CaseFindings, models: RunModels, stack: ExitStack) -> Any:
+        if name == "sample":
             return case.sample
-        if fixture == "transcript":
+        if name == "transcript":
             return findings.get_transcript(case)
-        if fixture == "scores":
+        if name == "scores":
             return findings.get_scores(case)
         loop = self.run.access.background.loop
-        asked = stack.enter_context(provide_model(models, loop, case, case.id, findings, is_judge=fixture == "judge"))
-        return asked.endpoint() if fixture == "endpoint" else asked
+        asked = stack.enter_context(provide_model(models, loop, case, case.id, findings, is_judge=name == "judge"))
+        return asked.endpoint() if name == "endpoint" else asked
 
     def _record_error(self, error: BaseException, case: Case, findings: CaseFindings, *, in_test: bool = False) -> None:
-        if isinstance(error, SpendLimitReached) and self._settings.until_decided:
+        if isinstance(error, errors.SpendLimitReached) and self._settings.until_decided:
             findings.outcome, findings.cause = "skipped", type(error).__name__
             return
-        message = describe_assertion(error) if isinstance(error, AssertionError) else get_message(error)
+        message = describe_assertion(error) if isinstance(error, AssertionError) else errors.get_message(error)
         if findings.record_error(error, message, in_test=in_test):
             findings.excused = find_excuse(case, self._settings, self._spec.quarantine)
 
 
 def _make_progress_bar(name: str, total: int) -> AbstractContextManager[Any]:
-    """Make a tqdm progress bar in a terminal or a notebook, if tqdm is installed."""
     if not (sys.stderr.isatty() or "ipykernel" in sys.modules):
         return nullcontext()
     try:
@@ -368,7 +342,6 @@ def _make_progress_bar(name: str, total: int) -> AbstractContextManager[Any]:
 
 
 def _convert_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert keyword arguments of `evaluate` to values of settings, by the settings' names."""
     options = {option.name: option for option in OPTIONS if option.name not in COMMAND_LINE_OPTIONS}
     plural = {f"{name}s": name for name, option in options.items() if option.repeat}
     values: dict[str, Any] = {}
@@ -396,16 +369,13 @@ def _format_function_as_model(function: Callable[..., Any]) -> str:
 
 
 def _find_declaration(given: str | Benchmark | Callable[..., Any]) -> tuple[Declaration, Callable[..., Any] | None]:
-    """Return the declaration of the benchmark to run, and its test function, if it has one."""
     if isinstance(given, str):
         return Declaration(find_benchmark(given)), None
     if isinstance(given, Benchmark):
         return Declaration(given), None
     declaration = getattr(given, DECLARATION, None)
     if not isinstance(declaration, Declaration):
-        raise SettingsError(
-            f"evaluate({given!r:.60}): give a function with @benchmark(...), a Benchmark, or the name of one"
-        )
+        raise SettingsError(f"evaluate({given!r:.60}): give a function with @benchmark(...), a Benchmark, or its name")
     if problem := _explain_need_of_pytest(given):
         raise SettingsError(
             f"evaluate({given.__qualname__}): the function {problem}, which needs pytest: run `pytest`, or give its "

@@ -16,10 +16,10 @@ from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import NEVER_EXCUSED, EvalsuiteError, SettingsError, SpendLimitReached, write_count
 from evalsuite.core.json_codec import decode_metric, decode_record, decode_usage, encode_usage
 from evalsuite.core.types import Metric, Record, Usage
+from evalsuite.decisions.early_stops import EarlyDecider, ResultSequencer
 from evalsuite.decisions.gates import explain_misspelling, parse_gates
-from evalsuite.decisions.verdict import Status, Verdict
+from evalsuite.decisions.verdict import Status, Verdict, read_comparison_rules
 from evalsuite.engine.case_record import StorableRecord
-from evalsuite.engine.early_end import EarlyStopper
 from evalsuite.engine.span_export import RunSpanExporter
 from evalsuite.gateway.loop import BackgroundLoop
 from evalsuite.journal.batches import StoredBatches
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from evalsuite.batches.backend import PendingBatches
     from evalsuite.core.protocols import Benchmark
     from evalsuite.core.settings import Settings
+    from evalsuite.decisions.early_stops import FindRange
+    from evalsuite.decisions.gates import Gate
     from evalsuite.engine.preparation import RunSpec
     from evalsuite.gateway.channel import ChannelServer
     from evalsuite.gateway.gateway import Gateway
@@ -122,15 +124,8 @@ class RunGateway:
     async def _encode_usage_so_far(self) -> dict[str, Any]:
         return encode_usage(self.gateway.sum_usage())
 
-    def answer_worker(self, channel: Any, text: str | None) -> None:
-        """Answer a worker's request; the text None means that the worker has ended."""
-        self._get_or_make_channel_server(channel).receive_request(text)
-
-    def stop_worker(self, channel: Any, reason: str) -> None:
-        """Make a worker end after its current case."""
-        self._get_or_make_channel_server(channel).stop_worker(reason)
-
-    def _get_or_make_channel_server(self, channel: Any) -> ChannelServer:
+    def get_channel_server(self, channel: Any) -> ChannelServer:
+        """Return the object that answers a worker's requests; the first call for a channel makes it."""
         from evalsuite.gateway.channel import ChannelServer
 
         with self._lock:
@@ -148,6 +143,85 @@ class RunGateway:
         """End the calls that wait for a batch, so that the run can end; the next session collects the answers."""
         pending.stop_waiting()
         self._batches.delete_answered_results()
+
+
+FIRST = (1, False)  # The first stage; a stage is a pair (epoch, whether the case is beyond `--limit`).
+
+
+class EarlyStopper:
+    """Decides gates on results in the planned order, and ends the session when all gates are decided.
+
+    Results in the order of arrival would bias the decision, because fast answers would count first.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        gates: Sequence[Gate],
+        reports: Path,
+        stop: Callable[[str], None],
+        order: Sequence[str],
+        cases: Iterable[PlannedCase],
+        find_range: FindRange,
+    ) -> None:
+        self._stop = stop
+        self._decider: EarlyDecider | None = None
+        if settings.can_end_early:
+            baselines = [load_run(find_run_folder(reports, name)) for name in dict.fromkeys(settings.baseline)]
+            self._decider = EarlyDecider(gates, baselines, read_comparison_rules(settings.plain()), find_range)
+        self._order: ResultSequencer[tuple[str, Row]] = ResultSequencer(order)
+        self._goes_on = settings.until_decided
+        self._stages = {planned.case: (planned.epoch, planned.beyond) for planned in cases} if self._goes_on else {}
+        # The number of cases that run even without `--until-decided`.
+        self._at_first = sum(stage == FIRST for stage in self._stages.values())
+        self.decided = False
+        self._open = ""  # Why the session ended although a gate or comparison is undecided; else empty.
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the session was ended early on purpose."""
+        return self.decided or bool(self._open)
+
+    def end_for_spent_budget(self) -> None:
+        """End the session because the budget is spent, if it uses --until-decided; the existing results count."""
+        if self._goes_on:
+            self._end_session_undecided("the money is spent")
+
+    def _end_session_undecided(self, reason: str) -> None:
+        if not self.has_ended:
+            self._open = reason
+            self._stop(reason)
+
+    def add_result(self, item: str, result: tuple[str, Row] | None) -> None:
+        """Add an item's result (benchmark and row); None if neither a gate nor a comparison uses the item."""
+        if self._decider is None:
+            return
+        for benchmark, row in self._order.add_result(item, result):
+            self._decider.add_case(benchmark, row)
+        if self._goes_on and not self._decider.decided:
+            # Results count in the planned order, so all stages before that of the next awaited item are complete.
+            epoch, beyond = self._stages.get(self._order.next_item or "", FIRST)
+            if epoch > 1 and not self._decider.can_use_more_epochs:
+                self._end_session_undecided("more epochs would decide nothing more")
+            elif beyond and not self._decider.can_use_more_samples:
+                self._end_session_undecided("more samples than --limit would decide nothing more")
+        if self._decider.decided and not self.has_ended:
+            self.decided = True
+            self._stop("every gate is decided")
+
+    def encode_early_decisions(self, planned_count: int) -> dict[str, Any] | None:
+        """Return the early decisions for `run.json`; None if the session did not end early."""
+        if self._decider is None or not self.has_ended:
+            return None
+        gates = [{"gate": test.gate.text, "verdict": test.verdict} for test in self._decider.gates]
+        compared = [
+            {"baseline": test.baseline, "subject": str(test.subject), "verdict": test.verdict}
+            for test in self._decider.comparisons
+        ]
+        cases = self._order.waiting_count
+        planned_count = self._at_first if self._goes_on else max(planned_count, cases)
+        facts = {"cases": cases, "planned": planned_count, "gates": gates, "compared": compared}
+        return facts | ({"open": self._open} if self._open else {})
 
 
 class RunWatcher(Protocol):
@@ -206,9 +280,7 @@ class ActiveRun:
         self._spec, self._live, self._stop, self._watchers = spec, live, stop, watchers
         self._info = {**spec.make_run_info(), **selection}
         self._gates = parse_gates(settings.gate)
-        self.early = EarlyStopper(
-            settings, self._gates, spec.reports_folder, stop, order, cases, self._find_declared_range
-        )
+        self.early = EarlyStopper(settings, self._gates, spec.reports_folder, stop, order, cases, self._find_range)
         baseline = next(iter(settings.baseline), None)
         self.baseline = load_run(find_run_folder(spec.reports_folder, baseline)) if baseline else None
         self._clock, self._started = time.monotonic(), datetime.now(UTC)
@@ -226,9 +298,7 @@ class ActiveRun:
         self._open_run_files(cases)
         try:
             self._spans = RunSpanExporter(self.folder.name) if settings.otel else None
-            self.access = RunGateway(
-                settings, spec.reports_folder, self.journal, self._stop_hopeless_run, self._detach_run
-            )
+            self.access = RunGateway(settings, spec.reports_folder, self.journal, self._stop_hopeless, self._detach_run)
         except BaseException:
             self._close_run_files()
             raise
@@ -236,7 +306,6 @@ class ActiveRun:
             self.access.gateway.on_answer = self._spans.export_call
 
     def _open_run_files(self, cases: Iterable[PlannedCase]) -> None:
-        """Open the run's folder, its lock and its journal, and store the plan."""
         from evalsuite.journal.lease import RunLock
 
         settings, reports = self._spec.settings, self._spec.reports_folder
@@ -284,7 +353,7 @@ class ActiveRun:
         self.detached = reason
         self._stop(reason)
 
-    def _stop_hopeless_run(self, error: EvalsuiteError) -> None:
+    def _stop_hopeless(self, error: EvalsuiteError) -> None:
         self.hopeless = error
         self._stop(str(error))
 
@@ -340,7 +409,7 @@ class ActiveRun:
         self.store_record(case, StorableRecord.from_record(record, None))
         return planned.benchmark
 
-    def _find_declared_range(self, benchmark: str, score: str) -> tuple[float, float] | None:
+    def _find_range(self, benchmark: str, score: str) -> tuple[float, float] | None:
         key = benchmark, score
         if key not in self._ranges:
             declared = {name: decode_metric(plain) for name, plain in self._metrics.get(benchmark, {}).items()}
@@ -365,7 +434,7 @@ class ActiveRun:
             present = {*record["scores"], *self._metrics.get(benchmark, {})}
             problem = next(filter(None, (explain_misspelling(gate, benchmark, present) for gate in self._gates)), "")
             if problem:
-                self._stop_hopeless_run(SettingsError(problem))
+                self._stop_hopeless(SettingsError(problem))
 
     def finish_part(self, following_part: RunPart, other_failures: int) -> None:
         """End the session without a verdict, because another session runs the following part."""
@@ -458,7 +527,6 @@ def _format_timestamp(moment: datetime) -> str:
 
 
 def _collect_remarks(journal: Journal, summary: RecordSummary) -> list[str]:
-    """Collect the report's remarks about left-out cases, refused requests, and damage to the journal."""
     lines = []
     if summary.left_out:
         lines.append(

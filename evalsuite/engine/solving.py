@@ -163,7 +163,6 @@ async def _call_async_scorer(
 
 
 async def _await_named_scores(start_scoring: Scoring, scorer: object) -> Mapping[str, float | Score]:
-    """Start a scoring, and convert its result to scores by name."""
     return convert_scores(await start_scoring(), get_callable_name(scorer))
 
 
@@ -300,7 +299,6 @@ class Prefetcher:
             future.set_result(solved)
 
     def _replace_finished_task(self, task: asyncio.Task[None]) -> None:
-        """Forget a finished task, and start further cases in its place."""
         self._tasks.discard(task)
         self._in_flight -= 1
         self._start_upcoming_cases()

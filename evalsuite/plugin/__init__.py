@@ -16,16 +16,8 @@ import pytest
 
 from evalsuite.core.declarations import is_run_folder
 from evalsuite.core.errors import EvalsuiteError
-from evalsuite.plugin.collection import (
-    add_parameters_to_samples,
-    check_gates_and_modes,
-    check_judge_and_sandboxes,
-    count_collected_cases,
-    drop_and_order_items,
-    mark_function,
-    pytest_generate_tests,
-    pytest_make_collect_report,
-)
+from evalsuite.plugin import collection, session
+from evalsuite.plugin.collection import pytest_generate_tests, pytest_make_collect_report
 from evalsuite.plugin.fixtures import endpoint, evalsuite_case, judge, model, sample, scores, transcript
 from evalsuite.plugin.listener import LISTENER
 from evalsuite.plugin.options import add_options, describe_former_options, list_models
@@ -38,15 +30,11 @@ from evalsuite.plugin.outcomes import (
 from evalsuite.plugin.process import PROCESS, pytest_deselected
 from evalsuite.plugin.pytest_internals import remove_unknown_lines
 from evalsuite.plugin.session import (
-    find_run_to_continue,
-    guard_imports,
     pytest_collection_finish,
     pytest_configure,
     pytest_report_header,
     pytest_sessionfinish,
     pytest_terminal_summary,
-    release_resources,
-    restore_exit_status,
 )
 from evalsuite.plugin.xdist import refuse_plain_workers, set_default_distribution
 
@@ -54,7 +42,7 @@ from evalsuite.plugin.xdist import refuse_plain_workers, set_default_distributio
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Declare options and ini keys; guard the import of further conftests."""
     add_options(parser)
-    guard_imports(pluginmanager)
+    session.guard_imports(pluginmanager)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -85,7 +73,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 def pytest_run_parts(config: pytest.Config) -> Generator[None, Any, Any]:
     """Run the remaining parts of a large suite, each in a new session; return the last session's exit status."""
     status = yield
-    folder = find_run_to_continue(config)
+    folder = session.find_run_to_continue(config)
     if folder is None or status:
         return status
     from evalsuite.plugin.several_sessions import run_further_parts
@@ -127,24 +115,24 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> Generator[None, Any, Any]:
     """Mark a benchmark's function before pytest makes its items; afterwards, count its cases."""
-    mark_function(obj)
+    collection.mark_function(obj)
     made = yield
-    count_collected_cases(collector.config, made)
+    collection.count_collected_cases(collector.config, made)
     return made
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> None:
     """Refuse gates and `--mode` options that apply to none of the collected cases, before any case runs."""
-    add_parameters_to_samples(items)
-    check_gates_and_modes(session, items)
+    collection.add_parameters_to_samples(items)
+    collection.check_gates_and_modes(session, items)
 
 
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
 def pytest_choose_items(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     """Select this machine's shard and set the run's order, after -k and -m have selected items."""
-    drop_and_order_items(config, items)
-    check_judge_and_sandboxes(session, items)
+    collection.drop_and_order_items(config, items)
+    collection.check_judge_and_sandboxes(session, items)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -159,5 +147,5 @@ def pytest_unconfigure(config: pytest.Config) -> Generator[None, object, object]
     try:
         return (yield)
     finally:
-        restore_exit_status(config)
-        release_resources(config)
+        session.restore_exit_status(config)
+        session.release_resources(config)

@@ -25,12 +25,7 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(__file__).parents[1]
 
-RENAMING = (
-    "pytest_generate_tests",
-    "pytest_itemcollected",
-    "pytest_pycollect_makeitem",
-    "pytest_collection_modifyitems",
-)
+NAMING = ("pytest_generate_tests", "pytest_itemcollected", "pytest_pycollect_makeitem", "pytest_collection_modifyitems")
 """Hooks with which a suite can add names to items before `-k` selects items."""
 
 
@@ -142,7 +137,7 @@ def _has_renaming_hooks(config: pytest.Config) -> bool:
     """Tell whether a conftest.py implements a hook that may change names or marks of items."""
     return any(
         str(getattr(implementation.plugin, "__file__", "")).endswith("conftest.py")
-        for hook in RENAMING
+        for hook in NAMING
         for implementation in getattr(config.hook, hook).get_hookimpls()
     )
 
@@ -201,7 +196,6 @@ def check_judge_and_sandboxes(session: pytest.Session, items: list[pytest.Item])
 
 
 def _exit_for_problem(session: pytest.Session, items: list[pytest.Item], problem: str) -> None:
-    """End the run before any model call if `problem` is not empty."""
     if not problem:
         return
     if LISTENER in session.config.stash:
@@ -233,11 +227,8 @@ def drop_and_order_items(config: pytest.Config, items: list[pytest.Item]) -> Non
 def read_selection(config: pytest.Config) -> dict[str, Any]:
     """Return the command line's selection of tests."""
     by_path = config.args_source is pytest.Config.ArgsSource.ARGS
-    return {
-        "args": list(config.args) if by_path else [],
-        "keyword": config.option.keyword,
-        "markexpr": config.option.markexpr,
-    }
+    args = list(config.args) if by_path else []
+    return {"args": args, "keyword": config.option.keyword, "markexpr": config.option.markexpr}
 
 
 def apply_selection(config: pytest.Config, selection: Mapping[str, Any]) -> None:

@@ -142,7 +142,6 @@ def _check_sandbox(settings: Settings, *, is_required: bool) -> CheckResult:
 
 
 def _check_installed_extras() -> Iterator[CheckResult]:
-    """Check for each extra of evalsuite whether its packages are installed."""
     for extra, (modules, purpose) in EXTRAS.items():
         absent = [module for module in modules if not _is_importable(module)]
         advice = f"{purpose}: pip install 'evalsuite[{extra}]'"

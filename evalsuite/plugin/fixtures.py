@@ -73,9 +73,8 @@ def _provide_model_or_judge(request: pytest.FixtureRequest, *, is_judge: bool) -
     process, item = request.config.stash[PROCESS], request.node
     case = get_case(item)
     findings = get_findings(item) if case else None
-    with provide_model(
-        process.models, process.background_loop.loop, case, item.nodeid, findings, is_judge=is_judge
-    ) as model:
+    models, loop = process.models, process.background_loop.loop
+    with provide_model(models, loop, case, item.nodeid, findings, is_judge=is_judge) as model:
         yield model
 
 

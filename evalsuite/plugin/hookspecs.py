@@ -100,7 +100,6 @@ class HookCaller:
 
 
 def _require_section(section: object) -> Section:
-    """Return the object if it is a `Section`; otherwise, raise a TypeError."""
     from evalsuite.output.reports.section import Section
 
     if not isinstance(section, Section):

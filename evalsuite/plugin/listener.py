@@ -158,7 +158,6 @@ class ReportListener:
         return replace(part, number=part.number + 1, of=-(-cases // MOST_CASES), cases=cases)
 
     def _list_gated_benchmarks(self) -> set[str]:
-        """List the benchmarks that the ini file's gates name."""
         from evalsuite.decisions.gates import JUDGE, parse_gates
 
         asked = read_command_line_gates(self._config)
@@ -185,7 +184,6 @@ class ReportListener:
         return interleave_parts(awaited, len(self._channels) or 1)
 
     def _list_planned_cases(self) -> list[PlannedCase]:
-        """Return this session's cases, as sent by a worker or as collected by this process."""
         if self._worker_plan is not None:
             return self._worker_plan.cases
         return self._config.stash[PROCESS].make_planned_cases(self._session.items) if self._session is not None else []
@@ -274,13 +272,12 @@ class ReportListener:
             threading.Thread(target=import_client, args=(self.settings.model,), daemon=True).start()
 
     def _stop_session(self, reason: str) -> None:
-        """End the session after the current test."""
         self.ending = reason = escape_for_terminal(reason)
         stop_distributing(self._config, ENDED)
         if self._session is not None:
             self._session.shouldstop = ENDED
         for channel in self._channels:
-            self.run.access.stop_worker(channel, reason)
+            self.run.access.get_channel_server(channel).stop_worker(reason)
 
     def _receive_worker_message(self, channel: Any, text: str | None) -> None:
         if text is not None and text.startswith(PLAN):
@@ -293,7 +290,7 @@ class ReportListener:
         if text is None and not self.has_opened_run:
             return
         try:
-            self.run.access.answer_worker(channel, text)
+            self.run.access.get_channel_server(channel).receive_request(text)
         except RunError as error:
             # Opening the run can fail here only if no case was planned; otherwise, the main thread has opened it
             # before.

@@ -157,7 +157,6 @@ class LiveLine:
                 file.print_line(fit_to_width(self.list_line_parts(now), LONGEST) if has_calls else COLLECTING)
 
     def _print_notices(self, file: LiveLineFile) -> None:
-        """Print the gateway's notices since the last update, such as outages."""
         if self._has_called_model:
             notices = self._listener.run.access.gateway.notices
             while self._announced < len(notices):

@@ -39,7 +39,6 @@ class Mutant(NamedTuple):
 
 
 def _apply_mutant_to_scores(mutant: str, scores: Scores, best: Mapping[str, float]) -> Scores:
-    """Apply the fault to a scorer's scores; `best` is the best score of each metric."""
     if mutant == "flattered":
         return {name: best.get(name, value) for name, value in scores.items()}
     is_wrong = any(float(value) != best[name] for name, value in scores.items() if name in best)

@@ -162,9 +162,7 @@ def _read_ini(config: pytest.Config, name: str) -> Any:
 
 def _refuse_unknown_keys(keys: Iterable[str]) -> None:
     """Refuse unknown ini keys: pytest would only warn, and a gate under a misspelt key would never be decided."""
-    known = {
-        name for option in OPTIONS for name in (option.ini_key, *([f"{option.ini_key}s"] if option.repeat else ()))
-    }
+    known = {name for each in OPTIONS for name in (each.ini_key, *([f"{each.ini_key}s"] if each.repeat else ()))}
     if unknown := sorted(key for key in keys if key.startswith("evalsuite_") and key not in known):
         near = get_close_matches(unknown[0], sorted(known))
         raise SettingsError(f"{unknown[0]}: no such setting{f'; did you mean {near[0]}?' if near else ''}")

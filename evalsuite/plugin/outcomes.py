@@ -37,6 +37,7 @@ EXCUSES = {
 }
 """Reasons why a case below its threshold does not fail the session by itself."""
 
+INSPECTING = ("maxfail", "usepdb", "runxfail", "stepwise")
 NO_KEYWORDS: dict[str, Literal[1]] = {}
 SECTION = "evalsuite"  # Title of the section with a case's scores in pytest's failure report.
 NUMBERS_ALONE = re.compile(r"(AssertionError: )?assert [-+.\de]+( \(.*\))? (==|!=|<=?|>=?) [-+.\de]+")
@@ -59,7 +60,6 @@ def pytest_item_runs(item: pytest.Item) -> Generator[None, object, object]:
 
 
 def _send_record(item: pytest.Item) -> None:
-    """Send the record of a case that had failed when the user quit the session."""
     listener = item.config.pluginmanager.get_plugin("evalsuite-listener")
     findings = item.stash.get(FINDINGS, None)
     case = get_case(item)
@@ -148,9 +148,11 @@ def _record_failure(item: pytest.Item, case: Case, excinfo: Raised, report: pyte
         return
     if findings.record_error(error, get_message(error), in_test=report.when == "call"):
         excuse = find_excuse(case, process.settings, process.quarantine)
+        # If the user inspects single failures (`-x`, `--pdb`), each missed threshold fails its case.
+        inspects = any(getattr(item.config.option, name, False) for name in INSPECTING)
         if report.outcome != "failed":
             findings.excused = "xfail"
-        elif excuse and not is_inspecting_failures(item.config):
+        elif excuse and not inspects:
             # Show the missed threshold as an expected failure, because a gate or the quarantine covers the case.
             findings.excused = excuse
             report.outcome = "skipped"
@@ -188,11 +190,6 @@ class ReportTrimmer:
                 if reports and reports[-1] is report:
                     reports.pop()
         return result
-
-
-def is_inspecting_failures(config: pytest.Config) -> bool:
-    """Tell whether the user inspects single failures (`-x`, `--pdb`); each missed threshold then fails its case."""
-    return any(getattr(config.option, name, False) for name in ("maxfail", "usepdb", "runxfail", "stepwise"))
 
 
 def _attach_record_to_report(item: pytest.Item, case: Case, report: pytest.TestReport) -> None:
@@ -250,11 +247,8 @@ def _suppress_traceback(item: pytest.Item) -> Iterator[None]:
 def _is_traceback_replaced(config: pytest.Config, excinfo: Raised | None) -> bool:
     """Tell whether the block replaces the traceback, as for assertions and evalsuite's errors; false with `--tb`."""
     replaced = (AssertionError, EvalsuiteError, pytest.fail.Exception)
-    return (
-        config.getoption("tbstyle", default="auto") == "auto"
-        and excinfo is not None
-        and isinstance(excinfo.value, replaced)
-    )
+    is_default = config.getoption("tbstyle", default="auto") == "auto"
+    return is_default and excinfo is not None and isinstance(excinfo.value, replaced)
 
 
 @lru_cache(maxsize=256)

@@ -16,23 +16,12 @@ from evalsuite.core.declarations import is_run_folder, started_sessions
 from evalsuite.core.errors import EvalsuiteError, describe_exception, write_count
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.settings import restore_settings
+from evalsuite.engine import signals
 from evalsuite.engine.preparation import MODELS, format_command, prepare_run
-from evalsuite.engine.signals import (
-    describe_ending_signal,
-    install_signal_handlers,
-    intercept_exit,
-    restore_signal_handlers,
-)
+from evalsuite.plugin import options
 from evalsuite.plugin.collection import apply_selection, read_selection
 from evalsuite.plugin.items import LEFT_OUT, MARK
 from evalsuite.plugin.listener import INCOMPLETE, LISTENER, PLAN, ReportListener, find_lowest_exit_status
-from evalsuite.plugin.options import (
-    is_only_listing,
-    read_command_line_gates,
-    read_config_settings,
-    refuse_run_folders,
-    refuse_unread_settings,
-)
 from evalsuite.plugin.outcomes import ReportTrimmer
 from evalsuite.plugin.process import PROCESS, CaseProcess, can_run_in_parts, find_continued_run
 from evalsuite.plugin.pytest_internals import guard_conftests, replace_text_in_failure, skip_conftests_of_data
@@ -59,7 +48,7 @@ def guard_imports(manager: pytest.PytestPluginManager) -> None:
     skip_conftests_of_data(manager, lambda folder: any(map(is_run_folder, (folder, *folder.parents))))
     capture = manager.get_plugin("capturemanager")
     with capture.global_and_fixture_disabled() if capture is not None else nullcontext():
-        config.add_cleanup(intercept_exit(lambda: find_lowest_exit_status(config)))
+        config.add_cleanup(signals.intercept_exit(lambda: find_lowest_exit_status(config)))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -77,9 +66,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _set_up_controller(config: pytest.Config) -> None:
-    refuse_unread_settings(config)
-    runs = not is_only_listing(config)
-    selection, settings = read_selection(config), read_config_settings(config)
+    options.refuse_unread_settings(config)
+    runs = not options.is_only_listing(config)
+    selection, settings = read_selection(config), options.read_config_settings(config)
     if continued := find_continued_run(config):
         settings = replace(settings, resume=continued)
     spec = prepare_run(
@@ -90,7 +79,7 @@ def _set_up_controller(config: pytest.Config) -> None:
         given_models={name for name in MODELS if config.getoption(f"evalsuite_{name}") is not None},
         runs_cases=runs,
     )
-    refuse_run_folders(config, spec.selection["args"] if spec.selection != selection else ())
+    options.refuse_run_folders(config, spec.selection["args"] if spec.selection != selection else ())
     apply_selection(config, spec.selection)
     spec = _add_run_part(config, spec)
     listener = ReportListener(config, spec)
@@ -142,7 +131,7 @@ def _set_up_worker(config: pytest.Config) -> None:
     config.stash[PROCESS] = CaseProcess(settings, data["model"], quarantine, workers, connect_to_gateway, part)
     apply_selection(config, data["selection"])
     # Handle SIGINT, to distinguish the user's Ctrl-C from a KeyboardInterrupt that a scorer raises.
-    install_signal_handlers("SIGINT", end=pytest.exit, terminal=None)
+    signals.install_signal_handlers("SIGINT", end=pytest.exit, terminal=None)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -215,26 +204,22 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if run.hopeless is not None and terminal is not None:
         _shorten_repeated_reason(terminal, listener.ending)
-    if describe_ending_signal() and terminal is not None:
+    if signals.describe_ending_signal() and terminal is not None:
         # Show the summary now, because pytest omits its summary hook if a signal ended the session.
         pytest_terminal_summary(terminal)
 
 
 def _is_missing_gated_cases(session: pytest.Session, listener: ReportListener) -> bool:
     """Tell whether no case ran although gates of this session need cases; false in a session that only lists."""
-    if is_only_listing(session.config) or session.exitstatus == pytest.ExitCode.USAGE_ERROR:
+    if options.is_only_listing(session.config) or session.exitstatus == pytest.ExitCode.USAGE_ERROR:
         return False
-    return bool(read_command_line_gates(session.config)) or listener.is_missing_gated_cases()
+    return bool(options.read_command_line_gates(session.config)) or listener.is_missing_gated_cases()
 
 
 def _describe_interruption(session: pytest.Session, run: ActiveRun, ending: str) -> str | None:
-    """Explain why the session was interrupted; None if all tests ran, or if all gates were decided early.
-
-    Args:
-        ending: why evalsuite itself ended the session; empty if evalsuite did not end it.
-    """
+    """Explain why the session was interrupted; None if all tests ran, or if all gates were decided early."""
     stopped = False if run.early.has_ended else ending or session.shouldfail or session.shouldstop
-    stopped = stopped or describe_ending_signal()
+    stopped = stopped or signals.describe_ending_signal()
     if not (stopped or run.early.has_ended) and session.exitstatus == pytest.ExitCode.INTERRUPTED:
         stopped = _describe_collection_errors(session.config) or "interrupted from the keyboard"
     return str(stopped) if stopped else None
@@ -260,7 +245,6 @@ def _describe_collection_errors(config: pytest.Config) -> str:
 
 
 def _choose_exit_status(session: pytest.Session, listener: ReportListener, run: ActiveRun, *, is_stopped: bool) -> int:
-    """Choose between the exit status of the run and pytest's own exit status."""
     from evalsuite.decisions.verdict import Status
 
     status, own = run.status, int(session.exitstatus)
@@ -272,7 +256,7 @@ def _choose_exit_status(session: pytest.Session, listener: ReportListener, run: 
         # Report no interruption if the session ended early because all gates were decided.
         own = 1 if session.testsfailed else 0
     # evalsuite ends the session if no call can succeed (as with a wrong key) or if a gate's metric does not exist.
-    is_given_up = run.hopeless is not None and not describe_ending_signal()
+    is_given_up = run.hopeless is not None and not signals.describe_ending_signal()
     if is_given_up or (run.verdict is not None and run.verdict.faults):
         return INCOMPLETE
     if status is None or is_stopped or own not in {0, 1, 5}:
@@ -317,7 +301,6 @@ def find_run_to_continue(config: pytest.Config) -> RunFolder | None:
 
 
 def _has_ended_part(config: pytest.Config) -> bool:
-    """Tell whether this session ended a part that another part follows."""
     listener = config.stash.get(LISTENER, None)
     return listener is not None and listener.has_opened_run and bool(listener.run.continuation)
 
@@ -348,4 +331,4 @@ def release_resources(config: pytest.Config) -> None:
         return
     if listener.has_opened_run:
         listener.run.close()
-    restore_signal_handlers(listener.handlers)
+    signals.restore_signal_handlers(listener.handlers)

@@ -33,9 +33,7 @@ def run_session_per_model(config: pytest.Config, models: Sequence[str]) -> int:
     settings = read_config_settings(config)
     for name in ("resume", "replay"):
         if getattr(settings, name):
-            raise SettingsError(
-                f"--{name} continues the run of one model; name one --model, not {' and '.join(models)}"
-            )
+            raise SettingsError(f"--{name} continues the run of one model; name one model, not {' and '.join(models)}")
     reports = config.rootpath / settings.reports
     stem = settings.run or f"{datetime.now().astimezone():%Y%m%d-%H%M%S}"
     runs = [f"{stem}-{shorten_model_name(model)}" for model in models]

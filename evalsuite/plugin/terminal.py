@@ -166,7 +166,6 @@ def _send_decision_reports(config: pytest.Config, report: RunReport) -> None:
 
 
 def _make_decision_test_reports(report: RunReport, *, every_score: bool) -> Iterator[pytest.TestReport]:
-    """Yield a report of pytest for each gate and for each comparison with a baseline."""
     verdict = report.verdict
     for decision in verdict.decisions:
         is_unmet = decision.verdict != "met"
@@ -181,12 +180,10 @@ def _make_decision_test_reports(report: RunReport, *, every_score: bool) -> Iter
         name = f"[{decision.gate.text}]" if "[" in decision.gate.text else decision.gate.text
         yield _make_test_report(f"gates::{name}", line, blocks, failed=is_unmet)
     for against in verdict.against:
-        yield from _make_comparison_test_reports(
-            against, f" against {against.name}" if len(verdict.against) > 1 else ""
-        )
+        yield from _make_comparison_reports(against, f" against {against.name}" if len(verdict.against) > 1 else "")
 
 
-def _make_comparison_test_reports(comparison: BaselineComparison, id_suffix: str) -> Iterator[pytest.TestReport]:
+def _make_comparison_reports(comparison: BaselineComparison, id_suffix: str) -> Iterator[pytest.TestReport]:
     worse = {line.partition(" is ")[0]: line for line in comparison.list_regressions()}
     for subject, *_ in comparison.found:
         name = str(subject)
