@@ -1,28 +1,21 @@
 """Scores answers: by a target, by their form (a pattern, a label, JSON), or by similarity of meaning."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.core.json_codec import parse_json, refuse_nan_or_infinity
+from evalsuite.core.protocols import Model
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import SHARE, Metric, Sample, Score, Transcript
-from evalsuite.metrics import text
-from evalsuite.metrics.numbers import SIGNS
+from evalsuite.metrics import numbers, text
 from evalsuite.metrics.text import exact_match as same_text
 from evalsuite.scorers.trajectories import is_equal_json
-
-if TYPE_CHECKING:
-    from jsonschema.protocols import Validator
-
-    from evalsuite.core.protocols import Model
 
 _Comparison = Callable[[str, text.Targets], float]
 
@@ -84,9 +77,7 @@ def numeric_match() -> TargetScorer:
 
 
 def _match_any_number(answer: str, targets: text.Targets) -> float:
-    from evalsuite.metrics.numbers import numeric_match
-
-    return max(numeric_match(answer, target) for target in _list_target_texts(targets))
+    return max(numbers.numeric_match(answer, target) for target in _list_target_texts(targets))
 
 
 def denotation(*, ordered: bool = False, distinct: bool = False) -> TargetScorer:
@@ -154,17 +145,17 @@ class OneOf:
             return whole
         # Of labels that begin at one place, the longest counts: "not spam" does not name "spam".
         labels = sorted(self.labels, key=len, reverse=True)
-        either = "|".join(f"({re.escape(label.translate(SIGNS))})" for label in labels)
+        either = "|".join(f"({re.escape(label.translate(numbers.SIGNS))})" for label in labels)
         words = rf"(?<!\w)(?<!\d[.,])(?:{either})(?!\w|[.,]\d)"
-        found = re.finditer(words, answer.translate(SIGNS), re.IGNORECASE)
+        found = re.finditer(words, answer.translate(numbers.SIGNS), re.IGNORECASE)
         named = {labels[match.lastindex - 1] for match in found if match.lastindex}
         return named.pop() if len(named) == 1 else None
 
     def _find_equal_label(self, text: str) -> str | None:
         """Return the label that equals a text except for case or, if none does, the only one for `exact_match`."""
-        folded = text.translate(SIGNS).strip().casefold()
+        folded = text.translate(numbers.SIGNS).strip().casefold()
         # Punctuation decides first, because it is all that tells -1 from 1 or C++ from C.
-        equal = [label for label in self.labels if label.translate(SIGNS).strip().casefold() == folded] or [
+        equal = [label for label in self.labels if label.translate(numbers.SIGNS).strip().casefold() == folded] or [
             label for label in self.labels if same_text(text, label)
         ]
         return equal[0] if len(equal) == 1 else None
@@ -264,11 +255,10 @@ class JsonSchema:
         return {"type": "json_schema", "json_schema": {"name": self.name, "schema": dict(self.schema)}}
 
     @cached_property
-    def _schema_validator(self) -> Validator:
+    def _schema_validator(self) -> Any:
         from jsonschema.validators import validator_for
 
-        chosen: Validator = validator_for(self.schema)(self.schema)
-        return chosen
+        return validator_for(self.schema)(self.schema)
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
         value, fault = self.parse_answer(transcript.answer)

@@ -20,7 +20,7 @@ from evalsuite.scorers.trajectories import tool_uses
 
 Scores = Mapping[str, float | Score]
 Documents = Callable[[Sample, Transcript], Sequence[str]]
-Measure = Callable[[Any, "ForeignCase"], Coroutine[Any, Any, Scores]]
+ForeignMeasure = Callable[[Any, "ForeignCase"], Coroutine[Any, Any, Scores]]
 
 NO_JUDGE = "this metric asks a model: leave out judge=False, and name a judge with --judge-model"
 
@@ -81,7 +81,7 @@ class PlainForeignScorer:
 
     package: str
     metric: Any = field(repr=False)
-    measure: Measure = field(repr=False)
+    measure: ForeignMeasure = field(repr=False)
     find_documents: Documents
     version: str  # The package's version.
     arguments: str  # Text that identifies the metric and its arguments, for fingerprints.
@@ -122,7 +122,7 @@ AnyForeignScorer = PlainForeignScorer | ForeignScorer
 
 
 def make_foreign_scorer(
-    package: str, metric: Any, measure: Measure, documents: Documents | None, *, judge: bool
+    package: str, metric: Any, measure: ForeignMeasure, documents: Documents | None, *, judge: bool
 ) -> AnyForeignScorer:
     """Make a scorer that runs a metric by `measure`; raise SettingsError if the metric's package is not installed."""
     try:

@@ -22,7 +22,7 @@ from evalsuite.solvers.program_text import FoundProgram, find_last_boxed_answer,
 
 # A template, in which the sample's input replaces `{input}`, and the tables' description `{tables}`; or a function of
 # (sample, description of the tables), which returns the user's message or a whole conversation.
-Prompt = str | Callable[[Sample, str], "str | Sequence[Message]"]
+ProgramPrompt = str | Callable[[Sample, str], "str | Sequence[Message]"]
 # Function that returns a sample's tables; the keys are the names of variables in programs.
 Tables = Callable[[Sample], "Mapping[str, TableSource]"]
 # Function that gets the names of tables' variables, and returns a program that prints a description of the tables.
@@ -57,7 +57,7 @@ def describe_tables(names: Sequence[str]) -> str:
     return _DESCRIBE.format(names=list(names))
 
 
-def make_messages(prompt: Prompt, sample: Sample, table_description: str) -> tuple[Message, ...]:
+def make_messages(prompt: ProgramPrompt, sample: Sample, table_description: str) -> tuple[Message, ...]:
     """Make the messages; if the input is a conversation, the filled template replaces its last message."""
     if callable(prompt):
         request = prompt(sample, table_description)
@@ -94,7 +94,7 @@ def _find_missing_package(execution: Execution) -> str:
 class ProgramSolver(SandboxUser):
     """Base of the solvers that run programs; `program_of_thought` describes the fields."""
 
-    prompt: Prompt
+    prompt: ProgramPrompt
     tables: Tables
     describe: Describe | None
     timeout: float
@@ -188,7 +188,7 @@ class ProgramOfThought(ProgramSolver):
 
 def program_of_thought(
     *,
-    prompt: Prompt = PROGRAM_PROMPT,
+    prompt: ProgramPrompt = PROGRAM_PROMPT,
     tables: Tables = read_metadata_tables,
     describe: Describe | None = describe_tables,
     sandbox: Sandbox | None = None,
@@ -290,7 +290,7 @@ class InterleavedSolver(ProgramSolver):
 def interleaved(
     *,
     rounds: int = 3,
-    prompt: Prompt = ROUNDS_PROMPT,
+    prompt: ProgramPrompt = ROUNDS_PROMPT,
     result: ShowResult = format_result,
     tables: Tables = read_metadata_tables,
     describe: Describe | None = describe_tables,
