@@ -21,8 +21,7 @@ from evalsuite.decisions.verdict import make_verdict
 from evalsuite.output.page.overview import summarise_benchmarks
 from evalsuite.output.page.write import PAGE, write_page
 from evalsuite.output.reports.report import build_report
-from evalsuite.results.record_file import RECORDS
-from evalsuite.results.run_folders import RunFolder
+from evalsuite.results.run_folders import RECORDS, RunFolder
 from evalsuite.results.runs import load_run
 
 ARGUMENTS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",

@@ -25,8 +25,7 @@ from evalsuite.journal.database import Database
 from evalsuite.journal.journal import Journal
 from evalsuite.journal.planned import digest_fingerprints
 from evalsuite.results.merge import merge_runs
-from evalsuite.results.record_file import JOURNAL
-from evalsuite.results.run_folders import RunFolder, check_run_name
+from evalsuite.results.run_folders import JOURNAL, RunFolder, check_run_name
 
 if TYPE_CHECKING:
     from evalsuite.core.declarations import Declarations

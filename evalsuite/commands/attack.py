@@ -16,8 +16,7 @@ from evalsuite.core.declarations import is_suite_file
 from evalsuite.core.errors import RunError, escape_for_terminal, write_count
 from evalsuite.core.option_values import declare_arguments
 from evalsuite.decisions.gates import read_gates, replace_metric_name
-from evalsuite.results.record_file import JOURNAL
-from evalsuite.results.run_folders import RunFolder, find_run_folder
+from evalsuite.results.run_folders import JOURNAL, RunFolder, find_run_folder
 
 if TYPE_CHECKING:
     import argparse

@@ -15,8 +15,7 @@ from evalsuite.core.errors import RunError, escape_for_terminal
 from evalsuite.core.option_values import declare_arguments, make_int_parser
 from evalsuite.output.reports.write import make_report
 from evalsuite.results import run_folders
-from evalsuite.results.record_file import JOURNAL
-from evalsuite.results.run_folders import INFO, SUMMARY, RunFolder
+from evalsuite.results.run_folders import INFO, JOURNAL, SUMMARY, RunFolder
 from evalsuite.results.runs import load_run
 
 BASELINE_FILES = (INFO, "records.jsonl", SUMMARY)  # The files of a run that a comparison needs.

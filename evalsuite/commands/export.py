@@ -22,8 +22,7 @@ from evalsuite.output.exports import escape_formula, make_inspect_file_name, mak
 from evalsuite.output.paper import format_latex_table, write_paper
 from evalsuite.output.reports.compare import make_primary_metrics_table, make_run_labels
 from evalsuite.output.reports.plots import can_draw_charts
-from evalsuite.results.record_file import JOURNAL, RECORDS
-from evalsuite.results.run_folders import INFO, REPORT, SUMMARY, find_run_folder
+from evalsuite.results.run_folders import INFO, JOURNAL, RECORDS, REPORT, SUMMARY, find_run_folder
 from evalsuite.results.runs import Run, flatten_record, list_columns, load_run
 
 if TYPE_CHECKING:

@@ -23,8 +23,16 @@ from evalsuite.output.reports.markdown import render_terminal_table
 from evalsuite.output.reports.section import Cell, Column, Table
 from evalsuite.output.reports.write import format_heading, make_report, summarise_run, write_run_report
 from evalsuite.results.merge import merge_runs
-from evalsuite.results.record_file import JOURNAL, RECORDS
-from evalsuite.results.run_folders import REPORT, SUMMARY, RunFolder, check_run_name, find_run_folder, read_run_times
+from evalsuite.results.run_folders import (
+    JOURNAL,
+    RECORDS,
+    REPORT,
+    SUMMARY,
+    RunFolder,
+    check_run_name,
+    find_run_folder,
+    read_run_times,
+)
 from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:

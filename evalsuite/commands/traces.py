@@ -19,8 +19,7 @@ from evalsuite.core.errors import DatasetError, SettingsError, write_count
 from evalsuite.core.json_codec import dumps, encode_message, encode_record, encode_transcript
 from evalsuite.core.option_values import declare_arguments
 from evalsuite.core.types import Completion, Message
-from evalsuite.results.record_file import JOURNAL
-from evalsuite.results.run_folders import RunFolder
+from evalsuite.results.run_folders import JOURNAL, RunFolder
 from evalsuite.results.runs import load_run
 
 LARGEST_FILE = 2**29  # Bytes.

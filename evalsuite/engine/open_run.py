@@ -24,8 +24,18 @@ from evalsuite.engine.span_export import RunSpanExporter
 from evalsuite.gateway.loop import BackgroundLoop
 from evalsuite.journal.batches import StoredBatches
 from evalsuite.results.built_in import DeclaredAndBuiltInMetrics
-from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, import_records
-from evalsuite.results.run_folders import COMMENT, REPORT, RunFolder, RunPart, find_run_folder, make_run_folder
+from evalsuite.results.run_folders import (
+    COMMENT,
+    JOURNAL,
+    RECORDS,
+    REPORT,
+    RunFolder,
+    RunPart,
+    export_records,
+    find_run_folder,
+    import_records,
+    make_run_folder,
+)
 from evalsuite.results.runs import Run, load_run
 from evalsuite.results.tally import Row
 

@@ -185,7 +185,7 @@ def _lock_resumed_run(settings: Settings) -> RunLock | None:
         return None
     from evalsuite.journal.database import Database
     from evalsuite.journal.lease import RunLock
-    from evalsuite.results.record_file import JOURNAL
+    from evalsuite.results.run_folders import JOURNAL
 
     folder = Path(settings.resume)
     lease = RunLock(folder)

@@ -13,8 +13,14 @@ from evalsuite.core.json_codec import decode_usage, encode_usage
 from evalsuite.core.option_values import parse_shard
 from evalsuite.core.types import Usage
 from evalsuite.journal.journal import Journal
-from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, import_records
-from evalsuite.results.run_folders import RunFolder, explain_interruption
+from evalsuite.results.run_folders import (
+    JOURNAL,
+    RECORDS,
+    RunFolder,
+    explain_interruption,
+    export_records,
+    import_records,
+)
 from evalsuite.results.runs import load_run
 
 # Settings in which the shards of one run may differ.

@@ -15,8 +15,7 @@ from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import RunError, describe_error
 from evalsuite.core.json_codec import decode_metric, decode_record, parse_json_as
 from evalsuite.results.built_in import DeclaredAndBuiltInMetrics, find_built_in_metric
-from evalsuite.results.record_file import RECORDS, count_lines, update_records_file
-from evalsuite.results.run_folders import SUMMARY, RunFolder, find_run_folder
+from evalsuite.results.run_folders import RECORDS, SUMMARY, RunFolder, count_lines, find_run_folder, update_records_file
 from evalsuite.results.stored_rows import MOST_IN_MEMORY, Found, RowMaker, make_tallies
 from evalsuite.results.tally import Estimate, Row, Tally, choose_primary
 

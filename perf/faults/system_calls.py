@@ -35,7 +35,7 @@ from evalsuite.core.types import Message, Record, Request
 from evalsuite.gateway.opening import open_gateway
 from evalsuite.journal.journal import Journal
 from evalsuite.journal.planned import PlannedCase, digest_fingerprints
-from evalsuite.results.record_file import JOURNAL, RECORDS, export_records
+from evalsuite.results.run_folders import JOURNAL, RECORDS, export_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,8 +11,7 @@ from evalsuite.core.declarations import Declarations
 from evalsuite.core.json_codec import dumps, encode_record
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.types import Record, Transcript, Usage
-from evalsuite.results.record_file import RECORDS
-from evalsuite.results.run_folders import RunFolder
+from evalsuite.results.run_folders import RECORDS, RunFolder
 from evalsuite.results.runs import Run, load_run
 from evalsuite.results.tally import Row
 

@@ -36,7 +36,7 @@ from evalsuite.output.reports.section import (
     Table,
     parse_columns,
 )
-from evalsuite.results.record_file import FOLDER
+from evalsuite.results.run_folders import ARTEFACTS
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ def _tabulate_files_written_by_programs(views: Sequence[RunView]) -> Iterator[Ta
         left_out = f", here the first {SHOWN_FILES} of {len(rows)} cases" if len(rows) > SHOWN_FILES else ""
         note = (
             f"Pictures and texts that programs wrote{left_out}: shown with their case in report.html, and kept in the "
-            f"run's folder `{FOLDER}`."
+            f"run's folder `{ARTEFACTS}`."
         )
         yield Table("Files of programs", (Column("Run"), Column("Case"), Column("Files")), rows[:SHOWN_FILES], note)
 

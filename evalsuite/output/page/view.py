@@ -19,8 +19,7 @@ from evalsuite.output.page.write import PAGE, write_page
 from evalsuite.output.reports.report import build_report
 from evalsuite.output.reports.section import Chart, Series
 from evalsuite.output.reports.write import make_report
-from evalsuite.results.record_file import JOURNAL, RECORDS
-from evalsuite.results.run_folders import RunFolder, explain_interruption, replace_file
+from evalsuite.results.run_folders import JOURNAL, RECORDS, RunFolder, explain_interruption, replace_file
 from evalsuite.results.runs import load_run
 
 LIVE = "live.js"  # Script that is rewritten together with the page; browsers poll it to notice changes.

@@ -20,8 +20,7 @@ from evalsuite.output.page.overview import (
     select_estimates,
     summarise_benchmarks,
 )
-from evalsuite.results.record_file import RECORDS
-from evalsuite.results.run_folders import replace_file
+from evalsuite.results.run_folders import RECORDS, replace_file
 
 if TYPE_CHECKING:
     from evalsuite.decisions.verdict import Verdict

@@ -13,14 +13,17 @@ import pytest
 from evalsuite.core.errors import RunError
 from evalsuite.core.types import Usage
 from evalsuite.journal.journal import Journal
-from evalsuite.results.record_file import JOURNAL, RECORDS, export_records, import_records
 from evalsuite.results.run_folders import (
     INFO,
+    JOURNAL,
+    RECORDS,
     SUMMARY,
     RunFolder,
     check_run_name,
     explain_interruption,
+    export_records,
     find_run_folder,
+    import_records,
     make_run_folder,
     replace_file,
 )
