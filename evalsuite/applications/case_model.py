@@ -15,7 +15,7 @@ from evalsuite.core.errors import CallFailed, EvalsuiteError, RequestRefused, Ru
 from evalsuite.core.types import Completion, Message, Prompt, Request
 from evalsuite.gateway.handle import CaseCallProvider, CaseToolCalls, ModelHandle, convert_prompt
 from evalsuite.gateway.loop import await_on_loop, refuse_work_in_forked_child
-from evalsuite.models.embeddings_format import decode_vector
+from evalsuite.models.chat_format import decode_vector
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI

@@ -141,7 +141,7 @@ class Answers:
         Calls without an answer cost US dollars if the model refused, a filter withheld the answer, or it was lost.
         """
         self._queue.flush()
-        # The status is in the words of `models.failures.make_status_error`.
+        # The status is in the words of `models.protocol.make_status_error`.
         refused = "coalesce(sum(state = 'refused' AND words LIKE '% answered 429: %'), 0)"
         unanswered = "coalesce(sum(CASE WHEN state IN ('sent', 'failed') THEN coalesce(cost, reserved) END), 0)"
         query = f"SELECT count(*), {refused}, {unanswered} FROM attempts"  # noqa: S608

@@ -1,12 +1,15 @@
-"""The OpenAI chat format: converts requests to JSON, and JSON answers to completions.
+"""The OpenAI formats of chat and embeddings: converts requests to JSON, and JSON answers to completions.
 
-Source: the OpenAI API reference, "Create chat completion"; `reasoning_content` is from vLLM, llama.cpp and DeepSeek.
+Source: the OpenAI API reference, "Create chat completion" and "Create embeddings"; `reasoning_content` is from vLLM,
+llama.cpp and DeepSeek.
 """
 
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+import struct
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evalsuite.core.json_codec import encode_message
@@ -237,3 +240,44 @@ def _add_call_delta(calls: list[dict[str, Any]], delta: dict[str, Any]) -> None:
     call |= {"id": name or call["id"], "extra_content": delta.get("extra_content") or call.get("extra_content")}
     for field in ("name", "arguments"):
         call["function"][field] += function.get(field) or ""
+
+
+def build_embeddings_body(request: Request, model: str) -> dict[str, Any]:
+    """Build the body of the POST to `/embeddings`, which asks for base64, a third of the size of decimal numbers."""
+    texts = [message.content for message in request.messages]
+    return {"model": model, "input": texts, "encoding_format": "base64", **select_body_params(request)}
+
+
+def parse_embeddings(answer: Any) -> Completion:
+    """Read the vectors from a server's JSON, in the order of the texts."""
+    try:
+        entries = sorted(answer["data"], key=lambda entry: int(entry["index"]))
+        vectors = tuple(_encode_embedding(entry["embedding"]) for entry in entries)
+        tokens = int((answer.get("usage") or {}).get("prompt_tokens") or 0)
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        raise LostAnswer(f"the server's answer holds no embeddings: {answer!s:.200}") from error
+    return Completion("", usage=Usage(1, tokens, 0), embeddings=vectors)
+
+
+def _encode_embedding(embedding: Any) -> str:
+    """Return a vector in base64; convert a list of numbers, and raise an error for text that is not a vector."""
+    if isinstance(embedding, str):
+        decode_vector(embedding)
+        return embedding
+    return encode_vector(embedding)
+
+
+def encode_vector(vector: Sequence[float]) -> str:
+    """Write a vector as OpenAI's API sends it: base64 of little-endian 32-bit floats."""
+    try:
+        return b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode("ascii")
+    except (struct.error, OverflowError, TypeError) as error:
+        raise ValueError(f"{str(vector)[:80]} is not a vector of numbers: {error}") from error
+
+
+def decode_vector(text: str) -> list[float]:
+    """Decode a vector that `encode_vector` wrote."""
+    content = b64decode(text, validate=True)
+    if len(content) % 4:
+        raise ValueError(f"{len(content)} bytes are not a vector of 32-bit floats")
+    return list(struct.unpack(f"<{len(content) // 4}f", content))

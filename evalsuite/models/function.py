@@ -16,8 +16,7 @@ from evalsuite.core.errors import BackendUnavailable, RequestRefused, SettingsEr
 from evalsuite.core.json_codec import digest, dumps, encode_request
 from evalsuite.core.threads import RaisedInThread, call_maybe_async
 from evalsuite.core.types import Completion, Request, TokenLogprob, ToolCall, Usage
-from evalsuite.models.chat_format import read_usage, split_reasoning
-from evalsuite.models.embeddings_format import encode_vector
+from evalsuite.models.chat_format import encode_vector, read_usage, split_reasoning
 from evalsuite.models.protocol import Backend, RateLimited, Transient
 
 OPENAI_FIELDS = frozenset(

@@ -11,8 +11,8 @@ from typing import Any
 from evalsuite.core.errors import BackendUnavailable, RequestRefused
 from evalsuite.core.redaction import redact
 from evalsuite.core.types import Completion, Request
+from evalsuite.models import protocol
 from evalsuite.models.chat_format import build_body, parse_answer
-from evalsuite.models.failures import LONGEST_WORDS, make_status_error
 from evalsuite.models.protocol import Backend, BrokenConnection, LostAnswer, UnreachableServer
 
 KEY_HINT = "is the provider's key in the environment the right one?"
@@ -80,7 +80,7 @@ class LitellmBackend(Backend):
         from evalsuite.models.openai_client import NETWORK, UNREACHABLE, list_causes
 
         # Drop the traceback that litellm adds to some messages.
-        words = redact(str(error).partition("Traceback (most recent call last)")[0].strip())[:LONGEST_WORDS]
+        words = redact(str(error).partition("Traceback (most recent call last)")[0].strip())[: protocol.LONGEST_WORDS]
         status, causes = getattr(error, "status_code", None), list_causes(error)
         if not isinstance(status, int):
             return RequestRefused(f"litellm:{self.name}: {type(error).__name__}: {words}")
@@ -95,7 +95,7 @@ class LitellmBackend(Backend):
             return (BrokenConnection if is_broken else LostAnswer)(message)
         sent = getattr(error, "litellm_response_headers", None) or {}
         headers = {str(name).lower(): str(value) for name, value in sent.items()}
-        return make_status_error(status, headers, words, f"litellm:{self.name}", KEY_HINT)
+        return protocol.make_status_error(status, headers, words, f"litellm:{self.name}", KEY_HINT)
 
     async def aclose(self) -> None:
         close = getattr(self._package, "close_litellm_async_clients", None)

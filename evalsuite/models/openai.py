@@ -17,17 +17,16 @@ from functools import partial
 from importlib.machinery import PathFinder
 from threading import get_ident
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from evalsuite.core.errors import BackendUnavailable, EvalsuiteError, RequestRefused
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.redaction import redact
-from evalsuite.models import chat_format, embeddings_format, protocol, responses_format
+from evalsuite.models import chat_format, protocol, responses_format
 from evalsuite.models.chat_format import join_stream
 from evalsuite.models.credentials import OPENAI, Access, ServerAddress, parse_address
-from evalsuite.models.failures import make_status_error, read_error_status, read_quota_wait, read_server_message
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -38,20 +37,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class ApiFormat(Protocol):
-    """A module that writes the requests of an API and reads its answers."""
-
-    def build_body(self, request: Request, model: str) -> dict[str, Any]: ...
-
-    def parse_answer(self, answer: Any) -> Completion: ...
-
-
-APIS: Mapping[str, tuple[str, ApiFormat]] = {
-    "chat": ("/chat/completions", chat_format),
-    "embeddings": ("/embeddings", embeddings_format),
-    "responses": ("/responses", responses_format),
+Api: TypeAlias = "tuple[str, Callable[[Request, str], dict[str, Any]], Callable[[Any], Completion]]"
+APIS: Mapping[str, Api] = {
+    "chat": ("/chat/completions", chat_format.build_body, chat_format.parse_answer),
+    "embeddings": ("/embeddings", chat_format.build_embeddings_body, chat_format.parse_embeddings),
+    "responses": ("/responses", responses_format.build_body, responses_format.parse_answer),
 }
-"""For each value of the parameter `api`: the path and the format."""
+"""For each value of the parameter `api`: the path, the writer of a request's body and the reader of an answer."""
 
 UNUSED_TYPES = frozenset({"openai.types", "openai.types.responses"})
 """Packages of openai with the classes of its typed layer, most of which no call of evalsuite needs."""
@@ -115,13 +107,13 @@ class OpenAIBackend(protocol.Backend):
             return error.with_traceback(None)
 
     async def _post_request(self, request: Request) -> ServerAnswer:
-        path, api = self._find_path_and_format(request)
-        content = dumps(api.build_body(request, request.model)).encode()
+        path, build_body, _ = self._find_api(request)
+        content = dumps(build_body(request, request.model)).encode()
         headers, query = (request.params.get(name) or {} for name in ("extra_headers", "extra_query"))
         client = self._client or await self._open_client()
         return await client.post_content(path, content, headers, query)
 
-    def _find_path_and_format(self, request: Request) -> tuple[str, ApiFormat]:
+    def _find_api(self, request: Request) -> Api:
         name = str(request.params.get("api") or "chat")
         if name not in APIS:
             raise BackendUnavailable(f"--model-param api={name}: there are {', '.join(APIS)}")
@@ -149,7 +141,7 @@ class OpenAIBackend(protocol.Backend):
             content = self._mask_credentials(dumps(plain).encode())
             plain = json.loads(content)
         completion = self._read_completion(request, plain, content)
-        if self.on_exhausted is not None and (seconds := read_quota_wait(answer.headers)):
+        if self.on_exhausted is not None and (seconds := protocol.read_quota_wait(answer.headers)):
             self.on_exhausted(seconds)
         return completion
 
@@ -157,9 +149,10 @@ class OpenAIBackend(protocol.Backend):
         """Convert a server's JSON to a completion; if the JSON states an error, raise this error."""
         error = answer.get("error") if isinstance(answer, dict) else None
         if error:
-            status = read_error_status(error.get("code") if isinstance(error, dict) else None)
+            status = protocol.read_error_status(error.get("code") if isinstance(error, dict) else None)
             raise self._make_status_error(status, {}, content)
-        return self._find_path_and_format(request)[1].parse_answer(answer)
+        _, _, parse_answer = self._find_api(request)
+        return parse_answer(answer)
 
     def copy_without_size_limit(self) -> OpenAIBackend:
         """Return a backend for the same server that accepts larger answers, because files exceed the usual limit."""
@@ -167,9 +160,9 @@ class OpenAIBackend(protocol.Backend):
 
     def make_batch_line(self, request: Request) -> tuple[str, dict[str, Any]]:
         """Convert a request to the path and body of a line in a batch; omit the parameters of streaming."""
-        path, api = self._find_path_and_format(request)
+        path, build_body, _ = self._find_api(request)
         params = {name: value for name, value in request.params.items() if not name.startswith("stream")}
-        return f"/v1{path}", api.build_body(replace(request, params=params), request.model)
+        return f"/v1{path}", build_body(replace(request, params=params), request.model)
 
     def read_batch_result(self, request: Request, status: int, body: Any) -> Completion:
         content = self._mask_credentials(dumps(body).encode())
@@ -243,9 +236,9 @@ class OpenAIBackend(protocol.Backend):
         return RequestRefused(f"the call to {self.base_url} could not be made: {words}")
 
     def _make_status_error(self, status: int, headers: Mapping[str, str], content: bytes) -> Exception:
-        words = redact(self._mask_text(read_server_message(content)))
+        words = redact(self._mask_text(protocol.read_server_message(content)))
         plain = {name.lower(): value for name, value in headers.items()}
-        return make_status_error(status, plain, words, self.base_url, self._access.advice)
+        return protocol.make_status_error(status, plain, words, self.base_url, self._access.advice)
 
     def _describe_proxy(self) -> str:
         """Name the proxy of a failed connection, because the client's error message does not name the proxy."""

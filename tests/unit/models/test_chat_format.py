@@ -14,8 +14,14 @@ from evalsuite.applications.chat_api import format_usage
 from evalsuite.core.errors import RequestRefused
 from evalsuite.core.json_codec import decode_completion, decode_usage, encode_completion, encode_usage
 from evalsuite.core.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
-from evalsuite.models import embeddings_format
-from evalsuite.models.chat_format import build_body, join_stream, parse_answer, read_usage, split_reasoning
+from evalsuite.models.chat_format import (
+    build_body,
+    join_stream,
+    parse_answer,
+    parse_embeddings,
+    read_usage,
+    split_reasoning,
+)
 from evalsuite.models.protocol import LostAnswer, Transient
 
 
@@ -342,4 +348,4 @@ def test_cached_and_reasoning_tokens_are_read_from_where_servers_state_them(
 
 def test_an_answer_without_embeddings_is_lost_because_it_may_be_billed() -> None:
     with pytest.raises(LostAnswer, match="holds no embeddings"):
-        embeddings_format.parse_answer({"data": [{"embedding": "AA=="}]})
+        parse_embeddings({"data": [{"embedding": "AA=="}]})

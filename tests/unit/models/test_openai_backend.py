@@ -20,10 +20,17 @@ from evalsuite.gateway.limiter import Limiter
 from evalsuite.journal.answers import Answers
 from evalsuite.models.choice import open_backend
 from evalsuite.models.credentials import Access, AddressGrant, Credentials
-from evalsuite.models.failures import make_status_error
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.openai_client import format_error_message, list_causes
-from evalsuite.models.protocol import LostAnswer, Outage, PermanentFailure, RateLimited, Transient, UnreachableServer
+from evalsuite.models.protocol import (
+    LostAnswer,
+    Outage,
+    PermanentFailure,
+    RateLimited,
+    Transient,
+    UnreachableServer,
+    make_status_error,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

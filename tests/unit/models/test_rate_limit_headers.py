@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.models.failures import read_quota_wait, read_retry_after
+from evalsuite.models.protocol import read_quota_wait, read_retry_after
 
 
 def openai(kind: str, remaining: str, reset: str, limit: str = "") -> dict[str, str]:
