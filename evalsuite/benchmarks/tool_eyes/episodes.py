@@ -14,17 +14,9 @@ from evalsuite.core.errors import SettingsError
 from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.solvers.episode import PARAMETERS, ToolLoop
 from evalsuite.solvers.tool_protocols import react, tool_loop
+from evalsuite.tools import simulated
 from evalsuite.tools.execution import ASK_TO_USER, FINISH, Executor, Tool, ToolDocument
 from evalsuite.tools.live import LiveExecutor, LiveLibrary
-from evalsuite.tools.recorded import RecordedExecutor, RecordedUser, Recording
-from evalsuite.tools.simulated import (
-    ObservationStore,
-    ScriptedUser,
-    SimulatedExecutor,
-    SimulatedUser,
-    SimulatingModel,
-    User,
-)
 from evalsuite.tools.worlds import World
 
 if TYPE_CHECKING:
@@ -56,8 +48,8 @@ class ToolEyesSolver:
         self.options, self.data = ToolEyesOptions.from_setup(setup), setup.data
         # Without a judge, the model under test also simulates the tools and the user; records and the report say so.
         kept = Path(self.options.observations) if self.options.observations else setup.reports
-        self.simulator = SimulatingModel(
-            setup.judge or setup.model, setup.judge_base_url if setup.judge else None, ObservationStore(kept)
+        self.simulator = simulated.SimulatingModel(
+            setup.judge or setup.model, setup.judge_base_url if setup.judge else None, simulated.ObservationStore(kept)
         )
         self.executor, self.user = self._choose_executor_and_user(has_shipped_tools=setup.data is None)
         self.loops = {mode: self._make_tool_loop(mode) for mode in setup.modes}
@@ -73,7 +65,9 @@ class ToolEyesSolver:
     async def aclose(self) -> None:
         self.simulator.library.close()
 
-    def _choose_executor_and_user(self, *, has_shipped_tools: bool) -> tuple[Callable[[Sample], Executor] | None, User]:
+    def _choose_executor_and_user(
+        self, *, has_shipped_tools: bool
+    ) -> tuple[Callable[[Sample], Executor] | None, simulated.User]:
         """Return a function that makes a sample's executor (None for tools in Python), and the simulated user."""
         kind = self.options.executor or ("python" if has_shipped_tools else "simulated")
         if has_shipped_tools != (kind == "python"):
@@ -81,20 +75,21 @@ class ToolEyesSolver:
                 f"tool_eyes was given executor={kind!r}: the shipped tools are Python, the published ones "
                 "(--data) are simulated, recorded or live"
             )
-        simulated_user = SimulatedUser(self.simulator)
+        user = simulated.SimulatedUser(self.simulator)
         match kind:
             case "python":
-                return None, ScriptedUser()
+                return None, simulated.ScriptedUser()
             case "simulated":
-                simulated = SimulatedExecutor(self.simulator)
-                return (lambda _: simulated), simulated_user
+                executor = simulated.SimulatedExecutor(self.simulator)
+                return (lambda _: executor), user
             case "recorded":
-                recording = Recording(_require_option_folder(self.options.recording, "recording", kind))
-                return (lambda sample: RecordedExecutor(recording, str(sample.input))), RecordedUser(recording)
+                recording = simulated.Recording(_require_option_folder(self.options.recording, "recording", kind))
+                recorded_user = simulated.RecordedUser(recording)
+                return (lambda sample: simulated.RecordedExecutor(recording, str(sample.input))), recorded_user
             case "live":
                 folder = _require_option_folder(self.options.library, "library", kind)
                 library = LiveLibrary(folder, self.options.allow_network, bool(self.options.allow_code))
-                return (lambda _: LiveExecutor(library)), simulated_user
+                return (lambda _: LiveExecutor(library)), user
         raise SettingsError(f"tool_eyes has no executor {kind!r}; choose simulated, recorded or live")
 
     def _make_tool_loop(self, mode: str) -> ToolLoop:

@@ -11,7 +11,7 @@ import pytest
 from evalsuite.core.errors import RunError, ToolError
 from evalsuite.core.types import Sample
 from evalsuite.tools.execution import ToolDocument, ToolFailure
-from evalsuite.tools.recorded import RECORDS, RecordedExecutor, RecordedUser, Recording
+from evalsuite.tools.simulated import RECORDS, RecordedExecutor, RecordedUser, Recording
 
 if TYPE_CHECKING:
     from pathlib import Path
