@@ -1,5 +1,4 @@
-from .case_model import BlockingModel, CaseModel
-from .effects import effect
+from .case_model import BlockingModel, CaseModel, effect
 from .endpoint import Endpoint
 
 __all__ = ["BlockingModel", "CaseModel", "Endpoint", "effect"]

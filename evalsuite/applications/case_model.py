@@ -1,20 +1,27 @@
-"""The model of one case: every call passes through the gateway and is logged for the transcript."""
+"""The model of one case, whose calls are logged for the transcript, and an application's other effects.
+
+Every call of the model passes through the gateway. Replays and resumed runs do not repeat an effect, such as a mail.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
+import inspect
+import json
 import os
 import threading
 import time
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from evalsuite.applications.call_log import CallLog, LoggedCall
-from evalsuite.core.errors import CallFailed, EvalsuiteError, RequestRefused, RunError, SettingsError
+from evalsuite.core.errors import CallFailed, EvalsuiteError, RequestRefused, RunError, SettingsError, SolverError
+from evalsuite.core.threads import is_async
 from evalsuite.core.types import Completion, Message, Prompt, Request
-from evalsuite.gateway.handle import CaseCallProvider, CaseToolCalls, ModelHandle, convert_prompt
-from evalsuite.gateway.loop import await_on_loop, refuse_work_in_forked_child
+from evalsuite.gateway.handle import CASE_EFFECTS, CaseCallProvider, CaseToolCalls, ModelHandle, convert_prompt
+from evalsuite.gateway.loop import await_on_loop, is_current_loop, refuse_work_in_forked_child
 from evalsuite.models.chat_format import decode_vector
 
 if TYPE_CHECKING:
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
     from evalsuite.applications.endpoint import Endpoint, LoopbackServer
     from evalsuite.gateway.faults import FaultInjector
 
+P = ParamSpec("P")
 T = TypeVar("T")
 _making = threading.Lock()
 """Lock for making a case's API, because the case's threads and the event loop may request the API at once."""
@@ -247,3 +255,75 @@ class BlockingModel:
     def _wait_for_result(self, call: Coroutine[Any, Any, T]) -> T:
         refuse_work_in_forked_child(self._process, call)
         return asyncio.run_coroutine_threadsafe(call, self._loop).result()
+
+
+def effect(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate an application's function, so that replays and resumed runs do not call it again.
+
+    In a replayed or resumed case, the function is not executed, and its caller gets the stored result. If the run ended
+    during a call, the resumed run repeats this call; nested calls of decorated functions return their stored results.
+    Outside of a case's solver, the decorated function runs as if undecorated. Calls are matched by the order of their
+    start, so parallel calls must start in a fixed order. A call that raises an exception is not stored, but repeated.
+
+    Args:
+        function: a plain or async function whose arguments and result are JSON data; tuples become lists.
+
+    Raises:
+        SolverError: an argument or the result is not JSON data, or a plain function would block the event loop.
+        ReplayMiss: a replay calls the function with other arguments or in another order than the run.
+        RunError: the journal cannot be used.
+    """
+    name = f"{function.__module__}.{function.__qualname__}"
+    signature = inspect.signature(function)
+
+    def convert_arguments_to_json(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        bound = signature.bind(*args, **kwargs).arguments
+        return _require_json_data({key: value for key, value in bound.items() if key != "self"}, f"{name}: an argument")
+
+    @functools.wraps(function)
+    async def call_async_function_once(*args: Any, **kwargs: Any) -> Any:
+        found = CASE_EFFECTS.get()
+        work = cast("Callable[..., Coroutine[Any, Any, Any]]", function)
+        if found is None or not found[0].stores_calls:
+            return await work(*args, **kwargs)
+        effects, loop = found
+        place, kept = await await_on_loop(effects.begin_tool_call(name, convert_arguments_to_json(args, kwargs)), loop)
+        if place is None:
+            return kept["returned"]
+        with effects.collect_model_calls(place, loop) as calls:
+            result = _require_json_data(await work(*args, **kwargs), f"{name}: its result")
+        await await_on_loop(effects.end_tool_call(place, calls, {"returned": result}), loop)
+        return result
+
+    @functools.wraps(function)
+    def call_function_once(*args: Any, **kwargs: Any) -> Any:
+        found = CASE_EFFECTS.get()
+        if found is None or not found[0].stores_calls:
+            return function(*args, **kwargs)
+        effects, loop = found
+        if is_current_loop(loop):
+            raise SolverError(
+                f"{name}: this plain function with @effect was called in an async solver, where waiting for the "
+                "journal would stop all cases: make it async, or call it with asyncio.to_thread"
+            )
+        begun = effects.begin_tool_call(name, convert_arguments_to_json(args, kwargs))
+        place, kept = asyncio.run_coroutine_threadsafe(begun, loop).result()
+        if place is None:
+            return kept["returned"]
+        with effects.collect_model_calls(place, loop) as calls:
+            result = _require_json_data(function(*args, **kwargs), f"{name}: its result")
+        asyncio.run_coroutine_threadsafe(effects.end_tool_call(place, calls, {"returned": result}), loop).result()
+        return result
+
+    return cast("Callable[P, T]", call_async_function_once if is_async(function) else call_function_once)
+
+
+def _require_json_data(value: Any, label: str) -> Any:
+    """Return the data as JSON would read it back (tuples become lists); raise SolverError for other data."""
+    try:
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise SolverError(
+            f"{label} is not JSON data ({error}); a function with @effect takes and returns plain data, because the "
+            "run's journal stores both"
+        ) from error
