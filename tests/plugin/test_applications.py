@@ -90,7 +90,7 @@ def test_an_application_that_fails_is_the_cases_error(suite: Suite, solver: str,
 def test_a_process_that_a_program_leaves_behind_does_not_hold_up_its_case(
     left: str, timeout: float | None, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evalsuite.solvers.services.LARGEST_ANSWER", 2**20)
+    monkeypatch.setattr("evalsuite.solvers.applications.LARGEST_ANSWER", 2**20)
     program = ProgramApplication(["sh", "-c", f"setsid {left} & exec sleep 60"], "answer", timeout)
     exchange: Any = SimpleNamespace(
         model=SimpleNamespace(endpoint=lambda: SimpleNamespace(base_url="", env=lambda: dict(os.environ)))

@@ -404,7 +404,10 @@ def _render_score_as_html(score: TableScore, name: str = "") -> str:
         f"<li>{'&#10003;' if fact.fulfilled else '&#10007;'} {html.escape(shorten_to_printable(fact.text))}</li>"
         for fact in score.facts
     )
-    tables = "".join(map(_render_table_as_html, score.compared))
+    tables = "".join(
+        "<table>" + "".join(f"<tr>{''.join(map(_render_cell_as_html, row))}</tr>" for row in rows) + "</table>"
+        for rows in score.compared
+    )
     return (
         f'<div class="evalsuite-tables"><style>{STYLE}</style>'
         f"<h1>{html.escape(shorten_to_printable(name))}table score {score.value:.3f}</h1>\n"
@@ -412,10 +415,6 @@ def _render_score_as_html(score: TableScore, name: str = "") -> str:
         "through and the wanted text after it; red cells are missing, violet ones were not wanted.</p>\n"
         f"{tables}\n<h2>Form</h2><ul>{facts}</ul>\n<p><code>{html.escape(score.signature)}</code></p></div>"
     )
-
-
-def _render_table_as_html(rows: Iterable[Sequence[ComparedCell]]) -> str:
-    return "<table>" + "".join(f"<tr>{''.join(map(_render_cell_as_html, row))}</tr>" for row in rows) + "</table>"
 
 
 def _render_cell_as_html(cell: ComparedCell) -> str:
