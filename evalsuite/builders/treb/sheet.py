@@ -339,10 +339,11 @@ def _are_codes(cells: Sequence[str | None]) -> bool:
     if any(re.fullmatch(r"0\d+", cell) for cell in present):
         return True
     same = {len(cell) for cell in present} if all(map(str.isdecimal, present)) else set()
+    if max(same, default=0) > LONGEST_NUMBER:  # Check this first, because Python converts at most 4300 digits.
+        return True
     numbers = list(map(int, present)) if same else [0]
     # Large numbers that are almost equal are codes with a common prefix: 840001, 840007.
-    prefixed = min(numbers) >= 10_000 and 1000 * (max(numbers) - min(numbers)) < min(numbers)
-    if prefixed or max(same, default=0) > LONGEST_NUMBER:
+    if min(numbers) >= 10_000 and 1000 * (max(numbers) - min(numbers)) < min(numbers):
         return True
     return len(same) == 1 and min(same) >= SHORTEST_CODE and len(set(present)) == len(present)
 

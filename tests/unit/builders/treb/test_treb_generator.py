@@ -354,6 +354,12 @@ def test_years_ranks_and_codes_are_not_reckoned_with() -> None:
     assert find_defect(parse_csv("club,season\na,1990\nb,1991\n", 1)) is not None
 
 
+def test_numbers_with_more_digits_than_python_converts_are_codes() -> None:
+    sheet = Sheet("t", parse_csv(f"club,goals\na,{'1' * 5000}\nb,{'2' * 5000}\n", 1))
+    assert list(sheet.numeric_columns) == ["goals"]
+    assert list(sheet.comparable_columns) == []
+
+
 def test_rows_of_counted_things_are_added_and_all_else_is_not() -> None:
     columns = {
         "Season": "1990 1991 1993 1995 1996 1998",
