@@ -384,10 +384,17 @@ def _find_row_defect(line: str, types: Mapping[str, str]) -> tuple[str, str] | N
     if line and len(cells) != len(types):
         return f"{len(cells)} columns", f"{len(types)}, as in the first line"
     for cell, (name, kind) in zip(cells, types.items(), strict=False):
-        is_number = re.fullmatch(r"[+-]?[0-9]{1,20}", cell)
-        if kind in _LIMITS and cell not in _NULLS and not (is_number and int(cell) in _LIMITS[kind]):
+        if kind in _LIMITS and cell not in _NULLS and not _is_number_in_range(cell, _LIMITS[kind]):
             return f"{cell[:60]!r} as {name}", "a whole number" + (" of at least 0" if kind[0] == "U" else "")
     return None
+
+
+def _is_number_in_range(cell: str, limits: range) -> bool:
+    """Tell whether the database can read a cell as a number in a range; it also reads ` 5`, `1_000` and `5.0`."""
+    try:
+        return cell.isascii() and limits.start <= float(cell) < limits.stop
+    except ValueError:
+        return False
 
 
 def _find_json_defect(line: str, fields: Mapping[str, Any]) -> tuple[str, str] | None:

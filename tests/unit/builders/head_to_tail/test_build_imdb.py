@@ -253,6 +253,14 @@ def test_a_file_without_a_column_is_named_with_the_column(dump: Write, workspace
     assert repr(lines[0].partition("\t")[0]) in error.expected
 
 
+@pytest.mark.parametrize("readable", [" 5", "1_000", "5.0", f"{7:040d}"])
+def test_a_number_that_the_database_can_read_is_not_called_malformed(
+    dump: Write, workspace: Workspace, readable: str
+) -> None:
+    votes = f"tconst\tnumVotes\ntt1\t{readable}\ntt2\tmany\n"
+    assert _failure(dump(FILES | {"title.ratings.tsv.gz": votes}), workspace).where == "line 3"
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_a_line_with_a_column_too_few_is_named(dump: Write, workspace: Workspace, name: str) -> None:
     lines = FILES[name].splitlines()
