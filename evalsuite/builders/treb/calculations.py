@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from evalsuite.builders.treb.lookups import (
-    TEXT_ONLY,
+    YES_OR_NO,
     PairMaker,
     Parts,
     Phrase,
@@ -271,4 +271,4 @@ def _make_yes_or_no_pair(
         return None
     program = f"{IMPORT}{setup}print('Yes' if {expression} >= {LEVEL} else 'No')"
     answer = "Yes" if pvalue >= LEVEL else "No"
-    return make_text_pair(form, [name], answer, program, (f" Yes or No?{TEXT_ONLY[0]}", "只回答“是”或“否”。"))
+    return make_text_pair(form, [name], answer, program, YES_OR_NO)

@@ -18,8 +18,10 @@ from evalsuite.metrics.text import HAN
 Phrase = tuple[str, str]
 """A text in English and in Chinese."""
 Parts = Sequence["str | Phrase"]
+"""Parts of a question: names, cells and numbers are the same in both languages, unlike words and conditions."""
 NUMBER_ONLY: Phrase = (" Answer with the number only.", "只回答数字。")
 TEXT_ONLY: Phrase = (" Answer with that only.", "只回答该内容。")
+YES_OR_NO: Phrase = (f" Yes or No?{TEXT_ONLY[0]}", "只回答“是”或“否”。")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def has_chinese_names(sheet: Sheet) -> bool:
 
 def translate_pair(pair: TemplatePair) -> TemplatePair:
     """Translate a pair's question into Chinese, and also "Yes" and "No" in its answer and program."""
-    if "Yes or No?" not in pair.question:
+    if not pair.question.endswith(YES_OR_NO[0]):
         return replace(pair, question=pair.chinese)
     program = pair.program.replace("print('Yes' if", "print('是' if").replace("else 'No')", "else '否')")
     return replace(pair, question=pair.chinese, answer={"Yes": "是", "No": "否"}[pair.answer], program=program)

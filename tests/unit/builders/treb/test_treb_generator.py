@@ -216,6 +216,13 @@ def test_a_name_with_quotation_marks_is_asked_for_in_chinese() -> None:
     assert translate_pair(pair).question.endswith(("只回答该内容。", "只回答数字。"))
 
 
+def test_a_column_called_yes_or_no_is_asked_for_in_chinese() -> None:
+    sheet = Sheet("t", parse_csv("姓名,城市,Yes or No?,票数\na,北,ja,3\nb,南,nein,8\nc,东,ja,4\nd,西,nein,1\n", 1))
+    pairs = [pair for _, pair in _make_template_pairs(sheet, Random(0), 3) if "Yes or No?" in pair.question]
+    assert pairs
+    assert all((made := translate_pair(pair)).question == pair.chinese and made.answer == pair.answer for pair in pairs)
+
+
 def test_what_does_not_add_up_is_never_summed() -> None:
     names = ["price", "Unit_price", "rating", "score (%)", "people", "sales", "单价", "销量"]
     rows = "\n".join(f"row{n}," + ",".join(str(n * k + 0.5) for k in range(1, 9)) for n in range(3))
