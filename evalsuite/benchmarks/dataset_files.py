@@ -83,7 +83,10 @@ def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def require_type(value: Any, kind: type[T], path: Path, where: str) -> T:
-    """Return the value, or raise DatasetError if it has another type. An int counts as a float, but a bool does not."""
+    """Return the value; raise DatasetError if it has another type, or is a float that is not finite.
+
+    An int that a float can hold counts as a float, but a bool does not.
+    """
     fits = isinstance(value, (int, float) if kind is float else kind)
     # Python's parsers of JSON and YAML accept NaN, infinities, and whole numbers too large for a float.
     fits = fits and not (kind is float and not abs(value) <= sys.float_info.max)

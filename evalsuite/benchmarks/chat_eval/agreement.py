@@ -1,4 +1,4 @@
-"""Measure judges' agreement with people; compare modes by paired tests, and draw the paper's figure 3.
+"""Measure judges' agreement with people, beside published results; compare modes by paired tests; draw figure 3.
 
 For accuracy, a comparison without a usable verdict of the judge counts as disagreement. For kappa, a missing verdict is
 a label of its own, which people never give. A dialogue without a usable judgement is left out of correlations; tables

@@ -1,8 +1,8 @@
 """Builds Head-to-Tail from knowledge sources: `evalsuite build head-to-tail SOURCE --from DIR --to FILE`.
 
-`workspace` decompresses a dump into a pipe, and reads the pipe as a table. The module of each source
-(`imdb`, `goodreads`, `mag`, `dblp`, `dbpedia`) makes questions. `drawing` divides entities into buckets by popularity,
-and draws an equal number of random questions from each bucket.
+`workspace` decompresses a dump into a pipe, and reads the pipe as a table. The module of each source (`imdb`,
+`goodreads`, `mag`, `dblp`, `dbpedia`) makes questions. `drawing` divides entities into buckets by popularity, and draws
+an equal number of random questions from each bucket.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ REPLACEMENT_CHARACTER = "\ufffd"  # Unicode's replacement character, which marks
 class QuestionTemplate:
     """A kind of question about the entities of one type, such as the release years of films."""
 
-    entities: str  # The type of entities, and the relation that lists them; each type has its own popularity buckets.
+    entities: str  # The type of entities, also the name of their SQL relation; each type has its own buckets.
     id: str  # The template's id in the output file.
     wording: str = ""  # The question, with placeholders.
     condition: str = "true"  # The SQL condition that an entity must meet.

@@ -59,7 +59,7 @@ def read_shipped_json(name: str) -> Any:
 
 
 class Subject:
-    """Base class of subjects; their random draws are seeded with the query, so that every run draws the same."""
+    """Base class of subjects that read no data; `random` is seeded with the query, so that every run draws the same."""
 
     def __init__(self, sample: Sample) -> None:
         self.random = random.Random(str(sample.input))  # noqa: S311 - sample data, not secrets
