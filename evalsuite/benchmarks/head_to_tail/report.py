@@ -207,7 +207,8 @@ def tabulate_answer_stability(views: Sequence[RunView]) -> Table | None:
             for row in tally.scored("accuracy"):
                 by_sample[row.sample].append(row)
             if repeated := [asked for asked in by_sample.values() if len(asked) > 1]:
-                given = [[view.read(row.case).transcript for row in asked] for asked in repeated]
+                # Read one question's transcripts at a time, because those of a whole run may not fit into memory.
+                given = ([view.read(row.case).transcript for row in asked] for asked in repeated)
                 differ = [len({normalise_answer(each.answer if each else "") for each in texts}) > 1 for texts in given]
                 verdicts = [len({row.scores["accuracy"] for row in asked}) > 1 for asked in repeated]
                 questions = Tally(tuple(asked[0] for asked in repeated))
