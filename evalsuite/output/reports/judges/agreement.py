@@ -28,9 +28,9 @@ from evalsuite.results.judge_labels import (
 )
 from evalsuite.results.tally import Estimate, RunView, Tally
 
-Question = tuple[str, Literal["nominal", "interval"]]
+RatedQuestion = tuple[str, Literal["nominal", "interval"]]
 """What was rated (`verdict`, or the name of a scored aspect), and the level of the values."""
-VERDICT: Question = ("verdict", "nominal")
+VERDICT: RatedQuestion = ("verdict", "nominal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def tabulate_agreement(title: str, judges: Sequence[tuple[str, Tally]], prefix: 
     for name, tally in judges:
         cases = read_judged_cases(tally, prefix)
         for kind, rated in (("judges", _list_ratings_by_vote(cases)), ("epochs", _list_ratings_by_epoch(cases))):
-            by_question: dict[Question, list[Rating]] = {VERDICT: []}
+            by_question: dict[RatedQuestion, list[Rating]] = {VERDICT: []}
             for question, rating in rated:
                 by_question.setdefault(question, []).append(rating)
             for question, ratings in by_question.items():
@@ -57,7 +57,7 @@ def tabulate_agreement(title: str, judges: Sequence[tuple[str, Tally]], prefix: 
     return Table(title, COLUMNS, rows, NOTE) if rows else None
 
 
-def _list_ratings_by_vote(cases: Sequence[JudgedCase]) -> Iterator[tuple[Question, Rating]]:
+def _list_ratings_by_vote(cases: Sequence[JudgedCase]) -> Iterator[tuple[RatedQuestion, Rating]]:
     """Yield each vote's verdict on a case in one order, or its score of each aspect of a single answer."""
     for case in cases:
         for vote in case.votes:
@@ -68,7 +68,7 @@ def _list_ratings_by_vote(cases: Sequence[JudgedCase]) -> Iterator[tuple[Questio
                     yield (aspect, "interval"), Rating(case.cluster, case.case, vote.judge, score)
 
 
-def _list_ratings_by_epoch(cases: Sequence[JudgedCase]) -> Iterator[tuple[Question, Rating]]:
+def _list_ratings_by_epoch(cases: Sequence[JudgedCase]) -> Iterator[tuple[RatedQuestion, Rating]]:
     """Yield the result of each case in its epoch: the verdict, or the mean score of each aspect."""
     for case in cases:
         epoch = f"epoch {case.epoch}"
@@ -90,7 +90,9 @@ NOTE = (
 )
 
 
-def make_agreement_rows(judge: str, kind: str, question: Question, ratings: Sequence[Rating]) -> list[tuple[Cell, ...]]:
+def make_agreement_rows(
+    judge: str, kind: str, question: RatedQuestion, ratings: Sequence[Rating]
+) -> list[tuple[Cell, ...]]:
     """Make a row for all raters of a question and, if they gave verdicts, for each pair; none for a single rater.
 
     Args:
