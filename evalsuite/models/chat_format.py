@@ -171,9 +171,9 @@ def join_stream(content: bytes) -> dict[str, Any]:
         if event.get("type") in {"response.completed", "response.incomplete", "response.failed"}:
             whole: dict[str, Any] = event["response"]
             return whole
-    # The Responses API puts an error's fields into the event itself.
-    errors = ({"error": event} if event.get("type") == "error" else event for event in events)
-    failed = next((event for event in errors if event.get("error")), None)
+    failed = next((event for event in events if event.get("error")), None)
+    # The Responses API may put an error's fields into the event itself.
+    failed = failed or next(({"error": event} for event in events if event.get("type") == "error"), None)
     if not (ended or failed):
         raise LostAnswer("the server's stream was cut off before its end")
     try:

@@ -259,6 +259,18 @@ def test_a_stream_that_fails_after_its_first_words_is_a_lost_answer_because_it_m
         join_stream(streams[2].encode())
 
 
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"type": "error", "code": 429, "message": "slow down"},
+        {"type": "error", "error": None, "code": 429},
+        {"type": "error", "error": {"type": "overloaded", "code": 429}},
+    ],
+)
+def test_the_code_of_a_streams_error_is_found_in_the_event_or_in_its_error(event: dict[str, Any]) -> None:
+    assert join_stream(f"data: {json.dumps(event)}\n\n".encode())["error"]["code"] == 429
+
+
 def test_a_stream_of_content_in_parts_is_read() -> None:
     assert (
         stream({"delta": {"content": [{"type": "text", "text": "Par"}]}}, {"delta": {"content": "is"}}).text == "Paris"
