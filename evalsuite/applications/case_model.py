@@ -127,7 +127,7 @@ class CaseModel(ModelHandle):
         """Return the model that an application's request names; its calls are added to this object's log.
 
         Raises:
-            SettingsError: `application(models=...)` lacks the name; the case fails even if the application handles it.
+            SettingsError: `application(models=...)` lacks the name. The case fails even if the error is handled.
         """
         if not self.models:
             return self

@@ -2,7 +2,8 @@
 
 `OPENAI_API_KEY` is sent only to OpenAI itself, and to base URLs that this session's command line, configuration or
 variable `OPENAI_BASE_URL` names. No key is ever sent to an address that was read from a run's folder. The ini keys
-`evalsuite_model_key_env`, `evalsuite_judge_key_env` and `evalsuite_user_key_env` name another variable for each key.
+`evalsuite_model_key_env`, `evalsuite_judge_key_env` and `evalsuite_user_key_env` each name the variable with the key of
+the model, the judge or the simulated user.
 """
 
 import hashlib

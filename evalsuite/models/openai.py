@@ -43,7 +43,7 @@ APIS: Mapping[str, Api] = {
     "embeddings": ("/embeddings", chat_format.build_embeddings_body, chat_format.parse_embeddings),
     "responses": ("/responses", responses_format.build_body, responses_format.parse_answer),
 }
-"""For each value of the parameter `api`: the path, the writer of a request's body and the reader of an answer."""
+"""By value of the parameter `api`: the path, the function that builds a body, and the one that reads an answer."""
 
 UNUSED_TYPES = frozenset({"openai.types", "openai.types.responses"})
 """Packages of openai with the classes of its typed layer, most of which no call of evalsuite needs."""
@@ -300,7 +300,8 @@ def _delay_execution_until_read(execute: Callable[[ModuleType], None], module: M
     names, executing = vars(module), set[int]()
 
     def get_attribute(name: str) -> Any:
-        # Without a lock, which could block other imports; two threads may execute a package that only imports names.
+        # Do not lock, because a lock could block imports in other threads. Two threads may execute the same package,
+        # because these packages only import names.
         if (thread := get_ident()) not in executing:
             executing.add(thread)
             try:

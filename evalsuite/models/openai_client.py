@@ -1,8 +1,8 @@
 """Calls OpenAI's API through the openai package. Import this module late, because the package takes a second to load.
 
 The package builds the address and the headers of a call, including credentials. Calls with equal headers reuse one
-address and one set of headers per path, because building them takes twice as long as sending the call. They are sent
-over aiohttp, with TCP keep-alive and a limit on the size of answers.
+address and one set of headers per path, because building them takes twice as long as sending the call. Calls are
+sent over aiohttp, with TCP keep-alive and a limit on the size of answers.
 """
 
 from __future__ import annotations
@@ -348,7 +348,8 @@ class OpenAIClient:
         azure = self._address.is_azure
         # Give the Azure client the body as an object, because this client reads the deployment's name from the body.
         sent: dict[str, Any] = {"body": json.loads(content)} if azure else {"content": content}
-        # The Azure client builds the deployment's address from a path. For other clients, building one wastes time.
+        # Give only the Azure client a path, because it builds the deployment's address from the path. Other clients get
+        # the complete address, because building it takes time.
         place = path if azure else f"{self._address.root}{path}"
         options: Any = {"headers": {**self.headers, **headers}, "params": query}
         response = await self.client.post(place, cast_to=httpx2.Response, options=options, **sent)

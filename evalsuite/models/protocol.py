@@ -84,7 +84,7 @@ class Backend(Protocol):
         Raises:
             BackendUnavailable: an extra, a key or a file is missing; the message states the remedy.
         """
-        return  # mypy takes a method without a statement for abstract.
+        return  # Without a statement, mypy would regard this method as abstract.
 
     async def complete(self, request: Request) -> Completion:
         """Call the model once, without retries; the gateway sets `usage.cost`.
@@ -98,13 +98,13 @@ class Backend(Protocol):
 
     async def aclose(self) -> None:
         """Close the backend's connections, and end its processes."""
-        return  # As above.
+        return  # See `check`.
 
 
 TEMPORARY_STATUSES = {408, 409, 425}
 KEY_REFUSED = {401, 403}
 QUOTA = ("insufficient_quota", "billing_hard_limit_reached", "credit balance is too low to access")
-"""Signs of a used-up quota at the status 429 and, from OpenAI's limit on spending and Anthropic, 400."""
+"""Texts that mean a used-up quota. They come with the status 429; some from OpenAI and Anthropic come with 400."""
 LONGEST_WORDS = 500
 
 
@@ -217,7 +217,7 @@ def _compute_seconds_until_date(date: str) -> float | None:
 
 
 def read_error_status(code: object) -> int:
-    """Return the HTTP status for the code of an error that came with the status 200: a status, or one of OpenAI's."""
+    """Convert the code of an error that came with the status 200, a number or a word of OpenAI's, to an HTTP status."""
     if isinstance(code, int) and 400 <= code < 600:
         return code
     if code in ("insufficient_quota", "rate_limit_exceeded"):

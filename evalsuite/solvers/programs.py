@@ -208,8 +208,9 @@ def program_of_thought(
     Args:
         prompt: a template with `{input}` and `{tables}`, or a function of (sample, description of the tables). The
             function returns the user's message or a whole conversation.
-        tables: function that returns a sample's tables by variable name; by default, `tables` in its metadata.
-        describe: function of the tables' variable names that returns a program, which prints a description; or None.
+        tables: function that returns a sample's tables by variable name; by default, `tables` in the sample's metadata.
+        describe: function that gets the tables' variable names and returns a program, which prints a description of the
+            tables. None means no description.
         sandbox: a sandbox that is shared with other solvers; by default a new one, which `aclose` ends.
         timeout: time limit of a program in seconds.
         params: generation parameters by their OpenAI names.

@@ -140,7 +140,7 @@ class CallFault:
     words: str  # A sentence that explains the fault to the model.
 
 
-CheckedArguments = tuple[dict[str, Any], tuple[CallFault, ...]]
+CheckedArguments = tuple[dict[str, Any], tuple[CallFault, ...]]  # A call's converted arguments, and their faults.
 
 
 def convert_arguments(document: ToolDocument, arguments: Mapping[str, Any]) -> CheckedArguments:
