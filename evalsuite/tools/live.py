@@ -86,7 +86,8 @@ def _is_executing_code(path: Path) -> bool:
     names |= {*imports.values()}
     for node in nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            names.add(f"{imports.get(node.value.id, node.value.id)}.{node.attr}")
+            # Another file may have imported the module, and another function may import something else as this name.
+            names |= {f"{owner}.{node.attr}" for owner in (node.value.id, imports.get(node.value.id))}
     return any(name in _EXECUTES or name.partition(".")[0] in _EXECUTES for name in names)
 
 

@@ -153,6 +153,8 @@ def test_tools_that_execute_code_need_a_switch_of_their_own(library: Path) -> No
         "def tool(line):\n    import os as system\n    return system.popen(line).read()",
         "from os import system\ndef tool(line):\n    return system(line)",
         "from os import *\ndef tool(line):\n    return system(line)",
+        "from .other import os\ndef tool(line):\n    return os.system(line)",
+        "import os\ndef tool(line):\n    return os.system(line)\ndef other():\n    import posixpath as os",
         "def tool(code):\n    return list(map(eval, [code]))",
         "run = exec\ndef tool(code):\n    run(code)",
         "import builtins as b\ndef tool(code):\n    b.exec(code)",
