@@ -136,15 +136,17 @@ class Answers:
         return float(self._database.read_row(f"SELECT coalesce(sum({spent}), 0) FROM attempts")[0])  # noqa: S608
 
     def summarise_calls(self) -> tuple[int, int, float]:
-        """Count all calls of the run and those refused with status 429, and add up the costs of unanswered calls.
+        """Count all calls and those refused with status 429; add up the US dollars of calls without a used answer.
 
-        Calls without an answer cost US dollars if the model refused, a filter withheld the answer, or it was lost.
+        An answer is not used if the model refused, a filter withheld it, it was lost, or its case cancelled the call.
         """
         self._queue.flush()
         # The status is in the words of `models.protocol.make_status_error`.
         refused = "coalesce(sum(state = 'refused' AND words LIKE '% answered 429: %'), 0)"
-        unanswered = "coalesce(sum(CASE WHEN state IN ('sent', 'failed') THEN coalesce(cost, reserved) END), 0)"
-        query = f"SELECT count(*), {refused}, {unanswered} FROM attempts"  # noqa: S608
+        cancelled = "SELECT key FROM outcomes WHERE cancelled IS NOT NULL"
+        unused = "CASE WHEN state IN ('sent', 'failed') THEN coalesce(cost, reserved) "
+        unused += f"WHEN key IN ({cancelled}) THEN cost END"
+        query = f"SELECT count(*), {refused}, coalesce(sum({unused}), 0) FROM attempts"  # noqa: S608
         calls: tuple[int, int, float] = self._database.read_row(query)
         return calls
 
