@@ -84,7 +84,7 @@ def _compare_without_verdicts(
     return against, compared
 
 
-NO_CASES = "this run has no case of it, although both collected the same paths; promote a newer baseline if it is meant"
+NO_CASES = "this run has no case of it, although both collected the same paths; promote a newer baseline if intended"
 
 
 def _list_missing_benchmarks(baseline: Run, run: Run, gates: Sequence[Gate]) -> Iterator[str]:

@@ -95,7 +95,7 @@ class CaseFindings:
         """Add scores; raise a `ScoringError` if a name already has a score."""
         for name, given in scores.items():
             if name in self.scores:
-                raise ScoringError(f"two scorers give the score {name!r}; give one another name, or leave it out")
+                raise ScoringError(f"two scorers give the score {name!r}; rename one of them, or leave it out")
             if name == PASS_RATE or name in bound.declaration.benchmark.derived:
                 raise ScoringError(f"{scorer_name} gives {name!r}, the name of a metric over all cases; choose another")
             score = given if isinstance(given, Score) else Score(given)

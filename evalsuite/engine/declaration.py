@@ -155,7 +155,7 @@ def _get_undeclared_function(test: object, name: str) -> object:
     if not inspect.isfunction(function):
         raise SettingsError(f"@benchmark({name!r}) belongs on a test function, not on {test!r:.80}")
     if DECLARATION in vars(function):
-        raise SettingsError(f"@benchmark({name!r}): {function.__name__} has a benchmark already; write one for each")
+        raise SettingsError(f"@benchmark({name!r}): {function.__name__} has a benchmark already; write two functions")
     return function
 
 
@@ -193,7 +193,7 @@ def _check_declaration(declared: Benchmark, epochs: int | None, at_least: int | 
         from evalsuite.results.built_in import find_built_in_metric
 
         if name == PASS_RATE or find_built_in_metric(name) is not None:
-            raise SettingsError(f"@benchmark({declared.name!r}): each benchmark has a metric {name!r}; choose another")
+            raise SettingsError(f"@benchmark({declared.name!r}): every benchmark has a metric {name!r}; rename it")
 
 
 Tags = Callable[["Sample"], Mapping[str, str]]

@@ -148,7 +148,7 @@ def _require_unique_score_names(scorers: Sequence[object]) -> None:
     for scorer in scorers:
         for name in getattr(scorer, "metrics", None) or ():
             if given_by.setdefault(name, scorer) is not scorer and "*" not in name:
-                raise SettingsError(f"two scorers give the score {name!r}; give one another name, or leave it out")
+                raise SettingsError(f"two scorers give the score {name!r}; rename one of them, or leave it out")
 
 
 def check_callable(
