@@ -242,8 +242,8 @@ def decide_judge_gates(
         tally = make_labelled_tally(judge, people, sheets, weights)
         agreeing = Tally(tuple(row for row in tally if row.facts))
         declared = {judge.score: Metric(judge.scale)} if judge.scale else {}
-        corrected = {f"corrected_{judge.score}": partial(estimate_corrected_score, judge.score, known=judge.known)}
-        measured = {benchmark: MeasuredBenchmark(tally, corrected, declared)}
+        corrected = {f"corrected_{judge.score}": partial(estimate_corrected_score, judge.score)}
+        measured = {benchmark: MeasuredBenchmark(tally + judge.known, corrected, declared)}
         if len(agreeing):
             measured[JUDGE] = MeasuredBenchmark(agreeing, JUDGE_METRICS)
         decided = decide_gates(gates, measured)

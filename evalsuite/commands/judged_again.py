@@ -25,6 +25,7 @@ from evalsuite.judges.scorers import JudgeScorer
 from evalsuite.models.choice import open_backend
 from evalsuite.models.function import FunctionBackend
 from evalsuite.output.reports.judges.certificate import JudgeResults
+from evalsuite.results.judge_labels import NOT_ASKED
 from evalsuite.results.tally import Row, Tally
 
 if TYPE_CHECKING:
@@ -347,18 +348,20 @@ def _make_judge_results(caller: _JudgeCaller, name: str, scores: ScoresByCase) -
     of_score = [score[name] for score in scores.values() if name in score]
     # Leave out other scorers' facts, because the facts of two judges without a name have the same names.
     own = {other for other in scorer_of if scorer_of[other] is scorer_of.get(name)}
-    judged = [one for one in answers.records if not own or is_judged(scorer_of[name], answers.make_case(one))]
-    cases, values = {one.case for one in judged}, _select_score_values(scores, name)
-    rows = []
-    for record in judged:
+    values, rows, known = _select_score_values(scores, name), [], []
+    for record in answers.records:
         given = scores[record.case]
         facts = {fact: value for each in given if each in own for fact, value in given[each].facts.items()}
-        rows.append(Row(record.case, record.sample, record.epoch, "passed", record.tags, {}, facts))
+        row = Row(record.case, record.sample, record.epoch, "passed", record.tags, {}, facts)
+        if not own or is_judged(scorer_of[name], answers.make_case(record)):
+            rows.append(row)
+        elif record.case in values:
+            known.append(replace(row, scores={name: values[record.case]}, facts={NOT_ASKED: True}))
     return JudgeResults(
         judge=caller.settings.judge_model or "",
-        scores={case: value for case, value in values.items() if case in cases},
-        known=tuple(value for case, value in values.items() if case not in cases),
-        asked=len(judged),
+        scores={row.case: values[row.case] for row in rows if row.case in values},
+        known=Tally(known),
+        asked=len(rows),
         untold=sum(_select_score_values(scores, name + COUNTED_APART).values()),
         passes=answers.find_passing_score(name),
         signature=next((score.signature for score in of_score if score.signature), ""),

@@ -15,6 +15,7 @@ from evalsuite.judges.mutations import CORRUPTIONS, TRICKS
 from evalsuite.results.tally import Estimate, Row, Tally
 
 LabelPair = tuple[float, float]  # People's label and the judge's score.
+NOT_ASKED = "judge_not_asked"  # Key in the facts of a case that its scorer decides without the judge.
 FEWEST = 30  # To correct a mean, at least this many cases must be labelled, and at least this many unlabelled.
 
 
@@ -185,18 +186,19 @@ def compute_quadratic_kappa(tally: Tally) -> Estimate | None:
     return estimate_weighted_kappa(*_pair_labels_with_scores(tally))
 
 
-def estimate_corrected_score(score: str, tally: Tally, known: Sequence[float] = ()) -> Estimate | None:
+def estimate_corrected_score(score: str, tally: Tally) -> Estimate | None:
     """Estimate the mean of people's scores by prediction-powered inference, as in `stats.prediction_powered`.
 
     Return None for fewer than 30 labelled or fewer than 30 unlabelled cases. The labelled cases must be drawn at random
-    from all cases of the tally; `known` has the scores of further cases, about which nobody is asked.
+    from all cases about which the judge was asked; the other cases (`NOT_ASKED`) count with their own scores.
     """
     from evalsuite.stats.prediction_powered import ppi_mean
 
     cases = tally.where(lambda row: not has_canary_tag(row.tags))
     labels = [label for label in list_labelled_scores(cases) if label.score == score]
     has_label = {label.row.case for label in labels}
-    rest = [row for row in cases.scored(score) if row.case not in has_label]
+    known = cases.where(lambda row: NOT_ASKED in row.facts).values(score)
+    rest = [row for row in cases.scored(score) if row.case not in has_label and NOT_ASKED not in row.facts]
     if min(len(labels), len(rest)) < FEWEST:
         return None
     weights = None if has_equal_weights(labels) else [label.weight for label in labels]

@@ -174,8 +174,11 @@ def test_answers_that_no_judge_sees_keep_their_score_in_a_corrected_mean(
     fill(over.path / "labels.csv", {"Mercury": "yes"})
     share = 1 - missing / 72
     ask = ["judge", "h2t", "--judge=function:judges:right", "--score=correct", "--probes=0", "--passes=1"]
-    assert main([*ask, "--people=labels.csv", "--gate=head_to_tail.corrected_correct >= 0.99"]) == 10
-    assert f"head_to_tail.corrected_correct: {share:.4f}" in capsys.readouterr().out
+    gates = [f"--gate=head_to_tail.{metric} >= 0.99" for metric in ("correct", "corrected_correct")]
+    assert main([*ask, "--people=labels.csv", *gates]) == 10
+    shown = capsys.readouterr().out
+    assert f"head_to_tail.correct: {share:.4f}" in shown
+    assert f"head_to_tail.corrected_correct: {share:.4f}" in shown
     lines = (over.path / "reports" / "h2t" / "again" / "judge" / "certificate.md").read_text("utf-8").splitlines()
     (means,) = (line for line in lines if line.startswith("| function:judges:right |"))
     assert means.count(f" {share:.3f} ") == 3

@@ -54,7 +54,7 @@ class JudgeResults:
     scale: tuple[float, float] | None = None  # Lowest and highest possible score; None if unknown.
     lengths: Mapping[str, int] = field(default_factory=dict)  # The length of each case's answer in characters, by case.
     tally: Tally = field(default_factory=Tally)  # The judged cases; the judge stored data in their facts.
-    known: tuple[float, ...] = ()  # The scores of cases that the scorer decides without the judge.
+    known: Tally = field(default_factory=Tally)  # The cases that the scorer decides without the judge.
 
     @property
     def name(self) -> str:
@@ -183,13 +183,14 @@ def _tabulate_corrected_means(
         drawn = [weights.get(case, 1.0) for case in judge.scores if case in people] if weights else None
         clusters = judge.map_cases_to_clusters()
         grouped = [clusters[case] for case in judge.scores]
+        known = judge.known.values(judge.score)
         mean = estimate_corrected_mean(
-            judge.score, scores, bounds=judge.scale, weights=drawn, clusters=grouped, known=judge.known
+            judge.score, scores, bounds=judge.scale, weights=drawn, clusters=grouped, known=known
         )
         if mean is not None:
             means.append((judge.judge, mean))
     note = "Prediction-powered inference, from labels of a random part of the cases."
-    if any(judge.known for judge in judges):
+    if any(len(judge.known) for judge in judges):
         note += " Cases about which the judge is not asked count with the score that a rule gives them."
     if weights:
         note += (

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from evalsuite.commands.judge import decide_judge_gates
+from evalsuite.decisions.gates import parse_gate
 from evalsuite.output.reports.judges.certificate import JudgeResults, make_judge_quality_section
 from evalsuite.output.reports.section import Table
+from evalsuite.results.judge_labels import NOT_ASKED
 from evalsuite.results.tally import Estimate, Row, Tally
 
 CASES = [f"case {at:03}" for at in range(100)]
@@ -48,6 +51,24 @@ def test_evenly_divided_people_have_no_verdict_but_on_two_compared_answers_a_tie
         assert "a comparison counts as a tie; any other case has no verdict" in table.note
         found[nominal] = table.rows[0][1]
     assert (found[True].value, found[False]) == (1.0, None)
+
+
+def test_cases_without_the_judge_count_in_gates_on_scores_and_only_for_their_own_tags() -> None:
+    tally = Tally(tuple(Row(case, case, 1, "passed", {"part": "asked"}, {}) for case in CASES))
+    known = Tally(
+        tuple(Row(f"x{at}", f"x{at}", 1, "passed", {"part": "rule"}, {"s": 0.0}, {NOT_ASKED: True}) for at in range(25))
+    )
+    scores = dict.fromkeys(CASES, 1.0)
+    judge = JudgeResults("j", scores, 100, 1.0, score="s", scale=(0.0, 1.0), tally=tally, known=known)
+    names = ["qa.s", "qa[part=asked].s", "qa.corrected_s", "qa[part=asked].corrected_s"]
+    gates = [parse_gate(f"{name} >= 0.9") for name in names]
+    decisions = decide_judge_gates(gates, [judge], dict.fromkeys(CASES[:50], 1.0), "qa")
+    assert [each.estimate and (each.estimate.value, each.estimate.n) for each in decisions] == [
+        (0.8, 125),
+        (1.0, 100),
+        (0.8, 125),
+        (1.0, 100),
+    ]
 
 
 def _certify(scores: dict[str, float], people: dict[str, float], cluster_of: dict[str, str]) -> list[Table]:
