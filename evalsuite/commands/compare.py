@@ -40,9 +40,8 @@ def run_compare(options: argparse.Namespace) -> int:
     return 0
 
 
-ChangedCase = tuple[
-    Row, Row, float
-]  # A case in two runs, and the greatest change of a score (0.0 without common scores).
+# A case's rows in the first and the second run, and the greatest change of a score (0.0 without common scores).
+ChangedCase = tuple[Row, Row, float]
 
 
 @declare_arguments(

@@ -99,7 +99,7 @@ FORMATS: dict[str, tuple[Callable[[Sequence[Run], Path], list[Path] | None], str
     "inspect": (_write_inspect_logs, "inspect-logs"),
     "lm-eval": (_write_lm_eval_results, "results.json"),
 }
-"""The writer of each format, which returns the files in the folder `-o` if it writes several; the default of `-o`."""
+"""The writer of each format, and the default of `-o`; a writer returns its files if `-o` is their folder."""
 
 
 @declare_arguments(

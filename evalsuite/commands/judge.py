@@ -126,12 +126,12 @@ def _require_labels_of_run(sheets: Sequence[LabelSheet], records: Sequence[Recor
 def _require_labels_on_scale(sheets: Sequence[Mapping[str, str]], judges: Sequence[JudgeResults]) -> None:
     for judge in judges:
         low, high = judge.scale or (-math.inf, math.inf)
-        is_off = f"is off the scale of {judge.name}, from {low:g} to {high:g}"
+        misfit = f"is off the scale of {judge.name}, from {low:g} to {high:g}"
         if judge.passes is not None and not judge.nominal and not low <= judge.passes <= high:
-            raise RunError(f"--passes {judge.passes:g} {is_off}")
+            raise RunError(f"--passes {judge.passes:g} {misfit}")
         for case, label in chain.from_iterable(sheet.items() for sheet in sheets):
             if judge.scale and not is_on_scale(label, judge.scale):
-                raise RunError(f"the label {label} of {case} {is_off}")
+                raise RunError(f"the label {label} of {case} {misfit}")
 
 
 def choose_benchmark(run: Run, benchmark: str | None) -> str:

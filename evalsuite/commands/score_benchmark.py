@@ -61,7 +61,11 @@ def run_benchmark(options: Namespace) -> int:
 
 
 async def _compare_with_checker(options: Namespace, bound: BoundBenchmark) -> tuple[int, int, list[str]]:
-    """Return how many verdicts were compared, how many outputs lack one or its question, and each difference."""
+    """Compare each score with the checker's verdict; return two counts and a line for each verdict that differs.
+
+    The first count is of the verdicts that were compared. The second is of the outputs that were left out, because they
+    lack a verdict or their question is not in the data.
+    """
     samples = {sample.id: sample for sample in bound.dataset.samples}
     verdicts, unknown, differences = 0, 0, list[str]()
     for verdict in READERS.get(options.name, read_plain_verdicts)(options.against, samples):

@@ -96,8 +96,8 @@ def make_judge_quality_section(
 
     Args:
         people: people's labels by case, converted to the judges' scale; empty if nobody labelled cases.
-        weights: the number of cases that each labelled case represents; needed if disputed cases were labelled more
-            often. With weights, measures such as kappa are left out, because the labelled cases are harder.
+        weights: the number of cases that each labelled case represents; needed if some cases were more likely to be
+            labelled. With weights, measures such as kappa are left out, because the labelled cases differ from others.
     """
     random = people if not weights else {}
     tallies = [make_labelled_tally(judge, people, sheets, weights) for judge in judges]
