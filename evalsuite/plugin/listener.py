@@ -320,18 +320,20 @@ class ReportListener:
 
     def _store_reported_record(self, run: ActiveRun, report: pytest.TestReport) -> None:
         case = report.nodeid
-        sent = report.__dict__.pop(RECORD, None)
+        sent, failures = report.__dict__.pop(RECORD, None), self._failed_reports.pop(case, 0)
         if sent is not None:
             from evalsuite.engine.case_record import StorableRecord
 
             kept = StorableRecord(*sent)
             run.store_record(case, kept)
             benchmark: str | None = kept.benchmark
+            # If another plugin failed the case, no gate excuses the failure, because the case's record lacks it.
+            if failures and json.loads(kept.line)["outcome"] not in {"failed", "error"}:
+                failures = 0
         else:
             benchmark = run.store_crash_record(case, str(report.longrepr))
         # If a case ran several times, the last result counts.
         self._failures.pop(case, None)
-        failures = self._failed_reports.pop(case, 0)
         if failures and benchmark is not None:
             self._failures[case] = failures, failures if run.is_failure_excused(case, benchmark) else 0
 

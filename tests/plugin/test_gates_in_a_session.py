@@ -220,3 +220,23 @@ def test_pdb_opens_in_a_gated_case_below_its_threshold(suite: Suite) -> None:
     child.expect("Pdb")
     child.sendline("q")
     child.wait()
+
+
+def test_a_gate_does_not_excuse_the_failure_that_another_plugin_reports(suite: Suite, workers: tuple[str, ...]) -> None:
+    suite.pytester.makeconftest(
+        """
+        import pytest
+
+        pytest_plugins = ["evalsuite.plugin"]
+
+        @pytest.hookimpl(wrapper=True, tryfirst=True)
+        def pytest_runtest_makereport(call):
+            report = yield
+            if call.when == "call" and report.passed:
+                report.outcome, report.longrepr = "failed", "it left a file open"
+            return report
+        """
+    )
+    result = suite.run("--gate=capitals.pass_rate >= 0.5", *workers)
+    assert result.ret == 1
+    assert "other than" in result.stdout.str()
