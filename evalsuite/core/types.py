@@ -227,7 +227,9 @@ class Sample:
 
 def is_valid_target(value: object) -> bool:
     """Tell whether a record can store a value as its target; an object that JSON lacks is stored as text."""
-    value = _convert_collection(value)
+    given, value = value, _convert_collection(value)
+    if value is None:
+        return given is None  # NumPy converts its missing dates to None.
     if _is_list_like(value):
         return all(isinstance(each, str | int | float) and is_valid_target(each) for each in value)
     if isinstance(value, bool | bytes | Mapping):

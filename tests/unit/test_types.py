@@ -107,7 +107,10 @@ def test_a_target_that_no_record_can_hold_is_refused(wrong: Any) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [pd.NA, pd.NaT, Decimal("nan"), np.bool_(True), np.float32("nan"), np.array([True]), pd.DataFrame({"a": [1]})],
+    [
+        *(pd.NA, pd.NaT, np.datetime64("NaT", "D"), Decimal("nan"), np.float32("nan")),
+        *(np.bool_(True), np.array([True]), pd.DataFrame({"a": [1]})),
+    ],
 )
 def test_a_missing_value_or_truth_value_of_a_table_is_not_a_target(wrong: Any) -> None:
     with pytest.raises(TypeError, match="it must be text, a finite number or a list"):
