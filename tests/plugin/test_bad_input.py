@@ -23,7 +23,7 @@ def shown(result: pytest.RunResult) -> str:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--model=function:app:nothing"], "function:app:nothing: AttributeError"),
+        (["--model=function:app:nothing"], "function:app:nothing cannot be imported: AttributeError"),
         (["--model=function:nowhere:f"], "No module named 'nowhere'"),
         (["--model=local:/no/such.gguf"], "no such file; write the path of a GGUF file, or local:smollm2"),
         (["--model=local:smollm2?context=x"], "context=x is not a setting"),
@@ -47,7 +47,7 @@ def shown(result: pytest.RunResult) -> str:
         (["--model=function:app:echo", "--model", "gpt-4", "--run=../r"], "a run's name is letters"),
         (["--run=last"], "'last' is reserved for the newest run"),
         (["-o", "evalsuite_max_error_share=x"], "evalsuite_max_error_share: could not convert string to float: 'x'"),
-        (["--judge-model=function:nowhere:f"], "ERROR: model function:nowhere:f: ModuleNotFoundError"),
+        (["--judge-model=function:nowhere:f"], "ERROR: model function:nowhere:f cannot be imported: ModuleNotFoundError"),
         (["--run="], "'': a run's name is letters"),
         (["--run=../escape"], "a run's name is letters"),
         ([f"--run={'x' * 300}"], "a run's name is letters"),
