@@ -188,7 +188,7 @@ def shorten_model_name(model: str) -> str:
 
 
 def make_run_folder(reports: Path, name: str | None, model: str, now: datetime) -> RunFolder:
-    """Create the folder of a new run; a run without a name is named by time and model, if need be with a number."""
+    """Create the folder of a new run; name a run without a name by time and model, and number it if that is taken."""
     if name is not None:
         check_run_name(reports, name)
     stem = f"{now:%Y%m%d-%H%M%S}-{shorten_model_name(model)}" if name is None else name

@@ -1,4 +1,4 @@
-"""TReB's templates for Table Query and Table Selection, with the means to make questions in English and Chinese."""
+"""TReB's templates for Table Query and Table Selection, and functions that make questions in English and Chinese."""
 
 # ruff: noqa: RUF001 - Chinese punctuation
 
