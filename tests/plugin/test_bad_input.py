@@ -47,7 +47,7 @@ def shown(result: pytest.RunResult) -> str:
         (["--model=function:app:echo", "--model", "gpt-4", "--run=../r"], "a run's name is letters"),
         (["--run=last"], "'last' is reserved for the newest run"),
         (["-o", "evalsuite_max_error_share=x"], "evalsuite_max_error_share: could not convert string to float: 'x'"),
-        (["--judge-model=function:nowhere:f"], "ERROR: model function:nowhere:f cannot be imported: ModuleNotFoundError"),
+        (["--judge-model=function:nowhere:f"], "model function:nowhere:f cannot be imported: ModuleNotFoundError"),
         (["--run="], "'': a run's name is letters"),
         (["--run=../escape"], "a run's name is letters"),
         ([f"--run={'x' * 300}"], "a run's name is letters"),
