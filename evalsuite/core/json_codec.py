@@ -178,8 +178,13 @@ def decode_completion(plain: Mapping[str, Any]) -> Completion:
 
 def encode_transcript(transcript: Transcript) -> Plain:
     """Convert a transcript to an object."""
-    plain = {item.name: getattr(transcript, item.name) for item in fields(Transcript)}
-    return plain | {"messages": [encode_message(message) for message in transcript.messages]}
+    return {
+        "answer": transcript.answer,
+        "messages": [encode_message(message) for message in transcript.messages],
+        "reasoning": transcript.reasoning,
+        "events": list(transcript.events),
+        "facts": dict(transcript.facts),
+    }
 
 
 def encode_record(record: Record) -> Plain:
