@@ -358,9 +358,10 @@ class WriteQueue:
                     elif done is not None:
                         done(error)
                 return
-        for _, done in waiting:
-            if done is not None:
-                done(None)
+            # Tell outcomes under the lock, so that another thread's `flush` returns only after its writes' outcomes.
+            for _, done in waiting:
+                if done is not None:
+                    done(None)
 
     def _execute_writes(self, works: list[Work]) -> RunError | None:
         """Execute writes in one transaction; return its error, or None if the data are stored."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -61,6 +62,23 @@ def test_work_that_cannot_be_done_keeps_no_other_from_being_written(database: Da
 
     assert asyncio.run(main()) == [type(None), RunError, type(None)]
     assert parts(database.path) == ["a", "b"]
+
+
+def test_a_flush_returns_after_the_outcomes_of_writes_that_another_thread_stores(database: Database) -> None:
+    begun, told = threading.Event(), list[RunError | None]()
+
+    def be_slow(error: RunError | None) -> None:
+        begun.set()
+        time.sleep(0.2)
+        told.append(error)
+
+    database.queue.queue_write(part("a"), be_slow)
+    thread = threading.Thread(target=database.queue.flush)
+    thread.start()
+    begun.wait()
+    database.queue.flush()
+    assert told == [None]
+    thread.join()
 
 
 def test_notes_that_could_not_be_written_are_tried_again(database: Database) -> None:
