@@ -137,14 +137,19 @@ def test_head_to_tail(scores):
 """
 
 
+def run_head_to_tail(suite: Suite, *, every: int, judge: str, verdict: str) -> None:
+    """Run a model that leaves about one question in `every` unanswered, and add a judge with a constant verdict."""
+    model = f"def echo(messages):\n    return 'unsure' if len(messages[-1]['content']) % {every} == 0 else 'Mercury'\n"
+    suite.pytester.makepyfile(test_h2t=HEAD_TO_TAIL, app=model)
+    judges = suite.path / "judges.py"
+    judges.write_text(judges.read_text() + f"\ndef {judge}(messages):\n    return '{verdict}'\n")
+    suite.run("test_h2t.py", "--run=h2t")
+
+
 def test_a_benchmark_s_own_judge_is_checked_on_equally_many_answers_of_each_stratum(
     over: Suite, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model = "def echo(messages):\n    return 'unsure' if len(messages[-1]['content']) % 3 == 0 else 'Mercury'\n"
-    over.pytester.makepyfile(test_h2t=HEAD_TO_TAIL, app=model)
-    judges = over.path / "judges.py"
-    judges.write_text(judges.read_text() + "\ndef wrong(messages):\n    return 'incorrect'\n")
-    over.run("test_h2t.py", "--run=h2t")
+    run_head_to_tail(over, every=3, judge="wrong", verdict="incorrect")
     draw = ["judge", "sheet", "h2t", "--cases=24", "--equally=domain,bucket"]
     assert main(draw) == 0
     assert "24 of 72 cases to label, of 12 strata (domain,bucket)" in capsys.readouterr().out
@@ -163,11 +168,7 @@ def test_a_benchmark_s_own_judge_is_checked_on_equally_many_answers_of_each_stra
 def test_answers_that_no_judge_sees_keep_their_score_in_a_corrected_mean(
     over: Suite, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model = "def echo(messages):\n    return 'unsure' if len(messages[-1]['content']) % 9 == 0 else 'Mercury'\n"
-    over.pytester.makepyfile(test_h2t=HEAD_TO_TAIL, app=model)
-    judges = over.path / "judges.py"
-    judges.write_text(judges.read_text() + "\ndef right(messages):\n    return 'correct'\n")
-    over.run("test_h2t.py", "--run=h2t")
+    run_head_to_tail(over, every=9, judge="right", verdict="correct")
     missing = sum(record["scores"]["missing"] for record in over.records("h2t"))
     assert missing
     assert main(["judge", "sheet", "h2t", "--cases=32"]) == 0
