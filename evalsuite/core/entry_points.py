@@ -21,11 +21,21 @@ from evalsuite.core.errors import SettingsError, describe_error
 
 Group = Literal["evalsuite.benchmarks", "evalsuite.models"]
 
-TABLE_QUESTIONS = ("wikitablequestions", "tabfact", "tablebench", "databench", "spider", "bird")
 SHIPPED: Mapping[Group, Mapping[str, str]] = {
     "evalsuite.benchmarks": {
-        name: f"evalsuite.benchmarks.{'table_questions' if name in TABLE_QUESTIONS else name}:{name.upper()}"
-        for name in ("head_to_tail", "struc_bench", "treb", "chat_eval", "tool_eyes", "bfcl", "tau2", *TABLE_QUESTIONS)
+        "head_to_tail": "evalsuite.benchmarks.head_to_tail:HEAD_TO_TAIL",
+        "struc_bench": "evalsuite.benchmarks.struc_bench:STRUC_BENCH",
+        "treb": "evalsuite.benchmarks.treb:TREB",
+        "chat_eval": "evalsuite.benchmarks.chat_eval:CHAT_EVAL",
+        "tool_eyes": "evalsuite.benchmarks.tool_eyes:TOOL_EYES",
+        "bfcl": "evalsuite.benchmarks.bfcl:BFCL",
+        "tau2": "evalsuite.benchmarks.tau2:TAU2",
+        "wikitablequestions": "evalsuite.benchmarks.table_questions:WIKITABLEQUESTIONS",
+        "tabfact": "evalsuite.benchmarks.table_questions:TABFACT",
+        "tablebench": "evalsuite.benchmarks.table_questions:TABLEBENCH",
+        "databench": "evalsuite.benchmarks.table_questions:DATABENCH",
+        "spider": "evalsuite.benchmarks.table_questions:SPIDER",
+        "bird": "evalsuite.benchmarks.table_questions:BIRD",
     },
     "evalsuite.models": {
         "local": "evalsuite.models.llama_cpp:LlamaCppBackend",

@@ -169,12 +169,11 @@ def _make_metric_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
         "GPT-3.5 gave the P-Scores, and the released scripts apply BARTScore to two fixed sentences."
     )
     for name in FORMAT_NAMES.values():
-        rows: list[list[Cell]] = []
-        for written, label, tally in _list_cases_by_format(lines):
-            if written == name:
-                others = [each for each in METRICS if each != "bleu"]  # SacreBLEU, the first metric, is not a mean.
-                means = [tally.estimate(each) if each in NUMBERS else tally.share(each) for each in others]
-                rows.append([label, len(tally.scored(RANKED_BY)), compute_corpus_bleu(tally), *means])
+        rows: list[list[Cell]] = [
+            [label, len(tally.scored(RANKED_BY)), *(_estimate_metric(tally, metric) for metric in METRICS)]
+            for written, label, tally in _list_cases_by_format(lines)
+            if written == name
+        ]
         if rows:
             paper = ([model, None, *values] for model, values in _read_published_rows(name, METRICS))
             yield Table(name, columns, [*rows, *paper], note)
@@ -188,6 +187,12 @@ def _read_published_rows(name: str, metrics: Iterable[str]) -> Iterator[tuple[st
             values = [float(row[key]) / (100 if key in PERCENT else 1) if key in row else None for key in metrics]
             if row["format"] == name:
                 yield f"{row['model']} (published)", values
+
+
+def _estimate_metric(tally: Tally, metric: str) -> Cell:
+    if metric == "bleu":
+        return compute_corpus_bleu(tally)
+    return tally.estimate(metric) if metric in NUMBERS else tally.share(metric)
 
 
 def _make_released_h_score_table(lines: Sequence[LabelledCases]) -> Table:
