@@ -271,7 +271,7 @@ class EarlyDecider:
         listed = [gate for gate in gates if not gate.than]
         number = len(listed) + len(compared)
         self.gates = [EarlyGate(gate, 1 / number, find_range) for gate in listed]
-        self.comparisons = [_begin_comparison(*each, rules, 1 / number) for each in compared]
+        self.comparisons = [_make_early_comparison(*each, rules, 1 / number) for each in compared]
         self._decisions: list[EarlyGate | EarlyComparison] = [*self.gates, *self.comparisons]
         self.decided = False
         self._seen: set[tuple[str, str]] = set()
@@ -302,7 +302,9 @@ class EarlyDecider:
             self.decided = bool(self._decisions) and all(each.verdict != "open" for each in self._decisions)
 
 
-def _begin_comparison(baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float) -> EarlyComparison:
+def _make_early_comparison(
+    baseline: Run, subject: ComparedMetric, rules: ComparisonRules, share: float
+) -> EarlyComparison:
     """Prepare an early comparison; a metric without a range is decided only if all its scores are 0 or 1."""
     before = {}
     for question, rows in comparison.group_by_question(baseline.benchmarks[subject.benchmark].tally).items():

@@ -161,7 +161,7 @@ def _compute_detectable_loss(
     pairs = pairs if len(pairs) > 1 else []  # One pair does not have a variance.
     variance, source = _estimate_variance(scored, pairs, width)
     epochs = [ScorePair(row, scores[0], scores[1]) for row, scores in scored if len(scores) > 1]
-    drawn = _calibrate(pairs or epochs, loss, width, questions)
+    drawn = _simulate_comparison(pairs or epochs, loss, width, questions)
     return DetectableLoss(subject, questions, before, planned.epochs, loss, variance, source, before > 1, drawn)
 
 
@@ -171,7 +171,9 @@ def _list_scored_questions(tally: Tally, metric: str) -> list[tuple[Row, list[fl
     return [(row, scores) for row, scores in questions if scores]
 
 
-def _calibrate(pairs: Sequence[ScorePair], loss: float, width: float, questions: int) -> stats.Calibration | None:
+def _simulate_comparison(
+    pairs: Sequence[ScorePair], loss: float, width: float, questions: int
+) -> stats.Calibration | None:
     """Simulate how often a comparison of the planned size fails an equally good model, and a model with this loss."""
     if not pairs or not 0 < loss < width:
         return None

@@ -341,28 +341,30 @@ def describe_assertion(error: AssertionError) -> str:
         return f"assert {ast.unparse(node.test)}"
 
 
-def _format_expression_values(node: ast.expr, names: Mapping[str, Any]) -> str:
+def _format_expression_values(node: ast.expr, variables: Mapping[str, Any]) -> str:
     """Format the value of an expression, shortened; for a comparison, format the values of both sides."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return f"not {_format_expression_values(node.operand, names)}"
+        return f"not {_format_expression_values(node.operand, variables)}"
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        left, right = (ast.Name(_format_expression_values(side, names)) for side in (node.left, node.comparators[0]))
+        left, right = (
+            ast.Name(_format_expression_values(side, variables)) for side in (node.left, node.comparators[0])
+        )
         return ast.unparse(ast.Compare(left, node.ops, [right]))
-    text = repr(_evaluate_expression(node, names))
+    text = repr(_evaluate_expression(node, variables))
     if len(text) <= LONGEST_VALUE:
         return text
     first = (LONGEST_VALUE - 3) // 2
     return f"{text[:first]}...{text[len(text) - (LONGEST_VALUE - 3 - first) :]}"
 
 
-def _evaluate_expression(node: ast.expr, names: Mapping[str, Any]) -> Any:
+def _evaluate_expression(node: ast.expr, variables: Mapping[str, Any]) -> Any:
     """Evaluate names, attributes and subscripts; raise a `LookupError` for other expressions, such as calls."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):
-        return names[node.id]
+        return variables[node.id]
     if isinstance(node, ast.Attribute):
-        return getattr(_evaluate_expression(node.value, names), node.attr)
+        return getattr(_evaluate_expression(node.value, variables), node.attr)
     if isinstance(node, ast.Subscript):
-        return _evaluate_expression(node.value, names)[_evaluate_expression(node.slice, names)]
+        return _evaluate_expression(node.value, variables)[_evaluate_expression(node.slice, variables)]
     raise LookupError(ast.unparse(node))

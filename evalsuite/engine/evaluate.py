@@ -279,7 +279,7 @@ class _Evaluation:
     def _run_case(self, case: Case, prefetcher: Prefetcher, models: RunModels) -> None:
         findings = CaseFindings()
         try:
-            self._score_and_test(case, findings, prefetcher, models)
+            self._score_and_test_case(case, findings, prefetcher, models)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a case's code raises is the case's error
@@ -287,7 +287,9 @@ class _Evaluation:
         name = _format_case_name(case)
         self.run.store_record(name, findings.make_storable_record(case, name, self._settings, self._model))
 
-    def _score_and_test(self, case: Case, findings: CaseFindings, prefetcher: Prefetcher, models: RunModels) -> None:
+    def _score_and_test_case(
+        self, case: Case, findings: CaseFindings, prefetcher: Prefetcher, models: RunModels
+    ) -> None:
         if case.bound.solver is not None:
             solved = prefetcher.wait_for_result(case)
             if isinstance(solved.error, errors.BatchNotAwaited):
@@ -299,7 +301,7 @@ class _Evaluation:
             return
         with ExitStack() as stack:
             names = inspect.signature(self._test).parameters
-            values = {name: self._get_fixture(name, case, findings, models, stack) for name in names}
+            values = {name: self._make_fixture_value(name, case, findings, models, stack) for name in names}
             try:
                 self._test(**values)
             except KeyboardInterrupt:
@@ -307,7 +309,9 @@ class _Evaluation:
             except BaseException as error:  # noqa: BLE001 - pytest.skip() and pytest.fail() raise no Exception
                 self._record_error(error, case, findings, in_test=True)
 
-    def _get_fixture(self, name: str, case: Case, findings: CaseFindings, models: RunModels, stack: ExitStack) -> Any:
+    def _make_fixture_value(
+        self, name: str, case: Case, findings: CaseFindings, models: RunModels, stack: ExitStack
+    ) -> Any:
         if name == "sample":
             return case.sample
         if name == "transcript":

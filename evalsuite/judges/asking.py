@@ -143,7 +143,7 @@ def make_number_schema(low: int, high: int) -> dict[str, Any]:
     return {"type": "integer", "minimum": low, "maximum": high}
 
 
-async def gather_all(calls: Iterable[Awaitable[T]]) -> list[T]:
+async def wait_for_all(calls: Iterable[Awaitable[T]]) -> list[T]:
     """Wait for all calls and return their results; if calls failed, raise the error of the one that is listed first.
 
     Do not use a task group, because it would cancel the remaining calls when one call fails. Since all calls end, the

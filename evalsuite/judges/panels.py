@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.types import Message
-from evalsuite.judges.asking import Vote, ask_until_parsed, gather_all, get_vote, join_logs, strip_nonempty_text
+from evalsuite.judges.asking import Vote, ask_until_parsed, get_vote, join_logs, strip_nonempty_text, wait_for_all
 from evalsuite.judges.judgements import Assessment, Form, RoundResult, collect_round, combine_rounds, make_ballots
 from evalsuite.judges.prompts import REASONS, SYSTEM_PROMPT, JudgedInput, Part, make_prompt_messages, mark_sections
 
@@ -162,7 +162,7 @@ class Panel:
         orders = (False, True) if self.form.is_comparison and self.swap else (False,)
         exchanged = replace(subject, answers=subject.answers[::-1])
         debates = [Debate(self, exchanged if swapped else subject, model, swapped) for swapped in orders]
-        rounds = await gather_all(debate.run_debate() for debate in debates)
+        rounds = await wait_for_all(debate.run_debate() for debate in debates)
         assessment = combine_rounds(self.form, rounds, self.quorum)
         interim = [ballot for debate in debates for ballot in debate.interim]
         return replace(assessment, facts={**assessment.facts, "interim": interim}) if interim else assessment
@@ -241,7 +241,7 @@ class Debate:
         return self._record_speeches([summary], turn)
 
     async def _ask_all_debaters(self, turn: int, stage: Stage) -> list[Vote[Any]]:
-        return await gather_all(self._ask_debater(debater, turn, stage) for debater in self.panel.debaters)
+        return await wait_for_all(self._ask_debater(debater, turn, stage) for debater in self.panel.debaters)
 
     async def _ask_debater(self, debater: DebaterRole, turn: int, stage: Stage) -> Vote[Any]:
         model = self.model.peer(debater.model) if debater.model else self.model

@@ -13,7 +13,15 @@ from evalsuite.core.errors import SettingsError
 from evalsuite.core.keywords import select_generation_params
 from evalsuite.core.types import COUNTED_APART, Message, Metric, Sample, Score, Transcript
 from evalsuite.judges import judgements, prompts
-from evalsuite.judges.asking import SchemaAsker, Vote, ask_until_parsed, gather_all, get_vote, join_logs, require_quorum
+from evalsuite.judges.asking import (
+    SchemaAsker,
+    Vote,
+    ask_until_parsed,
+    get_vote,
+    join_logs,
+    require_quorum,
+    wait_for_all,
+)
 from evalsuite.judges.criteria import Criteria, Each, OrCannotTell, Template, make_criteria, read_sample_criteria
 from evalsuite.judges.forms import QUALITY, Likert, Reading, ScaleCriteria, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, MOST_SAMPLES
@@ -242,7 +250,7 @@ class Rubric:
             reading = Reading(criteria.worst, "the answer is empty")
             votes = [Vote(model.name, model.name, reading) for model in models]
         else:
-            votes = await gather_all(self.ask_for_vote(criteria, shown, model, at) for model, at in seats)
+            votes = await wait_for_all(self.ask_for_vote(criteria, shown, model, at) for model, at in seats)
         value, votes = await self._confirm_failure(criteria, shown, models[0], votes)
         people = judgements.make_people_facts(
             sample, [self.name], scale=(criteria.worst, criteria.best), passing_score=self.find_passing_score(criteria)
@@ -289,7 +297,7 @@ class Rubric:
         if passing is None or not value < passing or len(votes) >= self.confirm_failures or not join_logs(votes):
             return value, votes
         again = range(len(votes), self.confirm_failures)
-        votes += await gather_all(self.ask_for_vote(criteria, shown, model, at, confirms=True) for at in again)
+        votes += await wait_for_all(self.ask_for_vote(criteria, shown, model, at, confirms=True) for at in again)
         values = _list_values(votes)
         failed = [value for value in values if value < passing]
         passed = [value for value in values if value >= passing]
@@ -357,7 +365,7 @@ class Rubric:
             items = list(votes[0].value.parts) if votes[0].value else []
         question = criteria.make_item_question()
         inputs = [replace(shown, parts=[*others, (criteria.item, item)]) for item in items]
-        votes += (judged := await gather_all(plain.ask_for_vote(question, each, **seat) for each in inputs))
+        votes += (judged := await wait_for_all(plain.ask_for_vote(question, each, **seat) for each in inputs))
         unread = [vote.problem for vote in votes if vote.value is None]
         readings = [vote.value for vote in judged if vote.value]
         reading = None if unread else criteria.combine_readings(items, readings)

@@ -198,7 +198,7 @@ class Sampled:
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         orders = (False, True) if self.form.is_comparison and self.swap else (False,)
-        rounds = await asking.gather_all(self._judge_in_one_order(subject, model, swapped=each) for each in orders)
+        rounds = await asking.wait_for_all(self._judge_in_one_order(subject, model, swapped=each) for each in orders)
         return judgements.combine_rounds(self.form, rounds, self.quorum)
 
     def list_prompt_sentences(self) -> Sequence[str]:
@@ -206,7 +206,7 @@ class Sampled:
 
     async def _judge_in_one_order(self, subject: JudgedInput, model: Model, *, swapped: bool) -> RoundResult:
         repeats = range(self.repeats)
-        votes = await asking.gather_all(self._ask(subject, model, at, swapped=swapped) for at in repeats)
+        votes = await asking.wait_for_all(self._ask(subject, model, at, swapped=swapped) for at in repeats)
         return judgements.collect_round(votes, asking.join_logs(votes), swapped=swapped)
 
     async def _ask(self, subject: JudgedInput, model: Model, repeat: int, *, swapped: bool) -> asking.Vote[Opinion]:

@@ -12,7 +12,7 @@ from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES
 from evalsuite.benchmarks.dataset_files import read_field, read_optional_field, read_text, require_type
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.types import Message
-from evalsuite.judges.asking import gather_all
+from evalsuite.judges.asking import wait_for_all
 from evalsuite.judges.judgements import Assessment, Form, Opinion, average_scores
 from evalsuite.judges.panels import DebaterRole, Panel, PromptWriter, Stage, Strategy
 from evalsuite.samples.files import parse_yaml
@@ -185,7 +185,7 @@ class AspectPanels:
     panels: tuple[Panel, ...]
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
-        found = await gather_all(panel(subject, model) for panel in self.panels)
+        found = await wait_for_all(panel(subject, model) for panel in self.panels)
         by_debater: dict[str, list[Any]] = {}
         for ballot in (ballot for assessment in found for ballot in assessment.ballots):
             by_debater.setdefault(ballot.judge, []).append(ballot)

@@ -29,7 +29,7 @@ from evalsuite.results.judge_labels import (
 from evalsuite.results.tally import Estimate, RunView, Tally
 
 RatedQuestion = tuple[str, Literal["nominal", "interval"]]
-"""What was rated (`verdict`, or the name of a scored aspect), and the level of the values."""
+"""A question that raters answered: `verdict` or the name of a scored aspect, and the level of the answers."""
 VERDICT: RatedQuestion = ("verdict", "nominal")
 
 
